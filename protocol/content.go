@@ -1,0 +1,147 @@
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Meta is a _meta object. Keys with the prefix io.modelcontextprotocol/ are
+// the specification's.
+type Meta map[string]any
+
+// Role is the speaker of a message or the audience of an annotation.
+type Role string
+
+// The two roles of the specification.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// Annotations are hints for the client.
+type Annotations struct {
+	Audience     []Role
+	Priority     *float64  // 0 to 1
+	LastModified time.Time // zero: not sent; 2025-06-18 on
+}
+
+// Icon is an image for a user interface (2025-11-25 on).
+type Icon struct {
+	Src      string   // an https or data URI
+	MIMEType string   // empty: not sent
+	Sizes    []string // "48x48" or "any"
+	Theme    string   // "light", "dark" or empty
+}
+
+// Implementation names a client or a server.
+type Implementation struct {
+	Name        string
+	Title       string // 2025-06-18 on
+	Version     string
+	Description string // 2025-11-25 on
+	WebsiteURL  string // 2025-11-25 on
+	Icons       []Icon // 2025-11-25 on
+}
+
+// Root is a directory or file the client lets the server work in.
+type Root struct {
+	URI  string
+	Name string
+	Meta Meta
+}
+
+// Block is one content block: Text, Image, Audio, Embedded or Link (and, in sampling, ToolUse and ToolResult). Sealed.
+type Block interface{ block() }
+
+// Text is a text block.
+type Text struct {
+	Text        string
+	Annotations *Annotations
+	Meta        Meta
+}
+
+// Image is an image block. An empty MIME is sniffed from Data.
+type Image struct {
+	Data        []byte
+	MIME        string
+	Annotations *Annotations
+	Meta        Meta
+}
+
+// Audio is an audio block (2025-03-26 on; older clients get a text that says so). An empty MIME is sniffed from Data.
+type Audio struct {
+	Data        []byte
+	MIME        string
+	Annotations *Annotations
+	Meta        Meta
+}
+
+// Embedded is a resource sent along inside a result.
+type Embedded struct {
+	Contents    Contents
+	Annotations *Annotations
+	Meta        Meta
+}
+
+// Link points to a resource that the client may read (2025-06-18 on; older clients get a text with the URI).
+type Link struct {
+	URI         string
+	Name        string
+	Title       string
+	Description string
+	MIME        string
+	Size        int64 // 0: not sent
+	Icons       []Icon
+	Annotations *Annotations
+	Meta        Meta
+}
+
+// ToolUse is a model's wish to call a tool (sampling with tools, 2025-11-25 on).
+type ToolUse struct {
+	ID    string
+	Name  string
+	Input json.RawMessage
+	Meta  Meta
+}
+
+// ToolResult answers a ToolUse.
+type ToolResult struct {
+	ToolUseID  string
+	Content    []Block
+	Structured json.RawMessage // nil: not sent
+	IsError    bool
+	Meta       Meta
+}
+
+func (Text) block()       {}
+func (Image) block()      {}
+func (Audio) block()      {}
+func (Embedded) block()   {}
+func (Link) block()       {}
+func (ToolUse) block()    {}
+func (ToolResult) block() {}
+
+// Contents is one item of a resources/read result: Text or Data, never both.
+type Contents struct {
+	URI  string // empty: the URI that was asked for
+	MIME string // empty: sniffed
+	Text string
+	Data []byte // non-nil: sent as a blob
+	Meta Meta
+}
+
+// Message is one message of a prompt or of a sampling conversation.
+type Message struct {
+	Role    Role
+	Content Block
+	More    []Block // further blocks, in sampling only (2025-11-25 on)
+	Meta    Meta    // in sampling only (2025-11-25 on)
+}
+
+// Blocks are all blocks of the message, in order.
+func (m Message) Blocks() []Block {
+	if m.Content == nil {
+		return m.More
+	}
+	return append([]Block{m.Content}, m.More...)
+}

@@ -1,0 +1,258 @@
+package dialect
+
+import "github.com/kagami-mcp/kagami/protocol"
+
+// initialize holds the capabilities unread: what they mean depends on the version.
+type initialize struct {
+	protocol.InitializeParams
+	capabilities []byte
+}
+
+var initializeMembers = fields[initialize]{
+	{"protocolVersion", required, func(_ *Dialect, p *initialize, v []byte) *fail { return readString(&p.Version, v) }},
+	{"capabilities", required, func(_ *Dialect, p *initialize, v []byte) *fail { return readObject(&p.capabilities, v) }},
+	{"clientInfo", required, func(d *Dialect, p *initialize, v []byte) *fail {
+		return implementationMembers.decode(d, &p.Client, v)
+	}},
+}
+
+// decodeInitialize reads the capabilities as the revision has them that will be
+// negotiated, whichever dialect the caller took to read the request.
+func decodeInitialize(d *Dialect, raw []byte) (protocol.Params, *fail) {
+	var p initialize
+	if f := initializeMembers.decode(d, &p, raw); f != nil {
+		return nil, f
+	}
+	if f := readClientCapabilities(Handshake(p.Version), &p.Capabilities, p.capabilities); f != nil {
+		return nil, f.in("capabilities")
+	}
+	return &p.InitializeParams, nil
+}
+
+var listMembers = fields[protocol.ListParams]{
+	{"cursor", optional, func(_ *Dialect, p *protocol.ListParams, v []byte) *fail { return readStringPtr(&p.Cursor, v) }},
+}
+
+var callToolMembers = fields[protocol.CallToolParams]{
+	{"name", required, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readString(&p.Name, v) }},
+	{"arguments", optional, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readObject(&p.Arguments, v) }},
+	{"task", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readTaskRequest(d, &p.Task, v) }},
+	{"inputResponses", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
+		return readResponses(d, &p.Inputs, v)
+	}},
+	{"requestState", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
+		return readState(d, &p.Inputs, v)
+	}},
+}
+
+var readResourceMembers = fields[protocol.ReadResourceParams]{
+	{"uri", required, func(_ *Dialect, p *protocol.ReadResourceParams, v []byte) *fail { return readString(&p.URI, v) }},
+	{"inputResponses", optional, func(d *Dialect, p *protocol.ReadResourceParams, v []byte) *fail {
+		return readResponses(d, &p.Inputs, v)
+	}},
+	{"requestState", optional, func(d *Dialect, p *protocol.ReadResourceParams, v []byte) *fail {
+		return readState(d, &p.Inputs, v)
+	}},
+}
+
+var getPromptMembers = fields[protocol.GetPromptParams]{
+	{"name", required, func(_ *Dialect, p *protocol.GetPromptParams, v []byte) *fail { return readString(&p.Name, v) }},
+	{"arguments", optional, func(_ *Dialect, p *protocol.GetPromptParams, v []byte) *fail {
+		return readMap(&p.Arguments, v, readString)
+	}},
+	{"inputResponses", optional, func(d *Dialect, p *protocol.GetPromptParams, v []byte) *fail {
+		return readResponses(d, &p.Inputs, v)
+	}},
+	{"requestState", optional, func(d *Dialect, p *protocol.GetPromptParams, v []byte) *fail {
+		return readState(d, &p.Inputs, v)
+	}},
+}
+
+// readResponses: before 2026-07-28 the member means nothing.
+func readResponses(d *Dialect, in *protocol.Inputs, v []byte) *fail {
+	if !d.inputRounds {
+		return nil
+	}
+	return readObjects(&in.Responses, v)
+}
+
+func readState(d *Dialect, in *protocol.Inputs, v []byte) *fail {
+	if !d.inputRounds {
+		return nil
+	}
+	return readStringPtr(&in.State, v)
+}
+
+// readTaskRequest: on other revisions a stray task member is ignored (SEP-2663).
+func readTaskRequest(d *Dialect, to **protocol.TaskRequest, v []byte) *fail {
+	if !d.coreTasks {
+		return nil
+	}
+	*to = new(protocol.TaskRequest)
+	return taskRequestMembers.decode(d, *to, v)
+}
+
+var taskRequestMembers = fields[protocol.TaskRequest]{
+	{"ttl", optional, func(_ *Dialect, t *protocol.TaskRequest, v []byte) *fail {
+		t.TTL = new(int64)
+		return readInt(t.TTL, v)
+	}},
+}
+
+var subscribeMembers = fields[protocol.SubscribeParams]{
+	{"uri", required, func(_ *Dialect, p *protocol.SubscribeParams, v []byte) *fail { return readString(&p.URI, v) }},
+}
+
+var unsubscribeMembers = fields[protocol.UnsubscribeParams]{
+	{"uri", required, func(_ *Dialect, p *protocol.UnsubscribeParams, v []byte) *fail { return readString(&p.URI, v) }},
+}
+
+var listenMembers = fields[protocol.ListenParams]{
+	{"notifications", required, func(d *Dialect, p *protocol.ListenParams, v []byte) *fail {
+		return filterMembers.decode(d, &p.Filter, v)
+	}},
+}
+
+var filterMembers = fields[protocol.SubscriptionFilter]{
+	{"toolsListChanged", optional, func(_ *Dialect, s *protocol.SubscriptionFilter, v []byte) *fail { return readBool(&s.Tools, v) }},
+	{"promptsListChanged", optional, func(_ *Dialect, s *protocol.SubscriptionFilter, v []byte) *fail {
+		return readBool(&s.Prompts, v)
+	}},
+	{"resourcesListChanged", optional, func(_ *Dialect, s *protocol.SubscriptionFilter, v []byte) *fail {
+		return readBool(&s.Resources, v)
+	}},
+	{"resourceSubscriptions", optional, func(_ *Dialect, s *protocol.SubscriptionFilter, v []byte) *fail {
+		return readList(&s.URIs, v, readString)
+	}},
+	{"taskIds", optional, func(_ *Dialect, s *protocol.SubscriptionFilter, v []byte) *fail {
+		return readList(&s.Tasks, v, readString)
+	}},
+}
+
+var setLevelMembers = fields[protocol.SetLevelParams]{
+	{"level", required, func(_ *Dialect, p *protocol.SetLevelParams, v []byte) *fail { return readLevel(&p.Level, v) }},
+}
+
+var completeMembers = fields[protocol.CompleteParams]{
+	{"ref", required, readRef},
+	{"argument", required, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
+		return completeArgumentMembers.decode(d, p, v)
+	}},
+	{"context", optional, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
+		if !d.context {
+			return nil
+		}
+		return completeContextMembers.decode(d, p, v)
+	}},
+}
+
+var completeArgumentMembers = fields[protocol.CompleteParams]{
+	{"name", required, func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail { return readString(&p.Argument, v) }},
+	{"value", required, func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail { return readString(&p.Value, v) }},
+}
+
+var completeContextMembers = fields[protocol.CompleteParams]{
+	{"arguments", optional, func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail {
+		return readMap(&p.Context, v, readString)
+	}},
+}
+
+type anyRef struct{ kind, name, uri *string }
+
+var refMembers = fields[anyRef]{
+	{"type", required, func(_ *Dialect, r *anyRef, v []byte) *fail { return readStringPtr(&r.kind, v) }},
+	{"name", optional, func(_ *Dialect, r *anyRef, v []byte) *fail { return readStringPtr(&r.name, v) }},
+	{"uri", optional, func(_ *Dialect, r *anyRef, v []byte) *fail { return readStringPtr(&r.uri, v) }},
+}
+
+// readRef reads a reference to a prompt by name or to a resource by URI template.
+func readRef(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
+	var r anyRef
+	if f := refMembers.decode(d, &r, v); f != nil {
+		return f
+	}
+	switch {
+	case *r.kind == "ref/prompt" && r.name != nil:
+		p.Prompt = *r.name
+	case *r.kind == "ref/prompt":
+		return refuse("is missing").in("name")
+	case *r.kind == "ref/resource" && r.uri != nil:
+		p.Template = *r.uri
+	case *r.kind == "ref/resource":
+		return refuse("is missing").in("uri")
+	default:
+		return refuse(`must be one of "ref/prompt", "ref/resource"`).in("type")
+	}
+	return nil
+}
+
+var getTaskMembers = fields[protocol.GetTaskParams]{
+	{"taskId", required, func(_ *Dialect, p *protocol.GetTaskParams, v []byte) *fail { return readString(&p.ID, v) }},
+}
+
+var taskResultMembers = fields[protocol.TaskResultParams]{
+	{"taskId", required, func(_ *Dialect, p *protocol.TaskResultParams, v []byte) *fail { return readString(&p.ID, v) }},
+}
+
+var listTasksMembers = fields[protocol.ListTasksParams]{
+	{"cursor", optional, func(_ *Dialect, p *protocol.ListTasksParams, v []byte) *fail { return readStringPtr(&p.Cursor, v) }},
+}
+
+var cancelTaskMembers = fields[protocol.CancelTaskParams]{
+	{"taskId", required, func(_ *Dialect, p *protocol.CancelTaskParams, v []byte) *fail { return readString(&p.ID, v) }},
+}
+
+var updateTaskMembers = fields[protocol.UpdateTaskParams]{
+	{"taskId", required, func(_ *Dialect, p *protocol.UpdateTaskParams, v []byte) *fail { return readString(&p.ID, v) }},
+	{"inputResponses", required, func(_ *Dialect, p *protocol.UpdateTaskParams, v []byte) *fail {
+		return readObjects(&p.Responses, v)
+	}},
+}
+
+// elicit is the params of elicitation/create with its mode.
+type elicit struct {
+	protocol.ElicitParams
+	mode string
+}
+
+var elicitMembers = fields[elicit]{
+	{"mode", optional, func(d *Dialect, p *elicit, v []byte) *fail {
+		if !d.elicitModes {
+			return nil
+		}
+		return readEnum(&p.mode, v, "form", "url")
+	}},
+	{"message", required, func(_ *Dialect, p *elicit, v []byte) *fail { return readString(&p.Message, v) }},
+	{"requestedSchema", optional, func(_ *Dialect, p *elicit, v []byte) *fail { return readObject(&p.Schema, v) }},
+	{"url", optional, func(_ *Dialect, p *elicit, v []byte) *fail { return readString(&p.URL, v) }},
+	{"elicitationId", optional, func(d *Dialect, p *elicit, v []byte) *fail {
+		if !d.elicitationIDs {
+			return nil
+		}
+		return readString(&p.ID, v)
+	}},
+	{"task", optional, func(d *Dialect, p *elicit, v []byte) *fail { return readTaskRequest(d, &p.Task, v) }},
+}
+
+// decodeElicit: no mode is the form's; each mode has its own members.
+func decodeElicit(d *Dialect, raw []byte) (protocol.Params, *fail) {
+	var p elicit
+	if f := elicitMembers.decode(d, &p, raw); f != nil {
+		return nil, f
+	}
+	if p.mode != "url" {
+		p.URL, p.ID = "", ""
+		if p.Schema == nil {
+			return nil, refuse("is missing").in("requestedSchema")
+		}
+		return &p.ElicitParams, nil
+	}
+	p.Schema = nil
+	switch {
+	case p.URL == "":
+		return nil, refuse("is missing").in("url")
+	case p.ID == "" && d.elicitationIDs:
+		return nil, refuse("is missing").in("elicitationId")
+	}
+	return &p.ElicitParams, nil
+}

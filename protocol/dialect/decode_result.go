@@ -1,0 +1,235 @@
+package dialect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// DecodeResult reads what answers method, of either side. Which type that is
+// follows from the method: acknowledgements are EmptyResult, tasks/result and
+// methods that the revision lacks are CustomResult. A tools/call may have become
+// a CreateTaskResult; on 2026-07-28 resultType decides first, and an unknown one
+// is a fault (basic "Result"). The fault names the member by its path. Raw JSON
+// in the result aliases the input.
+func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *protocol.Fault) {
+	if jsontext.KindOf(result) != jsontext.KindObject {
+		return nil, refuse("must be an object").fault("result")
+	}
+	read := decodeCustomResult
+	if _, ok := d.methods[method]; ok {
+		kind, f := d.resultKind(method, result)
+		if f != nil {
+			return nil, f.fault("result")
+		}
+		switch kind {
+		case "task":
+			read = decodeCreateTask
+		case "input_required":
+			read = decodeInputRequired
+		default:
+			read = d.resultReader(method)
+		}
+	}
+	r, f := read(d, result)
+	if f != nil {
+		return nil, f.fault("result")
+	}
+	return r, nil
+}
+
+// resultKind is "complete", "task" or "input_required", the last two only where
+// the method may answer so.
+func (d *Dialect) resultKind(method string, result []byte) (string, *fail) {
+	const complete = "complete"
+	if !d.resultType {
+		if _, ok := jsontext.Member(result, "task"); ok && d.coreTasks && augmentable(method) {
+			return "task", nil
+		}
+		return complete, nil
+	}
+	v, ok := jsontext.Member(result, "resultType")
+	if !ok {
+		return complete, nil
+	}
+	kind, ok := jsontext.String(v)
+	rounds := []string{protocol.MethodCallTool, protocol.MethodReadResource, protocol.MethodGetPrompt}
+	switch {
+	case !ok:
+		return "", refuse("must be a string").in("resultType")
+	case kind == complete,
+		kind == "task" && method == protocol.MethodCallTool,
+		kind == "input_required" && slices.Contains(rounds, method):
+		return kind, nil
+	}
+	return "", refuse("is not one that " + method + " may have").in("resultType")
+}
+
+// augmentable says that a request may ask for a task (2025-11-25 basic/utilities/tasks).
+func augmentable(method string) bool {
+	switch method {
+	case protocol.MethodCallTool, protocol.MethodCreateMessage, protocol.MethodElicit:
+		return true
+	}
+	return false
+}
+
+type resultReader func(d *Dialect, raw []byte) (protocol.Result, *fail)
+
+// resultOf reads a result with a table of members.
+func resultOf[T any, P interface {
+	*T
+	protocol.Result
+}](members fields[T]) resultReader {
+	return func(d *Dialect, raw []byte) (protocol.Result, *fail) {
+		t := new(T)
+		if f := members.decode(d, t, raw); f != nil {
+			return nil, f
+		}
+		return P(t), nil
+	}
+}
+
+func decodeCustomResult(_ *Dialect, raw []byte) (protocol.Result, *fail) {
+	if f := repeated(raw); f != nil {
+		return nil, f
+	}
+	return &protocol.CustomResult{Raw: raw}, nil
+}
+
+// resultReader finds the reader for a method that the revision has.
+func (d *Dialect) resultReader(method string) resultReader {
+	if method == protocol.MethodCancelTask && d.taskExtension {
+		return readEmpty
+	}
+	if r, ok := resultsOf[method]; ok {
+		return r
+	}
+	return decodeCustomResult
+}
+
+var readEmpty = resultOf(emptyMembers)
+
+// resultsOf finds the reader of every method that has a typed result.
+var resultsOf = map[string]resultReader{
+	protocol.MethodInitialize:    resultOf(initializeResultMembers),
+	protocol.MethodDiscover:      decodeDiscover,
+	protocol.MethodPing:          readEmpty,
+	protocol.MethodListTools:     resultOf(listToolsMembers),
+	protocol.MethodCallTool:      resultOf(callToolResultMembers),
+	protocol.MethodListResources: resultOf(listResourcesMembers),
+	protocol.MethodListTemplates: resultOf(listTemplatesMembers),
+	protocol.MethodReadResource:  resultOf(readResourceResultMembers),
+	protocol.MethodSubscribe:     readEmpty,
+	protocol.MethodUnsubscribe:   readEmpty,
+	protocol.MethodListen:        decodeListen,
+	protocol.MethodListPrompts:   resultOf(listPromptsMembers),
+	protocol.MethodGetPrompt:     resultOf(getPromptResultMembers),
+	protocol.MethodComplete:      resultOf(completeResultMembers),
+	protocol.MethodSetLevel:      readEmpty,
+	protocol.MethodGetTask:       decodeTaskResult,
+	protocol.MethodListTasks:     resultOf(listTasksResultMembers),
+	protocol.MethodCancelTask:    decodeTaskResult,
+	protocol.MethodUpdateTask:    readEmpty,
+	protocol.MethodCreateMessage: resultOf(createMessageResultMembers),
+	protocol.MethodListRoots:     resultOf(listRootsResultMembers),
+	protocol.MethodElicit:        resultOf(elicitResultMembers),
+}
+
+// decodeDiscover takes the server's identity out of _meta: that is where
+// 2026-07-28 server/discover puts it.
+func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := &protocol.DiscoverResult{Cache: protocol.CacheHints{Private: true}}
+	if f := discoverMembers.decode(d, r, raw); f != nil {
+		return nil, f
+	}
+	meta, _ := jsontext.Member(raw, "_meta")
+	if info, ok := jsontext.Member(meta, keyServerInfo); ok {
+		if f := implementationMembers.decode(d, &r.Server, info); f != nil {
+			return nil, f.in(keyServerInfo).in("_meta")
+		}
+		delete(r.Meta, keyServerInfo)
+	}
+	return r, nil
+}
+
+// decodeInputRequired: without questions and without state there is nothing to
+// come back with (2026-07-28 basic/patterns/mrtr).
+func decodeInputRequired(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.InputRequiredResult)
+	if f := inputRequiredMembers.decode(d, r, raw); f != nil {
+		return nil, f
+	}
+	if len(r.Requests) == 0 && r.State == nil {
+		return nil, refuse("must have inputRequests or requestState")
+	}
+	return r, nil
+}
+
+func decodeListen(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	m, ok := jsontext.Member(raw, "_meta")
+	if !ok {
+		return nil, refuse("is missing").in("_meta")
+	}
+	id, ok := jsontext.Member(m, keySubscription)
+	if !ok {
+		return nil, refuse("is missing").in(keySubscription).in("_meta")
+	}
+	r := new(protocol.ListenResult)
+	if f := readID(&r.ID, id); f != nil {
+		return nil, f.in(keySubscription).in("_meta")
+	}
+	return r, nil
+}
+
+// decodeCreateTask: nested on 2025-11-25, flat in the extension (SEP-2663).
+func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.CreateTaskResult)
+	if f := createTaskMembers.decode(d, r, raw); f != nil {
+		return nil, f
+	}
+	if d.taskExtension {
+		if f := readTask(d, &r.Task, raw); f != nil {
+			return nil, f
+		}
+		return r, nil
+	}
+	if text, ok := r.Meta[keyImmediate].(string); ok {
+		r.ImmediateResponse = text
+		delete(r.Meta, keyImmediate)
+	}
+	return r, nil
+}
+
+func decodeTaskResult(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.TaskResult)
+	if f := readDetailedTask(d, &r.Task, raw); f != nil {
+		return nil, f
+	}
+	if m, ok := jsontext.Member(raw, "_meta"); ok {
+		if f := readMeta(&r.Meta, m); f != nil {
+			return nil, f.in("_meta")
+		}
+	}
+	return r, nil
+}
+
+// readTTLMs: what is negative or absent means 0 (2026-07-28 server/utilities/caching).
+func readTTLMs(c *protocol.CacheHints, v []byte) *fail {
+	var ms int64
+	if f := readInt(&ms, v); f != nil {
+		return f
+	}
+	const longest = int64(1<<63-1) / int64(time.Millisecond)
+	c.TTL = time.Duration(min(max(ms, 0), longest)) * time.Millisecond
+	return nil
+}
+
+func readScope(c *protocol.CacheHints, v []byte) *fail {
+	var scope string
+	f := readEnum(&scope, v, "public", "private")
+	c.Private = scope != "public"
+	return f
+}

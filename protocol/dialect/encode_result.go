@@ -1,0 +1,396 @@
+package dialect
+
+import (
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// AppendResult appends a result object. server is the serverInfo as
+// AppendImplementation wrote it, for the _meta of the revisions that want it
+// (2026-07-28 basic "_meta"); nil: none. Results of the client side never carry
+// it, nor a resultType: on 2026-07-28 they are answers inside a request.
+//
+// A CallToolResult with structured content and a nil Content gets a text copy of
+// the former, which older clients and models read (server/tools "Structured
+// Content"); an empty Content stays empty. What the revision lacks is an error.
+func (d *Dialect) AppendResult(dst []byte, r protocol.Result, server []byte) ([]byte, error) {
+	w := d.writer(dst)
+	if clientResult(r) {
+		w.clientResult(r)
+		return w.done()
+	}
+	w.open('{')
+	if custom, ok := r.(*protocol.CustomResult); ok {
+		w.customResult(custom.Raw, server)
+	} else {
+		w.resultType(r)
+		w.resultMeta(w.result(r), r, server)
+	}
+	w.shut('}')
+	return w.done()
+}
+
+// resultType says what the result is (2026-07-28 basic "Result").
+func (w *writer) resultType(r protocol.Result) {
+	if !w.d.resultType {
+		return
+	}
+	switch r.(type) {
+	case *protocol.InputRequiredResult:
+		w.str("resultType", "input_required")
+	case *protocol.CreateTaskResult:
+		w.str("resultType", "task")
+	default:
+		w.str("resultType", "complete")
+	}
+}
+
+// result writes the members of a result and returns its _meta.
+func (w *writer) result(r protocol.Result) protocol.Meta {
+	switch r := r.(type) {
+	case *protocol.EmptyResult:
+		return r.Meta
+	case *protocol.CallToolResult:
+		w.callToolResult(r)
+		return r.Meta
+	case *protocol.ReadResourceResult:
+		w.readResourceResult(r)
+		return r.Meta
+	case *protocol.GetPromptResult:
+		w.text("description", r.Description)
+		w.promptMessages(r.Messages)
+		return r.Meta
+	case *protocol.CompleteResult:
+		w.completion(&r.Completion)
+		return r.Meta
+	case *protocol.InitializeResult:
+		w.initializeResult(r)
+		return r.Meta
+	case *protocol.DiscoverResult:
+		w.discoverResult(r)
+		return r.Meta
+	case *protocol.ListenResult:
+		w.exists(w.d.listenStream, "subscriptions/listen")
+		return nil
+	case *protocol.InputRequiredResult:
+		w.inputRequired(r)
+		return r.Meta
+	default:
+		return w.listOrTask(r)
+	}
+}
+
+func (w *writer) listOrTask(r protocol.Result) protocol.Meta {
+	switch r := r.(type) {
+	case *protocol.Page:
+		w.page(r)
+		return r.Meta
+	case *protocol.ListToolsResult:
+		writeList(w, "tools", r.Tools, r.Next, r.Cache, w.tool)
+		return r.Meta
+	case *protocol.ListResourcesResult:
+		writeList(w, "resources", r.Resources, r.Next, r.Cache, w.resource)
+		return r.Meta
+	case *protocol.ListTemplatesResult:
+		writeList(w, "resourceTemplates", r.Templates, r.Next, r.Cache, w.template)
+		return r.Meta
+	case *protocol.ListPromptsResult:
+		writeList(w, "prompts", r.Prompts, r.Next, r.Cache, w.prompt)
+		return r.Meta
+	case *protocol.CreateTaskResult:
+		return w.createTask(r)
+	case *protocol.TaskResult:
+		w.taskResult(r)
+		return r.Meta
+	case *protocol.ListTasksResult:
+		w.listTasks(r)
+		return r.Meta
+	default:
+		w.fail("result %T: %w", r, errUnknownType)
+		return nil
+	}
+}
+
+// exists refuses what the revision lacks.
+func (w *writer) exists(is bool, what string) {
+	if !is {
+		w.fail("%s does not exist", what)
+	}
+}
+
+// resultMeta writes the _meta of a server's result: the user's members, and the
+// reserved ones, which win.
+func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
+	listen, isListen := r.(*protocol.ListenResult)
+	task, isTask := r.(*protocol.CreateTaskResult)
+	immediate := isTask && w.d.coreTasks && task.ImmediateResponse != ""
+	if !w.d.resultType {
+		server = nil
+	}
+	if len(m) == 0 && server == nil && !isListen && !immediate {
+		return
+	}
+	w.key("_meta")
+	w.open('{')
+	var written []string
+	if isListen {
+		written = append(written, keySubscription)
+		w.key(keySubscription)
+		w.b = listen.ID.Append(w.b)
+	}
+	if immediate {
+		written = append(written, keyImmediate)
+		w.str(keyImmediate, task.ImmediateResponse)
+	}
+	if server != nil {
+		written = append(written, keyServerInfo)
+		w.key(keyServerInfo)
+		w.b = append(w.b, server...)
+	}
+	w.metaMembers(m, written...)
+	w.shut('}')
+}
+
+// customResult writes a ready result, adding what the revision wants in every one.
+func (w *writer) customResult(raw, server []byte) {
+	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
+		w.fail("a result must be an object")
+		return
+	}
+	if _, ok := jsontext.Member(raw, "resultType"); !ok {
+		w.resultType(nil)
+	}
+	var meta []byte
+	for key, v := range jsontext.Members(raw) {
+		if key.Is("_meta") {
+			meta = v
+			continue
+		}
+		w.keyOf(key.String())
+		w.raw(v)
+	}
+	if !w.d.resultType {
+		server = nil
+	}
+	if meta == nil && server == nil {
+		return
+	}
+	w.key("_meta")
+	w.open('{')
+	if server != nil {
+		w.key(keyServerInfo)
+		w.b = append(w.b, server...)
+	}
+	for key, v := range jsontext.Members(meta) {
+		if server == nil || !key.Is(keyServerInfo) {
+			w.keyOf(key.String())
+			w.raw(v)
+		}
+	}
+	w.shut('}')
+}
+
+func (w *writer) callToolResult(r *protocol.CallToolResult) {
+	if r.Content == nil && r.Structured != nil {
+		w.key("content")
+		w.b = append(w.b, `[{"type":"text","text":`...)
+		w.b = jsontext.QuoteBytes(w.b, r.Structured)
+		w.b = append(w.b, "}]"...)
+	} else {
+		w.blocks("content", r.Content, inResult)
+	}
+	w.structured(r.Structured, r.Wrapped)
+	w.flag("isError", r.IsError)
+}
+
+func (w *writer) readResourceResult(r *protocol.ReadResourceResult) {
+	w.key("contents")
+	w.open('[')
+	for i := range r.Contents {
+		w.comma()
+		w.contents(&r.Contents[i])
+	}
+	w.shut(']')
+	w.cache(r.Cache)
+}
+
+func (w *writer) promptMessages(list []protocol.Message) {
+	w.key("messages")
+	w.open('[')
+	for i := range list {
+		w.comma()
+		w.open('{')
+		w.str("role", string(list[i].Role))
+		if blocks := list[i].Blocks(); len(blocks) == 1 {
+			w.key("content")
+			w.block(blocks[0], inResult)
+		} else {
+			w.fail("a prompt message has exactly one content block, not %d", len(blocks))
+		}
+		w.shut('}')
+	}
+	w.shut(']')
+}
+
+// completion: more than 100 values are cut, and said to be more
+// (server/utilities/completion "Completion Results").
+func (w *writer) completion(c *protocol.Completion) {
+	values, total, more := c.Values, c.Total, c.HasMore
+	if len(values) > completionsAtMost {
+		total, more = max(total, len(values)), true
+		values = values[:completionsAtMost]
+	}
+	w.key("completion")
+	w.open('{')
+	w.texts("values", values)
+	w.count("total", int64(total))
+	w.flag("hasMore", more)
+	w.shut('}')
+}
+
+func (w *writer) initializeResult(r *protocol.InitializeResult) {
+	w.exists(w.d.handshake, "initialize")
+	w.str("protocolVersion", r.Version)
+	w.key("capabilities")
+	w.b = w.d.AppendServerCapabilities(w.b, &r.Capabilities)
+	w.implementation("serverInfo", &r.Server)
+	w.text("instructions", r.Instructions)
+}
+
+func (w *writer) discoverResult(r *protocol.DiscoverResult) {
+	w.exists(!w.d.handshake, "server/discover")
+	w.texts("supportedVersions", r.Versions)
+	w.key("capabilities")
+	w.b = w.d.AppendServerCapabilities(w.b, &r.Capabilities)
+	w.text("instructions", r.Instructions)
+	w.cache(r.Cache)
+}
+
+func (w *writer) inputRequired(r *protocol.InputRequiredResult) {
+	w.exists(w.d.inputRounds, "input_required")
+	if len(r.Requests) == 0 && r.State == nil {
+		w.fail("input_required needs requests or a state")
+	}
+	if len(r.Requests) > 0 {
+		w.inputRequests(r.Requests)
+	}
+	w.textPtr("requestState", r.State)
+}
+
+// cache writes how long a result keeps (2026-07-28 server/utilities/caching).
+func (w *writer) cache(c protocol.CacheHints) {
+	if !w.d.resultType {
+		return
+	}
+	w.integer("ttlMs", max(0, c.TTL.Milliseconds()))
+	scope := "public"
+	if c.Private {
+		scope = "private"
+	}
+	w.str("cacheScope", scope)
+}
+
+func writeList[T any](w *writer, name string, list []T, next *string, c protocol.CacheHints, item func(*T)) {
+	w.key(name)
+	w.open('[')
+	for i := range list {
+		w.comma()
+		item(&list[i])
+	}
+	w.shut(']')
+	w.textPtr("nextCursor", next)
+	w.cache(c)
+}
+
+func (w *writer) page(r *protocol.Page) {
+	name := [...]string{"tools", "resources", "resourceTemplates", "prompts"}
+	w.key(name[r.Kind])
+	w.open('[')
+	for _, e := range r.Entries {
+		w.comma()
+		w.b = append(w.b, e...)
+	}
+	w.shut(']')
+	w.textPtr("nextCursor", r.Next)
+	w.cache(r.Cache)
+}
+
+// createTask: nested on 2025-11-25, flat in the extension (SEP-2663).
+func (w *writer) createTask(r *protocol.CreateTaskResult) protocol.Meta {
+	w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
+	if !w.d.coreTasks {
+		w.taskMembers(&r.Task)
+		return r.Meta
+	}
+	w.key("task")
+	w.open('{')
+	w.taskMembers(&r.Task)
+	w.shut('}')
+	return r.Meta
+}
+
+func (w *writer) taskResult(r *protocol.TaskResult) {
+	w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
+	if w.d.taskExtension {
+		w.detailedTask(&r.Task)
+		return
+	}
+	w.taskMembers(&r.Task.Task)
+}
+
+func (w *writer) listTasks(r *protocol.ListTasksResult) {
+	w.exists(w.d.coreTasks, "tasks/list")
+	w.key("tasks")
+	w.open('[')
+	for i := range r.Tasks {
+		w.comma()
+		w.open('{')
+		w.taskMembers(&r.Tasks[i])
+		w.shut('}')
+	}
+	w.shut(']')
+	w.textPtr("nextCursor", r.Next)
+}
+
+// clientResult says that a client answers with r.
+func clientResult(r protocol.Result) bool {
+	switch r.(type) {
+	case *protocol.CreateMessageResult, *protocol.ListRootsResult, *protocol.ElicitResult:
+		return true
+	}
+	return false
+}
+
+func (w *writer) clientResult(r protocol.Result) {
+	w.open('{')
+	switch r := r.(type) {
+	case *protocol.CreateMessageResult:
+		w.str("role", string(r.Role))
+		w.samplingContent(r.Content)
+		w.str("model", r.Model)
+		w.text("stopReason", r.StopReason)
+		w.anyMeta(r.Meta)
+	case *protocol.ListRootsResult:
+		w.key("roots")
+		w.open('[')
+		for i := range r.Roots {
+			w.comma()
+			w.root(&r.Roots[i])
+		}
+		w.shut(']')
+		w.handshakeOnlyMeta(r.Meta)
+	case *protocol.ElicitResult:
+		w.exists(w.d.elicits, "elicitation")
+		w.str("action", r.Action)
+		w.elicitContent(r.Content)
+		w.handshakeOnlyMeta(r.Meta)
+	}
+	w.shut('}')
+}
+
+// handshakeOnlyMeta: on 2026-07-28 the answers of elicitation and roots have no _meta.
+func (w *writer) handshakeOnlyMeta(m protocol.Meta) {
+	if w.d.handshake {
+		w.anyMeta(m)
+	}
+}

@@ -1,0 +1,272 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// The codes of the specification beside JSON-RPC's own. All of -32020 to -32022
+// are 2026-07-28 basic "Error Codes".
+const (
+	codeRejected           = -1     // sampling refused by the user (client/sampling)
+	codeResourceNotFound   = -32002 // up to 2025-11-25 (server/resources "Error Handling")
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+	codeURLRequired        = -32042 // 2025-11-25 only (client/elicitation)
+)
+
+// Error is the wire form of a *protocol.Fault, with the number and data that
+// this revision has for its kind, or of a *protocol.Error as it is; nil for any
+// other error: what the client may learn of that is the caller's decision. An
+// error that holds both, as DecodeError makes them, is taken as the fault, so
+// that a proxy translates between revisions.
+func (d *Dialect) Error(err error) *jsonrpc.Error {
+	var fault *protocol.Fault
+	if errors.As(err, &fault) {
+		return d.faultError(fault)
+	}
+	var plain *protocol.Error
+	if !errors.As(err, &plain) {
+		return nil
+	}
+	e := &jsonrpc.Error{Code: plain.Code, Message: plain.Message}
+	if plain.Data != nil {
+		e.Data = anyData(plain.Data)
+	}
+	return e
+}
+
+// anyData encodes the data of an error; what has no JSON form is left out, for
+// the error itself matters more.
+func anyData(v any) []byte {
+	data, err := appendAny(nil, v)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func (d *Dialect) faultError(f *protocol.Fault) *jsonrpc.Error {
+	e := &jsonrpc.Error{Code: d.code(f.Kind), Message: f.Message, Data: d.faultData(f)}
+	if e.Message == "" {
+		e.Message = defaultMessage(f.Kind)
+	}
+	return e
+}
+
+// code is the number of a kind under this revision.
+func (d *Dialect) code(kind protocol.FaultKind) int {
+	switch kind {
+	case protocol.FaultInvalidRequest:
+		return jsonrpc.CodeInvalidRequest
+	case protocol.FaultMethodNotFound:
+		return jsonrpc.CodeMethodNotFound
+	case protocol.FaultInvalidParams, protocol.FaultInvalidArguments:
+		return jsonrpc.CodeInvalidParams
+	case protocol.FaultResourceNotFound:
+		return either(d.handshake, codeResourceNotFound, jsonrpc.CodeInvalidParams)
+	case protocol.FaultHeaderMismatch:
+		return either(d.handshake, jsonrpc.CodeInvalidRequest, codeHeaderMismatch)
+	case protocol.FaultMissingCapability:
+		return either(d.handshake, jsonrpc.CodeInvalidParams, codeMissingCapability)
+	case protocol.FaultUnsupportedVersion:
+		return either(d.handshake, jsonrpc.CodeInvalidParams, codeUnsupportedVersion)
+	case protocol.FaultURLRequired:
+		return either(d.elicitationIDs, codeURLRequired, jsonrpc.CodeInvalidParams)
+	case protocol.FaultRejected:
+		return codeRejected
+	}
+	return jsonrpc.CodeInternal
+}
+
+func either(is bool, yes, no int) int {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// faultData is what the kind's error carries; Data fills in where a kind has none.
+func (d *Dialect) faultData(f *protocol.Fault) []byte {
+	w := d.writer(nil)
+	w.open('{')
+	switch {
+	case f.Kind == protocol.FaultResourceNotFound && f.URI != "":
+		w.str("uri", f.URI)
+	case f.Kind == protocol.FaultMissingCapability && f.Required != nil:
+		w.key("requiredCapabilities")
+		w.b = d.AppendClientCapabilities(w.b, f.Required)
+	case f.Kind == protocol.FaultUnsupportedVersion:
+		w.texts("supported", f.Supported)
+		w.str("requested", f.Requested)
+	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
+		w.urlElicitations(f.Elicitations)
+	default:
+		if f.Data == nil {
+			return nil
+		}
+		return anyData(f.Data)
+	}
+	w.shut('}')
+	if w.err != nil {
+		return nil
+	}
+	return w.b
+}
+
+func (w *writer) urlElicitations(list []protocol.ElicitParams) {
+	w.key("elicitations")
+	w.open('[')
+	for i := range list {
+		w.comma()
+		w.open('{')
+		w.elicitURL(&list[i])
+		w.shut('}')
+	}
+	w.shut(']')
+}
+
+// defaultMessage serves faults that were made without one.
+func defaultMessage(kind protocol.FaultKind) string {
+	switch kind {
+	case protocol.FaultInvalidRequest:
+		return "Invalid request"
+	case protocol.FaultMethodNotFound:
+		return "Method not found"
+	case protocol.FaultInvalidParams:
+		return "Invalid params"
+	case protocol.FaultResourceNotFound:
+		return "Resource not found"
+	case protocol.FaultHeaderMismatch:
+		return "Header mismatch"
+	case protocol.FaultMissingCapability:
+		return "Missing required client capability"
+	case protocol.FaultUnsupportedVersion:
+		return "Unsupported protocol version"
+	case protocol.FaultURLRequired:
+		return "URL elicitation required"
+	case protocol.FaultRejected:
+		return "User rejected the request"
+	}
+	return "Internal error"
+}
+
+// remoteError is an error of the peer: as it came, and what it means.
+type remoteError struct {
+	plain *protocol.Error
+	fault *protocol.Fault
+}
+
+// Error is the peer's message with its code.
+func (e *remoteError) Error() string { return e.plain.Error() }
+
+// Unwrap lets errors.As find both forms.
+func (e *remoteError) Unwrap() []error { return []error{e.fault, e.plain} }
+
+// DecodeError is the peer's error. errors.As always finds a *protocol.Error with
+// the code and data as they came, and a *protocol.Fault as well where the code
+// and data have a meaning under this revision.
+func (d *Dialect) DecodeError(e *jsonrpc.Error) error {
+	plain := &protocol.Error{Code: e.Code, Message: e.Message}
+	if e.Data != nil {
+		plain.Data = json.RawMessage(e.Data)
+	}
+	if fault := d.meaning(e); fault != nil {
+		fault.Message = e.Message
+		return &remoteError{plain: plain, fault: fault}
+	}
+	return plain
+}
+
+// meaning is nil where the code says no more than the message.
+func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
+	switch e.Code {
+	case codeResourceNotFound:
+		return readNotFound(e.Data, true)
+	case jsonrpc.CodeInvalidParams:
+		if f := readUnsupported(d, e.Data); f != nil && d.handshake {
+			return f
+		}
+		return readNotFound(e.Data, false)
+	case codeHeaderMismatch:
+		return d.modern(&protocol.Fault{Kind: protocol.FaultHeaderMismatch})
+	case codeMissingCapability:
+		return d.modern(readMissingCapability(d, e.Data))
+	case codeUnsupportedVersion:
+		// Read under any revision: this is how a server of 2026-07-28 may
+		// refuse an initialize (basic/versioning).
+		return readUnsupported(d, e.Data)
+	case codeURLRequired:
+		return readURLRequired(d, e.Data)
+	case codeRejected:
+		return &protocol.Fault{Kind: protocol.FaultRejected}
+	}
+	return nil
+}
+
+// modern drops a meaning that the code has on 2026-07-28 only.
+func (d *Dialect) modern(f *protocol.Fault) *protocol.Fault {
+	if d.handshake {
+		return nil
+	}
+	return f
+}
+
+// readNotFound: clients accept both codes for a missing resource (SEP-2164),
+// but -32602 only if it says which.
+func readNotFound(data []byte, sure bool) *protocol.Fault {
+	v, _ := jsontext.Member(data, "uri")
+	uri, ok := jsontext.String(v)
+	if !ok && !sure {
+		return nil
+	}
+	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, URI: uri}
+}
+
+var unsupportedMembers = fields[protocol.Fault]{
+	{"supported", required, func(_ *Dialect, f *protocol.Fault, v []byte) *fail {
+		return readList(&f.Supported, v, readString)
+	}},
+	{"requested", optional, func(_ *Dialect, f *protocol.Fault, v []byte) *fail { return readString(&f.Requested, v) }},
+}
+
+func readUnsupported(d *Dialect, data []byte) *protocol.Fault {
+	f := &protocol.Fault{Kind: protocol.FaultUnsupportedVersion}
+	if unsupportedMembers.decode(d, f, data) != nil {
+		return nil
+	}
+	return f
+}
+
+func readMissingCapability(d *Dialect, data []byte) *protocol.Fault {
+	v, _ := jsontext.Member(data, "requiredCapabilities")
+	required := new(protocol.ClientCapabilities)
+	if v == nil || readClientCapabilities(d, required, v) != nil {
+		return nil
+	}
+	return &protocol.Fault{Kind: protocol.FaultMissingCapability, Required: required}
+}
+
+func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
+	v, _ := jsontext.Member(data, "elicitations")
+	if v == nil || !d.elicitationIDs {
+		return nil
+	}
+	f := &protocol.Fault{Kind: protocol.FaultURLRequired}
+	bad := readList(&f.Elicitations, v, func(e *protocol.ElicitParams, v []byte) *fail {
+		p, bad := decodeElicit(d, v)
+		if bad == nil {
+			*e = *(p.(*protocol.ElicitParams))
+		}
+		return bad
+	})
+	if bad != nil {
+		return nil
+	}
+	return f
+}

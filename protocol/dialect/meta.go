@@ -1,0 +1,211 @@
+package dialect
+
+import (
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Peek finds the protocolVersion in params._meta without decoding anything
+// else; claimed says that the member is there and is a string. A request that
+// claims a version belongs to that revision, whatever was negotiated before
+// (2026-07-28 basic/versioning). Params nil: nothing is claimed.
+func Peek(params []byte) (version string, claimed bool) {
+	meta, ok := jsontext.Member(params, "_meta")
+	if !ok {
+		return "", false
+	}
+	v, ok := jsontext.Member(meta, keyVersion)
+	if !ok {
+		return "", false
+	}
+	return readVersion(v)
+}
+
+// readVersion is jsontext.String without allocation for the known revisions.
+func readVersion(v []byte) (string, bool) {
+	for _, d := range dialects {
+		if date := d.rev.String(); len(v) == len(date)+2 && string(v[1:len(v)-1]) == date {
+			return date, v[0] == '"'
+		}
+	}
+	return jsontext.String(v)
+}
+
+// DecodeMeta reads the _meta of a request. What is absent is zero, but on
+// 2026-07-28 protocolVersion and clientCapabilities are required (basic
+// "_meta"); the fault names the key. Raw and the raw parts alias params. It
+// allocates nothing where there is no _meta.
+func (d *Dialect) DecodeMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
+	if d.handshake {
+		return d.decodeMeta(handshakeMeta, params)
+	}
+	return d.decodeMeta(perRequestMeta, params)
+}
+
+// DecodeNotificationMeta reads the _meta of a notification, in which nothing is required.
+func (d *Dialect) DecodeNotificationMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
+	if d.handshake {
+		return d.decodeMeta(handshakeMeta, params)
+	}
+	return d.decodeMeta(notificationMeta, params)
+}
+
+func (d *Dialect) decodeMeta(members fields[protocol.RequestMeta], params []byte) (protocol.RequestMeta, *protocol.Fault) {
+	raw, ok := jsontext.Member(params, "_meta")
+	if !ok {
+		if f := members.missing(0); f != nil {
+			return protocol.RequestMeta{}, f.in("_meta").fault("params")
+		}
+		return protocol.RequestMeta{}, nil
+	}
+	m := protocol.RequestMeta{Raw: raw}
+	if f := members.decode(d, &m, raw); f != nil {
+		return protocol.RequestMeta{}, f.in("_meta").fault("params")
+	}
+	return m, nil
+}
+
+func readToken(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+	return readID(&m.ProgressToken, v)
+}
+
+// handshakeMeta has the members of 2024-11-05 to 2025-11-25.
+var handshakeMeta = fields[protocol.RequestMeta]{
+	{"progressToken", optional, readToken},
+	{keyRelatedTask, optional, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+		if !d.coreTasks {
+			return nil
+		}
+		return relatedTaskMembers.decode(d, m, v)
+	}},
+}
+
+var relatedTaskMembers = fields[protocol.RequestMeta]{
+	{"taskId", required, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail { return readString(&m.RelatedTask, v) }},
+}
+
+// perRequestMeta has the members of 2026-07-28 schema, RequestMetaObject.
+var perRequestMeta = fields[protocol.RequestMeta]{
+	{"progressToken", optional, readToken},
+	{keyVersion, required, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+		version, ok := readVersion(v)
+		if !ok {
+			return refuse("must be a string")
+		}
+		m.Revision = version
+		return nil
+	}},
+	{keyClientInfo, optional, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+		m.Client = new(protocol.Implementation)
+		return implementationMembers.decode(d, m.Client, v)
+	}},
+	{keyCapabilities, required, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+		m.Capabilities = new(protocol.ClientCapabilities)
+		return readClientCapabilities(d, m.Capabilities, v)
+	}},
+	{keyLogLevel, optional, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+		return readLevel(&m.LogLevel, v)
+	}},
+}
+
+// notificationMeta has the members of 2026-07-28 schema, NotificationMetaObject.
+var notificationMeta = fields[protocol.RequestMeta]{
+	{keySubscription, optional, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+		return readID(&m.SubscriptionID, v)
+	}},
+}
+
+func readLevel(to *protocol.Level, v []byte) *fail {
+	return readEnum(to, v, protocol.Levels()...)
+}
+
+// metaOf says what to write into the _meta of params.
+type metaOf struct {
+	*protocol.RequestMeta
+	request bool   // not a notification
+	raw     []byte // a _meta to keep, for methods outside the specification
+}
+
+// requestMeta writes the _meta of params, if there is anything to say.
+func (w *writer) requestMeta(m metaOf) {
+	start := len(w.b)
+	w.key("_meta")
+	w.open('{')
+	inside := len(w.b)
+	if m.RequestMeta == nil {
+		m.RequestMeta = &protocol.RequestMeta{}
+	}
+	var written []string
+	if w.d.handshake {
+		written = w.handshakeMeta(m.RequestMeta)
+	} else {
+		written = w.perRequestMeta(m.RequestMeta, m.request)
+	}
+	w.metaMembers(m.Extra, written...)
+	for key, v := range jsontext.Members(m.raw) {
+		name := key.String()
+		if _, extra := m.Extra[name]; !extra && !slices.Contains(written, name) {
+			w.keyOf(name)
+			w.raw(v)
+		}
+	}
+	if len(w.b) == inside {
+		w.b = w.b[:start]
+		return
+	}
+	w.shut('}')
+}
+
+func (w *writer) handshakeMeta(m *protocol.RequestMeta) (written []string) {
+	if !m.ProgressToken.IsZero() {
+		written = append(written, "progressToken")
+		w.key("progressToken")
+		w.b = m.ProgressToken.Append(w.b)
+	}
+	if m.RelatedTask != "" && w.d.coreTasks {
+		written = append(written, keyRelatedTask)
+		w.relatedTask(m.RelatedTask)
+	}
+	return written
+}
+
+func (w *writer) relatedTask(id string) {
+	w.key(keyRelatedTask)
+	w.open('{')
+	w.str("taskId", id)
+	w.shut('}')
+}
+
+// perRequestMeta writes what each request must say (2026-07-28 basic "_meta"),
+// or the subscription of a notification.
+func (w *writer) perRequestMeta(m *protocol.RequestMeta, request bool) (written []string) {
+	if !request {
+		if m.SubscriptionID.IsZero() {
+			return nil
+		}
+		w.key(keySubscription)
+		w.b = m.SubscriptionID.Append(w.b)
+		return []string{keySubscription}
+	}
+	version, capabilities := m.Revision, m.Capabilities
+	if version == "" {
+		version = w.d.rev.String()
+	}
+	if capabilities == nil {
+		capabilities = &protocol.ClientCapabilities{}
+	}
+	w.str(keyVersion, version)
+	if m.Client != nil {
+		w.implementation(keyClientInfo, m.Client)
+	}
+	w.key(keyCapabilities)
+	w.b = w.d.AppendClientCapabilities(w.b, capabilities)
+	w.text(keyLogLevel, string(m.LogLevel))
+	if !m.ProgressToken.IsZero() {
+		w.key("progressToken")
+		w.b = m.ProgressToken.Append(w.b)
+	}
+	return []string{keyVersion, keyClientInfo, keyCapabilities, keyLogLevel, "progressToken"}
+}

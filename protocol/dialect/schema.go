@@ -1,0 +1,215 @@
+package dialect
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+var (
+	errSchemaKind = errors.New("must be a JSON object")
+	errSchemaType = errors.New(`must have "type": "object" at its root`)
+)
+
+// WrapsOutput says that an output schema is not an object's, its root type
+// being anything but exactly "object". 2025-06-18 and 2025-11-25 see such a
+// tool's schema and structured content as {"result": …}, because theirs must be
+// objects (server/tools "Output Schema"); a CallToolResult of the tool needs
+// Wrapped. It is false where there is no schema.
+func WrapsOutput(schema []byte) bool {
+	return len(schema) > 0 && !isObjectType(schema)
+}
+
+func isObjectType(schema []byte) bool {
+	t, _ := jsontext.Member(schema, "type")
+	s, ok := jsontext.String(t)
+	return ok && s == "object"
+}
+
+// inputSchema: arguments are always an object, so a root that says nothing of
+// its type means one and may say so (2025-11-25 server/tools "Tool").
+func (w *writer) inputSchema(v []byte) error {
+	if v == nil {
+		v = []byte("{}")
+	}
+	if jsontext.KindOf(v) != jsontext.KindObject {
+		return errSchemaKind
+	}
+	_, typed := jsontext.Member(v, "type")
+	if typed && !isObjectType(v) {
+		return errSchemaType
+	}
+	w.objectSchema(v, !typed)
+	return nil
+}
+
+// objectSchema writes a schema of an object. Before 2026-07-28 the official
+// schema wants each property to be an object, so true and false are spelled out.
+func (w *writer) objectSchema(v []byte, addType bool) {
+	w.open('{')
+	if addType {
+		w.str("type", "object")
+	}
+	for key, e := range jsontext.Members(v) {
+		w.keyOf(key.String())
+		if key.Is("properties") && !w.d.anyStructured {
+			w.properties(e)
+			continue
+		}
+		w.raw(e)
+	}
+	w.shut('}')
+}
+
+func (w *writer) properties(v []byte) {
+	if jsontext.KindOf(v) != jsontext.KindObject {
+		w.raw(v)
+		return
+	}
+	w.open('{')
+	for key, e := range jsontext.Members(v) {
+		w.keyOf(key.String())
+		w.raw(spelled(e))
+	}
+	w.shut('}')
+}
+
+// spelled is a schema as an object: true is {}, false is {"not":{}}.
+func spelled(schema []byte) []byte {
+	switch string(schema) {
+	case "true":
+		return []byte("{}")
+	case "false":
+		return []byte(`{"not":{}}`)
+	}
+	return schema
+}
+
+func (w *writer) outputSchema(v []byte) error {
+	v = spelled(v)
+	if jsontext.KindOf(v) != jsontext.KindObject {
+		return errSchemaKind
+	}
+	switch {
+	case w.d.anyStructured:
+		w.raw(v)
+	case WrapsOutput(v):
+		w.wrappedSchema(v)
+	default:
+		w.objectSchema(v, false)
+	}
+	return nil
+}
+
+// wrappedSchema puts a schema under the property result. Its definitions move
+// to the new root, so that "#/$defs/…" still finds them; other references into
+// the document are moved along. A schema with an $id is a document of its own
+// wherever it stands.
+func (w *writer) wrappedSchema(v []byte) {
+	_, own := jsontext.Member(v, "$id")
+	w.open('{')
+	if !own {
+		w.hoisted(v)
+	}
+	w.str("type", "object")
+	w.key("properties")
+	w.open('{')
+	w.key("result")
+	if own {
+		w.raw(v)
+	} else {
+		w.rest(v)
+	}
+	w.shut('}')
+	w.texts("required", []string{"result"})
+	w.shut('}')
+}
+
+// hoists says that a member belongs to the root of a schema document.
+func hoists(key jsontext.Key) bool {
+	return key.Is("$schema") || key.Is("$defs") || key.Is("definitions")
+}
+
+func (w *writer) hoisted(v []byte) {
+	for key, e := range jsontext.Members(v) {
+		if hoists(key) {
+			name := key.String()
+			w.keyOf(name)
+			w.moved(e, holdsNames(name))
+		}
+	}
+}
+
+func (w *writer) rest(v []byte) {
+	w.open('{')
+	for key, e := range jsontext.Members(v) {
+		if !hoists(key) {
+			w.movedMember(key.String(), e)
+		}
+	}
+	w.shut('}')
+}
+
+// moved writes a schema, or an object of named schemas, with its references moved.
+func (w *writer) moved(v []byte, names bool) {
+	switch jsontext.KindOf(v) {
+	case jsontext.KindObject:
+		w.open('{')
+		for key, e := range jsontext.Members(v) {
+			if names {
+				w.keyOf(key.String())
+				w.moved(e, false)
+				continue
+			}
+			w.movedMember(key.String(), e)
+		}
+		w.shut('}')
+	case jsontext.KindArray:
+		w.open('[')
+		for e := range jsontext.Elements(v) {
+			w.comma()
+			w.moved(e, false)
+		}
+		w.shut(']')
+	default:
+		w.raw(v)
+	}
+}
+
+// movedMember writes one keyword: a reference is moved, data is left alone,
+// anything else may hold further schemas.
+func (w *writer) movedMember(name string, v []byte) {
+	w.keyOf(name)
+	ref, isText := jsontext.String(v)
+	switch name {
+	case "$ref", "$dynamicRef":
+		if isText {
+			w.b = jsontext.Quote(w.b, movedRef(ref))
+			return
+		}
+	case "const", "enum", "default", "examples":
+		w.raw(v)
+		return
+	}
+	w.moved(v, holdsNames(name))
+}
+
+// holdsNames says that the members of a keyword's value are names, not keywords.
+func holdsNames(keyword string) bool {
+	switch keyword {
+	case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
+		return true
+	}
+	return false
+}
+
+func movedRef(ref string) string {
+	switch {
+	case strings.HasPrefix(ref, "#/$defs/"), strings.HasPrefix(ref, "#/definitions/"):
+		return ref
+	case ref == "#", strings.HasPrefix(ref, "#/"):
+		return "#/properties/result" + ref[1:]
+	}
+	return ref
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Accept understands one frame, in the order of arrival: sessions are opened and
+// requests filed here, so that whatever follows in the stream finds them.
+func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+	c := e.connection(ctx)
+	if err := jsontext.Check(frame, e.cfg.Limits); err != nil {
+		return e.admit(c, c.refusal(jsonrpc.ID{}, unreadable(err)))
+	}
+	if jsonrpc.IsBatch(frame) {
+		return c.acceptBatch(frame)
+	}
+	return e.admit(c, c.accept(frame, false))
+}
+
+// admit counts the exchange in; when the server stops nothing is accepted.
+func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
+	if !e.begin(1) {
+		if x.filed {
+			c.unfile(x)
+		}
+		return nil, ErrShutdown
+	}
+	return x, nil
+}
+
+func unreadable(err error) *jsonrpc.Error {
+	var limit *jsontext.LimitError
+	if errors.As(err, &limit) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "frame refused: " + limit.Reason}
+	}
+	var syntax *jsontext.SyntaxError
+	if errors.As(err, &syntax) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON: " + syntax.Reason}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON"}
+}
+
+// accept understands one message; batched says that it is part of a batch.
+func (c *conn) accept(frame []byte, batched bool) *exchange {
+	msg, fault := jsonrpc.Decode(frame)
+	if fault != nil {
+		if fault.Notification {
+			return c.silence(frame)
+		}
+		return c.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
+	}
+	x := &exchange{conn: c, frame: frame, id: msg.ID, method: msg.Method}
+	switch msg.Kind {
+	case jsonrpc.Request:
+		if fault := c.classify(x, msg.Params, batched); fault != nil {
+			x.refuse = x.fault(fault)
+		}
+	case jsonrpc.Notification:
+		x.run = c.notified(x, msg.Params)
+	default:
+		x.run = c.answered(msg)
+	}
+	return x
+}
+
+// classify decides which dialect serves a request (DESIGN: dialect per
+// exchange), decodes it, and files it.
+//
+// A request whose _meta names a revision is served under that revision alone,
+// whatever else lives on the connection; initialize opens a session; any other
+// belongs to the session. Before a session only ping is answered.
+func (c *conn) classify(x *exchange, params []byte, batched bool) *protocol.Fault {
+	version, claimed := dialect.Peek(params)
+	s := c.current()
+	switch {
+	case claimed:
+		return c.classifyModern(x, params, version)
+	case x.method == protocol.MethodInitialize:
+		return c.classifyInitialize(x, params, batched)
+	case s != nil:
+		x.session, x.dialect = s, s.dialect
+	case x.method == protocol.MethodPing:
+		x.dialect = dialect.Handshake("")
+	default:
+		return protocol.Faultf(protocol.FaultInvalidParams,
+			"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
+	}
+	return c.understand(x, params)
+}
+
+// classifyModern checks in the order that the official suite expects: missing
+// _meta members, then the version, then the method.
+func (c *conn) classifyModern(x *exchange, params []byte, version string) *protocol.Fault {
+	d, known := dialect.PerRequest(version)
+	if !known {
+		x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
+	} else {
+		x.dialect = d
+	}
+	if _, fault := x.dialect.DecodeMeta(params); fault != nil {
+		return fault
+	}
+	if !known {
+		return &protocol.Fault{
+			Kind: protocol.FaultUnsupportedVersion, Message: "unsupported protocol version",
+			Supported: dialect.PerRequestVersions(), Requested: version,
+		}
+	}
+	return c.understand(x, params)
+}
+
+func (c *conn) classifyInitialize(x *exchange, params []byte, batched bool) *protocol.Fault {
+	x.dialect = dialect.Handshake("")
+	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
+		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
+	}
+	p, fault := x.dialect.DecodeParams(x.method, params)
+	if fault != nil {
+		return fault
+	}
+	init, _ := p.(*protocol.InitializeParams)
+	s, fresh := c.open(init)
+	if !fresh {
+		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
+	}
+	x.session, x.dialect, x.call = s, s.dialect, x.newCall(p, protocol.RequestMeta{})
+	return x.file()
+}
+
+// understand decodes a request for the dialect that was chosen, and files it.
+func (c *conn) understand(x *exchange, params []byte) *protocol.Fault {
+	meta, fault := x.dialect.DecodeMeta(params)
+	if fault != nil {
+		return fault
+	}
+	x.snapshot = c.e.cfg.Catalog.Snapshot()
+	if fault := x.served(); fault != nil {
+		return fault
+	}
+	p, fault := x.dialect.DecodeParams(x.method, params)
+	if fault != nil {
+		return fault
+	}
+	x.call = x.newCall(p, meta)
+	return x.file()
+}
+
+// served says whether the method exists: in the revision, and as a capability
+// that this server has (an unadvertised one is unknown too, in all revisions).
+// A method outside the specification is looked up when it runs.
+func (x *exchange) served() *protocol.Fault {
+	caps := x.snapshot.Capabilities()
+	ok := true
+	switch x.method {
+	case protocol.MethodListTools, protocol.MethodCallTool:
+		ok = caps.Tools
+	case protocol.MethodListPrompts, protocol.MethodGetPrompt:
+		ok = caps.Prompts
+	case protocol.MethodListResources, protocol.MethodListTemplates, protocol.MethodReadResource,
+		protocol.MethodSubscribe, protocol.MethodUnsubscribe:
+		ok = caps.Resources
+	case protocol.MethodComplete:
+		ok = caps.Completions
+	case protocol.MethodGetTask, protocol.MethodTaskResult, protocol.MethodListTasks,
+		protocol.MethodCancelTask, protocol.MethodUpdateTask:
+		ok = caps.Tasks
+	}
+	if ok && (x.dialect.ClientMethod(x.method) || !known(x.method)) {
+		return nil
+	}
+	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", x.method)
+}
+
+// known says whether any revision has the method as a request.
+func known(method string) bool {
+	for _, d := range dialect.All() {
+		if d.ClientMethod(method) || d.ServerMethod(method) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal is an exchange that only answers with an error.
+func (c *conn) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
+	return &exchange{conn: c, id: id, dialect: c.dialect(), refuse: err}
+}
+
+// silence is an exchange that answers nothing: faults of notifications and of
+// responses are never answered (JSON-RPC 2.0 §4.1).
+func (c *conn) silence(frame []byte) *exchange {
+	return &exchange{conn: c, frame: frame, dialect: c.dialect(), run: ignore}
+}
+
+func ignore(context.Context, transport.Outbound) error { return nil }
+
+// dialect is the session's; nil before a session.
+func (c *conn) dialect() *dialect.Dialect {
+	if s := c.current(); s != nil {
+		return s.dialect
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+var (
+	errGone    = errors.New("engine: the connection is gone")
+	errTimeout = errors.New("engine: the client did not answer in time")
+)
+
+// ask is a request of our own that waits for its answer.
+type ask struct {
+	id       jsonrpc.ID
+	answer   chan jsonrpc.Message // 1-buffered: deliver never waits
+	failure  chan error           // 1-buffered
+	alive    chan struct{}        // 1-buffered: a sign of progress
+	progress func(protocol.Progress)
+}
+
+func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
+
+func (a *ask) fail(err error) { a.failure <- err }
+
+// ask sends the request on the call's own stream and waits. Ids are never
+// reused within a session (2025-11-25 basic).
+func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+	a, err := x.conn.newAsk(progress)
+	if err != nil {
+		return nil, err
+	}
+	defer x.conn.endAsk(a)
+	if err := x.sendAsk(ctx, a, p); err != nil {
+		return nil, err
+	}
+	msg, err := x.wait(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if msg.Kind == jsonrpc.Failure {
+		return nil, x.dialect.DecodeError(msg.Error)
+	}
+	result, fault := x.dialect.DecodeResult(p.Method(), msg.Result)
+	if fault != nil {
+		return nil, fault
+	}
+	return result, nil
+}
+
+func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return nil, errGone
+	}
+	c.lastAsk++
+	a := &ask{
+		id:     jsonrpc.IntID(c.lastAsk),
+		answer: make(chan jsonrpc.Message, 1), failure: make(chan error, 1), alive: make(chan struct{}, 1),
+		progress: progress,
+	}
+	c.asks[a.id.Key()] = a
+	return a, nil
+}
+
+func (c *conn) endAsk(a *ask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.asks, a.id.Key())
+}
+
+func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params) error {
+	meta := &protocol.RequestMeta{Extra: traceContext(x.call.Meta.Raw)}
+	if a.progress != nil {
+		meta.ProgressToken = a.id
+	}
+	params, err := x.dialect.AppendParams(nil, p, meta)
+	if err != nil {
+		return err
+	}
+	x.sending.RLock()
+	defer x.sending.RUnlock()
+	if x.closed || x.out == nil {
+		return ErrCannotAsk
+	}
+	return x.out.Send(ctx, jsonrpc.AppendRequest(nil, a.id, p.Method(), params))
+}
+
+// wait ends with the answer, or tells the client that we no longer wait.
+func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
+	timeout := x.conn.e.cfg.AskTimeout
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		select {
+		case msg := <-a.answer:
+			return msg, nil
+		case err := <-a.failure:
+			return jsonrpc.Message{}, err
+		case <-a.alive:
+			timer.Reset(timeout)
+		case <-ctx.Done():
+			x.withdraw(ctx, a, "the request was cancelled")
+			return jsonrpc.Message{}, context.Cause(ctx)
+		case <-timer.C:
+			x.withdraw(ctx, a, "timeout")
+			return jsonrpc.Message{}, errTimeout
+		}
+	}
+}
+
+func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
+	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, nil)
+	if err == nil {
+		_ = x.out.Send(context.WithoutCancel(ctx), frame) // best effort: the peer may be gone
+	}
+}
+
+// progressed tells the waiting request that the client is at work.
+func (c *conn) progressed(p *protocol.ProgressParams) {
+	c.mu.Lock()
+	a := c.asks[p.Token.Key()]
+	c.mu.Unlock()
+	if a == nil || a.progress == nil {
+		return
+	}
+	select {
+	case a.alive <- struct{}{}:
+	default:
+	}
+	seen := protocol.Progress{Done: p.Done, Message: p.Message}
+	if p.Total != nil {
+		seen.Total = *p.Total
+	}
+	a.progress(seen)
+}
+
+// traceContext hands the caller's W3C trace context on to requests that its call
+// causes (2026-07-28 basic, SEP-414; the keys carry no prefix).
+func traceContext(meta []byte) protocol.Meta {
+	if meta == nil {
+		return nil
+	}
+	var out protocol.Meta
+	for _, key := range []string{"traceparent", "tracestate", "baggage"} {
+		raw, ok := jsontext.Member(meta, key)
+		if !ok {
+			continue
+		}
+		if value, isString := jsontext.String(raw); isString {
+			if out == nil {
+				out = make(protocol.Meta, 1)
+			}
+			out[key] = value
+		}
+	}
+	return out
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// batch is an array of messages (2025-03-26 only). Its members run concurrently;
+// their answers go out as one array when all are there, while notifications and
+// requests of ours go out as they happen.
+type batch struct {
+	conn    *conn
+	members []*exchange
+}
+
+func (c *conn) acceptBatch(frame []byte) (transport.Exchange, error) {
+	s := c.current()
+	if s == nil || !s.dialect.Batches() {
+		return c.e.admit(c, c.refusal(jsonrpc.ID{}, &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision",
+		}))
+	}
+	frames, fault := jsonrpc.Batch(frame)
+	if fault != nil {
+		return c.e.admit(c, c.refusal(jsonrpc.ID{}, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason}))
+	}
+	if len(frames) > c.e.cfg.MaxInFlight {
+		return c.e.admit(c, c.refusal(jsonrpc.ID{}, &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidRequest, Message: "the batch is too large",
+		}))
+	}
+	b := &batch{conn: c}
+	for _, f := range frames {
+		b.members = append(b.members, c.acceptMember(f))
+	}
+	if !c.e.begin(1) {
+		for _, x := range b.members {
+			if x.filed {
+				c.unfile(x)
+			}
+		}
+		return nil, ErrShutdown
+	}
+	return b, nil
+}
+
+// acceptMember refuses a member that claims a revision of its own: those have no
+// batches.
+func (c *conn) acceptMember(frame []byte) *exchange {
+	msg, fault := jsonrpc.Decode(frame)
+	if fault == nil && msg.Kind == jsonrpc.Request {
+		if _, claimed := dialect.Peek(msg.Params); claimed {
+			return c.refusal(msg.ID, &jsonrpc.Error{
+				Code: jsonrpc.CodeInvalidRequest, Message: "this revision has no batches",
+			})
+		}
+	}
+	return c.accept(frame, true)
+}
+
+// Serve runs the members and sends their answers.
+func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
+	defer b.conn.e.running.Done()
+	collect := &collector{next: out}
+	var wg sync.WaitGroup
+	for _, x := range b.members {
+		wg.Go(func() { _ = x.serve(ctx, collect.of(x)) }) // a failed send shows below
+	}
+	wg.Wait()
+	return collect.flush(ctx)
+}
+
+// collector keeps answers back and lets everything else pass.
+type collector struct {
+	next transport.Outbound
+
+	mu      sync.Mutex // guards answers
+	answers []byte
+}
+
+func (c *collector) of(x *exchange) transport.Outbound {
+	return transport.OutboundFunc(func(ctx context.Context, frame []byte) error {
+		if !x.answering.Load() {
+			return c.next.Send(ctx, frame)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		sep := byte(',')
+		if c.answers == nil {
+			sep = '['
+		}
+		c.answers = append(append(c.answers, sep), frame...)
+		return nil
+	})
+}
+
+func (c *collector) flush(ctx context.Context) error {
+	if c.answers == nil { // nothing but notifications and responses
+		return nil
+	}
+	return c.next.Send(ctx, append(c.answers, ']'))
+}

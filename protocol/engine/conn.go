@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// conn is what the engine remembers of one connection: the session that
+// initialize opened, if any, and what is in flight in both directions.
+//
+// Locks are taken in the order conn.mu, feed.mu, Engine.mu.
+type conn struct {
+	e    *Engine
+	link *transport.Connection // nil: the carrier told nothing
+
+	mu      sync.Mutex // guards the fields below
+	session *session
+	calls   map[string]*exchange // requests in flight, by key of their id
+	listens map[string]*feed     // those of calls that are listen streams
+	asks    map[string]*ask      // our requests, by key of their id
+	lastAsk int64
+	gone    bool
+}
+
+// session is a handshake session. Immutable but for what its own lock or
+// atomics guard.
+type session struct {
+	id           string
+	dialect      *dialect.Dialect
+	client       protocol.Implementation
+	capabilities protocol.ClientCapabilities
+	level        atomic.Pointer[protocol.Level]
+	feed         *feed
+}
+
+func (s *session) logLevel() protocol.Level {
+	if l := s.level.Load(); l != nil {
+		return *l
+	}
+	return ""
+}
+
+// connection finds or makes the state of the connection that ctx belongs to; it
+// is dropped when the connection is gone.
+func (e *Engine) connection(ctx context.Context) *conn {
+	link := transport.ConnectionFrom(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, ok := e.conns[link]
+	if !ok {
+		c = &conn{
+			e: e, link: link,
+			calls:   make(map[string]*exchange),
+			listens: make(map[string]*feed),
+			asks:    make(map[string]*ask),
+		}
+		e.conns[link] = c
+		if link != nil {
+			link.OnClose(func() { e.drop(link) })
+		}
+	}
+	return c
+}
+
+func (e *Engine) drop(link *transport.Connection) {
+	e.mu.Lock()
+	c := e.conns[link]
+	delete(e.conns, link)
+	e.mu.Unlock()
+	if c != nil {
+		c.close()
+	}
+}
+
+// close ends what waits for the peer. Calls in flight end by their own context.
+func (c *conn) close() {
+	c.mu.Lock()
+	c.gone = true
+	asks := c.asks
+	c.asks = make(map[string]*ask)
+	s := c.session
+	c.mu.Unlock()
+	for _, a := range asks {
+		a.fail(errGone)
+	}
+	if s != nil {
+		s.feed.stop()
+	}
+}
+
+// open makes the session of an initialize; false if there is one already.
+func (c *conn) open(p *protocol.InitializeParams) (*session, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != nil {
+		return nil, false
+	}
+	d := dialect.Handshake(p.Version)
+	c.session = &session{
+		id: rand.Text(), dialect: d, client: p.Client, capabilities: p.Capabilities,
+		feed: newFeed(c.e, d),
+	}
+	return c.session, true
+}
+
+func (c *conn) current() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// file puts a request in flight. The id must be free and the connection not full.
+func (c *conn) file(x *exchange) *protocol.Fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := x.id.Key()
+	if _, taken := c.calls[key]; taken {
+		return protocol.Faultf(protocol.FaultInvalidRequest, "a request with this id is in flight")
+	}
+	if len(c.calls) >= c.e.cfg.MaxInFlight {
+		return protocol.Faultf(protocol.FaultInternal, "too many requests in flight: at most %d", c.e.cfg.MaxInFlight)
+	}
+	c.calls[key] = x
+	return nil
+}
+
+func (c *conn) unfile(x *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, x.id.Key())
+	delete(c.listens, x.id.Key())
+}
+
+func (c *conn) call(key string) *exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[key]
+}
+
+func (c *conn) listen(x *exchange, f *feed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listens[x.id.Key()] = f
+}
+
+// feeds are the ways by which changes reach this client.
+func (c *conn) feeds() []*feed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*feed, 0, len(c.listens)+1)
+	if c.session != nil {
+		all = append(all, c.session.feed)
+	}
+	for _, f := range c.listens {
+		all = append(all, f)
+	}
+	return all
+}
+
+func (c *conn) cancelCalls(cause error) {
+	c.mu.Lock()
+	calls := make([]*exchange, 0, len(c.calls))
+	for _, x := range c.calls {
+		calls = append(calls, x)
+	}
+	c.mu.Unlock()
+	for _, x := range calls {
+		x.stop(cause)
+	}
+}
+
+func (c *conn) endListens() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.listens {
+		f.stop()
+	}
+}
+
+// covers says whether a subscription to watched wants updates of uri: the
+// resource itself or one below it (2025-11-25 server/resources: "may be a
+// sub-resource of the one that the client subscribed to").
+func covers(watched, uri string) bool {
+	rest, ok := strings.CutPrefix(uri, watched)
+	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')
+}

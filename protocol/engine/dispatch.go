@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// dispatch runs a request. A new method of the specification gets its case here.
+func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			result, err = nil, &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	switch p := x.call.Params.(type) {
+	case *protocol.InitializeParams:
+		return x.initialize(ctx), nil
+	case *protocol.DiscoverParams:
+		return x.discover(), nil
+	case *protocol.PingParams:
+		return &protocol.EmptyResult{}, nil
+	case *protocol.ListParams:
+		return x.list(ctx, p)
+	case *protocol.SubscribeParams:
+		return x.subscribe(ctx, p)
+	case *protocol.UnsubscribeParams:
+		x.session.feed.unwatch(p.URI)
+		return &protocol.EmptyResult{}, nil
+	case *protocol.ListenParams:
+		return x.listen(ctx, p)
+	case *protocol.CompleteParams:
+		return x.complete(ctx, p)
+	case *protocol.SetLevelParams:
+		x.session.level.Store(&p.Level)
+		return &protocol.EmptyResult{}, nil
+	default:
+		return x.invoke(ctx, p)
+	}
+}
+
+// invoke runs the handler of a call, a read, a prompt or a custom method.
+func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Result, error) {
+	h, err := x.snapshot.Find(ctx, x.call, p)
+	if err != nil {
+		return nil, err
+	}
+	return h.Handle(ctx, x.call)
+}
+
+func (x *exchange) initialize(ctx context.Context) protocol.Result {
+	out := x.out
+	if link := x.conn.link; link != nil && link.Out != nil {
+		out = link.Out
+	}
+	x.session.feed.attach(context.WithoutCancel(ctx), out)
+	return &protocol.InitializeResult{
+		Version:      x.dialect.Revision().String(),
+		Capabilities: x.conn.e.capabilities(),
+		Server:       x.conn.e.cfg.Info,
+		Instructions: x.conn.e.cfg.Instructions,
+	}
+}
+
+func (x *exchange) discover() protocol.Result {
+	return &protocol.DiscoverResult{
+		Versions:     dialect.PerRequestVersions(),
+		Capabilities: x.conn.e.capabilities(),
+		Server:       x.conn.e.cfg.Info,
+		Instructions: x.conn.e.cfg.Instructions,
+	}
+}
+
+// capabilities are the components' and the engine's own. The dialect leaves out
+// what its revision does not know.
+func (e *Engine) capabilities() protocol.ServerCapabilities {
+	caps := e.cfg.Catalog.Snapshot().Capabilities()
+	caps.Logging = true
+	return caps
+}
+
+func (x *exchange) list(ctx context.Context, p *protocol.ListParams) (protocol.Result, error) {
+	page, err := x.snapshot.List(ctx, x.call, p)
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+func (x *exchange) complete(ctx context.Context, p *protocol.CompleteParams) (protocol.Result, error) {
+	completion, err := x.snapshot.Complete(ctx, x.call, p)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.CompleteResult{Completion: *completion}, nil
+}
+
+// subscribe demands that the resource could be read: a subscription must not
+// tell of what the caller may not see.
+func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (protocol.Result, error) {
+	if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: p.URI}); err != nil {
+		return nil, err
+	}
+	x.session.feed.watch(p.URI)
+	return &protocol.EmptyResult{}, nil
+}

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// ErrShutdown is the answer of Accept, and the cause of a call's cancellation,
+// once the server stops.
+var ErrShutdown = errors.New("engine: shut down")
+
+// Config is what an Engine needs. Info and Catalog are required.
+type Config struct {
+	Info         protocol.Implementation
+	Instructions string
+	Catalog      Catalog
+
+	// Frames is the frame-level chain, first = outermost.
+	Frames []transport.Middleware
+	// OnRootsChanged runs when a client says that its roots changed; may be nil.
+	OnRootsChanged func(ctx context.Context)
+	// Failed reports errors that are answered without their text, panics
+	// (*PanicError) included; may be nil. It must not block.
+	Failed func(ctx context.Context, c *Call, err error)
+	// Detail sends internal error texts to clients. For development.
+	Detail bool
+
+	// MaxInFlight bounds the requests of one connection at once; 0 = 1024.
+	MaxInFlight int
+	// AskTimeout bounds the wait for an answer to a request of our own since
+	// the last sign of progress; 0 = 10 minutes (a person answers).
+	AskTimeout time.Duration
+	// Limits of an inbound frame; zero = jsontext.DefaultLimits.
+	Limits jsontext.Limits
+}
+
+// PanicError is a panic of user code, recovered.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error is the value, without the stack.
+func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// Engine runs the protocol for one server. Safe for concurrent use.
+type Engine struct {
+	cfg        Config
+	serverInfo map[*dialect.Dialect][]byte // Info as each dialect writes it
+	frames     transport.Next              // the frame-level chain, ending in (*exchange).handle
+	callPrefix string
+	calls      atomic.Uint64
+
+	closing atomic.Bool
+	running sync.WaitGroup // exchanges and feeds
+
+	mu    sync.Mutex // guards conns and the step from open to closing
+	conns map[*transport.Connection]*conn
+}
+
+// New makes an engine. It starts nothing.
+func New(cfg Config) *Engine {
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 1024
+	}
+	if cfg.AskTimeout == 0 {
+		cfg.AskTimeout = 10 * time.Minute
+	}
+	if cfg.Limits == (jsontext.Limits{}) {
+		cfg.Limits = jsontext.DefaultLimits()
+	}
+	e := &Engine{
+		cfg:        cfg,
+		serverInfo: make(map[*dialect.Dialect][]byte),
+		frames:     compose(cfg.Frames),
+		callPrefix: rand.Text()[:8] + "-",
+		conns:      make(map[*transport.Connection]*conn),
+	}
+	for _, d := range dialect.All() {
+		e.serverInfo[d] = d.AppendImplementation(nil, &cfg.Info)
+	}
+	return e
+}
+
+// compose builds the frame-level chain once. Its end finds the exchange in the
+// context that exchange.serve gave to the first step.
+func compose(frames []transport.Middleware) transport.Next {
+	next := func(ctx context.Context, _ []byte, out transport.Outbound) error {
+		x, ok := ctx.Value(exchangeKey{}).(*exchange)
+		if !ok {
+			return errors.New("engine: a frame middleware replaced the context instead of deriving from it")
+		}
+		return x.handle(ctx, out)
+	}
+	for i := len(frames) - 1; i >= 0; i-- {
+		next = frames[i](next)
+	}
+	return next
+}
+
+// Changed tells every client that lists changed: live sessions unasked, listen
+// streams that asked for it. It never blocks.
+func (e *Engine) Changed(kinds ...protocol.ListKind) {
+	e.eachFeed(func(f *feed) {
+		for _, k := range kinds {
+			f.listChanged(k)
+		}
+	})
+}
+
+// Updated tells the subscribers of the resource, or of one above it, that it
+// changed. It never blocks.
+func (e *Engine) Updated(uri string) {
+	e.eachFeed(func(f *feed) { f.updated(uri) })
+}
+
+func (e *Engine) eachFeed(do func(*feed)) {
+	for _, c := range e.connections() {
+		for _, f := range c.feeds() {
+			do(f)
+		}
+	}
+}
+
+func (e *Engine) connections() []*conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.conns))
+}
+
+// stopGrace is how long Shutdown waits for handlers after cancelling them. One
+// that ignores its context must not keep the program from ending.
+const stopGrace = 2 * time.Second
+
+// Shutdown takes no more requests, ends listen streams with their result, and
+// waits for calls in flight; when ctx ends it cancels them and gives their
+// handlers two more seconds. The error is ctx's if calls had to be cancelled.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	e.closing.Store(true)
+	e.mu.Unlock()
+	for _, c := range e.connections() {
+		c.endListens()
+	}
+	idle := make(chan struct{})
+	go func() { // ends with the last handler
+		e.running.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range e.connections() {
+		c.cancelCalls(ErrShutdown)
+	}
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	}
+	return ctx.Err()
+}
+
+// begin counts an exchange in, unless the engine is closing. Under e.mu, so that
+// Shutdown's Wait sees every exchange that Accept let in.
+func (e *Engine) begin(n int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing.Load() {
+		return false
+	}
+	e.running.Add(n)
+	return true
+}
+
+func (e *Engine) failed(ctx context.Context, c *Call, err error) {
+	if e.cfg.Failed != nil {
+		e.cfg.Failed(ctx, c, err)
+	}
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// exchange is one inbound message and all it causes. Accept fills it; Serve runs
+// it in any goroutine.
+type exchange struct {
+	conn     *conn
+	frame    []byte
+	id       jsonrpc.ID
+	method   string
+	dialect  *dialect.Dialect // nil: nothing is known yet
+	session  *session         // nil on 2026-07-28 and before initialize
+	snapshot Snapshot
+	call     *Call
+	filed    bool
+
+	refuse *jsonrpc.Error // decided by Accept: the only answer
+	run    step           // of notifications and responses
+
+	out transport.Outbound
+
+	// sending is read-locked while a notification or a request of this call is
+	// being written, and locked to close the call: the answer goes out after
+	// all that was sent before it, and nothing after it.
+	sending sync.RWMutex
+	closed  bool // guarded by sending
+
+	mu       sync.Mutex // guards the fields below
+	cancel   context.CancelCauseFunc
+	cause    error // why the call was stopped before or while it ran
+	progress *float64
+
+	// reporting is held from the check that progress increases until it is
+	// written, so that reports of two goroutines cannot overtake each other.
+	reporting sync.Mutex
+
+	// answering is set between the close of the call and its answer: what is
+	// sent from then on is the answer.
+	answering atomic.Bool
+}
+
+type exchangeKey struct{}
+
+func (x *exchange) newCall(p protocol.Params, m protocol.RequestMeta) *Call {
+	return &Call{Params: p, Dialect: x.dialect, Meta: m, x: x, id: x.conn.e.newCallID()}
+}
+
+func (x *exchange) file() *protocol.Fault {
+	fault := x.conn.file(x)
+	x.filed = fault == nil
+	return fault
+}
+
+// Serve runs the frame-level chain around the exchange.
+func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
+	defer x.conn.e.running.Done()
+	return x.serve(ctx, out)
+}
+
+func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error) {
+	defer x.rescue(ctx, out, &err)
+	if x.filed {
+		defer x.conn.unfile(x)
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		x.started(cancel)
+	}
+	if len(x.conn.e.cfg.Frames) == 0 {
+		return x.handle(ctx, out)
+	}
+	return x.conn.e.frames(context.WithValue(ctx, exchangeKey{}, x), x.frame, out)
+}
+
+// rescue is the last resort for panics: those of frame middleware, and of
+// OnRootsChanged. A request is still answered.
+func (x *exchange) rescue(ctx context.Context, out transport.Outbound, err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	panicked := &PanicError{Value: v, Stack: debug.Stack()}
+	if !x.filed { // a notification or a response: nobody waits for an answer
+		x.conn.e.failed(ctx, x.call, panicked)
+		return
+	}
+	if x.out == nil {
+		x.out = out
+	}
+	*err = x.sendError(ctx, x.wireError(ctx, panicked))
+}
+
+func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
+	x.out = out
+	switch {
+	case x.refuse != nil:
+		return x.sendError(ctx, x.refuse)
+	case x.run != nil:
+		return x.run(ctx, out)
+	}
+	ctx = context.WithValue(ctx, callKey{}, x.call)
+	result, err := x.dispatch(ctx)
+	return x.answer(ctx, result, err)
+}
+
+// started remembers how to stop the call, and stops it at once if it was
+// cancelled between Accept and Serve.
+func (x *exchange) started(cancel context.CancelCauseFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.cancel = cancel
+	if x.cause != nil {
+		cancel(x.cause)
+	}
+}
+
+// stop ends the context of the call.
+func (x *exchange) stop(cause error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cause != nil {
+		return
+	}
+	x.cause = cause
+	if x.cancel != nil {
+		x.cancel(cause)
+	}
+}
+
+// abandon stops the call and sends nothing more for it: the client said that it
+// is not interested (2026-07-28 basic/transports/stdio: MUST NOT send any
+// further message; earlier revisions: SHOULD NOT respond).
+func (x *exchange) abandon(cause error) {
+	x.stop(cause)
+	x.sending.Lock()
+	x.closed = true
+	x.sending.Unlock()
+}
+
+// advance notes progress; false if it is not an increase.
+func (x *exchange) advance(done float64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.progress != nil && done <= *x.progress {
+		return false
+	}
+	x.progress = &done
+	return true
+}
+
+// notify sends a notification that belongs to the call, unless it was answered.
+func (x *exchange) notify(ctx context.Context, p protocol.Params) {
+	x.sending.RLock()
+	defer x.sending.RUnlock()
+	if x.closed || x.out == nil {
+		return
+	}
+	frame, err := notification(x.dialect, p, nil)
+	if err != nil {
+		x.conn.e.failed(ctx, x.call, err)
+		return
+	}
+	_ = x.out.Send(ctx, frame) // a peer that is gone shows at the answer
+}
+
+// close ends the sending of the call; false if it was closed before.
+func (x *exchange) close() bool {
+	x.sending.Lock()
+	defer x.sending.Unlock()
+	if x.closed {
+		return false
+	}
+	x.closed = true
+	return true
+}
+
+func (x *exchange) answer(ctx context.Context, result protocol.Result, err error) error {
+	if err != nil {
+		var converted *protocol.CallToolResult
+		if converted = x.argumentResult(err); converted == nil {
+			return x.sendError(ctx, x.wireError(ctx, err))
+		}
+		result = converted
+	}
+	frame := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","id":`...)
+	frame = append(x.id.Append(frame), `,"result":`...)
+	frame, err = x.dialect.AppendResult(frame, result, x.conn.e.serverInfo[x.dialect])
+	if err != nil {
+		return x.sendError(ctx, x.wireError(ctx, err))
+	}
+	return x.finish(ctx, append(frame, '}'))
+}
+
+// finish sends the answer, unless the call was abandoned.
+func (x *exchange) finish(ctx context.Context, frame []byte) error {
+	if !x.close() {
+		return nil
+	}
+	x.answering.Store(true)
+	return x.out.Send(context.WithoutCancel(ctx), frame)
+}
+
+// argumentResult makes faults of a tool's arguments a result that the model
+// sees, from the revision on that wants it (SEP-1303).
+func (x *exchange) argumentResult(err error) *protocol.CallToolResult {
+	var f *protocol.Fault
+	if !errors.As(err, &f) || f.Kind != protocol.FaultInvalidArguments || !x.dialect.ArgumentErrorsAreResults() {
+		return nil
+	}
+	if _, tool := x.call.Params.(*protocol.CallToolParams); !tool {
+		return nil
+	}
+	return &protocol.CallToolResult{
+		Content: []protocol.Block{protocol.Text{Text: f.Message}}, IsError: true,
+	}
+}
+
+// wireError is the error as the client may see it: internal texts stay here.
+func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
+	if wire := x.fault(err); wire != nil {
+		return wire
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), ErrShutdown):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the server is shutting down"}
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the call was cancelled"}
+	}
+	x.conn.e.failed(ctx, x.call, err)
+	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
+	if x.conn.e.cfg.Detail {
+		wire.Message = err.Error()
+	}
+	return wire
+}
+
+// fault is the wire form of a *protocol.Error or *protocol.Fault, else nil.
+func (x *exchange) fault(err error) *jsonrpc.Error {
+	d := x.dialect
+	if d == nil {
+		d = dialect.Handshake("")
+	}
+	return d.Error(err)
+}
+
+func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
+	nullID := x.dialect != nil && x.dialect.NullErrorID()
+	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, nullID))
+}

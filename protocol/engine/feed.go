@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// maxPending bounds the updated URIs that wait for a slow client: beyond it an
+// update is reported as one of the subscription's own URI, which covers it.
+const maxPending = 256
+
+// feed brings changes to one client: to a handshake session unasked, to a listen
+// stream as its filter wants. Changes that wait are merged, so a client that does
+// not read costs a bounded amount; a goroutine exists only while there is
+// something to send.
+type feed struct {
+	e  *Engine
+	d  *dialect.Dialect
+	id jsonrpc.ID // of the listen request; zero for a session
+
+	mu       sync.Mutex // guards the fields below
+	out      transport.Outbound
+	ctx      context.Context //nolint:containedctx // the stream's, for sends that no caller waits for
+	open     bool            // acknowledged, or initialized
+	stopped  bool
+	draining bool
+	filter   protocol.SubscriptionFilter
+	lists    [4]bool
+	uris     []string
+	ended    chan struct{} // closed by stop
+	drains   sync.WaitGroup
+}
+
+func newFeed(e *Engine, d *dialect.Dialect) *feed {
+	return &feed{
+		e: e, d: d, ended: make(chan struct{}),
+		filter: protocol.SubscriptionFilter{Tools: true, Prompts: true, Resources: true},
+	}
+}
+
+// attach says where to send; start lets what waits go.
+func (f *feed) attach(ctx context.Context, out transport.Outbound) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ctx, f.out = ctx, out
+}
+
+func (f *feed) start() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open = true
+	f.kick()
+}
+
+func (f *feed) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.stopped {
+		f.stopped = true
+		close(f.ended)
+	}
+}
+
+// settle waits until nothing is being sent; only after stop.
+func (f *feed) settle() { f.drains.Wait() }
+
+func (f *feed) watch(uri string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, u := range f.filter.URIs {
+		if u == uri {
+			return
+		}
+	}
+	f.filter.URIs = append(f.filter.URIs, uri)
+}
+
+func (f *feed) unwatch(uri string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, u := range f.filter.URIs {
+		if u == uri {
+			f.filter.URIs = append(f.filter.URIs[:i:i], f.filter.URIs[i+1:]...)
+			return
+		}
+	}
+}
+
+func (f *feed) listChanged(k protocol.ListKind) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wanted := [...]bool{f.filter.Tools, f.filter.Resources, f.filter.Resources, f.filter.Prompts}[k]
+	if k == protocol.ListTemplates {
+		k = protocol.ListResources // one notification for both
+	}
+	if wanted {
+		f.lists[k] = true
+		f.kick()
+	}
+}
+
+func (f *feed) updated(uri string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, watched := range f.filter.URIs {
+		if covers(watched, uri) {
+			f.pend(watched, uri)
+			f.kick()
+			return
+		}
+	}
+}
+
+func (f *feed) pend(watched, uri string) {
+	if len(f.uris) >= maxPending {
+		uri = watched
+	}
+	for _, u := range f.uris {
+		if u == uri {
+			return
+		}
+	}
+	f.uris = append(f.uris, uri)
+}
+
+// kick starts a drain if there is something to send and nobody does. Under f.mu.
+func (f *feed) kick() {
+	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin(1) {
+		return
+	}
+	f.draining = true
+	f.drains.Add(1)
+	go f.drain()
+}
+
+func (f *feed) pending() bool { return f.lists != [4]bool{} || len(f.uris) > 0 }
+
+func (f *feed) drain() {
+	defer f.e.running.Done()
+	defer f.drains.Done()
+	for {
+		f.mu.Lock()
+		next := f.take()
+		if next == nil {
+			f.draining = false
+			f.mu.Unlock()
+			return
+		}
+		ctx, out := f.ctx, f.out
+		f.mu.Unlock()
+		if !f.send(ctx, out, next) {
+			f.stop()
+		}
+	}
+}
+
+// take is the next change to tell, or nil. Under f.mu.
+func (f *feed) take() protocol.Params {
+	if f.stopped {
+		return nil
+	}
+	for k, changed := range f.lists {
+		if changed {
+			f.lists[k] = false
+			return &protocol.ListChangedParams{Kind: protocol.ListKind(k)}
+		}
+	}
+	if len(f.uris) > 0 {
+		uri := f.uris[0]
+		f.uris = f.uris[1:]
+		return &protocol.ResourceUpdatedParams{URI: uri}
+	}
+	return nil
+}
+
+func (f *feed) send(ctx context.Context, out transport.Outbound, p protocol.Params) bool {
+	frame, err := notification(f.d, p, &protocol.RequestMeta{SubscriptionID: f.id})
+	return err == nil && out.Send(ctx, frame) == nil
+}
+
+// notification encodes one notification frame.
+func notification(d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
+	params, err := d.AppendParams(nil, p, m)
+	if err != nil {
+		return nil, err
+	}
+	return jsonrpc.AppendNotification(nil, p.Method(), params), nil
+}

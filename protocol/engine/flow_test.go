@@ -1,0 +1,334 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+func TestCancellation(t *testing.T) {
+	t.Parallel()
+	causes := make(chan error, 1)
+	wait := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		c.Progress(ctx, 1, nil, "too late")
+		return text("too late"), nil
+	}
+	p := connect(t, newEngine(t, catalog{"wait": wait, "echo": echo}))
+	p.initialize("2025-11-25", `{}`)
+	p.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"wait","_meta":{"progressToken":1}}}`)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `-32600`, `"id":5`) // the id is in flight
+	p.quiet(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"changed my mind"}}`)
+	var cancelled *engine.CancelledError
+	if err := <-causes; !errors.As(err, &cancelled) || cancelled.Reason != "changed my mind" {
+		t.Fatalf("cause %v", err)
+	}
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `"result":{}`) // and free again
+}
+
+// TestCancelledBeforeServed: the cancellation arrives while the call waits for a
+// goroutine.
+func TestCancelledBeforeServed(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"wait": func(ctx context.Context, _ *engine.Call) (protocol.Result, error) {
+		<-ctx.Done()
+		return text("x"), nil
+	}}))
+	p.initialize("2025-11-25", `{}`)
+	x, err := p.e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.quiet(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if err := x.Serve(p.ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.frames) != 0 {
+		t.Fatalf("answered: %s", <-p.frames)
+	}
+}
+
+// TestNotificationsPrecedeTheAnswer: none lost, none overtaken, in order.
+func TestNotificationsPrecedeTheAnswer(t *testing.T) {
+	t.Parallel()
+	burst := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		for i := range 100 {
+			c.Progress(ctx, float64(i), nil, "")
+			c.Log(ctx, protocol.LevelInfo, "", []byte(`1`))
+		}
+		go c.Log(ctx, protocol.LevelInfo, "", []byte(`"late"`)) // may be sent before the answer or not at all
+		return text("done"), nil
+	}
+	p := connect(t, newEngine(t, catalog{"burst": burst}))
+	p.initialize("2025-11-25", `{}`)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`), `"result":{}`)
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"burst","_meta":{"progressToken":"t"}}}`)
+	for i := range 100 {
+		shows(t, p.next(), `notifications/progress`, fmt.Sprintf(`"progress":%d`, i), `"progressToken":"t"`)
+		shows(t, p.next(), `notifications/message`, `"data":1`)
+	}
+	last := p.next()
+	if strings.Contains(last, `late`) {
+		last = p.next()
+	}
+	shows(t, last, `"id":2`, `done`)
+	p.served.Wait()
+	if len(p.frames) != 0 {
+		t.Fatalf("after the answer: %s", <-p.frames)
+	}
+}
+
+func TestLogLevels(t *testing.T) {
+	t.Parallel()
+	talk := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		c.Log(ctx, protocol.LevelInfo, "", []byte(`"info"`))
+		c.Log(ctx, protocol.LevelError, "", []byte(`"error"`))
+		return text("done"), nil
+	}
+	p := connect(t, newEngine(t, catalog{"talk": talk}))
+	p.initialize("2025-06-18", `{}`)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"talk"}}`
+	shows(t, p.ask(call), `done`) // nobody asked for logs
+	p.ask(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"warning"}}`)
+	shows(t, p.ask(call), `"error"`, `notifications/message`)
+	shows(t, p.next(), `done`)
+	// The session's level is not that of a 2026-07-28 request on the same connection.
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"talk",`+modernMeta+`}}`), `done`)
+	loud := strings.Replace(modernMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"info",`, 1)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"talk",`+loud+`}}`), `"info"`)
+	shows(t, p.next(), `"error"`)
+	shows(t, p.next(), `done`, `"resultType":"complete"`)
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		r, err := c.Ask(ctx, &protocol.ElicitParams{Message: "name?", Schema: []byte(`{"type":"object","properties":{}}`)}, nil)
+		if err != nil {
+			return text("failed: " + err.Error()), nil
+		}
+		return text("action " + r.(*protocol.ElicitResult).Action), nil
+	}
+	e := newEngine(t, catalog{"ask": ask})
+	p := connect(t, e)
+	p.initialize("2025-06-18", `{"elicitation":{}}`)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`
+	shows(t, p.ask(call), `"method":"elicitation/create"`, `"id":1`, `name?`)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{}}}`), `action accept`)
+	shows(t, p.ask(call), `"method":"elicitation/create"`, `"id":2`) // ids are never reused
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}`), `failed: `)
+
+	mute := connect(t, e)
+	mute.initialize("2025-06-18", `{}`)
+	shows(t, mute.ask(call), `cannot be asked`)
+	old := connect(t, e)
+	old.initialize("2025-03-26", `{"elicitation":{}}`)
+	shows(t, old.ask(call), `cannot be asked`)
+	shows(t, old.ask(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ask",`+modernMeta+`}}`), `cannot be asked`)
+}
+
+func TestAskEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan error, 3)
+		ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			_, err := c.Ask(ctx, &protocol.PingParams{}, func(protocol.Progress) {})
+			answers <- err
+			return text("done"), nil
+		}
+		e := engine.New(engine.Config{
+			Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{"ask": ask}, AskTimeout: time.Minute,
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		p.initialize("2025-11-25", `{}`)
+
+		call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`
+		shows(t, p.ask(call), `"method":"ping"`, `"progressToken":1`)
+		time.Sleep(50 * time.Second)
+		p.quiet2(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+		time.Sleep(50 * time.Second) // progress renewed the minute
+		if len(p.frames) != 0 {
+			t.Fatalf("gave up early: %s", <-p.frames)
+		}
+		time.Sleep(20 * time.Second)
+		shows(t, p.next(), `notifications/cancelled`, `"requestId":1`, `timeout`)
+		shows(t, p.next(), `done`)
+		if err := <-answers; err == nil {
+			t.Fatal("no error after the timeout")
+		}
+
+		shows(t, p.ask(call), `"method":"ping"`)
+		cancel() // the connection is gone
+		if err := <-answers; err == nil {
+			t.Fatal("no error after the connection was gone")
+		}
+		synctest.Wait()
+	})
+}
+
+// quiet2 serves a frame that must not be answered, while others are running.
+func (p *peer) quiet2(frame string) {
+	p.t.Helper()
+	x, err := p.e.Accept(p.ctx, []byte(frame))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := x.Serve(p.ctx, p); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		e := newEngine(t, catalog{"echo": echo})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		listen := func(id, filter string) {
+			p.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter + `,` + modernMeta + `}}`)
+			synctest.Wait()
+		}
+		listen(`1`, `{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["test://r","x://none"]}`)
+		ack := p.next()
+		shows(t, ack, `subscriptions/acknowledged`, `"io.modelcontextprotocol/subscriptionId":1`, `"toolsListChanged":true`, `"resourceSubscriptions":["test://r"]`)
+		if strings.Contains(ack, "prompts") {
+			t.Fatalf("prompts are not served, but acknowledged: %s", ack)
+		}
+		listen(`"1"`, `{"resourcesListChanged":true}`) // another id: the JSON type counts
+		shows(t, p.next(), `"io.modelcontextprotocol/subscriptionId":"1"`)
+
+		e.Changed(protocol.ListTools)
+		synctest.Wait()
+		shows(t, p.next(), `notifications/tools/list_changed`, `subscriptionId":1`)
+		e.Changed(protocol.ListTemplates, protocol.ListResources)
+		synctest.Wait()
+		shows(t, p.next(), `notifications/resources/list_changed`, `subscriptionId":"1"`)
+		e.Updated("test://r/below")
+		e.Updated("test://rest")
+		synctest.Wait()
+		shows(t, p.next(), `notifications/resources/updated`, `test://r/below`, `subscriptionId":1`)
+
+		p.quiet2(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		synctest.Wait()
+		e.Changed(protocol.ListTools)
+		synctest.Wait()
+		if len(p.frames) != 0 {
+			t.Fatalf("after the cancellation: %s", <-p.frames)
+		}
+		if err := e.Shutdown(ctx); err != nil {
+			t.Fatal(err)
+		}
+		shows(t, p.next(), `notifications/cancelled`, `"requestId":"1"`)
+		shows(t, p.next(), `"id":"1"`, `"resultType":"complete"`, `subscriptionId":"1"`)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestSessionChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		e := newEngine(t, catalog{"echo": echo})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		p.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		e.Changed(protocol.ListTools, protocol.ListTools)
+		synctest.Wait()
+		if len(p.frames) != 0 {
+			t.Fatalf("before initialized: %s", <-p.frames)
+		}
+		p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		synctest.Wait()
+		shows(t, p.next(), `notifications/tools/list_changed`)
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r"}}`), `"result":{}`)
+		e.Updated("test://r")
+		synctest.Wait()
+		shows(t, p.next(), `notifications/resources/updated`)
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"test://r"}}`), `"result":{}`)
+		e.Updated("test://r")
+		synctest.Wait()
+		if len(p.frames) != 0 {
+			t.Fatalf("after unsubscribe: %s", <-p.frames)
+		}
+	})
+}
+
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		wait := func(ctx context.Context, _ *engine.Call) (protocol.Result, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		e := newEngine(t, catalog{"wait": wait})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		p.initialize("2025-11-25", `{}`)
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait"}}`)
+		grace, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := e.Shutdown(grace); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("shutdown: %v", err)
+		}
+		shows(t, p.next(), `"id":1`, `shutting down`)
+		if _, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); !errors.Is(err, engine.ErrShutdown) {
+			t.Fatalf("accept after shutdown: %v", err)
+		}
+	})
+}
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"echo": echo}))
+	p.initialize("2025-03-26", `{}`)
+	answer := p.ask(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/none"},` +
+		`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}},` +
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}},7,` +
+		`{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{` + modernMeta + `}}]`)
+	shows(t, answer, `"id":1`, `"id":3`, `echoed`, `"id":2`, `"id":4`, `-32600`)
+	if !strings.HasPrefix(answer, `[{`) || strings.Count(answer, `"jsonrpc"`) != 5 {
+		t.Fatalf("want one array of five answers: %s", answer)
+	}
+	p.quiet(`[{"jsonrpc":"2.0","method":"notifications/none"}]`)
+	shows(t, p.ask(`[]`), `-32600`)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `"result":{}`)
+}
+
+func TestFrameMiddleware(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	watch := func(name string) transport.Middleware {
+		return func(next transport.Next) transport.Next {
+			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+				seen = append(seen, name)
+				if strings.Contains(string(frame), "boom") {
+					panic("in a middleware")
+				}
+				return next(ctx, frame, out)
+			}
+		}
+	}
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+		Frames: []transport.Middleware{watch("a"), watch("b")},
+	})
+	p := connect(t, e)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"result":{}`)
+	p.served.Wait()
+	if fmt.Sprint(seen) != "[a b]" {
+		t.Fatalf("ran %v", seen)
+	}
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":"boom","method":"ping"}`), `-32603`, `"id":"boom"`)
+}

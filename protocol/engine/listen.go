@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// listen serves a subscription stream: the acknowledgement first, then changes,
+// until the client cancels or the server stops (2026-07-28
+// basic/patterns/subscriptions).
+//
+// The feed is registered before the acknowledgement, so that no change between
+// the two is lost, and started after it, so that none overtakes it.
+func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
+	f := newFeed(x.conn.e, x.dialect)
+	f.id, f.filter = x.id, x.honoured(ctx, p.Filter)
+	f.attach(ctx, x.out)
+	x.conn.listen(x, f)
+	defer f.stop()
+	if err := x.acknowledge(ctx, f); err != nil {
+		return nil, err
+	}
+	f.start()
+	if x.conn.e.closing.Load() {
+		f.stop()
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-f.ended:
+	}
+	f.settle()
+	return &protocol.ListenResult{ID: x.id}, x.farewell(ctx)
+}
+
+// honoured is the part of the filter that this server serves: the rest is left
+// out of the acknowledgement, not refused.
+func (x *exchange) honoured(ctx context.Context, want protocol.SubscriptionFilter) protocol.SubscriptionFilter {
+	caps := x.snapshot.Capabilities()
+	got := protocol.SubscriptionFilter{
+		Tools:     want.Tools && caps.ToolsListChanged,
+		Prompts:   want.Prompts && caps.PromptsListChanged,
+		Resources: want.Resources && caps.ResourcesChanged,
+	}
+	if !caps.ResourcesSubscribe {
+		return got
+	}
+	for _, uri := range want.URIs {
+		if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: uri}); err == nil {
+			got.URIs = append(got.URIs, uri)
+		}
+	}
+	return got
+}
+
+func (x *exchange) acknowledge(ctx context.Context, f *feed) error {
+	frame, err := notification(x.dialect,
+		&protocol.AcknowledgedParams{Filter: f.filter}, &protocol.RequestMeta{SubscriptionID: x.id})
+	if err != nil {
+		return err
+	}
+	return x.out.Send(ctx, frame)
+}
+
+// farewell announces the graceful end of a stream where one pipe carries many:
+// basic/patterns/cancellation demands notifications/cancelled, the schema narrows
+// that to stdio, and basic/patterns/subscriptions wants the result after it.
+func (x *exchange) farewell(ctx context.Context) error {
+	if link := x.conn.link; link != nil && link.Header != nil {
+		return nil
+	}
+	params, err := x.dialect.AppendParams(nil, &protocol.CancelledParams{ID: x.id}, nil)
+	if err != nil {
+		return err
+	}
+	return x.out.Send(ctx, jsonrpc.AppendNotification(nil, protocol.NotificationCancelled, params))
+}

@@ -1,0 +1,57 @@
+package protocol
+
+import "fmt"
+
+// JSON-RPC codes that user code may want.
+const (
+	CodeInvalidParams = -32602
+	CodeInternal      = -32603
+)
+
+// Error is a JSON-RPC error. A handler that returns one answers with it as it is.
+type Error struct {
+	Code    int
+	Message string
+	Data    any // marshals to JSON; nil: not sent
+}
+
+// Error is the message with its code.
+func (e *Error) Error() string { return fmt.Sprintf("%s (JSON-RPC error %d)", e.Message, e.Code) }
+
+// FaultKind says what went wrong without a number: the number is the dialect's.
+type FaultKind uint8
+
+// Kinds of faults.
+const (
+	FaultInternal FaultKind = iota
+	FaultInvalidRequest
+	FaultMethodNotFound
+	FaultInvalidParams
+	FaultInvalidArguments   // of a tool: an isError result where the revision wants one (SEP-1303), else as InvalidParams
+	FaultResourceNotFound   // URI
+	FaultHeaderMismatch     // 2026-07-28
+	FaultMissingCapability  // Required; 2026-07-28
+	FaultUnsupportedVersion // Supported, Requested
+	FaultURLRequired        // Elicitations; 2025-11-25
+	FaultRejected           // the user refused (sampling, client to server)
+)
+
+// Fault is a protocol-level refusal in neutral form. Message is safe for the peer.
+type Fault struct {
+	Kind         FaultKind
+	Message      string
+	Data         any                 // InvalidParams and others: further machine-readable detail; nil: none
+	URI          string              // ResourceNotFound
+	Required     *ClientCapabilities // MissingCapability: only what is missing
+	Supported    []string            // UnsupportedVersion
+	Requested    string              // UnsupportedVersion
+	Elicitations []ElicitParams      // URLRequired
+}
+
+// Error is the message.
+func (f *Fault) Error() string { return f.Message }
+
+// Faultf makes a fault of a kind that needs no further fields.
+func Faultf(kind FaultKind, format string, args ...any) *Fault {
+	return &Fault{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,198 @@
+package jsontext
+
+// Check reports whether text, the whole of it, is one JSON value by RFC 8259 in
+// UTF-8 and within lim. Space around the value is allowed.
+//
+// The error is a *SyntaxError or a *LimitError, whichever the scan meets first.
+// The time is linear in the text and the stack constant; nothing is allocated
+// for a good text of depth 64 or less.
+func Check(text []byte, lim Limits) error {
+	if lim.Depth <= 0 || lim.Depth > maxDepth {
+		lim.Depth = maxDepth
+	}
+	c := checker{text: text, lim: lim}
+	for {
+		done, err := c.value()
+		for done && err == nil {
+			if c.depth == 0 {
+				return c.end()
+			}
+			done, err = c.after()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// checker is the state of one Check: where it is and what it is inside of.
+type checker struct {
+	text     []byte
+	pos      int
+	lim      Limits
+	depth    int
+	elements int
+	// One bit for each open container, the innermost lowest: 1 is an object.
+	// Every 64 levels the full word moves to spill; a text within the default
+	// limits never needs it.
+	open  uint64
+	spill []uint64
+}
+
+// value reads one value. Of a container it reads the opening up to the first
+// element; done then says that there is none.
+func (c *checker) value() (done bool, err error) {
+	c.pos = skipSpace(c.text, c.pos)
+	if c.pos == len(c.text) {
+		return false, c.syntax(c.pos, reasonEnd)
+	}
+	var end int
+	var reason string
+	switch b := c.text[c.pos]; {
+	case b == '"':
+		end, reason = scanString(c.text, c.pos+1)
+	case b == '{', b == '[':
+		return c.begin(b == '{')
+	case b == '-', isDigit(b):
+		return true, c.number()
+	case b == 't', b == 'f', b == 'n':
+		end, reason = scanLiteral(c.text, c.pos)
+	case c.pos == 0 && b == 0xEF && len(c.text) > 2 && c.text[1] == 0xBB && c.text[2] == 0xBF:
+		end, reason = 0, reasonBOM
+	default:
+		end, reason = c.pos, reasonValue
+	}
+	if reason != "" {
+		return false, c.syntax(end, reason)
+	}
+	c.pos = end
+	return true, nil
+}
+
+func (c *checker) number() error {
+	start := c.pos
+	end, reason := scanNumber(c.text, start)
+	if reason != "" {
+		return c.syntax(end, reason)
+	}
+	if c.lim.Number > 0 && end-start > c.lim.Number {
+		return c.limit(start, reasonDigits)
+	}
+	c.pos = end
+	return nil
+}
+
+// begin reads an opening bracket or brace at the present byte, and what is
+// before the first value inside.
+func (c *checker) begin(object bool) (done bool, err error) {
+	if c.depth == c.lim.Depth {
+		return false, c.limit(c.pos, reasonDepth)
+	}
+	c.push(object)
+	c.pos = skipSpace(c.text, c.pos+1)
+	if c.pos < len(c.text) && c.text[c.pos] == closer(object) {
+		c.pos++
+		c.pop()
+		return true, nil
+	}
+	return false, c.element()
+}
+
+// after reads what follows a value inside a container: a comma and all before
+// the next value, or the end of the container, which is then done itself.
+func (c *checker) after() (done bool, err error) {
+	c.pos = skipSpace(c.text, c.pos)
+	if c.pos == len(c.text) {
+		return false, c.syntax(c.pos, reasonEnd)
+	}
+	object := c.inObject()
+	switch c.text[c.pos] {
+	case closer(object):
+		c.pos++
+		c.pop()
+		return true, nil
+	case ',':
+		c.pos++
+		return false, c.element()
+	}
+	if object {
+		return false, c.syntax(c.pos, reasonInObject)
+	}
+	return false, c.syntax(c.pos, reasonInArray)
+}
+
+// element counts an element and, in an object, reads its name and colon.
+func (c *checker) element() error {
+	c.elements++
+	if c.lim.Elements > 0 && c.elements > c.lim.Elements {
+		return c.limit(c.pos, reasonElements)
+	}
+	if !c.inObject() {
+		return nil
+	}
+	c.pos = skipSpace(c.text, c.pos)
+	if c.pos == len(c.text) {
+		return c.syntax(c.pos, reasonEnd)
+	}
+	if c.text[c.pos] != '"' {
+		return c.syntax(c.pos, reasonName)
+	}
+	end, reason := scanString(c.text, c.pos+1)
+	if reason != "" {
+		return c.syntax(end, reason)
+	}
+	c.pos = skipSpace(c.text, end)
+	if c.pos == len(c.text) {
+		return c.syntax(c.pos, reasonEnd)
+	}
+	if c.text[c.pos] != ':' {
+		return c.syntax(c.pos, reasonColon)
+	}
+	c.pos++
+	return nil
+}
+
+// end makes sure that nothing but space follows the value.
+func (c *checker) end() error {
+	if c.pos = skipSpace(c.text, c.pos); c.pos < len(c.text) {
+		return c.syntax(c.pos, reasonTrailing)
+	}
+	return nil
+}
+
+func (c *checker) push(object bool) {
+	if c.depth > 0 && c.depth%64 == 0 {
+		c.spill = append(c.spill, c.open)
+	}
+	c.depth++
+	c.open <<= 1
+	if object {
+		c.open |= 1
+	}
+}
+
+func (c *checker) pop() {
+	c.depth--
+	c.open >>= 1
+	if c.depth > 0 && c.depth%64 == 0 {
+		c.open = c.spill[len(c.spill)-1]
+		c.spill = c.spill[:len(c.spill)-1]
+	}
+}
+
+func (c *checker) inObject() bool { return c.open&1 == 1 }
+
+func closer(object bool) byte {
+	if object {
+		return '}'
+	}
+	return ']'
+}
+
+func (c *checker) syntax(at int, reason string) error {
+	return &SyntaxError{Offset: at, Reason: reason}
+}
+
+func (c *checker) limit(at int, reason string) error {
+	return &LimitError{Offset: at, Reason: reason}
+}

@@ -1,0 +1,172 @@
+package jsontext
+
+import (
+	"bytes"
+	"iter"
+)
+
+// The functions of this file read texts that Check has accepted. Of any other
+// text they yield something or nothing, but they end and do not panic.
+
+// Members iterates over the members of a checked object in the order written,
+// repeated names included. The values alias object and have no space around
+// them. Of a value that is not an object it yields nothing.
+func Members(object []byte) iter.Seq2[Key, []byte] {
+	return func(yield func(Key, []byte) bool) { walkMembers(object, yield) }
+}
+
+func walkMembers(object []byte, yield func(Key, []byte) bool) {
+	i, more := enter(object, '{', '}')
+	for more {
+		var key Key
+		var value []byte
+		if key, value, i, more = member(object, i); !more {
+			return
+		}
+		if !yield(key, value) {
+			return
+		}
+		i, more = following(object, i)
+	}
+}
+
+// Elements iterates over the items of a checked array. They alias array and
+// have no space around them. Of a value that is not an array it yields nothing.
+func Elements(array []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { walkElements(array, yield) }
+}
+
+func walkElements(array []byte, yield func([]byte) bool) {
+	i, more := enter(array, '[', ']')
+	for more {
+		end := skipValue(array, i)
+		if !yield(array[i:end:end]) {
+			return
+		}
+		i, more = following(array, end)
+	}
+}
+
+// Member returns the value of the first member of a checked object whose
+// unescaped name is exactly name.
+func Member(object []byte, name string) (value []byte, ok bool) {
+	for key, value := range Members(object) {
+		if key.Is(name) {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// Len returns the number of items of a checked array or of members of a
+// checked object, and 0 for any other value.
+func Len(container []byte) int {
+	n := 0
+	if KindOf(container) == KindArray {
+		for range Elements(container) {
+			n++
+		}
+		return n
+	}
+	for range Members(container) {
+		n++
+	}
+	return n
+}
+
+// enter finds the first element of a container that begins with open.
+func enter(text []byte, open, shut byte) (i int, more bool) {
+	i = skipSpace(text, 0)
+	if i == len(text) || text[i] != open {
+		return i, false
+	}
+	i = skipSpace(text, i+1)
+	return i, i < len(text) && text[i] != shut
+}
+
+// following finds the next element after the one that ended at i.
+func following(text []byte, i int) (next int, more bool) {
+	i = skipSpace(text, i)
+	if i == len(text) || text[i] != ',' {
+		return i, false
+	}
+	i = skipSpace(text, i+1)
+	return i, i < len(text)
+}
+
+// member reads the name and value at i. Only of an unchecked text it is not ok.
+func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
+	if text[i] != '"' {
+		return Key{}, nil, i, false
+	}
+	nameEnd := skipString(text, i)
+	start := skipSpace(text, nameEnd)
+	if start == len(text) || text[start] != ':' {
+		return Key{}, nil, start, false
+	}
+	key = Key{raw: text[i:nameEnd:nameEnd]}
+	start = skipSpace(text, start+1)
+	end = skipValue(text, start)
+	return key, text[start:end:end], end, true
+}
+
+// skipValue returns the index after the value at i. It moves on by a byte at
+// least, unless i is the end, so that iteration ends on any input.
+func skipValue(text []byte, i int) int {
+	if i == len(text) {
+		return i
+	}
+	switch text[i] {
+	case '"':
+		return skipString(text, i)
+	case '{', '[':
+		return skipContainer(text, i)
+	}
+	for i++; i < len(text) && !endsScalar(text[i]); i++ {
+	}
+	return i
+}
+
+// endsScalar reports whether b cannot be part of a number or literal.
+func endsScalar(b byte) bool { return b == ',' || b == ']' || b == '}' || isSpace(b) }
+
+// skipContainer counts brackets and braces alike: in a checked text they match.
+func skipContainer(text []byte, i int) int {
+	depth := 0
+	for i < len(text) {
+		switch text[i] {
+		case '"':
+			i = skipString(text, i)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return i
+}
+
+// skipString returns the index after the string whose opening quote is at i.
+// A quote ends the string when an even number of backslashes is before it.
+func skipString(text []byte, i int) int {
+	first := i + 1
+	for from := first; ; {
+		n := bytes.IndexByte(text[from:], '"')
+		if n < 0 {
+			return len(text)
+		}
+		quote := from + n
+		slash := quote
+		for slash > from && text[slash-1] == '\\' {
+			slash--
+		}
+		from = quote + 1
+		if (quote-slash)%2 == 0 {
+			return from
+		}
+	}
+}

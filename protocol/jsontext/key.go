@@ -1,0 +1,52 @@
+package jsontext
+
+import "bytes"
+
+// Key is the name of an object member as it is written. It aliases the text,
+// is comparable to a name without being unescaped, and is valid as long as the
+// text is not changed. The zero Key is no name.
+type Key struct{ raw []byte }
+
+// Raw returns the name as written: a JSON string with its quotes and escapes.
+func (k Key) Raw() []byte { return k.raw }
+
+// Is reports whether the unescaped name is exactly name; case matters, and no
+// Unicode normal form is applied. It does not allocate unless the name is
+// written with escapes and is long.
+func (k Key) Is(name string) bool {
+	inner := k.inner()
+	// Unescaping never lengthens, so a shorter text is another name.
+	if len(inner) < len(name) || len(k.raw) == 0 {
+		return false
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner) == name
+	}
+	var room [64]byte
+	return string(unescape(room[:0], inner)) == name
+}
+
+// String returns the unescaped name.
+func (k Key) String() string {
+	inner := k.inner()
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	return string(unescape(nil, inner))
+}
+
+// bytes returns the unescaped name; it aliases the text if it can.
+func (k Key) bytes() []byte {
+	inner := k.inner()
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	return unescape(make([]byte, 0, len(inner)), inner)
+}
+
+func (k Key) inner() []byte {
+	if len(k.raw) < 2 {
+		return nil
+	}
+	return k.raw[1 : len(k.raw)-1]
+}

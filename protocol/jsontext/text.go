@@ -1,0 +1,93 @@
+package jsontext
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// String returns the text of a checked string value, unescaped. It is not ok
+// if value is of another kind.
+func String(value []byte) (s string, ok bool) {
+	inner, ok := unquote(value)
+	if !ok {
+		return "", false
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	return string(unescape(make([]byte, 0, len(inner)), inner)), true
+}
+
+// AppendString appends the text of a checked string value, unescaped, to dst.
+// If value is of another kind, dst is returned as it is and not ok.
+func AppendString(dst []byte, value []byte) (text []byte, ok bool) {
+	inner, ok := unquote(value)
+	if !ok {
+		return dst, false
+	}
+	return unescape(dst, inner), true
+}
+
+// unquote returns what is between the quotes of a string value.
+func unquote(value []byte) (inner []byte, ok bool) {
+	value = trim(value)
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
+		return nil, false
+	}
+	return value[1 : len(value)-1], true
+}
+
+// trim removes space around a value; usually there is none.
+func trim(value []byte) []byte {
+	start, end := skipSpace(value, 0), len(value)
+	for end > start && isSpace(value[end-1]) {
+		end--
+	}
+	return value[start:end]
+}
+
+// unescape appends the inside of a string to dst. What Check would refuse
+// becomes U+FFFD, so the result of checked text is exact.
+func unescape(dst, inner []byte) []byte {
+	for {
+		n := bytes.IndexByte(inner, '\\')
+		if n < 0 {
+			return append(dst, inner...)
+		}
+		dst = append(dst, inner[:n]...)
+		size, reason := scanEscape(inner[n:])
+		if reason != "" {
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+			inner = inner[n+1:]
+			continue
+		}
+		dst = appendEscaped(dst, inner[n:n+size])
+		inner = inner[n+size:]
+	}
+}
+
+// appendEscaped appends what one whole, valid escape stands for.
+func appendEscaped(dst, escape []byte) []byte {
+	switch escape[1] {
+	case 'b':
+		return append(dst, '\b')
+	case 'f':
+		return append(dst, '\f')
+	case 'n':
+		return append(dst, '\n')
+	case 'r':
+		return append(dst, '\r')
+	case 't':
+		return append(dst, '\t')
+	case 'u':
+	default: // a quote, a backslash or a slash stands for itself
+		return append(dst, escape[1])
+	}
+	r, _ := hex4(escape, 2)
+	if len(escape) == 12 {
+		low, _ := hex4(escape, 8)
+		r = utf16.DecodeRune(r, low)
+	}
+	return utf8.AppendRune(dst, r)
+}

@@ -1,0 +1,124 @@
+package jsontext
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// DuplicateError says that an object has two members of the same name. RFC 8259
+// leaves the meaning open, and two programs that differ on it can be played
+// against each other.
+type DuplicateError struct {
+	Path string // JSON pointer to the object; "" is the value itself
+	Name string // the repeated name, unescaped; it is the peer's text
+}
+
+// Error implements error. It quotes a bounded part of the name and path.
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("member %.64q is repeated in the object at %.256q", e.Name, e.Path)
+}
+
+// Unique refuses a checked value in which any object, at any depth, repeats a
+// member name. Names are compared after unescaping, so "a" and "\u0061" are the
+// same. The error is a *DuplicateError. The time is linear in the value; small
+// objects cost one allocation for all of them.
+func Unique(value []byte) error {
+	u := uniqueness{text: value}
+	if _, ok := u.value(skipSpace(value, 0), 0); ok {
+		return nil
+	}
+	// The steps were collected from the inside out.
+	path := ""
+	for _, step := range slices.Backward(u.path) {
+		path += step
+	}
+	return &DuplicateError{Path: path, Name: u.name}
+}
+
+// fewNames is up to how many names of an object are compared one by one; of
+// more a set is made, or 50,000 names would take 10^9 comparisons.
+const fewNames = 16
+
+// uniqueness is one run of Unique.
+type uniqueness struct {
+	text  []byte
+	names [][]byte // of the open objects, the innermost last
+	name  string   // the repeated one, once found
+	path  []string // from the object that repeats it outwards
+}
+
+// value walks the value at i and returns the index after it. The walk is one
+// pass, whatever the depth: iterating each level anew would be quadratic.
+func (u *uniqueness) value(i, depth int) (end int, ok bool) {
+	if i < len(u.text) && depth < maxDepth {
+		switch u.text[i] {
+		case '{':
+			return u.object(i, depth)
+		case '[':
+			return u.array(i, depth)
+		}
+	}
+	return skipValue(u.text, i), true
+}
+
+func (u *uniqueness) array(i, depth int) (end int, ok bool) {
+	i = skipSpace(u.text, i+1)
+	more := i < len(u.text) && u.text[i] != ']'
+	for n := 0; more; n++ {
+		if i, ok = u.value(i, depth+1); !ok {
+			u.path = append(u.path, PointerIndex("", n))
+			return i, false
+		}
+		i, more = following(u.text, i)
+	}
+	return min(i+1, len(u.text)), true
+}
+
+func (u *uniqueness) object(i, depth int) (end int, ok bool) {
+	base := len(u.names)
+	var many map[string]struct{}
+	i = skipSpace(u.text, i+1)
+	more := i < len(u.text) && u.text[i] == '"'
+	for more {
+		nameEnd := skipString(u.text, i)
+		name := Key{raw: u.text[i:nameEnd]}.bytes()
+		if many, ok = u.add(base, many, name); !ok {
+			u.name = string(name)
+			return i, false
+		}
+		i = skipSpace(u.text, nameEnd)
+		i = skipSpace(u.text, min(i+1, len(u.text))) // past the colon
+		if i, ok = u.value(i, depth+1); !ok {
+			u.path = append(u.path, Pointer("", string(name)))
+			return i, false
+		}
+		i, more = following(u.text, i)
+	}
+	u.names = u.names[:base]
+	return min(i+1, len(u.text)), true
+}
+
+// add files a name of the object whose names begin at base. It is not ok if the
+// object has it already.
+func (u *uniqueness) add(base int, many map[string]struct{}, name []byte) (map[string]struct{}, bool) {
+	if many != nil {
+		_, known := many[string(name)]
+		many[string(name)] = struct{}{}
+		return many, !known
+	}
+	for _, other := range u.names[base:] {
+		if bytes.Equal(other, name) {
+			return nil, false
+		}
+	}
+	u.names = append(u.names, name)
+	if len(u.names)-base < fewNames {
+		return nil, true
+	}
+	many = make(map[string]struct{}, 4*fewNames)
+	for _, other := range u.names[base:] {
+		many[string(other)] = struct{}{}
+	}
+	return many, true
+}

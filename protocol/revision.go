@@ -1,0 +1,36 @@
+package protocol
+
+// Revision is one published revision of the specification, named by its date.
+// It has no order on purpose: code that wants to know what a revision can do
+// asks its dialect for a trait.
+type Revision struct{ date string }
+
+// The five published revisions.
+var (
+	Rev20241105 = Revision{"2024-11-05"}
+	Rev20250326 = Revision{"2025-03-26"}
+	Rev20250618 = Revision{"2025-06-18"}
+	Rev20251125 = Revision{"2025-11-25"}
+	Rev20260728 = Revision{"2026-07-28"}
+)
+
+// Revisions lists all published revisions, oldest first.
+func Revisions() []Revision {
+	return []Revision{Rev20241105, Rev20250326, Rev20250618, Rev20251125, Rev20260728}
+}
+
+// ParseRevision finds the revision of that date; false if none was published.
+func ParseRevision(date string) (Revision, bool) {
+	for _, r := range Revisions() {
+		if r.date == date {
+			return r, true
+		}
+	}
+	return Revision{}, false
+}
+
+// String is the date, as on the wire; "" for the zero Revision.
+func (r Revision) String() string { return r.date }
+
+// IsZero says that r is no revision.
+func (r Revision) IsZero() bool { return r.date == "" }

@@ -1,0 +1,45 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+)
+
+// Peer is who is at the other end of one connection, as far as the carrier
+// knows. The engine keeps the state of a handshake session with the
+// connection; it is dropped when the context given to Connect ends.
+type Peer struct {
+	Carrier    string      // "stdio", "memory", ...; for logs
+	RemoteAddr string      // empty: not a network
+	Header     http.Header // nil unless HTTP
+	Principal  *Principal  // nil: nobody is known
+
+	// Out takes what belongs to no exchange, such as list_changed. Nil: the
+	// Outbound of the exchange that opened the session.
+	Out Outbound
+}
+
+// Connection is the identity of one connection: equal pointers, same connection.
+type Connection struct {
+	Peer
+	ctx context.Context //nolint:containedctx // the connection's own life, which outlasts each of its frames
+}
+
+// OnClose runs fn in its own goroutine when the connection is gone.
+func (c *Connection) OnClose(fn func()) { context.AfterFunc(c.ctx, fn) }
+
+type connectionKey struct{}
+
+// Connect marks ctx as that of a new connection. A carrier calls it once a
+// connection and passes the result to each Accept and Serve of that connection;
+// the connection is gone when ctx ends. A carrier that never calls it has one
+// connection for all its frames.
+func Connect(ctx context.Context, p Peer) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &Connection{Peer: p, ctx: ctx})
+}
+
+// ConnectionFrom is the connection that ctx belongs to, or nil.
+func ConnectionFrom(ctx context.Context) *Connection {
+	c, _ := ctx.Value(connectionKey{}).(*Connection)
+	return c
+}
