@@ -19,25 +19,15 @@ const (
 
 // Levels lists all levels, least severe first.
 func Levels() []Level {
-	return []Level{
-		LevelDebug, LevelInfo, LevelNotice, LevelWarning,
-		LevelError, LevelCritical, LevelAlert, LevelEmergency,
-	}
+	return slices.Clone(levels[:])
 }
 
 // Severity is 0 for debug to 7 for emergency, -1 for what is no level.
 func (l Level) Severity() int {
-	switch l {
-	case LevelDebug:
-		return 0
-	case LevelInfo:
-		return 1
-	case LevelNotice:
-		return 2
-	case LevelWarning:
-		return 3
-	case LevelError:
-		return 4
-	}
-	return slices.Index(Levels(), l)
+	return slices.Index(levels[:], l)
+}
+
+var levels = [...]Level{
+	LevelDebug, LevelInfo, LevelNotice, LevelWarning,
+	LevelError, LevelCritical, LevelAlert, LevelEmergency,
 }

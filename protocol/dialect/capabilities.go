@@ -148,12 +148,9 @@ var clientCapabilityMembers = fields[protocol.ClientCapabilities]{
 }
 
 var rootsCapability = fields[protocol.ClientCapabilities]{
-	{"listChanged", optional, func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
-		if !d.rootsChanged {
-			return nil
-		}
+	{"listChanged", optional, since(hasRootsChanged, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readBool(&c.RootsListChanged, v)
-	}},
+	})},
 }
 
 var samplingCapability = fields[protocol.ClientCapabilities]{
@@ -247,6 +244,9 @@ func readHas(to *bool, v []byte, name string) *fail {
 // extension counts on 2026-07-28 only (SEP-2663).
 func readExtensions(d *Dialect, to *map[string]json.RawMessage, tasks *bool, v []byte) *fail {
 	if f := readObjects(to, v); f != nil {
+		if d.handshake { // where the member is not the specification's
+			return nil
+		}
 		return f
 	}
 	if _, ok := (*to)[extensionTasks]; ok && d.taskExtension {
@@ -260,9 +260,9 @@ var serverCapabilityMembers = fields[protocol.ServerCapabilities]{
 		return readObjects(&c.Experimental, v)
 	}},
 	{"logging", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readPresent(&c.Logging, v) }},
-	{"completions", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
+	{"completions", optional, since(hasCompletions, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
 		return readPresent(&c.Completions, v)
-	}},
+	})},
 	{"prompts", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
 		c.Prompts = true
 		return readFlag(&c.PromptsListChanged, v, "listChanged")
@@ -309,13 +309,13 @@ func readServerTasks(d *Dialect, c *protocol.ServerCapabilities, v []byte) *fail
 var serverTasksMembers = fields[protocol.ServerCapabilities]{
 	{"list", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readPresent(&c.TaskList, v) }},
 	{"cancel", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readPresent(&c.TaskCancel, v) }},
-	{"requests", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
-		tools, ok := jsontext.Member(v, "tools")
-		if !ok {
-			return nil
-		}
-		return readHas(&c.Tasks, tools, "call")
+	{"requests", optional, func(d *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
+		return serverTaskRequests.decode(d, c, v)
 	}},
+}
+
+var serverTaskRequests = fields[protocol.ServerCapabilities]{
+	{"tools", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readHas(&c.Tasks, v, "call") }},
 }
 
 func readClientCapabilities(d *Dialect, to *protocol.ClientCapabilities, v []byte) *fail {

@@ -1,120 +1,156 @@
 package dialect
 
 import (
-	"encoding/base64"
-	"time"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// anyBlock holds the members of all kinds of blocks; which of them a block
-// needs depends on its type.
-type anyBlock struct {
-	kind, text, mime, uri, name, title, description, id, toolUseID string
-
-	data, input, structured []byte
-	contents                *protocol.Contents
-	content                 []protocol.Block
-	annotations             *protocol.Annotations
-	icons                   []protocol.Icon
-	size                    int64
-	isError                 bool
-	meta                    protocol.Meta
-}
-
-// blockMembers are the members of all blocks but tool_result's content, whose
-// type is a list of blocks again.
-var blockMembers = fields[anyBlock]{
-	{"type", required, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.kind, v) }},
-	{"text", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.text, v) }},
-	{"data", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readBase64(&b.data, v) }},
-	{"mimeType", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.mime, v) }},
-	{"resource", optional, func(d *Dialect, b *anyBlock, v []byte) *fail {
-		b.contents = new(protocol.Contents)
-		return readContents(d, b.contents, v)
-	}},
-	{"uri", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.uri, v) }},
-	{"name", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.name, v) }},
-	{"title", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.title, v) }},
-	{"description", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.description, v) }},
-	{"size", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readInt(&b.size, v) }},
-	{"icons", optional, func(d *Dialect, b *anyBlock, v []byte) *fail { return readIcons(d, &b.icons, v) }},
-	{"id", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.id, v) }},
-	{"input", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readObject(&b.input, v) }},
-	{"toolUseId", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readString(&b.toolUseID, v) }},
-	{"structuredContent", optional, func(d *Dialect, b *anyBlock, v []byte) *fail { return readStructured(d, &b.structured, v) }},
-	{"isError", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readBool(&b.isError, v) }},
-	{"annotations", optional, func(d *Dialect, b *anyBlock, v []byte) *fail { return readAnnotations(d, &b.annotations, v) }},
-	{"_meta", optional, func(_ *Dialect, b *anyBlock, v []byte) *fail { return readMeta(&b.meta, v) }},
-}
-
-// blockNeeds are the members without which a block of a type is none.
-var blockNeeds = map[string][]string{
-	"text":          {"text"},
-	"image":         {"data", "mimeType"},
-	"audio":         {"data", "mimeType"},
-	"resource":      {"resource"},
-	"resource_link": {"uri", "name"},
-	"tool_use":      {"id", "name", "input"},
-	"tool_result":   {"toolUseId", "content"},
-}
-
 func readBlocks(d *Dialect, to *[]protocol.Block, v []byte, at place) *fail {
 	return readList(to, v, func(b *protocol.Block, v []byte) *fail { return readBlock(d, b, v, at) })
 }
 
+// readBlock reads the members that a block of its type has; others are unknown
+// ones, whatever they mean in blocks of another type.
 func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
-	var b anyBlock
-	if f := blockMembers.decode(d, &b, v); f != nil {
+	kind, f := readType(v)
+	if f != nil {
 		return f
 	}
-	needs, known := blockNeeds[b.kind]
-	if !known {
-		return refuse("is no block type that this protocol has").in("type")
+	switch kind {
+	case "text":
+		return blockOf(d, textMembers, to, v)
+	case "image":
+		return blockOf(d, imageMembers, to, v)
+	case "audio":
+		return blockOf(d, audioMembers, to, v)
 	}
-	for _, name := range needs {
-		if _, ok := jsontext.Member(v, name); !ok {
-			return refuse("is missing").in(name)
-		}
-	}
-	if b.kind == "tool_result" {
-		content, _ := jsontext.Member(v, "content")
-		if f := readBlocks(d, &b.content, content, inResult); f != nil {
-			return f.in("content")
-		}
-	}
-	made := b.build(at)
-	if made == nil {
+	switch {
+	case kind == "resource" && at == inResult:
+		return blockOf(d, embeddedMembers, to, v)
+	case kind == "resource_link" && at == inResult:
+		return blockOf(d, linkMembers, to, v)
+	case kind == "tool_use" && at == inSampling:
+		return blockOf(d, toolUseMembers, to, v)
+	case kind == "tool_result" && at == inSampling:
+		return readToolResult(d, to, v)
+	case slices.Contains([]string{"resource", "resource_link", "tool_use", "tool_result"}, kind):
 		return refuse("cannot stand here").in("type")
 	}
-	*to = made
+	return refuse("is no block type that this protocol has").in("type")
+}
+
+// readType reads the member that tells the members of a union apart.
+func readType(v []byte) (string, *fail) {
+	if jsontext.KindOf(v) != jsontext.KindObject {
+		return "", refuse("must be an object")
+	}
+	t, ok := jsontext.Member(v, "type")
+	if !ok {
+		return "", refuse("is missing").in("type")
+	}
+	kind, ok := jsontext.String(t)
+	if !ok {
+		return "", refuse("must be a string").in("type")
+	}
+	return kind, nil
+}
+
+func blockOf[T protocol.Block](d *Dialect, members fields[T], to *protocol.Block, v []byte) *fail {
+	var b T
+	if f := members.decode(d, &b, v); f != nil {
+		return f
+	}
+	*to = b
 	return nil
 }
 
-// build is the block that the members make, nil where it may not stand.
-func (b *anyBlock) build(at place) protocol.Block {
-	switch {
-	case b.kind == "text":
-		return protocol.Text{Text: b.text, Annotations: b.annotations, Meta: b.meta}
-	case b.kind == "image":
-		return protocol.Image{Data: b.data, MIME: b.mime, Annotations: b.annotations, Meta: b.meta}
-	case b.kind == "audio":
-		return protocol.Audio{Data: b.data, MIME: b.mime, Annotations: b.annotations, Meta: b.meta}
-	case b.kind == "resource" && at == inResult:
-		return protocol.Embedded{Contents: *b.contents, Annotations: b.annotations, Meta: b.meta}
-	case b.kind == "resource_link" && at == inResult:
-		return protocol.Link{
-			URI: b.uri, Name: b.name, Title: b.title, Description: b.description, MIME: b.mime,
-			Size: b.size, Icons: b.icons, Annotations: b.annotations, Meta: b.meta,
-		}
-	case b.kind == "tool_use" && at == inSampling:
-		return protocol.ToolUse{ID: b.id, Name: b.name, Input: b.input, Meta: b.meta}
-	case b.kind == "tool_result" && at == inSampling:
-		return protocol.ToolResult{
-			ToolUseID: b.toolUseID, Content: b.content, Structured: b.structured, IsError: b.isError, Meta: b.meta,
-		}
+// typed is the member that readType read, so that a second one is seen.
+func typed[T any]() field[T] {
+	return field[T]{"type", required, func(*Dialect, *T, []byte) *fail { return nil }}
+}
+
+var textMembers = fields[protocol.Text]{
+	typed[protocol.Text](),
+	{"text", required, func(_ *Dialect, b *protocol.Text, v []byte) *fail { return readString(&b.Text, v) }},
+	{"annotations", optional, func(d *Dialect, b *protocol.Text, v []byte) *fail { return readAnnotations(d, &b.Annotations, v) }},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.Text, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+var imageMembers = fields[protocol.Image]{
+	typed[protocol.Image](),
+	{"data", required, func(_ *Dialect, b *protocol.Image, v []byte) *fail { return readBase64(&b.Data, v) }},
+	{"mimeType", required, func(_ *Dialect, b *protocol.Image, v []byte) *fail { return readString(&b.MIME, v) }},
+	{"annotations", optional, func(d *Dialect, b *protocol.Image, v []byte) *fail { return readAnnotations(d, &b.Annotations, v) }},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.Image, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+var audioMembers = fields[protocol.Audio]{
+	typed[protocol.Audio](),
+	{"data", required, func(_ *Dialect, b *protocol.Audio, v []byte) *fail { return readBase64(&b.Data, v) }},
+	{"mimeType", required, func(_ *Dialect, b *protocol.Audio, v []byte) *fail { return readString(&b.MIME, v) }},
+	{"annotations", optional, func(d *Dialect, b *protocol.Audio, v []byte) *fail { return readAnnotations(d, &b.Annotations, v) }},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.Audio, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+var embeddedMembers = fields[protocol.Embedded]{
+	typed[protocol.Embedded](),
+	{"resource", required, func(d *Dialect, b *protocol.Embedded, v []byte) *fail { return readContents(d, &b.Contents, v) }},
+	{"annotations", optional, func(d *Dialect, b *protocol.Embedded, v []byte) *fail {
+		return readAnnotations(d, &b.Annotations, v)
+	}},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.Embedded, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+var linkMembers = fields[protocol.Link]{
+	typed[protocol.Link](),
+	{"uri", required, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readString(&b.URI, v) }},
+	{"name", required, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readString(&b.Name, v) }},
+	{"title", optional, since(hasTitles, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readString(&b.Title, v) })},
+	{"description", optional, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readString(&b.Description, v) }},
+	{"mimeType", optional, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readString(&b.MIME, v) }},
+	{"size", optional, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readInt(&b.Size, v) }},
+	{"icons", optional, since(hasIcons, func(d *Dialect, b *protocol.Link, v []byte) *fail { return readIcons(d, &b.Icons, v) })},
+	{"annotations", optional, func(d *Dialect, b *protocol.Link, v []byte) *fail { return readAnnotations(d, &b.Annotations, v) }},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.Link, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+var toolUseMembers = fields[protocol.ToolUse]{
+	typed[protocol.ToolUse](),
+	{"id", required, func(_ *Dialect, b *protocol.ToolUse, v []byte) *fail { return readString(&b.ID, v) }},
+	{"name", required, func(_ *Dialect, b *protocol.ToolUse, v []byte) *fail { return readString(&b.Name, v) }},
+	{"input", required, func(_ *Dialect, b *protocol.ToolUse, v []byte) *fail { return readObject(&b.Input, v) }},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.ToolUse, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+// toolResult keeps the content unread: a table that read blocks would refer to itself.
+type toolResult struct {
+	protocol.ToolResult
+	content []byte
+}
+
+var toolResultMembers = fields[toolResult]{
+	typed[toolResult](),
+	{"toolUseId", required, func(_ *Dialect, b *toolResult, v []byte) *fail { return readString(&b.ToolUseID, v) }},
+	{"content", required, func(_ *Dialect, b *toolResult, v []byte) *fail {
+		b.content = v
+		return nil
+	}},
+	{"structuredContent", optional, func(d *Dialect, b *toolResult, v []byte) *fail { return readStructured(d, &b.Structured, v) }},
+	{"isError", optional, func(_ *Dialect, b *toolResult, v []byte) *fail { return readBool(&b.IsError, v) }},
+	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *toolResult, v []byte) *fail { return readMeta(&b.Meta, v) })},
+}
+
+func readToolResult(d *Dialect, to *protocol.Block, v []byte) *fail {
+	var b toolResult
+	if f := toolResultMembers.decode(d, &b, v); f != nil {
+		return f
 	}
+	if f := readBlocks(d, &b.Content, b.content, inResult); f != nil {
+		return f.in("content")
+	}
+	*to = b.ToolResult
 	return nil
 }
 
@@ -125,111 +161,4 @@ func readStructured[B ~[]byte](d *Dialect, to *B, v []byte) *fail {
 		return nil
 	}
 	return readObject(to, v)
-}
-
-// anyContents is a TextResourceContents or a BlobResourceContents.
-type anyContents struct {
-	protocol.Contents
-	text, blob bool
-}
-
-var contentsMembers = fields[anyContents]{
-	{"uri", required, func(_ *Dialect, c *anyContents, v []byte) *fail { return readString(&c.URI, v) }},
-	{"mimeType", optional, func(_ *Dialect, c *anyContents, v []byte) *fail { return readString(&c.MIME, v) }},
-	{"text", optional, func(_ *Dialect, c *anyContents, v []byte) *fail {
-		c.text = true
-		return readString(&c.Text, v)
-	}},
-	{"blob", optional, func(_ *Dialect, c *anyContents, v []byte) *fail {
-		c.blob = true
-		return readBase64(&c.Data, v)
-	}},
-	{"_meta", optional, func(_ *Dialect, c *anyContents, v []byte) *fail { return readMeta(&c.Meta, v) }},
-}
-
-func readContents(d *Dialect, to *protocol.Contents, v []byte) *fail {
-	var c anyContents
-	if f := contentsMembers.decode(d, &c, v); f != nil {
-		return f
-	}
-	if c.text == c.blob {
-		return refuse("must have text or blob")
-	}
-	*to = c.Contents
-	return nil
-}
-
-// readBase64 reads the standard alphabet with padding; an empty one is not nil.
-func readBase64(to *[]byte, v []byte) *fail {
-	if jsontext.KindOf(v) != jsontext.KindString {
-		return refuse("must be a string")
-	}
-	text, _ := jsontext.AppendString(nil, v)
-	data := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Decode(data, text)
-	if err != nil {
-		return refuse("must be base64 (standard alphabet, padded)")
-	}
-	*to = data[:n]
-	return nil
-}
-
-var annotationMembers = fields[protocol.Annotations]{
-	{"audience", optional, func(_ *Dialect, a *protocol.Annotations, v []byte) *fail {
-		return readList(&a.Audience, v, readRole)
-	}},
-	{"priority", optional, func(_ *Dialect, a *protocol.Annotations, v []byte) *fail { return readPriority(&a.Priority, v) }},
-	{"lastModified", optional, func(_ *Dialect, a *protocol.Annotations, v []byte) *fail {
-		return readHintTime(&a.LastModified, v)
-	}},
-}
-
-func readAnnotations(d *Dialect, to **protocol.Annotations, v []byte) *fail {
-	*to = new(protocol.Annotations)
-	return annotationMembers.decode(d, *to, v)
-}
-
-func readRole(to *protocol.Role, v []byte) *fail {
-	return readEnum(to, v, protocol.RoleUser, protocol.RoleAssistant)
-}
-
-// readHintTime reads a time that is only a hint: the schema calls it a string,
-// so an unknown form is no fault, it only says nothing.
-func readHintTime(to *time.Time, v []byte) *fail {
-	var s string
-	if f := readString(&s, v); f != nil {
-		return f
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
-			*to = t.UTC()
-			return nil
-		}
-	}
-	return nil
-}
-
-// readTime reads an ISO 8601 date and time.
-func readTime(to *time.Time, v []byte) *fail {
-	var s string
-	if f := readString(&s, v); f != nil {
-		return f
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return refuse("must be an ISO 8601 date and time")
-	}
-	*to = t.UTC()
-	return nil
-}
-
-var iconMembers = fields[protocol.Icon]{
-	{"src", required, func(_ *Dialect, i *protocol.Icon, v []byte) *fail { return readString(&i.Src, v) }},
-	{"mimeType", optional, func(_ *Dialect, i *protocol.Icon, v []byte) *fail { return readString(&i.MIMEType, v) }},
-	{"sizes", optional, func(_ *Dialect, i *protocol.Icon, v []byte) *fail { return readList(&i.Sizes, v, readString) }},
-	{"theme", optional, func(_ *Dialect, i *protocol.Icon, v []byte) *fail { return readEnum(&i.Theme, v, "light", "dark") }},
-}
-
-func readIcons(d *Dialect, to *[]protocol.Icon, v []byte) *fail {
-	return readList(to, v, func(i *protocol.Icon, v []byte) *fail { return iconMembers.decode(d, i, v) })
 }

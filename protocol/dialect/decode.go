@@ -58,6 +58,27 @@ const (
 	optional need = false
 )
 
+// since makes a member unknown, and so ignored, to revisions that lack it.
+func since[T any](has func(*Dialect) bool, read func(*Dialect, *T, []byte) *fail) func(*Dialect, *T, []byte) *fail {
+	return func(d *Dialect, t *T, v []byte) *fail {
+		if !has(d) {
+			return nil
+		}
+		return read(d, t, v)
+	}
+}
+
+// What since asks beside the traits.
+func hasTitles(d *Dialect) bool          { return d.titles }
+func hasMetas(d *Dialect) bool           { return d.metas }
+func hasIcons(d *Dialect) bool           { return d.icons }
+func hasLastModified(d *Dialect) bool    { return d.lastModified }
+func hasToolAnnotations(d *Dialect) bool { return d.toolAnnotations }
+func hasCompletions(d *Dialect) bool     { return d.completions }
+func hasContext(d *Dialect) bool         { return d.context }
+func hasProgressMessage(d *Dialect) bool { return d.progressMessage }
+func hasRootsChanged(d *Dialect) bool    { return d.rootsChanged }
+
 // fields are the members of an object, 64 at most.
 type fields[T any] []field[T]
 
@@ -183,17 +204,6 @@ func readInt[N int | int64](to *N, v []byte) *fail {
 		return refuse("must be an integer")
 	}
 	*to = N(n)
-	return nil
-}
-
-// readSize reads an integer that is not negative.
-func readSize(to *int64, v []byte) *fail {
-	if f := readInt(to, v); f != nil {
-		return f
-	}
-	if *to < 0 {
-		return refuse("must not be negative")
-	}
 	return nil
 }
 

@@ -22,7 +22,7 @@ var progressMembers = fields[protocol.ProgressParams]{
 	{"progressToken", required, func(_ *Dialect, p *protocol.ProgressParams, v []byte) *fail { return readID(&p.Token, v) }},
 	{"progress", required, func(_ *Dialect, p *protocol.ProgressParams, v []byte) *fail { return readFloat(&p.Done, v) }},
 	{"total", optional, func(_ *Dialect, p *protocol.ProgressParams, v []byte) *fail { return readFloatPtr(&p.Total, v) }},
-	{"message", optional, func(_ *Dialect, p *protocol.ProgressParams, v []byte) *fail { return readString(&p.Message, v) }},
+	{"message", optional, since(hasProgressMessage, func(_ *Dialect, p *protocol.ProgressParams, v []byte) *fail { return readString(&p.Message, v) })},
 }
 
 var logMembers = fields[protocol.LogParams]{

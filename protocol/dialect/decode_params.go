@@ -10,9 +10,9 @@ import (
 // fault is an InvalidParams that names the member by its path. _meta is
 // DecodeMeta's. Raw JSON in the result aliases params.
 func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *protocol.Fault) {
-	read := decodeCustom(method)
-	if _, ok := d.methods[method]; ok {
-		read = paramsOf[method]
+	read := paramsOf[method]
+	if d.methods[method] == 0 {
+		read = decodeCustom(method)
 	}
 	p, f := read(d, params)
 	if f != nil {

@@ -138,12 +138,9 @@ var completeMembers = fields[protocol.CompleteParams]{
 	{"argument", required, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
 		return completeArgumentMembers.decode(d, p, v)
 	}},
-	{"context", optional, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
-		if !d.context {
-			return nil
-		}
+	{"context", optional, since(hasContext, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
 		return completeContextMembers.decode(d, p, v)
-	}},
+	})},
 }
 
 var completeArgumentMembers = fields[protocol.CompleteParams]{
@@ -157,33 +154,28 @@ var completeContextMembers = fields[protocol.CompleteParams]{
 	}},
 }
 
-type anyRef struct{ kind, name, uri *string }
+var promptRefMembers = fields[protocol.CompleteParams]{
+	typed[protocol.CompleteParams](),
+	{"name", required, func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail { return readString(&p.Prompt, v) }},
+}
 
-var refMembers = fields[anyRef]{
-	{"type", required, func(_ *Dialect, r *anyRef, v []byte) *fail { return readStringPtr(&r.kind, v) }},
-	{"name", optional, func(_ *Dialect, r *anyRef, v []byte) *fail { return readStringPtr(&r.name, v) }},
-	{"uri", optional, func(_ *Dialect, r *anyRef, v []byte) *fail { return readStringPtr(&r.uri, v) }},
+var resourceRefMembers = fields[protocol.CompleteParams]{
+	typed[protocol.CompleteParams](),
+	{"uri", required, func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail { return readString(&p.Template, v) }},
 }
 
 // readRef reads a reference to a prompt by name or to a resource by URI template.
 func readRef(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
-	var r anyRef
-	if f := refMembers.decode(d, &r, v); f != nil {
-		return f
-	}
+	kind, f := readType(v)
 	switch {
-	case *r.kind == "ref/prompt" && r.name != nil:
-		p.Prompt = *r.name
-	case *r.kind == "ref/prompt":
-		return refuse("is missing").in("name")
-	case *r.kind == "ref/resource" && r.uri != nil:
-		p.Template = *r.uri
-	case *r.kind == "ref/resource":
-		return refuse("is missing").in("uri")
-	default:
-		return refuse(`must be one of "ref/prompt", "ref/resource"`).in("type")
+	case f != nil:
+		return f
+	case kind == "ref/prompt":
+		return promptRefMembers.decode(d, p, v)
+	case kind == "ref/resource":
+		return resourceRefMembers.decode(d, p, v)
 	}
-	return nil
+	return refuse(`must be one of "ref/prompt", "ref/resource"`).in("type")
 }
 
 var getTaskMembers = fields[protocol.GetTaskParams]{
@@ -209,50 +201,58 @@ var updateTaskMembers = fields[protocol.UpdateTaskParams]{
 	}},
 }
 
-// elicit is the params of elicitation/create with its mode.
-type elicit struct {
-	protocol.ElicitParams
-	mode string
+// elicitMode is the member that tells the two modes apart.
+var elicitMode = fields[string]{
+	{"mode", optional, func(_ *Dialect, mode *string, v []byte) *fail { return readEnum(mode, v, "form", "url") }},
 }
 
-var elicitMembers = fields[elicit]{
-	{"mode", optional, func(d *Dialect, p *elicit, v []byte) *fail {
-		if !d.elicitModes {
-			return nil
-		}
-		return readEnum(&p.mode, v, "form", "url")
-	}},
-	{"message", required, func(_ *Dialect, p *elicit, v []byte) *fail { return readString(&p.Message, v) }},
-	{"requestedSchema", optional, func(_ *Dialect, p *elicit, v []byte) *fail { return readObject(&p.Schema, v) }},
-	{"url", optional, func(_ *Dialect, p *elicit, v []byte) *fail { return readString(&p.URL, v) }},
-	{"elicitationId", optional, func(d *Dialect, p *elicit, v []byte) *fail {
-		if !d.elicitationIDs {
-			return nil
-		}
-		return readString(&p.ID, v)
-	}},
-	{"task", optional, func(d *Dialect, p *elicit, v []byte) *fail { return readTaskRequest(d, &p.Task, v) }},
+var (
+	elicitFormMembers = append(elicitMembers(), field[protocol.ElicitParams]{
+		"requestedSchema", required,
+		func(_ *Dialect, p *protocol.ElicitParams, v []byte) *fail { return readObject(&p.Schema, v) },
+	})
+	elicitURLMembers = append(elicitMembers(), field[protocol.ElicitParams]{
+		"url", required,
+		func(_ *Dialect, p *protocol.ElicitParams, v []byte) *fail { return readString(&p.URL, v) },
+	}, field[protocol.ElicitParams]{
+		"elicitationId", optional,
+		func(d *Dialect, p *protocol.ElicitParams, v []byte) *fail {
+			if !d.elicitationIDs {
+				return nil
+			}
+			return readString(&p.ID, v)
+		},
+	})
+)
+
+// elicitMembers are those of both modes.
+func elicitMembers() fields[protocol.ElicitParams] {
+	return fields[protocol.ElicitParams]{
+		{"message", required, func(_ *Dialect, p *protocol.ElicitParams, v []byte) *fail { return readString(&p.Message, v) }},
+		{"task", optional, func(d *Dialect, p *protocol.ElicitParams, v []byte) *fail { return readTaskRequest(d, &p.Task, v) }},
+	}
 }
 
 // decodeElicit: no mode is the form's; each mode has its own members.
 func decodeElicit(d *Dialect, raw []byte) (protocol.Params, *fail) {
-	var p elicit
-	if f := elicitMembers.decode(d, &p, raw); f != nil {
-		return nil, f
-	}
-	if p.mode != "url" {
-		p.URL, p.ID = "", ""
-		if p.Schema == nil {
-			return nil, refuse("is missing").in("requestedSchema")
+	var mode string
+	if d.elicitModes {
+		if f := elicitMode.decode(d, &mode, raw); f != nil {
+			return nil, f
 		}
-		return &p.ElicitParams, nil
 	}
-	p.Schema = nil
+	p := new(protocol.ElicitParams)
+	if mode != "url" {
+		return p, elicitFormMembers.decode(d, p, raw)
+	}
+	if f := elicitURLMembers.decode(d, p, raw); f != nil {
+		return p, f
+	}
 	switch {
 	case p.URL == "":
-		return nil, refuse("is missing").in("url")
+		return p, refuse("must not be empty").in("url")
 	case p.ID == "" && d.elicitationIDs:
-		return nil, refuse("is missing").in("elicitationId")
+		return p, refuse("is missing or empty").in("elicitationId")
 	}
-	return &p.ElicitParams, nil
+	return p, nil
 }

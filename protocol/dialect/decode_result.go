@@ -141,7 +141,7 @@ var resultsOf = map[string]resultReader{
 // decodeDiscover takes the server's identity out of _meta: that is where
 // 2026-07-28 server/discover puts it.
 func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
-	r := &protocol.DiscoverResult{Cache: protocol.CacheHints{Private: true}}
+	r := new(protocol.DiscoverResult)
 	if f := discoverMembers.decode(d, r, raw); f != nil {
 		return nil, f
 	}

@@ -34,8 +34,8 @@ var discoverMembers = fields[protocol.DiscoverResult]{
 	{"instructions", optional, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail {
 		return readString(&r.Instructions, v)
 	}},
-	{"ttlMs", optional, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail { return readTTLMs(&r.Cache, v) }},
-	{"cacheScope", optional, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail { return readScope(&r.Cache, v) }},
+	{"ttlMs", optional, since((*Dialect).ResultType, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail { return readTTLMs(&r.Cache, v) })},
+	{"cacheScope", optional, since((*Dialect).ResultType, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail { return readScope(&r.Cache, v) })},
 	{"_meta", optional, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
 }
 
@@ -52,14 +52,14 @@ func listOf[R, T any](
 			next, _, _ := rest(r)
 			return readStringPtr(next, v)
 		}},
-		{"ttlMs", optional, func(d *Dialect, r *R, v []byte) *fail {
+		{"ttlMs", optional, since((*Dialect).ResultType, func(d *Dialect, r *R, v []byte) *fail {
 			_, cache, _ := rest(r)
 			return readTTLMs(cache, v)
-		}},
-		{"cacheScope", optional, func(_ *Dialect, r *R, v []byte) *fail {
+		})},
+		{"cacheScope", optional, since((*Dialect).ResultType, func(_ *Dialect, r *R, v []byte) *fail {
 			_, cache, _ := rest(r)
 			return readScope(cache, v)
-		}},
+		})},
 		{"_meta", optional, func(_ *Dialect, r *R, v []byte) *fail {
 			_, _, meta := rest(r)
 			return readMeta(meta, v)
@@ -94,12 +94,9 @@ var callToolResultMembers = fields[protocol.CallToolResult]{
 	{"content", required, func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
 		return readBlocks(d, &r.Content, v, inResult)
 	}},
-	{"structuredContent", optional, func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
-		if !d.structuredContent {
-			return nil
-		}
+	{"structuredContent", optional, since((*Dialect).StructuredContent, func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
 		return readStructured(d, &r.Structured, v)
-	}},
+	})},
 	{"isError", optional, func(_ *Dialect, r *protocol.CallToolResult, v []byte) *fail { return readBool(&r.IsError, v) }},
 	{"_meta", optional, func(_ *Dialect, r *protocol.CallToolResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
 }
@@ -108,8 +105,8 @@ var readResourceResultMembers = fields[protocol.ReadResourceResult]{
 	{"contents", required, func(d *Dialect, r *protocol.ReadResourceResult, v []byte) *fail {
 		return readList(&r.Contents, v, func(c *protocol.Contents, v []byte) *fail { return readContents(d, c, v) })
 	}},
-	{"ttlMs", optional, func(_ *Dialect, r *protocol.ReadResourceResult, v []byte) *fail { return readTTLMs(&r.Cache, v) }},
-	{"cacheScope", optional, func(_ *Dialect, r *protocol.ReadResourceResult, v []byte) *fail { return readScope(&r.Cache, v) }},
+	{"ttlMs", optional, since((*Dialect).ResultType, func(_ *Dialect, r *protocol.ReadResourceResult, v []byte) *fail { return readTTLMs(&r.Cache, v) })},
+	{"cacheScope", optional, since((*Dialect).ResultType, func(_ *Dialect, r *protocol.ReadResourceResult, v []byte) *fail { return readScope(&r.Cache, v) })},
 	{"_meta", optional, func(_ *Dialect, r *protocol.ReadResourceResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
 }
 
@@ -158,12 +155,9 @@ var inputRequiredMembers = fields[protocol.InputRequiredResult]{
 }
 
 var createTaskMembers = fields[protocol.CreateTaskResult]{
-	{"task", optional, func(d *Dialect, r *protocol.CreateTaskResult, v []byte) *fail {
-		if !d.coreTasks {
-			return nil
-		}
+	{"task", optional, since((*Dialect).CoreTasks, func(d *Dialect, r *protocol.CreateTaskResult, v []byte) *fail {
 		return readTask(d, &r.Task, v)
-	}},
+	})},
 	{"_meta", optional, func(_ *Dialect, r *protocol.CreateTaskResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
 }
 
@@ -191,7 +185,7 @@ var listRootsResultMembers = fields[protocol.ListRootsResult]{
 	{"roots", required, func(d *Dialect, r *protocol.ListRootsResult, v []byte) *fail {
 		return readList(&r.Roots, v, func(t *protocol.Root, v []byte) *fail { return readRoot(d, t, v) })
 	}},
-	{"_meta", optional, func(_ *Dialect, r *protocol.ListRootsResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
+	{"_meta", optional, since((*Dialect).Handshake, func(_ *Dialect, r *protocol.ListRootsResult, v []byte) *fail { return readMeta(&r.Meta, v) })},
 }
 
 var elicitResultMembers = fields[protocol.ElicitResult]{
@@ -199,5 +193,5 @@ var elicitResultMembers = fields[protocol.ElicitResult]{
 		return readEnum(&r.Action, v, "accept", "decline", "cancel")
 	}},
 	{"content", optional, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readObject(&r.Content, v) }},
-	{"_meta", optional, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
+	{"_meta", optional, since((*Dialect).Handshake, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readMeta(&r.Meta, v) })},
 }

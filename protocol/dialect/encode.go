@@ -33,15 +33,21 @@ const (
 // writer appends JSON in the form of one dialect. The first error sticks.
 // Commas follow from the last byte, so members may be left out freely.
 type writer struct {
-	d   *Dialect
-	b   []byte
-	err error
+	d    *Dialect
+	b    []byte
+	from int // where b began
+	err  error
 }
 
-func (d *Dialect) writer(dst []byte) *writer { return &writer{d: d, b: dst} }
+func (d *Dialect) writer(dst []byte) *writer { return &writer{d: d, b: dst, from: len(dst)} }
 
-// done is what the Append functions return: dst as far as it came, for reuse.
-func (w *writer) done() ([]byte, error) { return w.b, w.err }
+// done is what the Append functions return; after an error that is dst as it was.
+func (w *writer) done() ([]byte, error) {
+	if w.err != nil {
+		return w.b[:w.from], w.err
+	}
+	return w.b, nil
+}
 
 func (w *writer) fail(format string, args ...any) {
 	if w.err == nil {
@@ -86,7 +92,7 @@ func (w *writer) text(name, s string) {
 	}
 }
 
-// titled is text for members that came with 2025-06-18.
+// title is text for the member title, which came with 2025-06-18.
 func (w *writer) title(s string) {
 	if w.d.titles {
 		w.text("title", s)
@@ -253,10 +259,14 @@ func (w *writer) anyMeta(m protocol.Meta) {
 	}
 }
 
-// metaMembers writes the members of m into a _meta that is already open, but for those named.
-func (w *writer) metaMembers(m protocol.Meta, except ...string) {
+// metaMembers writes the members of m into a _meta that is already open, but
+// for those that are taken.
+func (w *writer) metaMembers(m protocol.Meta, taken func(name string) bool) {
+	if len(m) == 0 {
+		return
+	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if !slices.Contains(except, k) {
+		if !taken(k) {
 			w.any(k, m[k])
 		}
 	}

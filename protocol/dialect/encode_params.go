@@ -22,7 +22,7 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 		w.fail("%s does not exist", method)
 		return w.done()
 	}
-	meta := metaOf{RequestMeta: m, request: d.methods[method]&(clientAsks|serverAsks) != 0}
+	meta := metaOf{RequestMeta: m, request: d.ClientMethod(method)}
 	w.open('{')
 	if isCustom {
 		meta.raw = w.custom(custom.Raw)

@@ -8,7 +8,8 @@ import (
 // AppendResult appends a result object. server is the serverInfo as
 // AppendImplementation wrote it, for the _meta of the revisions that want it
 // (2026-07-28 basic "_meta"); nil: none. Results of the client side never carry
-// it, nor a resultType: on 2026-07-28 they are answers inside a request.
+// it, nor a resultType: on 2026-07-28 they are answers inside a request. A
+// message without role is the user's, a sampling result the assistant's.
 //
 // A CallToolResult with structured content and a nil Content gets a text copy of
 // the former, which older clients and models read (server/tools "Structured
@@ -76,27 +77,54 @@ func (w *writer) result(r protocol.Result) protocol.Meta {
 		w.inputRequired(r)
 		return r.Meta
 	default:
-		return w.listOrTask(r)
+		return w.list(r)
 	}
 }
 
-func (w *writer) listOrTask(r protocol.Result) protocol.Meta {
+func (w *writer) list(r protocol.Result) protocol.Meta {
 	switch r := r.(type) {
 	case *protocol.Page:
 		w.page(r)
 		return r.Meta
 	case *protocol.ListToolsResult:
-		writeList(w, "tools", r.Tools, r.Next, r.Cache, w.tool)
+		w.openList(protocol.ListTools)
+		for i := range r.Tools {
+			w.comma()
+			w.tool(&r.Tools[i])
+		}
+		w.shutList(r.Next, r.Cache)
 		return r.Meta
 	case *protocol.ListResourcesResult:
-		writeList(w, "resources", r.Resources, r.Next, r.Cache, w.resource)
+		w.openList(protocol.ListResources)
+		for i := range r.Resources {
+			w.comma()
+			w.resource(&r.Resources[i])
+		}
+		w.shutList(r.Next, r.Cache)
 		return r.Meta
 	case *protocol.ListTemplatesResult:
-		writeList(w, "resourceTemplates", r.Templates, r.Next, r.Cache, w.template)
+		w.openList(protocol.ListTemplates)
+		for i := range r.Templates {
+			w.comma()
+			w.template(&r.Templates[i])
+		}
+		w.shutList(r.Next, r.Cache)
 		return r.Meta
 	case *protocol.ListPromptsResult:
-		writeList(w, "prompts", r.Prompts, r.Next, r.Cache, w.prompt)
+		w.openList(protocol.ListPrompts)
+		for i := range r.Prompts {
+			w.comma()
+			w.prompt(&r.Prompts[i])
+		}
+		w.shutList(r.Next, r.Cache)
 		return r.Meta
+	default:
+		return w.taskAnswer(r)
+	}
+}
+
+func (w *writer) taskAnswer(r protocol.Result) protocol.Meta {
+	switch r := r.(type) {
 	case *protocol.CreateTaskResult:
 		return w.createTask(r)
 	case *protocol.TaskResult:
@@ -124,31 +152,40 @@ func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
 	listen, isListen := r.(*protocol.ListenResult)
 	task, isTask := r.(*protocol.CreateTaskResult)
 	immediate := isTask && w.d.coreTasks && task.ImmediateResponse != ""
-	if !w.d.resultType {
-		server = nil
-	}
+	server = w.identity(r, server)
 	if len(m) == 0 && server == nil && !isListen && !immediate {
 		return
 	}
 	w.key("_meta")
 	w.open('{')
-	var written []string
 	if isListen {
-		written = append(written, keySubscription)
 		w.key(keySubscription)
 		w.b = listen.ID.Append(w.b)
 	}
 	if immediate {
-		written = append(written, keyImmediate)
 		w.str(keyImmediate, task.ImmediateResponse)
 	}
 	if server != nil {
-		written = append(written, keyServerInfo)
 		w.key(keyServerInfo)
 		w.b = append(w.b, server...)
 	}
-	w.metaMembers(m, written...)
+	w.metaMembers(m, func(name string) bool {
+		return isListen && name == keySubscription || immediate && name == keyImmediate ||
+			server != nil && name == keyServerInfo
+	})
 	w.shut('}')
+}
+
+// identity is the serverInfo to send: what the caller gave, or what a
+// DiscoverResult says of itself; nil where the revision has none in results.
+func (w *writer) identity(r protocol.Result, server []byte) []byte {
+	if !w.d.resultType {
+		return nil
+	}
+	if found, ok := r.(*protocol.DiscoverResult); ok && server == nil && found.Server.Name != "" {
+		return w.d.AppendImplementation(nil, &found.Server)
+	}
+	return server
 }
 
 // customResult writes a ready result, adding what the revision wants in every one.
@@ -169,9 +206,7 @@ func (w *writer) customResult(raw, server []byte) {
 		w.keyOf(key.String())
 		w.raw(v)
 	}
-	if !w.d.resultType {
-		server = nil
-	}
+	server = w.identity(nil, server)
 	if meta == nil && server == nil {
 		return
 	}
@@ -220,7 +255,7 @@ func (w *writer) promptMessages(list []protocol.Message) {
 	for i := range list {
 		w.comma()
 		w.open('{')
-		w.str("role", string(list[i].Role))
+		w.role(list[i].Role, protocol.RoleUser)
 		if blocks := list[i].Blocks(); len(blocks) == 1 {
 			w.key("content")
 			w.block(blocks[0], inResult)
@@ -290,29 +325,25 @@ func (w *writer) cache(c protocol.CacheHints) {
 	w.str("cacheScope", scope)
 }
 
-func writeList[T any](w *writer, name string, list []T, next *string, c protocol.CacheHints, item func(*T)) {
-	w.key(name)
+func (w *writer) openList(kind protocol.ListKind) {
+	name := [...]string{"tools", "resources", "resourceTemplates", "prompts"}
+	w.key(name[kind])
 	w.open('[')
-	for i := range list {
-		w.comma()
-		item(&list[i])
-	}
+}
+
+func (w *writer) shutList(next *string, c protocol.CacheHints) {
 	w.shut(']')
 	w.textPtr("nextCursor", next)
 	w.cache(c)
 }
 
 func (w *writer) page(r *protocol.Page) {
-	name := [...]string{"tools", "resources", "resourceTemplates", "prompts"}
-	w.key(name[r.Kind])
-	w.open('[')
+	w.openList(r.Kind)
 	for _, e := range r.Entries {
 		w.comma()
 		w.b = append(w.b, e...)
 	}
-	w.shut(']')
-	w.textPtr("nextCursor", r.Next)
-	w.cache(r.Cache)
+	w.shutList(r.Next, r.Cache)
 }
 
 // createTask: nested on 2025-11-25, flat in the extension (SEP-2663).
@@ -365,7 +396,7 @@ func (w *writer) clientResult(r protocol.Result) {
 	w.open('{')
 	switch r := r.(type) {
 	case *protocol.CreateMessageResult:
-		w.str("role", string(r.Role))
+		w.role(r.Role, protocol.RoleAssistant)
 		w.samplingContent(r.Content)
 		w.str("model", r.Model)
 		w.text("stopReason", r.StopReason)

@@ -74,16 +74,17 @@ func readToken(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
 // handshakeMeta has the members of 2024-11-05 to 2025-11-25.
 var handshakeMeta = fields[protocol.RequestMeta]{
 	{"progressToken", optional, readToken},
-	{keyRelatedTask, optional, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
-		if !d.coreTasks {
-			return nil
-		}
-		return relatedTaskMembers.decode(d, m, v)
-	}},
+	{keyRelatedTask, optional, readRelatedTask},
 }
 
-var relatedTaskMembers = fields[protocol.RequestMeta]{
-	{"taskId", required, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail { return readString(&m.RelatedTask, v) }},
+// readRelatedTask never fails: tasks/get, tasks/result and tasks/cancel must
+// ignore the member, and to others it is no more than a reference (2025-11-25
+// basic/utilities/tasks "Related Task Metadata").
+func readRelatedTask(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+	if id, ok := jsontext.Member(v, "taskId"); ok && d.coreTasks {
+		m.RelatedTask, _ = jsontext.String(id)
+	}
+	return nil
 }
 
 // perRequestMeta has the members of 2026-07-28 schema, RequestMetaObject.
@@ -124,7 +125,7 @@ func readLevel(to *protocol.Level, v []byte) *fail {
 // metaOf says what to write into the _meta of params.
 type metaOf struct {
 	*protocol.RequestMeta
-	request bool   // not a notification
+	request bool   // a request of a client
 	raw     []byte // a _meta to keep, for methods outside the specification
 }
 
@@ -143,7 +144,7 @@ func (w *writer) requestMeta(m metaOf) {
 	} else {
 		written = w.perRequestMeta(m.RequestMeta, m.request)
 	}
-	w.metaMembers(m.Extra, written...)
+	w.metaMembers(m.Extra, func(name string) bool { return slices.Contains(written, name) })
 	for key, v := range jsontext.Members(m.raw) {
 		name := key.String()
 		if _, extra := m.Extra[name]; !extra && !slices.Contains(written, name) {

@@ -76,12 +76,20 @@ func (w *writer) preferences(p *protocol.ModelPreferences) {
 
 func (w *writer) samplingMessage(m *protocol.Message) {
 	w.open('{')
-	w.str("role", string(m.Role))
+	w.role(m.Role, protocol.RoleUser)
 	w.samplingContent(m.Blocks())
 	if w.d.samplesWithTools {
 		w.meta(m.Meta)
 	}
 	w.shut('}')
+}
+
+// role writes who speaks; unsaid is whoever usually does.
+func (w *writer) role(r, usual protocol.Role) {
+	if r == "" {
+		r = usual
+	}
+	w.str("role", string(r))
 }
 
 // samplingContent writes one block bare, several as an array (2025-11-25 on).
@@ -119,7 +127,7 @@ var samplingMessageMembers = fields[protocol.Message]{
 		}
 		return nil
 	}},
-	{"_meta", optional, func(_ *Dialect, m *protocol.Message, v []byte) *fail { return readMeta(&m.Meta, v) }},
+	{"_meta", optional, since((*Dialect).SamplesWithTools, func(_ *Dialect, m *protocol.Message, v []byte) *fail { return readMeta(&m.Meta, v) })},
 }
 
 var preferenceMembers = fields[protocol.ModelPreferences]{
@@ -175,18 +183,12 @@ var createMessageMembers = fields[protocol.CreateMessageParams]{
 	{"metadata", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
 		return readObject(&p.Metadata, v)
 	}},
-	{"tools", optional, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		if !d.samplesWithTools {
-			return nil
-		}
+	{"tools", optional, since((*Dialect).SamplesWithTools, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
 		return readList(&p.Tools, v, func(t *protocol.Tool, v []byte) *fail { return readTool(d, t, v) })
-	}},
-	{"toolChoice", optional, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		if !d.samplesWithTools {
-			return nil
-		}
+	})},
+	{"toolChoice", optional, since((*Dialect).SamplesWithTools, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
 		return toolChoiceMembers.decode(d, p, v)
-	}},
+	})},
 	{"task", optional, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
 		return readTaskRequest(d, &p.Task, v)
 	}},

@@ -36,12 +36,10 @@ func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 }
 
 func unreadable(err error) *jsonrpc.Error {
-	var limit *jsontext.LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*jsontext.LimitError](err); ok {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "frame refused: " + limit.Reason}
 	}
-	var syntax *jsontext.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntaxError](err); ok {
 		return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON: " + syntax.Reason}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON"}

@@ -38,6 +38,7 @@ type session struct {
 	capabilities protocol.ClientCapabilities
 	level        atomic.Pointer[protocol.Level]
 	feed         *feed
+	opened       chan struct{} // closed when initialize has been answered
 }
 
 func (s *session) logLevel() protocol.Level {
@@ -105,7 +106,7 @@ func (c *conn) open(p *protocol.InitializeParams) (*session, bool) {
 	d := dialect.Handshake(p.Version)
 	c.session = &session{
 		id: rand.Text(), dialect: d, client: p.Client, capabilities: p.Capabilities,
-		feed: newFeed(c.e, d),
+		feed: newFeed(c.e, d), opened: make(chan struct{}),
 	}
 	return c.session, true
 }

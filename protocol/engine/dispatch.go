@@ -103,6 +103,8 @@ func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (
 	if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: p.URI}); err != nil {
 		return nil, err
 	}
-	x.session.feed.watch(p.URI)
+	if !x.session.feed.watch(p.URI) {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "too many subscriptions: at most %d", maxWatched)
+	}
 	return &protocol.EmptyResult{}, nil
 }

@@ -104,8 +104,8 @@ func compose(frames []transport.Middleware) transport.Next {
 		}
 		return x.handle(ctx, out)
 	}
-	for i := len(frames) - 1; i >= 0; i-- {
-		next = frames[i](next)
+	for _, frame := range slices.Backward(frames) {
+		next = frame(next)
 	}
 	return next
 }

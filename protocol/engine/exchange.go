@@ -73,6 +73,9 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	defer x.rescue(ctx, out, &err)
 	if x.filed {
 		defer x.conn.unfile(x)
+		if x.method == protocol.MethodInitialize {
+			defer close(x.session.opened)
+		}
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -110,9 +113,22 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	case x.run != nil:
 		return x.run(ctx, out)
 	}
+	x.await(ctx)
 	ctx = context.WithValue(ctx, callKey{}, x.call)
 	result, err := x.dispatch(ctx)
 	return x.answer(ctx, result, err)
+}
+
+// await lets a session's requests wait until its initialize has been answered, so
+// that a client that sends on without waiting is answered in a sensible order.
+func (x *exchange) await(ctx context.Context) {
+	if x.session == nil || x.method == protocol.MethodInitialize {
+		return
+	}
+	select {
+	case <-x.session.opened:
+	case <-ctx.Done():
+	}
 }
 
 // started remembers how to stop the call, and stops it at once if it was

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -13,6 +14,9 @@ import (
 // maxPending bounds the updated URIs that wait for a slow client: beyond it an
 // update is reported as one of the subscription's own URI, which covers it.
 const maxPending = 256
+
+// maxWatched bounds the resources that one session or stream watches.
+const maxWatched = 1024
 
 // feed brings changes to one client: to a handshake session unasked, to a listen
 // stream as its filter wants. Changes that wait are merged, so a client that does
@@ -69,26 +73,24 @@ func (f *feed) stop() {
 // settle waits until nothing is being sent; only after stop.
 func (f *feed) settle() { f.drains.Wait() }
 
-func (f *feed) watch(uri string) {
+// watch adds a resource; false if the client watches too many already.
+func (f *feed) watch(uri string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, u := range f.filter.URIs {
-		if u == uri {
-			return
-		}
+	if slices.Contains(f.filter.URIs, uri) {
+		return true
+	}
+	if len(f.filter.URIs) >= maxWatched {
+		return false
 	}
 	f.filter.URIs = append(f.filter.URIs, uri)
+	return true
 }
 
 func (f *feed) unwatch(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, u := range f.filter.URIs {
-		if u == uri {
-			f.filter.URIs = append(f.filter.URIs[:i:i], f.filter.URIs[i+1:]...)
-			return
-		}
-	}
+	f.filter.URIs = slices.DeleteFunc(f.filter.URIs, func(u string) bool { return u == uri })
 }
 
 func (f *feed) listChanged(k protocol.ListKind) {
@@ -120,12 +122,9 @@ func (f *feed) pend(watched, uri string) {
 	if len(f.uris) >= maxPending {
 		uri = watched
 	}
-	for _, u := range f.uris {
-		if u == uri {
-			return
-		}
+	if !slices.Contains(f.uris, uri) {
+		f.uris = append(f.uris, uri)
 	}
-	f.uris = append(f.uris, uri)
 }
 
 // kick starts a drain if there is something to send and nobody does. Under f.mu.

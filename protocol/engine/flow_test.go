@@ -114,7 +114,7 @@ func TestAsk(t *testing.T) {
 	ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 		r, err := c.Ask(ctx, &protocol.ElicitParams{Message: "name?", Schema: []byte(`{"type":"object","properties":{}}`)}, nil)
 		if err != nil {
-			return text("failed: " + err.Error()), nil
+			return text("failed: " + err.Error()), nil //nolint:nilerr // the test reads the text
 		}
 		return text("action " + r.(*protocol.ElicitResult).Action), nil
 	}

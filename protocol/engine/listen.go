@@ -47,7 +47,7 @@ func (x *exchange) honoured(ctx context.Context, want protocol.SubscriptionFilte
 	if !caps.ResourcesSubscribe {
 		return got
 	}
-	for _, uri := range want.URIs {
+	for _, uri := range want.URIs[:min(len(want.URIs), maxWatched)] {
 		if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: uri}); err == nil {
 			got.URIs = append(got.URIs, uri)
 		}

@@ -50,66 +50,76 @@ type Fault struct {
 	Reason       string
 }
 
-// envelope holds the members of a frame as they were found.
+// envelope holds the members of a frame as they were found; nil is absent.
 type envelope struct {
 	version, id, method, params, result, err []byte
+	repeated, repeatedID                     bool
 }
 
-// Decode understands one frame, which must have passed jsontext.Check.
+// Decode understands one frame, which must have passed jsontext.Check. What is
+// wrong with a frame is a Fault with CodeInvalidRequest; the Message is zero then.
 func Decode(frame []byte) (Message, *Fault) {
 	if jsontext.KindOf(frame) != jsontext.KindObject {
 		return Message{}, &Fault{Code: CodeInvalidRequest, Reason: "a message is an object"}
 	}
-	var env envelope
-	repeated := env.read(frame)
-	f := &Fault{Code: CodeInvalidRequest}
-	f.ID, f.Notification = env.addressee()
-	if repeated != "" {
-		f.Reason = "repeated member " + repeated
-		return Message{}, f
+	env := read(frame)
+	id, nobody := env.addressee()
+	m, reason := env.message(id)
+	if reason != "" {
+		return Message{}, &Fault{ID: id, Notification: nobody, Code: CodeInvalidRequest, Reason: reason}
 	}
-	if v, ok := jsontext.String(env.version); !ok || v != "2.0" {
-		f.Reason = `jsonrpc must be "2.0"`
-		return Message{}, f
-	}
-	if env.method == nil {
-		return env.response(f)
-	}
-	return env.request(f)
+	return m, nil
 }
 
-// read collects the members; it names the first repeated one.
-func (env *envelope) read(frame []byte) (repeated string) {
+// read collects the members and judges none: the id that a fault is answered
+// with may come last.
+func read(frame []byte) (env envelope) {
+	var ignored map[string]struct{}
 	for key, value := range jsontext.Members(frame) {
-		var slot *[]byte
-		switch {
-		case key.Is("jsonrpc"):
-			slot = &env.version
-		case key.Is("id"):
-			slot = &env.id
-		case key.Is("method"):
-			slot = &env.method
-		case key.Is("params"):
-			slot = &env.params
-		case key.Is("result"):
-			slot = &env.result
-		case key.Is("error"):
-			slot = &env.err
-		default:
+		slot := env.slot(key)
+		if slot == nil {
+			// What is ignored must not be repeated either: another reader
+			// of the same frame may not ignore it.
+			if ignored == nil {
+				ignored = make(map[string]struct{})
+			}
+			before := len(ignored)
+			ignored[key.String()] = struct{}{}
+			env.repeated = env.repeated || len(ignored) == before
 			continue
 		}
-		if *slot != nil && repeated == "" {
-			repeated = key.String()
+		if *slot != nil {
+			env.repeated = true
+			env.repeatedID = env.repeatedID || slot == &env.id
 		}
 		*slot = value
 	}
-	return repeated
+	return env
+}
+
+// slot is the place of a member that is known, or nil.
+func (env *envelope) slot(key jsontext.Key) *[]byte {
+	switch {
+	case key.Is("jsonrpc"):
+		return &env.version
+	case key.Is("id"):
+		return &env.id
+	case key.Is("method"):
+		return &env.method
+	case key.Is("params"):
+		return &env.params
+	case key.Is("result"):
+		return &env.result
+	case key.Is("error"):
+		return &env.err
+	}
+	return nil
 }
 
 // addressee says whom a fault of this frame would be answered to: nobody, if it
-// looks like a notification or a response.
+// looks like a notification or a response. Of two ids neither is trusted.
 func (env *envelope) addressee() (id ID, nobody bool) {
-	if env.id != nil {
+	if !env.repeatedID {
 		id, _ = ParseID(env.id)
 	}
 	if env.method != nil {
@@ -118,66 +128,88 @@ func (env *envelope) addressee() (id ID, nobody bool) {
 	return id, env.result != nil || env.err != nil
 }
 
-func (env *envelope) request(f *Fault) (Message, *Fault) {
+func (env *envelope) message(id ID) (m Message, reason string) {
+	if env.repeated {
+		return m, "a member of the message is repeated"
+	}
+	if !is(env.version, "2.0") {
+		return m, `jsonrpc must be "2.0"`
+	}
+	if env.method == nil {
+		return env.response(id)
+	}
+	return env.request(id)
+}
+
+// is compares without a copy in the usual spelling.
+func is(value []byte, text string) bool {
+	var room [16]byte
+	got, ok := jsontext.AppendString(room[:0], value)
+	return ok && string(got) == text
+}
+
+func (env *envelope) request(id ID) (m Message, reason string) {
 	method, ok := jsontext.String(env.method)
 	switch {
 	case !ok || method == "":
-		f.Reason = "method must be a non-empty string"
+		return m, "method must be a non-empty string"
 	case env.result != nil || env.err != nil:
-		f.Reason = "a request has neither result nor error"
-	case env.id != nil && f.ID.IsZero():
-		f.Reason = "id must be a string or an integer"
+		return m, "a request has neither result nor error"
+	case env.id != nil && id.IsZero():
+		return m, "id must be a string or an integer of at most 1024 bytes"
 	case env.params != nil && jsontext.KindOf(env.params) != jsontext.KindObject:
-		f.Reason = "params must be an object"
+		return m, "params must be an object"
 	case env.id == nil:
-		return Message{Kind: Notification, Method: method, Params: env.params}, nil
-	default:
-		return Message{Kind: Request, ID: f.ID, Method: method, Params: env.params}, nil
+		return Message{Kind: Notification, Method: method, Params: env.params}, ""
 	}
-	return Message{}, f
+	return Message{Kind: Request, ID: id, Method: method, Params: env.params}, ""
 }
 
-func (env *envelope) response(f *Fault) (Message, *Fault) {
+func (env *envelope) response(id ID) (m Message, reason string) {
 	switch {
 	case env.result == nil && env.err == nil:
-		f.Reason = "a message has a method, a result or an error"
+		return m, "a message has a method, a result or an error"
 	case env.result != nil && env.err != nil:
-		f.Reason = "a response has a result or an error, not both"
-	case env.result != nil && f.ID.IsZero():
-		f.Reason = "a result needs an id"
+		return m, "a response has a result or an error, not both"
+	case env.result != nil && id.IsZero():
+		return m, "a result needs an id, a string or an integer"
 	case env.result != nil:
-		return Message{Kind: Result, ID: f.ID, Result: env.result}, nil
-	case env.id != nil && f.ID.IsZero() && jsontext.KindOf(env.id) != jsontext.KindNull:
-		f.Reason = "id must be a string or an integer"
-	default:
-		e, reason := decodeError(env.err)
-		if reason == "" {
-			return Message{Kind: Failure, ID: f.ID, Error: e}, nil
-		}
-		f.Reason = reason
+		return Message{Kind: Result, ID: id, Result: env.result}, ""
+	case env.id != nil && id.IsZero() && jsontext.KindOf(env.id) != jsontext.KindNull:
+		return m, "id must be a string or an integer of at most 1024 bytes"
 	}
-	return Message{}, f
+	e, reason := decodeError(env.err)
+	if reason != "" {
+		return m, reason
+	}
+	return Message{Kind: Failure, ID: id, Error: e}, ""
 }
 
 func decodeError(raw []byte) (*Error, string) {
-	e := &Error{}
-	var hasCode, hasMessage bool
+	var code, message, data []byte
 	for key, value := range jsontext.Members(raw) {
+		var slot *[]byte
 		switch {
 		case key.Is("code"):
-			var n int64
-			n, hasCode = jsontext.Int64(value)
-			e.Code = int(n)
+			slot = &code
 		case key.Is("message"):
-			e.Message, hasMessage = jsontext.String(value)
+			slot = &message
 		case key.Is("data"):
-			e.Data = value
+			slot = &data
+		default:
+			continue
 		}
+		if *slot != nil {
+			return nil, "a member of the error is repeated"
+		}
+		*slot = value
 	}
-	if !hasCode || !hasMessage {
+	number, hasCode := jsontext.Int64(code)
+	text, hasMessage := jsontext.String(message)
+	if !hasCode || !hasMessage || int64(int(number)) != number {
 		return nil, "an error has an integer code and a message"
 	}
-	return e, ""
+	return &Error{Code: int(number), Message: text, Data: data}, ""
 }
 
 // IsBatch says whether the frame is an array.

@@ -105,10 +105,10 @@ func scale(n uint64, by int) (uint64, bool) {
 	return n, true
 }
 
-// exponent reads the exponent part of a valid number; none is 0. It stops
-// growing far beyond any mantissa that fits in memory together with it.
+// exponent reads the exponent part of a valid number; none is 0. It stops at a
+// hundred million, which only a mantissa of 100 MB could offset.
 func exponent(part []byte) int {
-	const enough = 1 << 30
+	const enough = 100_000_000
 	if len(part) == 0 {
 		return 0
 	}
@@ -119,8 +119,7 @@ func exponent(part []byte) int {
 	}
 	e := 0
 	for _, b := range part {
-		if e = min(e, enough/10-1)*10 + int(b-'0'); e >= enough/2 {
-			e = enough
+		if e = e*10 + int(b-'0'); e > enough {
 			break
 		}
 	}

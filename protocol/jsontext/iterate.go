@@ -153,8 +153,7 @@ func skipContainer(text []byte, i int) int {
 // skipString returns the index after the string whose opening quote is at i.
 // A quote ends the string when an even number of backslashes is before it.
 func skipString(text []byte, i int) int {
-	first := i + 1
-	for from := first; ; {
+	for from := i + 1; ; {
 		n := bytes.IndexByte(text[from:], '"')
 		if n < 0 {
 			return len(text)

@@ -153,7 +153,7 @@ func hex4(s []byte, i int) (rune, bool) {
 		case isDigit(b):
 			b -= '0'
 		case b|0x20 >= 'a' && b|0x20 <= 'f':
-			b = b|0x20 - 'a' + 10
+			b = b | 0x20 - 'a' + 10
 		default:
 			return 0, false
 		}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// toolError is an isError result: its text goes to stderr as it is.
+type toolError struct{ text string }
+
+func (e *toolError) Error() string { return e.text }
+
+func (a *cli) callCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "call SERVER TOOL [key=value ... | JSON]",
+		Short: "Call a tool",
+		Long: `Call a tool and print its result.
+
+Arguments are key=value pairs or one JSON object. Values take the type that the
+tool's schema gives them: lists by comma, by repeating the key or as JSON; objects
+as JSON or by dotted keys (from.city=Kyoto).`,
+		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
+  kagami call ./examples/weather forecast '{"city":"Kyoto"}' --json
+  kagami call compare cities=Kyoto,Oslo -- ./weather --stdio`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, rest, err := a.arguments(cmd, args, "TOOL", "...")
+			if err != nil {
+				return err
+			}
+			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+				return a.call(ctx, c, rest[0], rest[1:])
+			}, a.watch()...)
+		},
+	}
+	cmd.Flags().BoolVar(&a.progress, "progress", false, "show progress and log messages on stderr")
+	return cmd
+}
+
+// watch are the client options behind --progress.
+func (a *cli) watch() []client.Option {
+	if !a.progress {
+		return nil
+	}
+	return []client.Option{
+		client.LogLevel(protocol.LevelInfo),
+		client.OnNotification(func(_ context.Context, n protocol.Notification) { printNotification(a.errs, n) }),
+	}
+}
+
+func (a *cli) call(ctx context.Context, c *client.Client, name string, args []string) error {
+	all, err := surface.Read(ctx, c, surface.Tools)
+	if err != nil {
+		return err
+	}
+	tool := protocol.Tool{Name: name}
+	names := make([]string, len(all.Tools))
+	listed := false
+	for i, t := range all.Tools {
+		names[i] = t.Name
+		if t.Name == name {
+			tool, listed = t, true
+		}
+	}
+	arguments, err := toolArguments(tool.InputSchema, args)
+	if err != nil {
+		return usagef("%s: %w", name, err)
+	}
+	if a.json {
+		err = a.callRaw(ctx, c, name, arguments)
+	} else {
+		err = a.callAndPrint(ctx, c, name, arguments)
+	}
+	if err != nil && !listed { // it may be a hidden one: the server had its say
+		return errors.Join(err, errors.New(unlisted("tool", name, names)))
+	}
+	return err
+}
+
+func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
+	var opts []client.CallOption
+	if a.progress { // asks for progress; the notifications themselves are printed by watch
+		opts = append(opts, client.OnProgress(func(protocol.Progress) {}))
+	}
+	result, err := c.CallTool(ctx, name, arguments, opts...)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	printResult(&text, result)
+	if result.IsError {
+		return &toolError{strings.TrimRight(text.String(), "\n")}
+	}
+	_, err = io.WriteString(a.out, text.String())
+	return err
+}
+
+// callRaw prints what the server answered, as it came.
+func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
+	params, err := json.Marshal(struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments,omitempty"`
+	}{name, arguments})
+	if err != nil {
+		return err
+	}
+	raw, err := c.Request(ctx, protocol.MethodCallTool, params)
+	if err != nil {
+		return err
+	}
+	if err := printJSON(a.out, raw); err != nil {
+		return err
+	}
+	return errorOf(raw)
+}
+
+// errorOf is a *toolError where a raw result is one.
+func errorOf(raw json.RawMessage) error {
+	var result struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return fmt.Errorf("reading the result: %w", err)
+	}
+	if !result.IsError {
+		return nil
+	}
+	var texts []string
+	for _, block := range result.Content {
+		if block.Text != "" {
+			texts = append(texts, block.Text)
+		}
+	}
+	return &toolError{strings.Join(texts, "\n")}
+}
+
+// printNotification shows progress and log messages on one line each.
+func printNotification(w io.Writer, n protocol.Notification) {
+	switch n.Method {
+	case protocol.NotificationProgress:
+		var p struct {
+			Progress json.Number `json:"progress"`
+			Total    json.Number `json:"total"`
+			Message  string      `json:"message"`
+		}
+		if json.Unmarshal(n.Params, &p) != nil {
+			return
+		}
+		done := p.Progress.String()
+		if p.Total != "" {
+			done += "/" + p.Total.String()
+		}
+		_, _ = fmt.Fprintln(w, strings.TrimSpace(done+" "+p.Message))
+	case protocol.NotificationMessage:
+		var m struct {
+			Level string          `json:"level"`
+			Data  json.RawMessage `json:"data"`
+		}
+		if json.Unmarshal(n.Params, &m) != nil {
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%s: %s\n", m.Level, logText(m.Data))
+	}
+}
+
+// logText is a log message for a person. Structured loggers send an object with
+// the text in its member message: that comes first, the other members follow.
+func logText(data json.RawMessage) string {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return text
+	}
+	v, err := parseValue(data)
+	if err != nil {
+		return string(data)
+	}
+	var fields []string
+	for i, name := range v.names {
+		switch {
+		case name == "message" && v.items[i].scalar():
+			text = v.items[i].text
+		case v.items[i].scalar():
+			fields = append(fields, name+"="+v.items[i].text)
+		default:
+			fields = append(fields, name+"="+string(v.items[i].raw))
+		}
+	}
+	if text == "" {
+		return string(data)
+	}
+	return strings.Join(append([]string{text}, fields...), " ")
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+)
+
+// toolArguments makes the arguments object of a call from the command line: one
+// JSON object, or key=value pairs whose values take the types of the schema. What
+// does not fit is sent as text, for the server explains best what it wants.
+func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage, error) {
+	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+		if !json.Valid([]byte(args[0])) {
+			return nil, errors.New("the argument is no valid JSON object")
+		}
+		return json.RawMessage(args[0]), nil
+	}
+	schema, err := surface.ParseSchema(inputSchema)
+	if err != nil {
+		return nil, err
+	}
+	root := &node{}
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("want key=value or one JSON object, got %q", arg)
+		}
+		root.put(schema, key, value)
+	}
+	if len(args) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	return root.encode(schema, "")
+}
+
+// promptArguments are strings on the wire: nothing is coerced.
+func promptArguments(args []string) (map[string]string, error) {
+	values := make(map[string]string, len(args))
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("want key=value, got %q", arg)
+		}
+		if _, twice := values[key]; twice {
+			return nil, fmt.Errorf("%s is given twice", key)
+		}
+		values[key] = value
+	}
+	return values, nil
+}
+
+// node is one value as the command line gives it: texts, or members by dotted keys.
+type node struct {
+	texts   []string
+	names   []string // of members, in order
+	members []*node
+}
+
+// put files a value under key. A dot leads into an object, unless the schema has a
+// member of just that name or wants no object there.
+func (n *node) put(s *surface.Schema, key, value string) {
+	head, rest, dotted := strings.Cut(key, ".")
+	if dotted && head != "" && rest != "" && !slices.Contains(s.Names(), key) {
+		if inner, _ := s.Property(head); inner.Resolve().Allows("object") {
+			n.member(head).put(inner.Resolve(), rest, value)
+			return
+		}
+	}
+	m := n.member(key)
+	m.texts = append(m.texts, value)
+}
+
+func (n *node) member(name string) *node {
+	if i := slices.Index(n.names, name); i >= 0 {
+		return n.members[i]
+	}
+	m := &node{}
+	n.names, n.members = append(n.names, name), append(n.members, m)
+	return m
+}
+
+// encode writes the value as JSON; path is for errors.
+func (n *node) encode(s *surface.Schema, path string) (json.RawMessage, error) {
+	s = s.Resolve()
+	switch {
+	case len(n.members) > 0 && len(n.texts) > 0:
+		return nil, fmt.Errorf("%s is given as a whole and by its members", path)
+	case len(n.members) > 0:
+		return n.encodeObject(s, path)
+	case len(n.texts) == 1:
+		return coerce(s, n.texts[0], path)
+	case !s.Allows("array"):
+		return nil, fmt.Errorf("%s is given %d times", path, len(n.texts))
+	}
+	return encodeList(s.Items, n.texts, path)
+}
+
+func (n *node) encodeObject(s *surface.Schema, path string) (json.RawMessage, error) {
+	out := []byte{'{'}
+	for i, name := range n.names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		inner, _ := s.Property(name)
+		value, err := n.members[i].encode(inner, strings.TrimPrefix(path+"."+name, "."))
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, quote(name)...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+func encodeList(items *surface.Schema, texts []string, path string) (json.RawMessage, error) {
+	out := []byte{'['}
+	for i, text := range texts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		value, err := coerce(items, text, fmt.Sprintf("%s[%d]", path, i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value...)
+	}
+	return append(out, ']'), nil
+}
+
+// coerce gives one text the type that the schema wants. Where several are
+// allowed, a text that is JSON of one of the others is not a string.
+func coerce(s *surface.Schema, text, path string) (json.RawMessage, error) {
+	s = s.Resolve()
+	if member, ok := enumMember(s, text); ok {
+		return member, nil
+	}
+	kind := jsonKind(text)
+	if kind != "" && kind != "string" && s.Allows(kind) {
+		return json.RawMessage(strings.TrimSpace(text)), nil
+	}
+	switch {
+	case s.Allows("string"):
+		return quote(text), nil
+	case s.Allows("array"):
+		return coerceList(s, text, kind, path)
+	case s.Allows("object"):
+		return nil, fmt.Errorf("%s wants a JSON object or dotted keys (%s.name=value)", path, path)
+	}
+	return quote(text), nil
+}
+
+// coerceList makes a list of one text: parts between commas, or one object.
+func coerceList(s *surface.Schema, text, kind, path string) (json.RawMessage, error) {
+	if strings.TrimSpace(text) == "" {
+		return json.RawMessage("[]"), nil
+	}
+	if kind == "object" {
+		return encodeList(s.Items, []string{text}, path)
+	}
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return encodeList(s.Items, parts, path)
+}
+
+func enumMember(s *surface.Schema, text string) (json.RawMessage, bool) {
+	for _, member := range s.Enum {
+		var plain string
+		if string(member) == text || json.Unmarshal(member, &plain) == nil && plain == text {
+			return member, true
+		}
+	}
+	return nil, false
+}
+
+// jsonKind is the JSON type of a text that is JSON, else "". A number without
+// fraction and exponent is an integer.
+func jsonKind(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || !json.Valid([]byte(text)) {
+		return ""
+	}
+	switch text[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	if strings.ContainsAny(text, ".eE") {
+		return "number"
+	}
+	return "integer"
+}
+
+// quote is text as a JSON string, without the HTML escapes of json.Marshal.
+func quote(text string) json.RawMessage {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // every string has a JSON form
+	return bytes.TrimRight(out.Bytes(), "\n")
+}

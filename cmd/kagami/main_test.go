@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// everything is the server that the tests speak to, built by TestMain.
+var everything string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "kagami-test-")
+	if err == nil {
+		everything = filepath.Join(dir, "everything")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", everything, "../../examples/everything")
+		build.Stderr = os.Stderr
+		err = build.Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "building the test server:", err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// kagami runs the command as main does.
+func kagami(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var stdout bytes.Buffer
+	var stderr shared
+	a := &cli{out: &stdout, errs: &stderr}
+	code = a.run(t.Context(), args)
+	return stdout.String(), stderr.String(), code
+}
+
+// shared is a stderr: the server's process and the command write to it at once.
+type shared struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// The first command of the README, from the package's source.
+func TestCallWeather(t *testing.T) {
+	t.Parallel()
+	out, errs, code := kagami(t, "call", "../../examples/weather", "forecast", "city=Kyoto", "days=2")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) < 5 || !strings.HasPrefix(lines[0], "city") || !strings.HasSuffix(lines[0], "Kyoto") {
+		t.Errorf("got\n%s", out)
+	}
+	out, errs, code = kagami(t, "call", "../../examples/weather", "forecast", `{"city":"Kyoto","days":2}`, "--json")
+	var result struct {
+		StructuredContent struct {
+			City string
+			Days []any
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &result); code != 0 || err != nil ||
+		result.StructuredContent.City != "Kyoto" || len(result.StructuredContent.Days) != 2 {
+		t.Errorf("--json: exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	out, errs, code = kagami(t, "call", "../../examples/weather", "forecast", "city=Kioto")
+	if code != 1 || out != "" || !strings.Contains(errs, "Kyoto") {
+		t.Errorf("an unknown city: exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+		code int
+		out  string // on stdout; "": nothing may be there
+		errs string // on stderr
+	}{
+		{"text", []string{"call", everything, "test_simple_text"}, 0, "This is a simple text response for testing.\n", ""},
+		{"typed", []string{"call", everything, "slow", "seconds=0"}, 0, "Waited 0 s.\n", ""},
+		{"error result", []string{"call", everything, "test_error_handling"}, 1, "", "This tool intentionally returns an error for testing\n"},
+		{"error result as JSON", []string{"call", everything, "test_error_handling", "--json"}, 1, `"isError": true`, "This tool intentionally"},
+		{"wrong arguments", []string{"call", everything, "slow", "seconds=x"}, 1, "", "Try: {\"seconds\":1}\n"},
+		{"wrong arguments, earlier", []string{"call", everything, "slow", "seconds=x", "--revision", "2025-06-18"}, 1, "", "Try: {\"seconds\":1}\n(JSON-RPC error -32602)\n"},
+		{"unknown tool", []string{"call", everything, "slo"}, 1, "", "Did you mean slow or slow_cancelled?"},
+		{"progress", []string{"call", everything, "burst", "n=2", "--progress"}, 0, "Sent 2 of each.\n", "1/2 progress 1\ninfo: log 1\n2/2 progress 2\ninfo: log 2\n"},
+		{"no progress", []string{"call", everything, "burst", "n=2"}, 0, "Sent 2 of each.\n", ""},
+		{"timeout", []string{"call", everything, "slow", "seconds=60", "--timeout", "300ms"}, 1, "", "the server took longer than 300ms (--timeout)"},
+		{"after dashes", []string{"call", "test_x_mcp_header", "region=eu", "--", everything, "--stdio"}, 0, "Region: eu\n", ""},
+		{"command line", []string{"call", "--cmd", "'" + everything + "' --stdio", "test_x_mcp_header"}, 0, "No region given.\n", ""},
+		{"server that fails", []string{"tools", "--", everything, "--nope"}, 1, "", "unknown flag --nope"},
+
+		{"tools", []string{"tools", everything}, 0, "update_watched (not destructive)", ""},
+		{"resources", []string{"resources", everything}, 0, "test://template/{id}/data (application/json)", ""},
+		{"prompts", []string{"prompts", everything}, 0, "arg1  required  First test argument", ""},
+		{"inspect", []string{"inspect", everything}, 0, "everything 1.0.0, at revision", ""},
+		{"inspect JSON", []string{"inspect", everything, "--json"}, 0, `"uriTemplate": "test://template/{id}/data"`, ""},
+
+		{"read text", []string{"read", everything, "test://static-text"}, 0, "This is the content of the static text resource.\n", ""},
+		{"read blob", []string{"read", everything, "test://static-binary"}, 0, "[test://static-binary, image/png, 70 bytes]\n", ""},
+		{"read JSON", []string{"read", everything, "test://template/7/data"}, 0, `  "id": "7"`, ""},
+		{"read raw", []string{"read", everything, "test://static-text", "--json"}, 0, `"uri": "test://static-text"`, ""},
+		{"read nothing", []string{"read", everything, "test://nope"}, 1, "", "not found"},
+
+		{"prompt", []string{"prompt", everything, "test_prompt_with_arguments", "arg1=a", "arg2=b"}, 0, "user:\n  Prompt with arguments: arg1='a', arg2='b'\n", ""},
+		{"prompt raw", []string{"prompt", everything, "test_simple_prompt", "--json"}, 0, `"role": "user"`, ""},
+		{"unknown prompt", []string{"prompt", everything, "test_simple"}, 1, "", "Did you mean test_simple_prompt?"},
+		{"prompt without argument", []string{"prompt", everything, "test_prompt_with_arguments", "arg1=a"}, 1, "", "arg2"},
+
+		{"version", []string{"version"}, 0, "MCP 2024-11-05", ""},
+		{"help", []string{"--help"}, 0, "Talk to MCP servers from a shell.", ""},
+		{"no command", nil, 0, "Talk to MCP servers from a shell.", ""},
+		{"unknown command", []string{"cal"}, 2, "", `unknown command "cal"`},
+		{"unknown flag", []string{"call", everything, "slow", "--nope"}, 2, "", "--nope"},
+		{"no server", []string{"call"}, 2, "", "no server"},
+		{"no tool", []string{"call", everything}, 2, "", "no TOOL given"},
+		{"no URI", []string{"read", everything}, 2, "", "no URI given"},
+		{"too much", []string{"tools", everything, "more"}, 2, "", `unexpected argument "more"`},
+		{"not a pair", []string{"call", everything, "slow", "5"}, 2, "", "want key=value"},
+		{"not a pair, prompt", []string{"prompt", everything, "x", "5"}, 2, "", "want key=value"},
+		{"unknown revision", []string{"tools", everything, "--revision", "2024-01-01"}, 2, "", "is none of 2024-11-05"},
+		{"unfinished quote", []string{"tools", "--cmd", "'a"}, 2, "", "unfinished quote"},
+		{"no such path", []string{"tools", "./nowhere"}, 1, "", "neither a Go package nor a program"},
+		{"not a program", []string{"tools", "../../protocol"}, 1, "", "building the server"},
+		{"not a server", []string{"tools", "--", "go", "version"}, 1, "", "connecting to go version"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out, errs, code := kagami(t, tt.args...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if !strings.Contains(out, tt.out) || tt.out == "" && out != "" {
+				t.Errorf("stdout:\n%swant %q", out, tt.out)
+			}
+			if !strings.Contains(errs, tt.errs) {
+				t.Errorf("stderr:\n%swant %q", errs, tt.errs)
+			}
+		})
+	}
+}
+
+func TestReadToFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pixel.png")
+	if out, errs, code := kagami(t, "read", everything, "test://static-binary", "-o", path); code != 0 || out != "" {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(got, []byte("\x89PNG")) {
+		t.Errorf("%v: %q", err, got)
+	}
+}
+
+func TestEveryRevision(t *testing.T) {
+	t.Parallel()
+	for _, rev := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(rev, func(t *testing.T) {
+			t.Parallel()
+			out, errs, code := kagami(t, "inspect", everything, "--revision", rev)
+			if code != 0 || !strings.HasPrefix(out, "everything 1.0.0, at revision "+rev+"\n") {
+				t.Errorf("exit code %d\n%s%s", code, out, errs)
+			}
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	errs := &cancelling{cancel: cancel}
+	// The first progress line shows that the call is running.
+	a := &cli{out: &out, errs: errs}
+	code := a.run(ctx, []string{"call", everything, "test_tool_with_progress", "--progress"})
+	if code != 1 || out.Len() > 0 {
+		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+}
+
+// cancelling cancels at the first write.
+type cancelling struct {
+	shared
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	c.cancel()
+	return c.shared.Write(p)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxNames is how many names a message lists.
+const maxNames = 20
+
+// unlisted says that the server does not list a component, and what it lists.
+func unlisted(kind, name string, names []string) string {
+	text := fmt.Sprintf("the server lists no %s %q.", kind, name)
+	if near := nearest(name, names); len(near) > 0 {
+		text += " Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	if len(names) == 0 {
+		return text
+	}
+	listed, more := names, ""
+	if len(names) > maxNames {
+		listed, more = names[:maxNames], fmt.Sprintf(" and %d more", len(names)-maxNames)
+	}
+	return fmt.Sprintf("%s There are: %s%s", text, strings.Join(listed, ", "), more)
+}
+
+// nearest names, best first, at most three: those within a third of the name's
+// length, or that contain it.
+func nearest(name string, names []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	lower := strings.ToLower(name)
+	for _, n := range names {
+		d := distance(lower, strings.ToLower(n))
+		if d <= max(1, len(name)/3) || len(name) > 2 && strings.Contains(strings.ToLower(n), lower) {
+			near = append(near, candidate{n, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	out := make([]string, 0, 3)
+	for _, c := range near[:min(3, len(near))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

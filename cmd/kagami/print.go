@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// printResult writes a tool's result for a person. A text block that only repeats
+// the structured content is left out: the structured form reads better.
+func printResult(w io.Writer, r *protocol.CallToolResult) {
+	printed := false
+	for _, block := range r.Content {
+		if text, ok := block.(protocol.Text); ok && repeats(text.Text, r.Structured) {
+			continue
+		}
+		printBlock(w, block)
+		printed = true
+	}
+	if len(r.Structured) == 0 {
+		return
+	}
+	if printed {
+		_, _ = fmt.Fprintln(w)
+	}
+	v, err := parseValue(r.Structured)
+	if err != nil { // the client has checked it
+		_, _ = fmt.Fprintln(w, string(r.Structured))
+		return
+	}
+	v.print(w, "")
+}
+
+// repeats says whether text is the same JSON value as structured, or as its
+// member "result" (the wrapping of 2025-06-18 and 2025-11-25 for non-objects).
+func repeats(text string, structured json.RawMessage) bool {
+	if len(structured) == 0 {
+		return false
+	}
+	value, ok := decode([]byte(text))
+	if !ok {
+		value = text
+	}
+	want, ok := decode(structured)
+	if !ok {
+		return false
+	}
+	if reflect.DeepEqual(value, want) || want == text {
+		return true
+	}
+	wrapped, ok := want.(map[string]any)
+	return ok && len(wrapped) == 1 &&
+		(reflect.DeepEqual(wrapped["result"], value) || wrapped["result"] == text)
+}
+
+// decode keeps numbers as written.
+func decode(raw []byte) (any, bool) {
+	if !json.Valid(raw) {
+		return nil, false
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	return v, d.Decode(&v) == nil
+}
+
+func printBlock(w io.Writer, block protocol.Block) {
+	switch b := block.(type) {
+	case protocol.Text:
+		_, _ = fmt.Fprintln(w, strings.TrimRight(b.Text, "\n"))
+	case protocol.Image:
+		_, _ = fmt.Fprintf(w, "[image %s, %s]\n", mimeOr(b.MIME), size(len(b.Data)))
+	case protocol.Audio:
+		_, _ = fmt.Fprintf(w, "[audio %s, %s]\n", mimeOr(b.MIME), size(len(b.Data)))
+	case protocol.Embedded:
+		printContents(w, &b.Contents, true)
+	case protocol.Link:
+		printLink(w, &b)
+	case protocol.ToolUse:
+		_, _ = fmt.Fprintf(w, "[use of tool %s: %s]\n", b.Name, b.Input)
+	case protocol.ToolResult:
+		_, _ = fmt.Fprintln(w, "[result of a tool]")
+		for _, inner := range b.Content {
+			printBlock(w, inner)
+		}
+	}
+}
+
+func printLink(w io.Writer, l *protocol.Link) {
+	name := l.Title
+	if name == "" {
+		name = l.Name
+	}
+	line := "[link " + strings.TrimSpace(name+" "+l.URI)
+	if l.MIME != "" {
+		line += ", " + l.MIME
+	}
+	if l.Size > 0 {
+		line += ", " + size(int(l.Size))
+	}
+	_, _ = fmt.Fprintln(w, line+"]")
+	if l.Description != "" {
+		printIndented(w, "  ", l.Description)
+	}
+}
+
+// printContents writes one item of a resource, with a heading where there may be
+// several or it stands among other blocks. JSON is indented.
+func printContents(w io.Writer, c *protocol.Contents, heading bool) {
+	if c.Data != nil {
+		_, _ = fmt.Fprintf(w, "[%s, %s, %s]\n", c.URI, mimeOr(c.MIME), size(len(c.Data)))
+		return
+	}
+	if heading {
+		_, _ = fmt.Fprintf(w, "[%s, %s]\n", c.URI, mimeOr(c.MIME))
+	}
+	text := strings.TrimRight(c.Text, "\n")
+	var pretty bytes.Buffer
+	if isJSON(c.MIME) && json.Indent(&pretty, []byte(text), "", "  ") == nil {
+		text = pretty.String()
+	}
+	_, _ = fmt.Fprintln(w, text)
+}
+
+func isJSON(mime string) bool {
+	mime, _, _ = strings.Cut(mime, ";")
+	return mime == "application/json" || strings.HasSuffix(mime, "+json")
+}
+
+func printMessages(w io.Writer, p *protocol.GetPromptResult) {
+	if p.Description != "" {
+		_, _ = fmt.Fprintf(w, "%s\n\n", p.Description)
+	}
+	for i, m := range p.Messages {
+		if i > 0 {
+			_, _ = fmt.Fprintln(w)
+		}
+		_, _ = fmt.Fprintf(w, "%s:\n", m.Role)
+		var text bytes.Buffer
+		for _, block := range m.Blocks() {
+			printBlock(&text, block)
+		}
+		printIndented(w, "  ", text.String())
+	}
+}
+
+func printJSON(w io.Writer, raw json.RawMessage) error {
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
+		return err
+	}
+	pretty.WriteByte('\n')
+	_, err := w.Write(pretty.Bytes())
+	return err
+}
+
+func mimeOr(mime string) string {
+	if mime == "" {
+		return "of unknown type"
+	}
+	return mime
+}
+
+// size in the unit that a person would use.
+func size(n int) string {
+	const kilo = 1000
+	switch {
+	case n == 1:
+		return "1 byte"
+	case n < kilo:
+		return fmt.Sprintf("%d bytes", n)
+	case n < kilo*kilo:
+		return fmt.Sprintf("%.1f kB", float64(n)/kilo)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(kilo*kilo))
+}
+
+// visible writes control characters in their escaped form: a server must not be
+// able to move the cursor or retitle the window of the terminal.
+type visible struct{ w io.Writer }
+
+// Write says that all of p was written if the escaped form was.
+func (v visible) Write(p []byte) (int, error) {
+	var out strings.Builder
+	for _, r := range string(p) {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&out, `\x%02x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	if _, err := io.WriteString(v.w, out.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

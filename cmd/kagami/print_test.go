@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestPrintResult(t *testing.T) {
+	t.Parallel()
+	forecast := json.RawMessage(`{"city":"Kyoto","country":"JP","days":[` +
+		`{"date":"2026-11-21","highC":14.5,"lowC":5,"summary":"sunny"},` +
+		`{"date":"2026-11-22","highC":9,"lowC":-1,"summary":"rain, then sun"}]}`)
+	tests := map[string]*protocol.CallToolResult{
+		"text":           {Content: []protocol.Block{protocol.Text{Text: "one\ntwo\n"}, protocol.Text{Text: "three"}}},
+		"empty":          {},
+		"repeated":       {Content: []protocol.Block{protocol.Text{Text: string(forecast)}}, Structured: forecast},
+		"wrapped":        {Content: []protocol.Block{protocol.Text{Text: `["a","b"]`}}, Structured: json.RawMessage(`{"result":["a","b"]}`)},
+		"wrapped_string": {Content: []protocol.Block{protocol.Text{Text: "plain"}}, Structured: json.RawMessage(`{"result":"plain"}`)},
+		"own_text": {
+			Content:    []protocol.Block{protocol.Text{Text: "Two days in Kyoto."}},
+			Structured: json.RawMessage(`{"days":2}`),
+		},
+		"nested": {Structured: json.RawMessage(`{"name":"x","tags":["a","b"],"none":[],"empty":{},` +
+			`"inner":{"deep":{"n":12345678901234567890}},"note":"first\nsecond","mixed":[{"a":1},{"b":[{"c":1}]}],"nothing":null}`)},
+		"scalars": {Structured: json.RawMessage(`["a","b c",3]`)},
+		"scalar":  {Structured: json.RawMessage(`42`)},
+		"table":   {Structured: json.RawMessage(`[{"a":"1","b":["x","y"]},{"a":"long text","b":[]}]`)},
+		"blocks": {Content: []protocol.Block{
+			protocol.Image{Data: make([]byte, 1234), MIME: "image/png"},
+			protocol.Audio{Data: []byte{1}, MIME: "audio/wav"},
+			protocol.Embedded{Contents: protocol.Contents{URI: "test://a", MIME: "application/json", Text: `{"a":[1]}`}},
+			protocol.Embedded{Contents: protocol.Contents{URI: "test://b", Data: make([]byte, 2_500_000)}},
+			protocol.Link{URI: "https://example.com", Name: "page", Title: "A page", Description: "To read.", MIME: "text/html", Size: 10},
+			protocol.Link{URI: "https://example.com/2", Name: "second"},
+		}},
+	}
+	for name, result := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			printResult(&out, result)
+			golden(t, "result_"+name, out.Bytes())
+		})
+	}
+}
+
+func TestPrintMessages(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	printMessages(&out, &protocol.GetPromptResult{
+		Description: "A plan.",
+		Messages: []protocol.Message{
+			{Role: protocol.RoleUser, Content: protocol.Text{Text: "Plan\na trip."}},
+			{Role: protocol.RoleAssistant, Content: protocol.Image{Data: []byte("x"), MIME: "image/png"}},
+		},
+	})
+	golden(t, "messages", out.Bytes())
+}
+
+func TestPrintNotification(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	for _, n := range []protocol.Notification{
+		{Method: protocol.NotificationProgress, Params: json.RawMessage(`{"progressToken":1,"progress":50,"total":100,"message":"half"}`)},
+		{Method: protocol.NotificationProgress, Params: json.RawMessage(`{"progressToken":1,"progress":1.5}`)},
+		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"info","data":"text"}`)},
+		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"error","data":{"a":1}}`)},
+		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"info","data":{"k":1,"message":"text","o":{"a":[]}}}`)},
+		{Method: protocol.NotificationMessage, Params: json.RawMessage(`broken`)},
+		{Method: protocol.NotificationProgress, Params: json.RawMessage(`broken`)},
+		{Method: "notifications/other"},
+	} {
+		printNotification(&out, n)
+	}
+	golden(t, "notifications", out.Bytes())
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	text := "a\x1b]0;title\x07\tb\u009b\r\nü"
+	if n, err := (visible{&out}).Write([]byte(text)); n != len(text) || err != nil {
+		t.Errorf("Write = %d, %v", n, err)
+	}
+	if want := "a\\x1b]0;title\\x07\tb\\x9b\\x0d\nü"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s\n--- got\n%s--- want\n%s", path, got, want)
+	}
+}

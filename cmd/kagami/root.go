@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// cli is one run of the program: where it writes, and what the flags say.
+type cli struct {
+	out  io.Writer
+	errs io.Writer
+
+	commandLine string        // --cmd
+	revision    string        // --revision
+	timeout     time.Duration // --timeout
+	progress    bool          // --progress
+	json        bool          // --json
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+func (a *cli) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kagami",
+		Short: "Talk to MCP servers from a shell",
+		Long: `Talk to MCP servers from a shell.
+
+SERVER is a Go package (a directory such as ./examples/weather, or an import path),
+which is built and started, or a program. Give a whole command line with --cmd, or
+after "--" at the end.`,
+		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
+  kagami call ./examples/weather compare cities=Kyoto,Oslo --progress
+  kagami inspect ./examples/everything
+  kagami tools -- node server.js`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.commandLine, "cmd", "", "command line of the server, instead of SERVER")
+	flags.StringVar(&a.revision, "revision", "", "speak this revision only (default: the newest both know)")
+	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take; 0: as long as it likes")
+	flags.BoolVar(&a.json, "json", false, "print the raw result as JSON")
+	root.AddCommand(
+		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
+		a.readCommand(), a.promptCommand(), a.inspectCommand(), a.versionCommand(),
+	)
+	return root
+}

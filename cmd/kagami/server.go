@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// buildNotice is how long a build may be silent.
+const buildNotice = time.Second
+
+// arguments takes the server off the command line: what is after "--", else
+// --cmd, else the first argument. want names the others; the last may be
+// followed by "...".
+func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (server, rest []string, err error) {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash >= 0:
+		server, rest = args[dash:], args[:dash]
+	case a.commandLine != "":
+		if server, err = words(a.commandLine); err != nil {
+			return nil, nil, usagef("--cmd: %w", err)
+		}
+		rest = args
+	case len(args) > 0:
+		server, rest = args[:1], args[1:]
+	}
+	if len(server) == 0 {
+		return nil, nil, usagef("no server: give SERVER, --cmd COMMAND, or -- COMMAND")
+	}
+	open := len(want) > 0 && strings.HasSuffix(want[len(want)-1], "...")
+	if open {
+		want = want[:len(want)-1]
+	}
+	if len(rest) < len(want) {
+		return nil, nil, usagef("no %s given", want[len(rest)])
+	}
+	if len(rest) > len(want) && !open {
+		return nil, nil, usagef("unexpected argument %q", rest[len(want)])
+	}
+	return server, rest, nil
+}
+
+// words splits a command line as a shell does, as far as quotes and backslashes go.
+func words(line string) ([]string, error) {
+	var out []string
+	var word strings.Builder
+	var quote rune
+	started, escaped := false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, started = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, started = r, true
+		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
+			if started {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			started = false
+		default:
+			word.WriteRune(r)
+			started = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errors.New("unfinished quote or escape")
+	}
+	if started {
+		out = append(out, word.String())
+	}
+	return out, nil
+}
+
+// session runs body with a client of the server, and ends the server afterwards.
+func (a *cli) session(
+	ctx context.Context, server []string, body func(context.Context, *client.Client) error, opts ...client.Option,
+) (err error) {
+	if a.revision != "" {
+		rev, ok := protocol.ParseRevision(a.revision)
+		if !ok {
+			return usagef("--revision: %q is none of %s", a.revision, join(protocol.Revisions()))
+		}
+		opts = append(opts, client.Revisions(rev))
+	}
+	program, cleanup, err := a.program(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cleanup()) }()
+	if a.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("the server took longer than %s (--timeout)", a.timeout))
+		defer cancel()
+	}
+	program.Stderr = a.errs
+	c, err := client.Connect(ctx, client.Command(program), append(opts, client.Name("kagami", version()))...)
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", strings.Join(server, " "), cause(ctx, err))
+	}
+	defer func() { _ = c.Close() }() // how a server ends after its last answer is its own affair
+	return cause(ctx, body(ctx, c))
+}
+
+// cause puts the reason why ctx ended in the place of "deadline exceeded".
+func cause(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func join[T fmt.Stringer](items []T) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = item.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// program is the server's command, not yet started. cleanup removes what was built.
+//
+// The command does not carry ctx: the client closes the server's stdin first and
+// kills only what does not listen (2026-07-28 basic/transports/stdio, shutdown).
+func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, cleanup func() error, err error) {
+	path := server[0]
+	info, statErr := os.Stat(path)
+	isFile := statErr == nil && info.Mode().IsRegular() && filepath.Ext(path) != ".go"
+	_, pathErr := exec.LookPath(path)
+	if isFile && !strings.ContainsRune(path, filepath.Separator) {
+		path = "." + string(filepath.Separator) + path // the one that is here, not one in PATH
+	}
+	if len(server) > 1 || isFile || pathErr == nil {
+		return exec.Command(path, server[1:]...), func() error { return nil }, nil //nolint:noctx // see above
+	}
+	if errors.Is(statErr, fs.ErrNotExist) && (filepath.IsAbs(path) || strings.HasPrefix(path, ".")) {
+		return nil, nil, fmt.Errorf("no server at %s: neither a Go package nor a program", path)
+	}
+	dir, err := os.MkdirTemp("", "kagami-")
+	if err != nil {
+		return nil, nil, err
+	}
+	cleanup = func() error { return os.RemoveAll(dir) }
+	binary, err := a.build(ctx, path, dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, cleanup())
+	}
+	return exec.Command(binary), cleanup, nil //nolint:noctx // see above
+}
+
+// build compiles a main package. A directory is built from within, so that it may
+// belong to another module.
+func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
+	notice := time.AfterFunc(buildNotice, func() { _, _ = fmt.Fprintf(a.errs, "kagami: building %s\n", pkg) })
+	defer notice.Stop()
+	// The trailing separator makes go refuse packages that are no programs.
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator))
+	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
+		cmd.Dir = pkg
+		pkg = "."
+	}
+	cmd.Args = append(cmd.Args, pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the server: %w\n%s", err, strings.TrimSpace(string(out)))
+	}
+	built, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(built) != 1 {
+		return "", fmt.Errorf("building the server: want one program, got %d", len(built))
+	}
+	return built[0], nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// listCommand makes the commands tools, resources and prompts.
+func (a *cli) listCommand(kind string) *cobra.Command {
+	parts := map[string]surface.Part{
+		"tools": surface.Tools, "resources": surface.Resources | surface.Templates, "prompts": surface.Prompts,
+	}[kind]
+	short := "List the " + kind + " of a server"
+	if kind == "resources" {
+		short += ", templates included"
+	}
+	return &cobra.Command{
+		Use: kind + " SERVER", Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, parts) },
+	}
+}
+
+func (a *cli) inspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "inspect SERVER", Short: "Show all that a server offers",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, surface.All) },
+	}
+}
+
+func (a *cli) show(cmd *cobra.Command, args []string, parts surface.Part) error {
+	server, _, err := a.arguments(cmd, args)
+	if err != nil {
+		return err
+	}
+	return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+		all, err := surface.Read(ctx, c, parts)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return all.WriteJSON(a.out)
+		}
+		return all.WriteText(a.out)
+	})
+}
+
+func (a *cli) readCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "read SERVER URI", Short: "Read a resource",
+		Example: `  kagami read ./examples/weather weather://Kyoto
+  kagami read ./examples/everything test://static-binary --output pixel.png`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, rest, err := a.arguments(cmd, args, "URI")
+			if err != nil {
+				return err
+			}
+			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+				return a.read(ctx, c, rest[0], output)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write the contents to this file, as they are")
+	return cmd
+}
+
+func (a *cli) read(ctx context.Context, c *client.Client, uri, output string) error {
+	if a.json {
+		return a.raw(ctx, c, protocol.MethodReadResource, map[string]string{"uri": uri})
+	}
+	result, err := c.ReadResource(ctx, uri)
+	if err != nil {
+		return err
+	}
+	if output != "" {
+		return save(output, result.Contents)
+	}
+	for _, contents := range result.Contents {
+		printContents(a.out, &contents, len(result.Contents) > 1)
+	}
+	return nil
+}
+
+// save writes all contents, one after another, to one file.
+func save(path string, contents []protocol.Contents) error {
+	if len(contents) == 0 {
+		return errors.New("the resource has no contents")
+	}
+	var all []byte
+	for _, c := range contents {
+		if c.Data == nil {
+			c.Data = []byte(c.Text)
+		}
+		all = append(all, c.Data...)
+	}
+	return os.WriteFile(path, all, 0o644)
+}
+
+func (a *cli) promptCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "prompt SERVER NAME [key=value ...]", Short: "Get a prompt",
+		Example: `  kagami prompt ./examples/weather plan_trip city=Kyoto days=3`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, rest, err := a.arguments(cmd, args, "NAME", "...")
+			if err != nil {
+				return err
+			}
+			values, err := promptArguments(rest[1:])
+			if err != nil {
+				return &usageError{err}
+			}
+			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+				return a.prompt(ctx, c, rest[0], values)
+			})
+		},
+	}
+}
+
+func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values map[string]string) error {
+	if a.json {
+		return a.raw(ctx, c, protocol.MethodGetPrompt, struct {
+			Name      string            `json:"name"`
+			Arguments map[string]string `json:"arguments,omitempty"`
+		}{name, values})
+	}
+	result, err := c.GetPrompt(ctx, name, values)
+	if err != nil {
+		return a.unlistedPrompt(ctx, c, name, err)
+	}
+	printMessages(a.out, result)
+	return nil
+}
+
+// unlistedPrompt adds the nearest names where the prompt is not listed.
+func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string, err error) error {
+	all, listErr := surface.Read(ctx, c, surface.Prompts)
+	if listErr != nil {
+		return err
+	}
+	names := make([]string, len(all.Prompts))
+	for i, p := range all.Prompts {
+		if p.Name == name {
+			return err
+		}
+		names[i] = p.Name
+	}
+	return errors.Join(err, errors.New(unlisted("prompt", name, names)))
+}
+
+// raw prints the result of a request as it came.
+func (a *cli) raw(ctx context.Context, c *client.Client, method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Request(ctx, method, raw)
+	if err != nil {
+		return err
+	}
+	return printJSON(a.out, answer)
+}
+
+func (a *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version and the revisions that are spoken",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unexpected argument %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.out, "kagami %s\nMCP %s\n", version(), join(protocol.Revisions()))
+			return err
+		},
+	}
+}
+
+// version of the module that this program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || strings.HasPrefix(info.Main.Version, "(") || info.Main.Version == "" {
+		return "devel"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+)
+
+// maxInline is how long a list may be on one line, in characters.
+const maxInline = 76
+
+// value is a JSON value with its members in the order of the document.
+type value struct {
+	raw    json.RawMessage
+	text   string // of a scalar, as a person reads it
+	object bool
+	array  bool
+	names  []string // of an object's members
+	items  []value  // of an array, or an object's members
+}
+
+func parseValue(raw json.RawMessage) (value, error) {
+	v := value{raw: bytes.TrimSpace(raw)}
+	switch {
+	case bytes.HasPrefix(v.raw, []byte("{")), bytes.HasPrefix(v.raw, []byte("[")):
+		return v, v.parseItems()
+	case bytes.HasPrefix(v.raw, []byte(`"`)):
+		return v, json.Unmarshal(v.raw, &v.text)
+	}
+	v.text = string(v.raw)
+	return v, nil
+}
+
+func (v *value) parseItems() error {
+	v.object, v.array = v.raw[0] == '{', v.raw[0] == '['
+	d := json.NewDecoder(bytes.NewReader(v.raw))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		if v.object {
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			v.names = append(v.names, fmt.Sprint(name))
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		item, err := parseValue(raw)
+		if err != nil {
+			return err
+		}
+		v.items = append(v.items, item)
+	}
+	return nil
+}
+
+func (v *value) scalar() bool { return !v.object && !v.array }
+
+// inline is the value on one line, if it has such a form: a scalar, or a short
+// list of scalars.
+func (v *value) inline() (string, bool) {
+	if v.scalar() {
+		return v.text, !strings.Contains(v.text, "\n")
+	}
+	if len(v.items) == 0 {
+		return "none", true
+	}
+	if v.object {
+		return "", false
+	}
+	texts := make([]string, len(v.items))
+	for i := range v.items {
+		if !v.items[i].scalar() || strings.Contains(v.items[i].text, "\n") {
+			return "", false
+		}
+		texts[i] = v.items[i].text
+	}
+	line := strings.Join(texts, ", ")
+	return line, utf8.RuneCountInString(line) <= maxInline
+}
+
+// table says whether the value is a list of objects with the same members, each
+// of which fits into a cell.
+func (v *value) table() bool {
+	if !v.array || len(v.items) == 0 || !v.items[0].object || len(v.items[0].names) == 0 {
+		return false
+	}
+	head := strings.Join(v.items[0].names, "\x00")
+	for i := range v.items {
+		row := &v.items[i]
+		if !row.object || strings.Join(row.names, "\x00") != head {
+			return false
+		}
+		for j := range row.items {
+			if _, ok := row.items[j].inline(); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// print writes the value for a person: objects as aligned names and values, lists
+// of like objects as tables, lists of scalars one a line, all else as JSON.
+func (v *value) print(w io.Writer, indent string) {
+	switch {
+	case v.object && len(v.items) > 0:
+		v.printObject(w, indent)
+	case v.table():
+		v.printTable(w, indent)
+	case v.array && v.flat():
+		for i := range v.items {
+			printIndented(w, indent, v.items[i].text)
+		}
+	case v.scalar():
+		printIndented(w, indent, v.text)
+	default:
+		var pretty bytes.Buffer
+		_ = json.Indent(&pretty, v.raw, "", "  ") // it was parsed before
+		printIndented(w, indent, pretty.String())
+	}
+}
+
+// flat says that an array holds scalars only.
+func (v *value) flat() bool {
+	for i := range v.items {
+		if !v.items[i].scalar() {
+			return false
+		}
+	}
+	return len(v.items) > 0
+}
+
+// printObject aligns the members that fit on a line; longer ones go below their name.
+func (v *value) printObject(w io.Writer, indent string) {
+	width := 0
+	for i, name := range v.names {
+		if _, ok := v.items[i].inline(); ok {
+			width = max(width, utf8.RuneCountInString(name))
+		}
+	}
+	for i, name := range v.names {
+		line, ok := v.items[i].inline()
+		if !ok {
+			_, _ = fmt.Fprintf(w, "%s%s\n", indent, name)
+			v.items[i].print(w, indent+"  ")
+			continue
+		}
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(name))
+		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+name+pad+"  "+line, " "))
+	}
+}
+
+func (v *value) printTable(w io.Writer, indent string) {
+	var aligned bytes.Buffer
+	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tw, strings.Join(v.items[0].names, "\t"))
+	for i := range v.items {
+		cells := make([]string, len(v.items[i].items))
+		for j := range v.items[i].items {
+			line, _ := v.items[i].items[j].inline()
+			cells[j] = strings.ReplaceAll(line, "\t", " ")
+		}
+		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t"))
+	}
+	_ = tw.Flush() // to memory
+	printIndented(w, indent, aligned.String())
+}
+
+// printIndented writes lines without trailing blanks.
+func printIndented(w io.Writer, indent, text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+line, " \r\n"))
+	}
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+func TestNotes(t *testing.T) {
+	testkit.BothEras(t, NewApp, func(t *testing.T, s *testkit.Session) {
+		s.Read("notes://index").OK().Mentions("milk", "moon")
+		if n, err := testkit.ReadAs[Note](s, "notes://milk"); err != nil || n.Text == "" {
+			t.Fatalf("notes://milk: %+v, %v", n, err)
+		}
+		s.Read("notes://nothing").IsError()
+		if got := s.Complete("notes://{name}", "name", "mo", nil); !slices.Equal(got, []string{"moon"}) {
+			t.Fatalf("completions of mo: %v", got)
+		}
+		s.Subscribe("notes://milk")
+		s.CallRaw("write", `{"name":"milk","text":"bought"}`).OK()
+		s.AwaitNotification("notifications/resources/updated")
+	})
+}

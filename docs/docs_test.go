@@ -1,0 +1,83 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPagesShowCodeThatRuns holds each Go block of each guide against the code
+// under docs/code and the rest of the repository that tests compile and run: a
+// block must stand there verbatim, indentation aside.
+func TestPagesShowCodeThatRuns(t *testing.T) {
+	t.Parallel()
+	sources := map[string]string{ // page -> what its blocks are taken from
+		"start.md": "code/start", "tools.md": "code/tools", "resources.md": "code/resources",
+		"prompts.md": "code/prompts", "transports.md": "../transport/stdio", "../README.md": "../examples/hello",
+	}
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md") {
+		blocks := goBlocks(t, page)
+		dir, known := sources[page]
+		if len(blocks) > 0 && !known {
+			t.Errorf("%s has Go blocks, but no directory that they come from: add it to this test", page)
+			continue
+		}
+		code := normalise(goFiles(t, dir))
+		for _, block := range blocks {
+			if !strings.Contains(code, normalise(block)) {
+				t.Errorf("%s shows code that is not in %s:\n%s", page, dir, block)
+			}
+		}
+	}
+}
+
+func goBlocks(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, part := range strings.Split(string(text), "```go\n")[1:] {
+		block, _, closed := strings.Cut(part, "```")
+		if !closed {
+			t.Fatalf("%s: a block is not closed", page)
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+func goFiles(t *testing.T, dir string) string {
+	t.Helper()
+	if dir == "" {
+		return ""
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// normalise takes the indentation away.
+func normalise(code string) string {
+	lines := strings.Split(strings.TrimSpace(code), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+// contactSchema has what no Go type says: it must be listed as it stands here.
+const contactSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+ "$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
+ "properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},"phone":{"type":"string"},"email":{"type":"string"}},
+ "allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
+ "if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},"else":{"required":["email"]},"additionalProperties":false}`
+
+func schemaTools() []framework.Component {
+	return []framework.Component{
+		framework.Tool("json_schema_2020_12_tool", contact,
+			framework.Describe("Takes a contact, described by a schema of its own."),
+			framework.InputSchema(contactSchema), framework.ReadOnly()),
+		framework.Tool("test_x_mcp_header", inRegion,
+			framework.Describe("Takes an argument that is mirrored into an HTTP header."), framework.ReadOnly()),
+	}
+}
+
+func contact(_ context.Context, in json.RawMessage) (string, error) {
+	return "JSON Schema 2020-12 tool called with: " + string(in), nil
+}
+
+type regionIn struct {
+	Region string `json:"region,omitempty" doc:"where to run" header:"Region"`
+}
+
+func inRegion(_ context.Context, in regionIn) (string, error) {
+	if in.Region == "" {
+		return "No region given.", nil
+	}
+	return "Region: " + in.Region, nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// asServer makes the test binary the program itself.
+const asServer = "HELLO_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestHello(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(exe)
+			cmd.Env = append(os.Environ(), asServer+"=1")
+			c, err := client.Connect(t.Context(), client.Command(cmd), client.Revisions(rev))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := client.Call[string](t.Context(), c, "hello", Input{Name: "Ada"})
+			if got != "Hello, Ada!" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			if _, err := client.Call[string](t.Context(), c, "hello", Input{}); err == nil {
+				t.Error("nobody was greeted")
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package framework
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// App collects components. Not safe for concurrent use; Build may be called
+// many times, each gives a server of its own.
+type App struct {
+	name, version string
+	cfg           appConfig
+	added         []addition
+	chain         []Middleware
+	frames        []transport.Middleware
+	onStart       []hook
+	onStop        []hook
+	onRoots       []func(ctx context.Context)
+	faults        []Fault // of calls that could not say so
+}
+
+type hook = func(ctx context.Context, s *Server) error
+
+// addition is one component with the line that added it.
+type addition struct {
+	component Component
+	at        string
+}
+
+// New starts an app. What is wrong with the arguments is reported by Build.
+func New(name, version string, opts ...AppOption) *App {
+	a := &App{name: name, version: version, cfg: defaultConfig()}
+	at := callerPlace(1)
+	if name == "" {
+		a.fault(at, "the server has no name", "Give New a name")
+	}
+	if version == "" {
+		a.fault(at, "the server has no version", "Give New a version")
+	}
+	for _, o := range opts {
+		opt, ok := o.(appOption)
+		if !ok {
+			a.fault(at, "an AppOption is nil", "Remove it")
+			continue
+		}
+		if problem := opt.apply(&a.cfg); problem != "" {
+			a.fault(at, opt.name+": "+problem, "")
+		}
+	}
+	return a
+}
+
+func (a *App) fault(where, problem, fix string) {
+	a.faults = append(a.faults, Fault{Component: "app", Where: where, Problem: problem, Fix: fix})
+}
+
+// Add components. Faults are reported by Build.
+func (a *App) Add(components ...Component) *App {
+	at := callerPlace(1)
+	for _, c := range components {
+		a.added = append(a.added, addition{c, at})
+	}
+	return a
+}
+
+// Use wraps every component. Order: by phase, within a phase first given =
+// outermost; then the group's, then the component's own.
+func (a *App) Use(mw ...Middleware) *App {
+	at := callerPlace(1)
+	for _, m := range mw {
+		if problem := m.problem(); problem != "" {
+			a.fault(at, problem, "")
+			continue
+		}
+		a.chain = append(a.chain, m)
+	}
+	return a
+}
+
+// UseFrames wraps every frame, first = outermost. It must hand on a context
+// derived from the one it got.
+func (a *App) UseFrames(mw ...transport.Middleware) *App {
+	at := callerPlace(1)
+	for _, m := range mw {
+		if m == nil {
+			a.fault(at, "a frame middleware is nil", "Remove it")
+			continue
+		}
+		a.frames = append(a.frames, m)
+	}
+	return a
+}
+
+// OnStart runs before the first frame, in order; an error stops the start.
+func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
+	if fn == nil {
+		a.fault(callerPlace(1), "OnStart: the function is nil", "Remove it")
+		return a
+	}
+	a.onStart = append(a.onStart, fn)
+	return a
+}
+
+// OnStop runs after the last frame, in reverse order, also when a start failed.
+func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
+	if fn == nil {
+		a.fault(callerPlace(1), "OnStop: the function is nil", "Remove it")
+		return a
+	}
+	a.onStop = append(a.onStop, fn)
+	return a
+}
+
+// OnRootsChanged runs when a client says that its roots changed.
+func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
+	if fn == nil {
+		a.fault(callerPlace(1), "OnRootsChanged: the function is nil", "Remove it")
+		return a
+	}
+	a.onRoots = append(a.onRoots, fn)
+	return a
+}
+
+// Build reflects, checks and freezes. The error is a *BuildError with every
+// fault of every component. The server shares nothing with the app: what is
+// added to the app afterwards is for the next Build.
+func (a *App) Build() (*Server, error) {
+	s := &Server{
+		cfg:     a.cfg,
+		chain:   slices.Clone(a.chain),
+		onStart: slices.Clone(a.onStart),
+		onStop:  slices.Clone(a.onStop),
+		quit:    make(chan struct{}),
+	}
+	s.registry = catalog.New(catalog.Config{
+		PageSize: a.cfg.pageSize,
+		Secret:   []byte("kagami cursor " + a.name + " " + a.version),
+		Filter:   s.listFilter(),
+	})
+	b := newBuilder(s, nil, slices.Clone(a.faults))
+	for _, add := range a.added {
+		b.add(add.component, add.at)
+	}
+	if _, err := b.commit("Nothing was started."); err != nil {
+		return nil, err
+	}
+	s.engine = engine.New(engine.Config{
+		Info:           protocol.Implementation{Name: a.name, Title: a.cfg.title, Version: a.version},
+		Instructions:   a.cfg.instructions,
+		Catalog:        s.registry,
+		Frames:         slices.Clone(a.frames),
+		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),
+		Failed:         s.failed,
+		Detail:         a.cfg.detail,
+	})
+	return s, nil
+}

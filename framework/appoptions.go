@@ -1,0 +1,134 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// AppOption configures New. Sealed.
+type AppOption interface{ appOption() }
+
+// appOption sets one thing and says what is wrong with it, or "".
+type appOption struct {
+	name  string
+	apply func(*appConfig) (problem string)
+}
+
+func (appOption) appOption() {}
+
+// Principal is who calls.
+type Principal = transport.Principal
+
+// appConfig is what the options decide.
+type appConfig struct {
+	title, instructions string
+	logger              *zap.Logger // nil: stderr, made at Build
+	pageSize            int
+	strict, detail      bool
+	mapper              func(context.Context, error) error
+	plans               binding.Options
+	grace               time.Duration
+}
+
+func defaultConfig() appConfig {
+	return appConfig{
+		logger:   stderrLogger(),
+		pageSize: 100,
+		grace:    10 * time.Second,
+	}
+}
+
+// stderrLogger never writes to stdout: that belongs to the protocol on stdio.
+func stderrLogger() *zap.Logger {
+	cfg := zap.NewProductionEncoderConfig()
+	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
+	out, _, err := zap.Open("stderr")
+	if err != nil {
+		return zap.NewNop()
+	}
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(cfg), out, zapcore.InfoLevel))
+}
+
+func set(name string, apply func(*appConfig)) AppOption {
+	return appOption{name, func(c *appConfig) string { apply(c); return "" }}
+}
+
+// WithTitle is the display name.
+func WithTitle(title string) AppOption {
+	return set("WithTitle", func(c *appConfig) { c.title = title })
+}
+
+// WithInstructions for the model.
+func WithInstructions(text string) AppOption {
+	return set("WithInstructions", func(c *appConfig) { c.instructions = text })
+}
+
+// WithLogger replaces the logger (stderr, info).
+func WithLogger(l *zap.Logger) AppOption {
+	return appOption{"WithLogger", func(c *appConfig) string {
+		if l == nil {
+			return "the logger is nil; zap.NewNop() logs nothing"
+		}
+		c.logger = l
+		return ""
+	}}
+}
+
+// WithPageSize of lists; default 100.
+func WithPageSize(n int) AppOption {
+	return appOption{"WithPageSize", func(c *appConfig) string {
+		if n < 1 {
+			return "the size must be 1 or more"
+		}
+		c.pageSize = n
+		return ""
+	}}
+}
+
+// WithStrict turns warnings of Build into errors.
+func WithStrict() AppOption { return set("WithStrict", func(c *appConfig) { c.strict = true }) }
+
+// WithErrorDetail sends internal error texts to clients. For development.
+func WithErrorDetail() AppOption {
+	return set("WithErrorDetail", func(c *appConfig) { c.detail = true })
+}
+
+// WithErrorMapper maps a handler's error before it is classified: domain errors
+// to UserErrorf, NotFoundf, *protocol.Error. nil is not allowed: where the mapper
+// returns nil the error stays as it was.
+func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
+	return appOption{"WithErrorMapper", func(c *appConfig) string {
+		if mapper == nil {
+			return "the mapper is nil"
+		}
+		c.mapper = mapper
+		return ""
+	}}
+}
+
+// AllowUnknown ignores unknown argument keys instead of refusing them.
+func AllowUnknown() AppOption {
+	return set("AllowUnknown", func(c *appConfig) { c.plans.AllowUnknown = true })
+}
+
+// WithoutRepair switches off the repair of arguments that arrived as strings.
+func WithoutRepair() AppOption {
+	return set("WithoutRepair", func(c *appConfig) { c.plans.NoRepair = true })
+}
+
+// WithShutdownGrace for calls in flight when Serve ends; default 10 seconds.
+func WithShutdownGrace(d time.Duration) AppOption {
+	return appOption{"WithShutdownGrace", func(c *appConfig) string {
+		if d < 0 {
+			return "the duration is negative"
+		}
+		c.grace = d
+		return ""
+	}}
+}

@@ -1,0 +1,96 @@
+package framework_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+const callFrame = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"go","limit":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+const listFrame = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+func roundTrip(tb testing.TB, s *framework.Server, frame string) func() {
+	ctx := transport.Connect(tb.Context(), transport.Peer{Carrier: "test"})
+	sink := transport.OutboundFunc(func(context.Context, []byte) error { return nil })
+	return func() {
+		x, err := s.Accept(ctx, []byte(frame))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := x.Serve(ctx, sink); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func manyTools(n int) *framework.App {
+	app := quiet().Add(framework.Tool("search", search, framework.Describe("Search")))
+	for i := range n - 1 {
+		app.Add(framework.Tool(fmt.Sprintf("tool%d", i), search, framework.Describe("Search")))
+	}
+	return app
+}
+
+// TestAllocations of whole exchanges, engine and dialect included, so that a
+// growth shows: 37 for a small call, 39 for a page of 100 tools with a cursor
+// (the buffer's growth and the cursor's authentication; not the entries).
+func TestAllocations(t *testing.T) {
+	s := build(t, manyTools(200))
+	for name, tt := range map[string]struct {
+		frame string
+		most  float64
+	}{"tools/call": {callFrame, 40}, "tools/list": {listFrame, 42}} {
+		if got := testing.AllocsPerRun(200, roundTrip(t, s, tt.frame)); got > tt.most && !raceEnabled {
+			t.Errorf("%s makes %v allocations, documented are at most %v", name, got, tt.most)
+		}
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	s, err := manyTools(200).Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := roundTrip(b, s, callFrame)
+	b.ReportAllocs()
+	for b.Loop() {
+		run()
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	s, err := manyTools(200).Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := roundTrip(b, s, listFrame)
+	b.ReportAllocs()
+	for b.Loop() {
+		run()
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	app := manyTools(200)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := app.Build(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTypedCall is decode, validation and the function alone.
+func BenchmarkTypedCall(b *testing.B) {
+	tool := framework.Tool("search", search)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := tool.Call(b.Context(), searchIn{Query: "go", Limit: 3}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package framework
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+)
+
+// BuildError lists every fault.
+type BuildError struct {
+	Faults []Fault
+
+	outcome string // what did not happen
+}
+
+// Fault is one mistake in a registration.
+type Fault struct {
+	Component string // kind and name, such as: tool "refund"
+	Where     string // file:line
+	Function  string // the user's function
+	Path      string // field path
+	Problem   string
+	Fix       string
+	Warning   bool
+}
+
+// Error is a report of many lines: the faults of one component together, in the
+// order of registration, warnings last.
+func (e *BuildError) Error() string {
+	warnings := 0
+	for _, f := range e.Faults {
+		if f.Warning {
+			warnings++
+		}
+	}
+	var s strings.Builder
+	s.WriteString("kagami: " + count(len(e.Faults)-warnings, "problem"))
+	if warnings > 0 {
+		s.WriteString(", " + count(warnings, "warning"))
+	}
+	outcome := e.outcome
+	if outcome == "" {
+		outcome = "Nothing was started."
+	}
+	s.WriteString(". " + outcome + "\n")
+	var head string
+	for _, f := range slices.Concat(e.where(false), e.where(true)) {
+		if h := f.head(); h != head {
+			head = h
+			s.WriteString("\n  " + h + "\n")
+		}
+		s.WriteString("    " + f.sentence() + "\n")
+	}
+	return strings.TrimSuffix(s.String(), "\n")
+}
+
+// where are the warnings, or all others, grouped by component.
+func (e *BuildError) where(warning bool) []Fault {
+	var heads []string
+	groups := make(map[string][]Fault)
+	for _, f := range e.Faults {
+		if f.Warning != warning {
+			continue
+		}
+		h := f.head()
+		if groups[h] == nil {
+			heads = append(heads, h)
+		}
+		groups[h] = append(groups[h], f)
+	}
+	var out []Fault
+	for _, h := range heads {
+		out = append(out, groups[h]...)
+	}
+	return out
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (f Fault) head() string {
+	parts := []string{f.Component}
+	if f.Warning {
+		parts = []string{"warning  " + f.Component}
+	}
+	if f.Where != "" {
+		parts = append(parts, f.Where)
+	}
+	if f.Function != "" {
+		parts = append(parts, f.Function)
+	}
+	return strings.Join(parts, "   ")
+}
+
+func (f Fault) sentence() string {
+	s := f.Problem
+	if f.Path != "" {
+		s = f.Path + ": " + s
+	}
+	s = sentence(s)
+	if f.Fix != "" {
+		s += " " + sentence(f.Fix)
+	}
+	return s
+}
+
+// builder turns components into catalog entries and collects what is wrong.
+type builder struct {
+	server  *Server
+	remove  []*catalog.Entry // what goes in the same step
+	faults  []Fault
+	entries []*catalog.Entry
+	taken   map[identity]string     // where the component of that name is
+	handles map[*declaration]string // where each handle was added
+}
+
+// identity is what must be unique.
+type identity struct {
+	kind kind
+	key  string
+}
+
+// newBuilder knows what the server has already, but for what goes.
+func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
+	b := &builder{
+		server: s, remove: remove, faults: faults,
+		taken: make(map[identity]string), handles: make(map[*declaration]string),
+	}
+	for _, e := range s.registry.Entries() {
+		if slices.Contains(remove, e) {
+			continue
+		}
+		if old, ok := e.Handler.(*bound); ok {
+			d := old.handle.declared()
+			b.taken[identity{d.kind, e.Key}] = d.where
+			b.handles[d] = old.at
+		}
+	}
+	return b
+}
+
+// member is one component on its way into a server.
+type member struct {
+	*declaration
+	handle  leaf
+	listed  string // the name with the prefixes of its groups
+	group   string
+	at      string // the line that added it
+	options settings
+	entry   *catalog.Entry
+	bound   *bound
+	failed  bool
+}
+
+// layer is what a group lays over its members.
+type layer struct {
+	prefix string
+	opts   []Option
+	used   []bool // per option: it fitted a member
+}
+
+func (b *builder) add(c Component, at string) { b.walk(c, at, nil) }
+
+func (b *builder) walk(c Component, at string, layers []*layer) {
+	switch c := c.(type) {
+	case nil:
+		b.faults = append(b.faults, Fault{Component: "component", Where: at, Problem: "the component is nil", Fix: "Remove it"})
+	case *Set:
+		if c == nil {
+			b.walk(nil, at, layers)
+			return
+		}
+		b.set(c, at, layers)
+	case leaf:
+		d := c.declared()
+		if d == nil {
+			b.walk(nil, at, layers)
+			return
+		}
+		b.member(c, d, at, layers)
+	}
+}
+
+func (b *builder) set(g *Set, at string, layers []*layer) {
+	l := &layer{prefix: g.prefix, opts: g.opts, used: make([]bool, len(g.opts))}
+	for _, c := range g.members {
+		b.walk(c, at, append(slices.Clip(layers), l))
+	}
+	for i, o := range g.opts {
+		if opt, ok := o.(componentOption); ok && !l.used[i] && len(g.members) > 0 {
+			b.faults = append(b.faults, Fault{
+				Component: fmt.Sprintf("group %q", g.prefix), Where: g.where,
+				Problem: opt.name + " fits no member", Fix: "Remove it or give it to a component that it fits",
+			})
+		}
+	}
+}
+
+func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
+	m := &member{declaration: d, handle: c, at: at, listed: d.name}
+	if first, twice := b.handles[d]; twice {
+		m.fault(b, "", fmt.Sprintf("the same handle is registered twice: %s and %s", first, at), "Register it once")
+		return
+	}
+	b.handles[d] = at
+	var prefixes []string
+	for _, l := range layers {
+		if l.prefix != "" {
+			prefixes = append(prefixes, l.prefix)
+		}
+	}
+	m.group = strings.Join(prefixes, "_")
+	if m.group != "" && d.kind&(kindTool|kindPrompt) != 0 {
+		m.listed = m.group + "_" + d.name
+	}
+	b.configure(m, layers)
+	if d.problem != "" {
+		m.fault(b, "", d.problem, d.fix)
+	}
+	b.checkName(m)
+	b.claim(m)
+	b.bind(m)
+}
+
+// claim takes the name, or names both who want it.
+func (b *builder) claim(m *member) {
+	id := identity{m.kind, m.listed}
+	first, twice := b.taken[id]
+	if !twice {
+		b.taken[id] = m.where
+		return
+	}
+	fix := "Rename one or use Group"
+	if m.kind&kindsRead != 0 {
+		fix = "Give one another URI"
+	}
+	m.fault(b, "", fmt.Sprintf("registered twice: %s and %s", first, m.where), fix)
+}
+
+// bind compiles the member and makes its entry.
+func (b *builder) bind(m *member) {
+	if m.problem != "" {
+		return // there is no function to bind
+	}
+	m.bound = &bound{
+		server:  b.server,
+		handle:  m.handle,
+		at:      m.at,
+		timeout: m.options.timeout,
+		noun:    m.kind.String(),
+		info:    m.info(),
+	}
+	m.entry = &catalog.Entry{Key: m.listed, Scopes: m.options.scopes, Hidden: m.options.hidden, Handler: m.bound}
+	m.compile(b, m)
+	if m.failed {
+		return
+	}
+	m.bound.run = compose(m.bound.invoke, m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
+	b.entries = append(b.entries, m.entry)
+}
+
+func (m *member) info() ComponentInfo {
+	return ComponentInfo{
+		Kind: m.kind.String(), Name: m.listed, Group: m.group, Scopes: slices.Clone(m.options.scopes),
+		Annotations: m.options.hints, Meta: m.options.meta,
+	}
+}
+
+// fault notes a fault of this member, and that it cannot be served.
+func (m *member) fault(b *builder, path, problem, fix string) {
+	m.failed = true
+	m.report(b, Fault{Path: path, Problem: problem, Fix: fix})
+}
+
+// warn notes what is legal but most likely not meant.
+func (m *member) warn(b *builder, path, problem, fix string) {
+	m.report(b, Fault{Path: path, Problem: problem, Fix: fix, Warning: true})
+}
+
+func (m *member) report(b *builder, f Fault) {
+	f.Component = fmt.Sprintf("%s %q", m.kind, m.listed)
+	f.Where, f.Function = m.where, m.function
+	b.faults = append(b.faults, f)
+}
+
+// adopt takes over what binding found.
+func (m *member) adopt(b *builder, faults []binding.Fault) {
+	for _, f := range faults {
+		m.failed = m.failed || !f.Warning
+		m.report(b, Fault{Path: f.Path, Problem: f.Problem, Fix: f.Fix, Warning: f.Warning})
+	}
+}
+
+// commit publishes what was built in place of what goes, all or nothing.
+func (b *builder) commit(outcome string) (catalog.Change, error) {
+	if err := b.verdict(outcome); err != nil {
+		return catalog.Change{}, err
+	}
+	change, conflicts := b.server.registry.Update(b.remove, b.entries)
+	if conflicts != nil { // claim has seen all: the server's changes are serialized
+		return catalog.Change{}, fmt.Errorf("registering %q: the name is taken", conflicts[0].New.Key)
+	}
+	return change, nil
+}
+
+// verdict is the report, if there is anything that stops the server.
+func (b *builder) verdict(outcome string) error {
+	if b.server.cfg.strict {
+		for i := range b.faults {
+			b.faults[i].Warning = false
+		}
+	}
+	if !slices.ContainsFunc(b.faults, func(f Fault) bool { return !f.Warning }) {
+		return nil
+	}
+	return &BuildError{Faults: b.faults, outcome: outcome}
+}

@@ -1,0 +1,219 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type orderURI struct {
+	User string `uri:"user"`
+	Yaer int    `uri:"yaer"`
+}
+
+func orders(context.Context, orderURI) (string, error) { return "", nil }
+
+func text(context.Context) (string, error) { return "", nil }
+
+func prompt(context.Context, struct{}) (framework.Messages, error) { return nil, nil }
+
+func faultsOf(t *testing.T, app *framework.App) *framework.BuildError {
+	t.Helper()
+	s, err := app.Build()
+	var report *framework.BuildError
+	if !errors.As(err, &report) {
+		t.Fatalf("Build = %v, %v; want a *BuildError", s, err)
+	}
+	return report
+}
+
+func TestRegistrationFaults(t *testing.T) {
+	t.Parallel()
+	twice := framework.Tool("twice", none)
+	var nilTool *framework.ToolOf[struct{}, string]
+	var nilSet *framework.Set
+	tests := map[string]struct {
+		component framework.Component
+		want      []string
+	}{
+		"nil component":         {nil, []string{"the component is nil"}},
+		"nil handle":            {nilTool, []string{"the component is nil"}},
+		"nil set":               {nilSet, []string{"the component is nil"}},
+		"nil function":          {framework.Tool[struct{}, string]("t", nil), []string{`tool "t"`, "framework/build_test.go:", "the function is nil"}},
+		"no name":               {framework.Tool("", none), []string{"has no name"}},
+		"bad name":              {framework.Tool("a b", none), []string{`tool "a b"`, "characters"}},
+		"long name":             {framework.Tool(strings.Repeat("a", 129), none), []string{"128"}},
+		"long grouped name":     {framework.Group("g", framework.Tool(strings.Repeat("a", 127), none)), []string{"128"}},
+		"channel":               {framework.Tool("t", func(context.Context, struct{ Ch chan int }) (string, error) { return "", nil }), []string{"Ch", "chan int"}},
+		"func result":           {framework.Tool("t", func(context.Context, struct{}) (func(), error) { return nil, nil }), []string{"func()"}},
+		"input no object":       {framework.Tool("t", func(context.Context, int) (string, error) { return "", nil }), []string{`tool "t"`}},
+		"raw without schema":    {framework.Tool("t", func(context.Context, []byte) (string, error) { return "", nil }), []string{`tool "t"`}},
+		"bad schema":            {framework.Tool("t", none, framework.InputSchema(`{"type":"objekt"}`)), []string{"InputSchema"}},
+		"schema no object":      {framework.Tool("t", none, framework.InputSchema(`{"type":"string"}`)), []string{"object"}},
+		"output schema of text": {framework.Tool("t", none, framework.OutputSchema(`{}`)), []string{"not structured"}},
+		"pointer to a block":    {framework.Tool("t", func(context.Context, struct{}) (*framework.Image, error) { return nil, nil }), []string{"pointer", "protocol.Image"}},
+		"misfit option":         {framework.Tool("t", none, framework.MIME("a/b")), []string{"MIME", "does not fit a tool"}},
+		"nil option":            {framework.Tool("t", none, nil), []string{"an option is nil"}},
+		"negative timeout":      {framework.Tool("t", none, framework.Timeout(-1)), []string{"Timeout", "positive"}},
+		"contradicting hints":   {framework.Tool("t", none, framework.ReadOnly(), framework.Destructive(true)), []string{"ReadOnly", "Destructive"}},
+		"meta without JSON":     {framework.Tool("t", none, framework.Meta("k", make(chan int))), []string{"Meta", "no JSON form"}},
+		"empty scope":           {framework.Tool("t", none, framework.Scopes("")), []string{"scope is empty"}},
+		"nil middleware":        {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m"})), []string{`"m"`, "nil"}},
+		"phase":                 {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Phase: 99, Wrap: func(n framework.Handler) framework.Handler { return n }})), []string{"phase"}},
+		"icon":                  {framework.Tool("t", none, framework.Icons(protocol.Icon{})), []string{"Icons", "Src"}},
+		"handle twice":          {framework.Group("", twice, twice), []string{"same handle is registered twice"}},
+		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: framework/tool_test.go:", " and framework/tool_test.go:", "Group"}},
+		"unused group option":   {framework.Group("g", framework.Tool("a", none)).With(framework.MIME("a/b")), []string{`group "g"`, "MIME", "fits no member"}},
+		"no URI":                {framework.Resource("", text), []string{"no URI"}},
+		"relative URI":          {framework.Resource("a/b", text), []string{"scheme"}},
+		"URI with braces":       {framework.Resource("a://{b}", text), []string{"percent-encoded"}},
+		"resource result":       {framework.Resource("a://b", func(context.Context) (framework.Image, error) { return framework.Image{}, nil }), []string{"a resource cannot be a protocol.Image"}},
+		"cache scope":           {framework.Resource("a://b", text, framework.Cache(time.Second, "shared")), []string{"Cache", "CachePublic"}},
+		"annotation":            {framework.Resource("a://b", text, framework.Annotate(protocol.Annotations{Priority: new(2.0)})), []string{"priority"}},
+		"template":              {framework.ResourceTemplate("a://{b", orders), []string{`template "a://{b"`}},
+		"variables":             {framework.ResourceTemplate("orders://{user}/{year}", orders), []string{"orderURI.Yaer", `uri "yaer" is not in orders://{user}/{year}`, `Did you mean "year"?`, `no field takes the variable "year"`}},
+		"nested prompt":         {framework.Prompt("p", func(context.Context, struct{ In struct{ X int } }) (framework.Messages, error) { return nil, nil }), []string{`prompt "p"`}},
+		"completion":            {framework.Prompt("p", prompt, framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) { return nil, nil })), []string{`no argument "x"`}},
+		"nil completion":        {framework.Prompt("p", prompt, framework.Complete("x", nil)), []string{"Complete"}},
+		"spec's method":         {framework.Method("tools/call", search), []string{"the specification has a method of this name"}},
+		"notification":          {framework.Method("notifications/x", search), []string{"notification"}},
+		"method result":         {framework.Method("a/b", none), []string{"must be a JSON object"}},
+		"not a function":        {framework.Func("f", 3), []string{`tool "f"`, "not a function"}},
+		"nil func":              {framework.Func("f", nil), []string{"the function is nil"}},
+		"typed nil func":        {framework.Func("f", (func())(nil)), []string{"the function is nil"}},
+		"variadic":              {framework.Func("f", func(...string) {}), []string{"variadic"}},
+		"nameless":              {framework.Func("f", func(int, int) int { return 0 }), []string{"Params"}},
+		"too few names":         {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a")), []string{"names 1 parameters, the function has 2"}},
+		"names twice":           {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a", "a")), []string{"two parameters"}},
+		"three results":         {framework.Func("f", func() (int, int, error) { return 0, 0, nil }), []string{"2 results"}},
+		"two errors":            {framework.Func("f", func() (error, error) { return nil, nil }), []string{"two errors"}},
+		"late context":          {framework.Func("f", func(int, context.Context) {}, framework.Params("a", "b")), []string{"context is not the first"}},
+		"default breaks rule": {framework.Tool("t", func(context.Context, struct {
+			N int `json:"n" default:"abc"`
+		}) (string, error) {
+			return "", nil
+		}), []string{"abc"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := faultsOf(t, quiet().Add(tt.component)).Error()
+			for _, w := range tt.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("the report does not mention %q:\n%s", w, got)
+				}
+			}
+		})
+	}
+}
+
+func TestAppFaults(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		app  *framework.App
+		want string
+	}{
+		"no name":        {framework.New("", "1"), "no name"},
+		"no version":     {framework.New("a", ""), "no version"},
+		"nil option":     {framework.New("a", "1", nil), "AppOption is nil"},
+		"nil logger":     {framework.New("a", "1", framework.WithLogger(nil)), "WithLogger"},
+		"page size":      {framework.New("a", "1", framework.WithPageSize(0)), "WithPageSize"},
+		"nil mapper":     {framework.New("a", "1", framework.WithErrorMapper(nil)), "WithErrorMapper"},
+		"negative grace": {framework.New("a", "1", framework.WithShutdownGrace(-1)), "WithShutdownGrace"},
+		"middleware":     {framework.New("a", "1").Use(framework.Middleware{Name: "x"}), `"x"`},
+		"nil adapter":    {framework.New("a", "1").Use(framework.OnToolCall("x", nil)), `"x"`},
+		"nil list":       {framework.New("a", "1").Use(framework.OnList("x", nil)), `"x"`},
+		"frames":         {framework.New("a", "1").UseFrames(nil), "frame middleware"},
+		"start":          {framework.New("a", "1").OnStart(nil), "OnStart"},
+		"stop":           {framework.New("a", "1").OnStop(nil), "OnStop"},
+		"roots":          {framework.New("a", "1").OnRootsChanged(nil), "OnRootsChanged"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := faultsOf(t, tt.app); !strings.Contains(got.Error(), tt.want) || !strings.Contains(got.Faults[0].Where, "build_test.go:") {
+				t.Errorf("got %+v, want %q", got.Faults, tt.want)
+			}
+		})
+	}
+}
+
+func TestReportHasEveryFault(t *testing.T) {
+	t.Parallel()
+	report := faultsOf(t, quiet().Add(
+		framework.Tool("fine", none, framework.Describe("is fine")),
+		framework.Tool("refund", func(context.Context, struct{ C chan int }) (string, error) { return "", nil }),
+		framework.ResourceTemplate("orders://{user}/{year}", orders, framework.Describe("Orders")),
+		framework.Tool("a b", none, framework.Describe("bad name"), framework.MIME("x")),
+	))
+	got := report.Error()
+	for _, w := range []string{
+		"kagami: 5 problems, 1 warning. Nothing was started.\n",
+		"\n  tool \"refund\"   framework/build_test.go:", "(chan int|C)",
+		"\n  template \"orders://{user}/{year}\"   framework/build_test.go:", "orders\n    orderURI.Yaer: uri",
+		"\n  warning  tool \"refund\"", "no description",
+	} {
+		if w == "(chan int|C)" {
+			w = "chan int"
+		}
+		if !strings.Contains(got, w) {
+			t.Errorf("the report does not have %q:\n%s", w, got)
+		}
+	}
+	if strings.Contains(got, `"fine"`) {
+		t.Errorf("the report names what is fine:\n%s", got)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	component := framework.Tool("bare", none)
+	if _, err := quiet().Add(component).Build(); err != nil {
+		t.Errorf("a warning stopped Build: %v", err)
+	}
+	report := faultsOf(t, quiet(framework.WithStrict()).Add(component))
+	if len(report.Faults) != 1 || report.Faults[0].Warning || !strings.Contains(report.Error(), "no description") {
+		t.Errorf("WithStrict: %v", report)
+	}
+}
+
+func TestWhereIsTheUsersFunction(t *testing.T) {
+	t.Parallel()
+	m := &shop{}
+	for name, tt := range map[string]struct {
+		component framework.Component
+		function  string
+	}{
+		"function": {framework.Tool("a b", none), "none"},
+		"method":   {framework.Tool("a b", m.bad), "(*shop).bad"},
+		"plain":    {framework.Func("a b", m.bad), "(*shop).bad"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := faultsOf(t, quiet().Add(tt.component)).Faults
+			last := f[len(f)-1]
+			if last.Function != tt.function || !strings.HasPrefix(last.Where, "framework/") {
+				t.Errorf("got %q at %q", last.Function, last.Where)
+			}
+		})
+	}
+}
+
+type shop struct{}
+
+func (*shop) bad(context.Context, struct{}) (string, error) { return "", nil }
+
+func TestBuildTwice(t *testing.T) {
+	t.Parallel()
+	app := quiet().Add(framework.Tool("search", search))
+	first, second := build(t, app), build(t, app)
+	first.RemoveTools("search")
+	if got := dial(t, second, protocol.Rev20251125).tool("search", `{"query":"go"}`).text(); !strings.Contains(got, "go") {
+		t.Errorf("the servers share: %s", got)
+	}
+}

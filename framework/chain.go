@@ -1,0 +1,239 @@
+package framework
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// Handler is one step of the chain.
+type Handler func(ctx context.Context, call *Call) (*Result, error)
+
+// Middleware is a named step with its place in the chain; the name is what
+// inspect --chain prints. The zero Phase is PhaseApp. A bare func could carry
+// neither.
+type Middleware struct {
+	Name    string
+	Phase   Phase
+	PerCall bool // run in the first round of a logical call only
+	Wrap    func(next Handler) Handler
+
+	only kind // of the typed adapters: other calls never meet this step; 0: all
+}
+
+// Phase orders middleware.
+type Phase int
+
+// Phases, outermost first. Recovery and scopes are the engine's own.
+const (
+	PhaseApp Phase = iota
+	PhaseTrace
+	PhaseAuth
+	PhaseLimit
+	PhaseCache
+	PhaseValidate
+)
+
+// rank is the place in the chain, outermost first: the zero Phase is innermost.
+func (p Phase) rank() Phase {
+	if p == PhaseApp {
+		return PhaseValidate + 1
+	}
+	return p
+}
+
+// Call is what middleware sees.
+type Call struct {
+	Method    string          // "tools/call"
+	Name      string          // of the tool or prompt, or the URI
+	Arguments json.RawMessage // as received; what a step hands on is what the next one gets
+	ID        string          // of the logical call: the same in every round
+	Round     int             // 0 = first
+	Component ComponentInfo   // zero for lists
+}
+
+// ComponentInfo describes what is called. It is shared: do not change what its
+// slices and maps hold.
+type ComponentInfo struct {
+	Kind        string // "tool", "resource", "template", "prompt", "method"
+	Name        string // as listed; the URI of a resource, the URI template of a template
+	Group       string
+	Scopes      []string
+	Annotations protocol.ToolAnnotations
+	Meta        protocol.Meta
+}
+
+// Result is what a handler answers.
+type Result struct {
+	Body protocol.Result // *protocol.CallToolResult, *protocol.ReadResourceResult, *protocol.GetPromptResult, *protocol.CustomResult; nil for lists
+	List []ComponentInfo // of a list: middleware may take components away
+}
+
+// Next is the rest of the chain for the typed adapters.
+type Next[R any] = func(ctx context.Context, call *Call) (R, error)
+
+// OnToolCall is a middleware for tools/call only; likewise below.
+func OnToolCall(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error)) Middleware {
+	return adapter(name, kindTool, fn)
+}
+
+// OnRead is for resources/read.
+func OnRead(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.ReadResourceResult]) (*protocol.ReadResourceResult, error)) Middleware {
+	return adapter(name, kindsRead, fn)
+}
+
+// OnPrompt is for prompts/get.
+func OnPrompt(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.GetPromptResult]) (*protocol.GetPromptResult, error)) Middleware {
+	return adapter(name, kindPrompt, fn)
+}
+
+// body is one of the typed results.
+type body interface {
+	*protocol.CallToolResult | *protocol.ReadResourceResult | *protocol.GetPromptResult
+	protocol.Result
+}
+
+func adapter[R body](name string, only kind, fn func(context.Context, *Call, Next[R]) (R, error)) Middleware {
+	if fn == nil {
+		return Middleware{Name: name, only: only}
+	}
+	wrap := func(next Handler) Handler {
+		typed := func(ctx context.Context, call *Call) (R, error) {
+			result, err := next(ctx, call)
+			if err != nil || result == nil {
+				return nil, err
+			}
+			r, ok := result.Body.(R)
+			if !ok {
+				return nil, fmt.Errorf("middleware %s: a step further in replaced the result by a %T", name, result.Body)
+			}
+			return r, nil
+		}
+		return func(ctx context.Context, call *Call) (*Result, error) {
+			r, err := fn(ctx, call, typed)
+			if err != nil {
+				return nil, err
+			}
+			return &Result{Body: r}, nil
+		}
+	}
+	return Middleware{Name: name, Wrap: wrap, only: only}
+}
+
+// kindList is met by lists only.
+const kindList kind = 1 << 7
+
+// OnList is for all lists. The list is all that the caller may see, before it is
+// cut into pages; what fn adds or reorders is ignored.
+func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]ComponentInfo]) ([]ComponentInfo, error)) Middleware {
+	if fn == nil {
+		return Middleware{Name: name, only: kindList}
+	}
+	wrap := func(next Handler) Handler {
+		typed := func(ctx context.Context, call *Call) ([]ComponentInfo, error) {
+			result, err := next(ctx, call)
+			if err != nil || result == nil {
+				return nil, err
+			}
+			return result.List, nil
+		}
+		return func(ctx context.Context, call *Call) (*Result, error) {
+			list, err := fn(ctx, call, typed)
+			if err != nil {
+				return nil, err
+			}
+			return &Result{List: list}, nil
+		}
+	}
+	return Middleware{Name: name, Wrap: wrap, only: kindList}
+}
+
+// OncePerCall sets PerCall.
+func OncePerCall(mw Middleware) Middleware {
+	mw.PerCall = true
+	return mw
+}
+
+// problem is what is wrong with the middleware, or "".
+func (m Middleware) problem() string {
+	switch {
+	case m.Wrap == nil:
+		return fmt.Sprintf("the middleware %q does nothing: its function is nil", m.Name)
+	case m.Phase < PhaseApp || m.Phase > PhaseValidate:
+		return fmt.Sprintf("the middleware %q is in no phase", m.Name)
+	}
+	return ""
+}
+
+// meets says whether calls of this kind go through the step.
+func (m Middleware) meets(k kind) bool { return m.only == 0 || m.only&k != 0 }
+
+// compose builds the chain of one component, once: by phase, within a phase the
+// app's steps, then the group's, then the component's own.
+func compose(innermost Handler, k kind, scopes ...[]Middleware) Handler {
+	steps := slices.Concat(scopes...)
+	steps = slices.DeleteFunc(steps, func(m Middleware) bool { return !m.meets(k) })
+	slices.SortStableFunc(steps, func(a, b Middleware) int { return cmp.Compare(a.Phase.rank(), b.Phase.rank()) })
+	next := innermost
+	for _, m := range slices.Backward(steps) {
+		next = m.around(next)
+	}
+	return next
+}
+
+// around is the step in front of next. A step that answers with nothing at all
+// is at fault.
+func (m Middleware) around(next Handler) Handler {
+	wrapped := m.Wrap(next)
+	return func(ctx context.Context, call *Call) (*Result, error) {
+		if m.PerCall && call.Round > 0 {
+			return next(ctx, call)
+		}
+		result, err := wrapped(ctx, call)
+		if err == nil && result == nil {
+			return nil, fmt.Errorf("middleware %s returned neither a result nor an error", m.Name)
+		}
+		return result, err
+	}
+}
+
+// listFilter runs the app's chain around each list; nil if no step meets lists.
+func (s *Server) listFilter() func(context.Context, *engine.Call, protocol.ListKind, []*catalog.Entry) ([]*catalog.Entry, error) {
+	if !slices.ContainsFunc(s.chain, func(m Middleware) bool { return m.meets(kindList) }) {
+		return nil
+	}
+	run := compose(listed, kindList, s.chain)
+	return func(ctx context.Context, c *engine.Call, k protocol.ListKind, entries []*catalog.Entry) ([]*catalog.Entry, error) {
+		infos := make([]ComponentInfo, len(entries))
+		for i, e := range entries {
+			infos[i] = e.Handler.(*bound).info
+		}
+		ctx = &handling{Context: ctx, server: s, call: c, list: infos}
+		result, err := run(ctx, &Call{Method: k.Method(), ID: c.ID(), Round: c.Round})
+		if err != nil {
+			_, err = (&bound{server: s, noun: "list"}).refusePlain(ctx, c, err)
+			return nil, err
+		}
+		keep := make(map[string]bool, len(result.List))
+		for _, info := range result.List {
+			keep[info.Name] = true
+		}
+		return slices.DeleteFunc(entries, func(e *catalog.Entry) bool { return !keep[e.Key] }), nil
+	}
+}
+
+// listed is the innermost step of lists.
+func listed(ctx context.Context, _ *Call) (*Result, error) {
+	h := handlingFrom(ctx)
+	if h == nil {
+		return nil, errors.New("a middleware replaced the context instead of deriving from it")
+	}
+	return &Result{List: slices.Clone(h.list)}, nil
+}

@@ -1,0 +1,61 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// CallInfo is all that is known about the call. Read-only.
+type CallInfo struct {
+	Principal    *Principal
+	Client       protocol.Implementation
+	Capabilities protocol.ClientCapabilities
+	Revision     string // for logs only
+	Session      string
+	Request      string
+	Call         string // the same in every round
+	Round        int
+	Task         string
+	URI          string // of resources/read
+	Meta         protocol.Meta
+	Header       http.Header // nil unless HTTP
+	RemoteAddr   string
+}
+
+// Caller never returns nil. Outside a handler it knows the principal at most.
+// What the client says of itself proves nothing; only the principal does.
+func Caller(ctx context.Context) *CallInfo {
+	info := &CallInfo{Principal: transport.PrincipalFrom(ctx)}
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil {
+		return info
+	}
+	c := h.call
+	info.Client = c.Client()
+	info.Capabilities = c.Capabilities()
+	info.Revision = c.Dialect.String()
+	info.Session = c.Session()
+	info.Request = c.RequestID()
+	info.Call = c.ID()
+	info.Round = c.Round
+	info.URI = h.uri
+	info.Header = c.Header()
+	info.RemoteAddr = c.RemoteAddr()
+	if c.Meta.Raw != nil {
+		_ = json.Unmarshal(c.Meta.Raw, &info.Meta) // the engine has checked that it is an object
+	}
+	return info
+}
+
+// ServerFrom is the server that runs the handler. Never nil: outside a handler
+// it does nothing.
+func ServerFrom(ctx context.Context) *Server {
+	if h := handlingFrom(ctx); h != nil {
+		return h.server
+	}
+	return &Server{}
+}

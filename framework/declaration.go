@@ -1,0 +1,115 @@
+package framework
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// alone are the settings of the component's own options, without groups and
+// without a report: what does not fit is left to Build to say.
+func (d *declaration) alone() *settings {
+	s := &settings{}
+	for _, o := range d.opts {
+		if opt, ok := o.(componentOption); ok && opt.fits&d.kind != 0 {
+			_ = opt.apply(s)
+		}
+	}
+	return s
+}
+
+// firstFault is the first that is no warning.
+func firstFault(faults []binding.Fault) string {
+	for _, f := range faults {
+		if !f.Warning {
+			return f.String()
+		}
+	}
+	return "the types are faulty"
+}
+
+// checkName reports names that clients would refuse. URIs are checked where they
+// are parsed.
+func (b *builder) checkName(m *member) {
+	const fix = "Use letters, digits, _ . and -"
+	switch {
+	case m.kind&(kindTool|kindPrompt) == 0:
+	case m.name == "":
+		m.fault(b, "", "the "+m.kind.String()+" has no name", fix)
+	case len(m.listed) > 128:
+		// 2025-11-25 server/tools "Tool Names": 1 to 128 characters.
+		m.fault(b, "", "the name is longer than 128 characters", "Shorten it")
+	case m.kind == kindTool && !plainName(m.listed):
+		m.fault(b, "", "the name has characters that clients refuse", fix)
+	case m.kind == kindPrompt && !printable(m.listed):
+		m.fault(b, "", "the name has control characters", fix)
+	}
+}
+
+// plainName says that the name is of the alphabet of 2025-11-25 server/tools.
+func plainName(name string) bool {
+	for _, r := range name {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func printable(name string) bool {
+	for _, r := range name {
+		if r < ' ' || r == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// stringObject is a JSON object of strings: prompt arguments as middleware sees them.
+func stringObject(args map[string]string) []byte {
+	if args == nil {
+		return nil
+	}
+	out := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(args)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(jsontext.Quote(out, name), ':')
+		out = jsontext.Quote(out, args[name])
+	}
+	return append(out, '}')
+}
+
+// withoutMeta drops the _meta member, which belongs to the protocol.
+func withoutMeta(params []byte) []byte {
+	if _, found := jsontext.Member(params, "_meta"); !found {
+		return params
+	}
+	out := []byte{'{'}
+	for key, value := range jsontext.Members(params) {
+		if key.Is("_meta") {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, key.Raw()...), ':')
+		out = append(out, value...)
+	}
+	return append(out, '}')
+}
+
+// noContext is for functions of the public API that judge a value and are given
+// no context: it never ends and holds nothing.
+type noContext struct{}
+
+func (noContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (noContext) Done() <-chan struct{}                   { return nil }
+func (noContext) Err() error                              { return nil }
+func (noContext) Value(any) any                           { return nil }

@@ -1,0 +1,34 @@
+// Package framework is the front door of Kagami: it turns plain Go functions
+// into Model Context Protocol tools, resources and prompts, for clients of every
+// published revision at once.
+//
+//	type SearchIn struct {
+//		Query string `json:"query" doc:"words to look for" validate:"min=2"`
+//		Limit int    `json:"limit,omitempty" default:"10" validate:"min=1,max=100"`
+//	}
+//
+//	app := framework.New("shop", "1.4.0").Add(
+//		framework.Tool("search", shop.Search, framework.ReadOnly()),
+//		framework.ResourceTemplate("orders://{user}/{year}", shop.Orders),
+//		framework.Prompt("review", Review),
+//	)
+//	server, err := app.Build()                  // every fault at once, with file and line
+//	err = server.Serve(ctx, stdio.New())        // or serve.Main(app)
+//
+// Types are reflected once, at Build, into schemas and compiled plans; a call
+// decodes, fills defaults, validates and encodes by its plan. Handlers are plain
+// functions; what they need of the protocol are free functions on their context
+// (Progress, Log, Elicit, Generate, Caller ...), which do nothing or return
+// ErrUnsupported where they cannot act.
+//
+// Guarantees. Nothing panics for any registration input: Build returns one
+// *BuildError. Panics of handlers are recovered. Texts of errors that are not
+// meant for clients stay in the log. A Server is safe for concurrent use, an App
+// is not. A handler's context ends when its client cancels or is gone, when its
+// Timeout is over, or when the server stops; what it returns afterwards is not
+// sent. Byte slices that a handler gets are its own; those that it returns must
+// not be changed afterwards.
+//
+// Not here: carriers (package transport and below), ready-made middleware,
+// command lines (package serve).
+package framework

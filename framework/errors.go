@@ -1,0 +1,341 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// Sentinels. ErrUnsupported also Is errors.ErrUnsupported. None of them Is
+// context.Canceled: that is the call's end, not the user's answer.
+var (
+	ErrDeclined    = errors.New("the user declined to answer")
+	ErrCancelled   = errors.New("the user dismissed the question without an answer")
+	ErrUnsupported = fmt.Errorf("the client cannot be asked for this: %w", errors.ErrUnsupported)
+	ErrNotFound    = errors.New("not found")
+)
+
+// userError is what UserErrorf makes.
+type userError struct {
+	error         // of fmt.Errorf: the text, and what it wraps
+	notFound bool // Is ErrNotFound
+}
+
+func (e *userError) Unwrap() error { return e.error }
+
+// Is makes NotFoundf's errors Is ErrNotFound.
+func (e *userError) Is(target error) bool { return e.notFound && target == ErrNotFound }
+
+// UserErrorf is an error whose text is meant for the model and the user. It is
+// fmt.Errorf: the text of a %w is shown too.
+func UserErrorf(format string, args ...any) error {
+	return &userError{error: fmt.Errorf(format, args...)}
+}
+
+// NotFoundf is a UserErrorf that Is ErrNotFound: from a resource, the
+// specification's "resource not found".
+func NotFoundf(format string, args ...any) error {
+	return &userError{error: fmt.Errorf(format, args...), notFound: true}
+}
+
+// argumentError is what InvalidArgumentf makes.
+type argumentError struct {
+	path string // JSON pointer
+	error
+}
+
+// Error names the argument.
+func (e *argumentError) Error() string { return e.path + ": " + e.error.Error() }
+
+func (e *argumentError) Unwrap() error { return e.error }
+
+// InvalidArgumentf blames one argument; path is a dotted name or a JSON pointer.
+// errors.Join blames several. The text is meant for the model.
+func InvalidArgumentf(path, format string, args ...any) error {
+	return &argumentError{path: pointer(path), error: fmt.Errorf(format, args...)}
+}
+
+// pointer makes a dotted name a JSON pointer.
+func pointer(path string) string {
+	if path == "" || strings.HasPrefix(path, "/") {
+		return path
+	}
+	return "/" + strings.ReplaceAll(path, ".", "/")
+}
+
+// becauseError is what Because makes.
+type becauseError struct{ shown, cause error }
+
+// Error is for the log: it has both.
+func (e *becauseError) Error() string { return e.shown.Error() + ": " + e.cause.Error() }
+
+func (e *becauseError) Unwrap() []error { return []error{e.shown, e.cause} }
+
+// Because shows err to the client and keeps cause for the log and for errors.Is.
+// An err that is no error of this package is shown as if UserErrorf had made it.
+// If either is nil the other is returned.
+func Because(err, cause error) error {
+	switch {
+	case err == nil:
+		return cause
+	case cause == nil:
+		return err
+	}
+	return &becauseError{shown: err, cause: cause}
+}
+
+// unsupportedError says what the client would have needed.
+type unsupportedError struct {
+	what    string
+	missing *protocol.ClientCapabilities // nil: it is not the client's capabilities that are missing
+}
+
+// Error names what could not be done.
+func (e *unsupportedError) Error() string { return e.what }
+
+func (e *unsupportedError) Unwrap() error { return ErrUnsupported }
+
+// askError is what the client answered instead of a result. It is not unwrapped
+// when a call's error is classified: the client's own error must not come back
+// to it as ours.
+type askError struct {
+	doing string
+	cause error
+}
+
+// Error is for the log.
+func (e *askError) Error() string { return e.doing + ": " + e.cause.Error() }
+
+func (e *askError) Unwrap() error { return e.cause }
+
+// class is how an error is answered.
+type class uint8
+
+const (
+	classInternal  class = iota // logged, told generically
+	classUser                   // the text is meant for the model
+	classNotFound               // likewise
+	classArguments              // issues of arguments
+	classProtocol               // a *protocol.Error or *protocol.Fault, as it is
+	classMissing                // the client lacks a capability
+	classCancelled              // the call is over: nobody listens
+)
+
+// verdict is an error, classified.
+type verdict struct {
+	class   class
+	text    string
+	invalid *binding.Invalid
+	wire    error // classProtocol
+	missing *protocol.ClientCapabilities
+}
+
+// classify judges an error by its outermost part that says what it is.
+func classify(err error) verdict {
+	for err != nil {
+		if v, ok := own(err); ok {
+			return v
+		}
+		switch e := err.(type) {
+		case *becauseError:
+			return shown(e.shown)
+		case interface{ Unwrap() []error }:
+			return joined(e.Unwrap())
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return verdict{}
+		}
+	}
+	return verdict{}
+}
+
+// own judges err itself, not what it wraps.
+func own(err error) (verdict, bool) {
+	switch e := err.(type) {
+	case *userError:
+		if e.notFound {
+			return verdict{class: classNotFound, text: e.Error()}, true
+		}
+		return verdict{class: classUser, text: e.Error()}, true
+	case *argumentError:
+		invalid := binding.NewInvalid(binding.Issue{Path: e.path, Hint: sentence(e.error.Error()), Rule: "invalid"})
+		return verdict{class: classArguments, invalid: invalid}, true
+	case *binding.Invalid:
+		return verdict{class: classArguments, invalid: e}, true
+	case *protocol.Error:
+		return verdict{class: classProtocol, wire: e}, true
+	case *protocol.Fault:
+		return verdict{class: classProtocol, wire: e}, true
+	case *unsupportedError:
+		return verdict{class: classMissing, text: e.Error(), missing: e.missing}, true
+	case *askError:
+		return verdict{class: classInternal}, true
+	}
+	switch err {
+	case ErrDeclined:
+		return verdict{class: classUser, text: "The user declined to answer."}, true
+	case ErrCancelled:
+		return verdict{class: classUser, text: "The user dismissed the question without an answer."}, true
+	case ErrUnsupported:
+		return verdict{class: classMissing, text: err.Error()}, true
+	case ErrNotFound:
+		return verdict{class: classNotFound, text: "not found"}, true
+	case context.Canceled:
+		return verdict{class: classCancelled}, true
+	}
+	return verdict{}, false
+}
+
+// shown is the error of Because: without a class of its own it is the user's.
+func shown(err error) verdict {
+	if v := classify(err); v.class != classInternal {
+		return v
+	}
+	return verdict{class: classUser, text: err.Error()}
+}
+
+// joined adds up the issues of arguments and the texts for the user; anything
+// else decides alone.
+func joined(errs []error) verdict {
+	var issues []binding.Issue
+	var texts []string
+	var first verdict
+	for _, err := range errs {
+		v := classify(err)
+		switch v.class {
+		case classArguments:
+			issues = append(issues, v.invalid.Issues...)
+		case classUser, classNotFound:
+			texts = append(texts, v.text)
+			if first.class == classInternal {
+				first.class = v.class
+			}
+		case classProtocol, classMissing, classCancelled:
+			return v
+		}
+	}
+	switch {
+	case len(issues) > 0:
+		for _, text := range texts {
+			issues = append(issues, binding.Issue{Hint: sentence(text), Rule: "invalid"})
+		}
+		return verdict{class: classArguments, invalid: binding.NewInvalid(issues...)}
+	case len(texts) > 0:
+		first.text = strings.Join(texts, "\n")
+	}
+	return first
+}
+
+// sentence ends the text like one.
+func sentence(text string) string {
+	if text == "" || strings.ContainsRune(".!?", rune(text[len(text)-1])) {
+		return text
+	}
+	return text + "."
+}
+
+// judge maps the error as the app wants, classifies it and logs what the client
+// does not see.
+func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound) verdict {
+	if s.cfg.mapper != nil {
+		if mapped := s.mapped(ctx, err); mapped != nil {
+			err = mapped
+		}
+	}
+	v := classify(err)
+	var because *becauseError
+	switch {
+	case v.class == classInternal && ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout):
+		v.class, v.text = classUser, fmt.Sprintf("The %s took longer than %s and was stopped.", b.noun, b.timeout)
+	case v.class == classCancelled && ctx.Err() == nil:
+		v.class = classInternal // somebody else's cancellation
+	case v.class == classInternal && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		v.class = classCancelled
+	}
+	if v.class == classInternal || errors.As(err, &because) {
+		s.logFailure(c, err, b.noun, b.info.Name)
+	}
+	if v.class == classInternal {
+		v.text = fmt.Sprintf("The %s failed. The error was logged.", b.noun)
+		if s.cfg.detail {
+			v.text = err.Error()
+		}
+	}
+	return v
+}
+
+// mapped runs the app's mapper, which is user code.
+func (s *Server) mapped(ctx context.Context, err error) (out error) {
+	out, panicked := guarded(ctx, func(ctx context.Context, err error) (error, error) { return s.cfg.mapper(ctx, err), nil }, err)
+	if panicked != nil {
+		return panicked
+	}
+	return out
+}
+
+// logFailure writes an error that the client is not told in full.
+func (s *Server) logFailure(c *engine.Call, err error, noun, name string) {
+	fields := []zap.Field{zap.String(noun, name), zap.Error(err)}
+	if c != nil {
+		fields = append(fields, zap.String("call", c.ID()))
+	}
+	var panicked *engine.PanicError
+	if errors.As(err, &panicked) {
+		fields = append(fields, zap.ByteString("stack", panicked.Stack))
+	}
+	s.cfg.logger.Error("a "+noun+" failed", fields...)
+}
+
+// invalidFault is the teaching error.
+func invalidFault(kind protocol.FaultKind, name string, invalid *binding.Invalid) *protocol.Fault {
+	return &protocol.Fault{Kind: kind, Message: invalid.Text(name), Data: map[string]any{"issues": invalid.Issues}}
+}
+
+// refuseTool answers errors of tools: results that the model sees, but for
+// errors of the protocol.
+func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
+	v := b.server.judge(ctx, c, err, b)
+	switch v.class {
+	case classProtocol:
+		return nil, v.wire
+	case classCancelled:
+		return nil, err
+	case classArguments:
+		return nil, invalidFault(protocol.FaultInvalidArguments, b.info.Name, v.invalid)
+	case classMissing:
+		if v.missing != nil && c.Dialect.InputRounds() {
+			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
+		}
+	}
+	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: v.text}}, IsError: true}, nil
+}
+
+// refusePlain answers errors of prompts, resources and methods: JSON-RPC errors.
+func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
+	v := b.server.judge(ctx, c, err, b)
+	switch v.class {
+	case classProtocol:
+		return nil, v.wire
+	case classCancelled:
+		return nil, err
+	case classArguments:
+		return nil, invalidFault(protocol.FaultInvalidParams, b.info.Name, v.invalid)
+	case classNotFound:
+		if p, ok := c.Params.(*protocol.ReadResourceParams); ok {
+			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: v.text, URI: p.URI}
+		}
+	case classMissing:
+		if v.missing != nil && c.Dialect.InputRounds() {
+			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
+		}
+	}
+	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: v.text}
+}

@@ -1,0 +1,182 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+func failing(err error, opts ...framework.Option) framework.Component {
+	return framework.Tool("t", func(context.Context, struct{}) (string, error) { return "", err }, opts...)
+}
+
+func TestErrorsOfTools(t *testing.T) {
+	t.Parallel()
+	const generic = "The tool failed. The error was logged."
+	tests := map[string]struct {
+		err    error
+		text   string // of an isError result
+		code   int    // of a JSON-RPC error
+		logged bool
+	}{
+		"plain":             {errors.New("secret dsn"), generic, 0, true},
+		"user":              {framework.UserErrorf("no order %d", 7), "no order 7", 0, false},
+		"user wraps":        {framework.UserErrorf("cannot read: %w", io.EOF), "cannot read: EOF", 0, false},
+		"wrapped user":      {fmt.Errorf("loading secret: %w", framework.UserErrorf("no order")), "no order", 0, false},
+		"not found":         {framework.NotFoundf("no order %d", 7), "no order 7", 0, false},
+		"outermost":         {framework.UserErrorf("%w", &protocol.Error{Code: 5, Message: "inner"}), "inner (JSON-RPC error 5)", 0, false},
+		"protocol":          {&protocol.Error{Code: -32050, Message: "mine"}, "mine", -32050, false},
+		"wrapped protocol":  {fmt.Errorf("x: %w", &protocol.Error{Code: -32050, Message: "mine"}), "mine", -32050, false},
+		"declined":          {framework.ErrDeclined, "The user declined", 0, false},
+		"cancelled":         {fmt.Errorf("asking: %w", framework.ErrCancelled), "dismissed", 0, false},
+		"unsupported":       {framework.ErrUnsupported, "cannot be asked", 0, false},
+		"because":           {framework.Because(framework.UserErrorf("try later"), errors.New("secret dsn")), "try later", 0, true},
+		"because of plain":  {framework.Because(errors.New("try later"), errors.New("secret dsn")), "try later", 0, true},
+		"joined user":       {errors.Join(framework.UserErrorf("a"), framework.UserErrorf("b"), errors.New("secret")), "a\nb", 0, false},
+		"someone's cancel":  {context.Canceled, generic, 0, true},
+		"someone's timeout": {context.DeadlineExceeded, generic, 0, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.InfoLevel)
+			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(failing(tt.err)))
+			for _, rev := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
+				r := dial(t, s, rev).tool("t", `{}`).omits("secret")
+				if tt.code != 0 {
+					r.code(tt.code)
+				} else {
+					r.isError()
+				}
+				if !strings.Contains(strings.ToLower(r.text()), strings.ToLower(tt.text)) {
+					t.Errorf("%s: text = %q, want %q", rev, r.text(), tt.text)
+				}
+			}
+			if got := logs.Len() > 0; got != tt.logged {
+				t.Errorf("logged %v, want %v: %v", got, tt.logged, logs.All())
+			}
+		})
+	}
+}
+
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(failing(errors.Join(
+		framework.InvalidArgumentf("from.city", "there is no city %q", "Xyz"),
+		framework.InvalidArgumentf("/to", "must be later"),
+	))))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		dial(t, s, rev).tool("t", `{}`).isError().mentions("t: 2 problems.", `/from/city: there is no city "Xyz".`, "/to: must be later.")
+	})
+	dial(t, s, protocol.Rev20250618).tool("t", `{}`).code(protocol.CodeInvalidParams).mentions("t: 2 problems.")
+}
+
+func TestErrorIdentity(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("cause")
+	shown := framework.UserErrorf("shown")
+	because := framework.Because(shown, cause)
+	for name, ok := range map[string]bool{
+		"because is cause":        errors.Is(because, cause),
+		"because is shown":        errors.Is(because, shown),
+		"because nil error":       framework.Because(nil, cause) == cause,
+		"because nil cause":       framework.Because(shown, nil) == shown,
+		"not found":               errors.Is(framework.NotFoundf("x"), framework.ErrNotFound),
+		"user is not not found":   !errors.Is(framework.UserErrorf("x"), framework.ErrNotFound),
+		"user wraps":              errors.Is(framework.UserErrorf("x: %w", cause), cause),
+		"unsupported":             errors.Is(framework.ErrUnsupported, errors.ErrUnsupported),
+		"cancelled is not ctx's":  !errors.Is(framework.ErrCancelled, context.Canceled),
+		"argument wraps":          errors.Is(framework.InvalidArgumentf("a", "x: %w", cause), cause),
+		"argument names its path": framework.InvalidArgumentf("a.b", "x").Error() == "/a/b: x",
+	} {
+		if !ok {
+			t.Error(name)
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.InfoLevel)
+	var seen error
+	mw := framework.OnToolCall("see", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		r, err := next(ctx, call)
+		seen = err
+		return r, err
+	})
+	s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Use(mw).Add(
+		framework.Tool("t", func(context.Context, struct{}) (string, error) { panic("secret") }),
+		framework.Func("f", func() string { panic("secret") }),
+		framework.Resource("a://b", func(context.Context) (string, error) { panic("secret") }),
+		framework.Prompt("p", func(context.Context, struct{}) (framework.Messages, error) { panic("secret") }),
+		framework.Tool("m", none, framework.With(framework.Middleware{Name: "bad", Wrap: func(framework.Handler) framework.Handler {
+			return func(context.Context, *framework.Call) (*framework.Result, error) { panic("secret") }
+		}})),
+	))
+	p := dial(t, s, protocol.Rev20260728)
+	p.tool("t", `{}`).isError().omits("secret").mentions("The tool failed")
+	if seen == nil || !strings.Contains(seen.Error(), "secret") {
+		t.Errorf("the middleware saw %v", seen)
+	}
+	p.tool("f", `{}`).isError().omits("secret")
+	p.read("a://b").code(protocol.CodeInternal).omits("secret")
+	p.call("prompts/get", `{"name":"p"}`).code(protocol.CodeInternal).omits("secret")
+	p.tool("m", `{}`).code(protocol.CodeInternal).omits("secret")
+	if logs.Len() != 5 {
+		t.Errorf("%d of 5 panics were logged", logs.Len())
+	}
+	for _, e := range logs.All() {
+		if stack, _ := e.ContextMap()["stack"].(string); !strings.Contains(stack, "errors_test.go") {
+			t.Errorf("no stack in %v", e.ContextMap())
+		}
+	}
+}
+
+func TestErrorDetailAndMapper(t *testing.T) {
+	t.Parallel()
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		detail := build(t, quiet(framework.WithErrorDetail()).Add(failing(errors.New("the dsn"))))
+		dial(t, detail, rev).tool("t", `{}`).isError().mentions("the dsn")
+		domain := errors.New("domain")
+		mapper := func(_ context.Context, err error) error {
+			if errors.Is(err, domain) {
+				return framework.UserErrorf("mapped")
+			}
+			return nil
+		}
+		s := build(t, quiet(framework.WithErrorMapper(mapper)).Add(failing(fmt.Errorf("x: %w", domain))))
+		if got := dial(t, s, rev).tool("t", `{}`).isError().text(); got != "mapped" {
+			t.Errorf("got %q", got)
+		}
+		s = build(t, quiet(framework.WithErrorMapper(mapper)).Add(failing(errors.New("secret"))))
+		dial(t, s, rev).tool("t", `{}`).isError().omits("secret").mentions("The tool failed")
+		s = build(t, quiet(framework.WithErrorMapper(func(context.Context, error) error { panic("secret") })).Add(failing(domain)))
+		dial(t, s, rev).tool("t", `{}`).isError().omits("secret")
+	})
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, framework.Timeout(3*time.Second))))
+		began := time.Now()
+		dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("The tool took longer than 3s")
+		if d := time.Since(began); d != 3*time.Second {
+			t.Errorf("it took %s", d)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package framework
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// prefilled writes the members of v as defaults into a form.
+func prefilled(plan *binding.Plan, schema []byte, v reflect.Value) ([]byte, error) {
+	addressable := reflect.New(v.Type()).Elem()
+	addressable.Set(v)
+	values, err := plan.Append(nil, addressable)
+	if err != nil {
+		return nil, fmt.Errorf("encoding Prefill: %w", err)
+	}
+	return editProperties(schema, func(name string, property []byte) []byte {
+		value, ok := jsontext.Member(values, name)
+		if !ok || jsontext.KindOf(value) == jsontext.KindNull {
+			return property
+		}
+		return withMember(property, "default", value)
+	}), nil
+}
+
+// chosen writes run-time choices into a form: enum where no choice has a title,
+// oneOf of constants where one has (2025-11-25 client/elicitation "Enum
+// Schemas"; the dialect rewrites it for 2025-06-18).
+func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
+	found := 0
+	out := editProperties(schema, func(name string, property []byte) []byte {
+		list, ok := choices[name]
+		if !ok {
+			return property
+		}
+		found++
+		titled, members := choiceMembers(list)
+		items, isList := jsontext.Member(property, "items")
+		switch {
+		case isList && titled:
+			return withMember(property, "items", withMember(without(items, "enum", "type"), "anyOf", members))
+		case isList:
+			return withMember(property, "items", withMember(items, "enum", members))
+		case titled:
+			return withMember(without(property, "enum"), "oneOf", members)
+		}
+		return withMember(property, "enum", members)
+	})
+	if found < len(choices) {
+		return nil, fmt.Errorf("Choices names a field that the question does not have")
+	}
+	return out, nil
+}
+
+func choiceMembers(choices []Choice) (titled bool, members []byte) {
+	for _, c := range choices {
+		titled = titled || c.Title != ""
+	}
+	members = []byte{'['}
+	for i, c := range choices {
+		if i > 0 {
+			members = append(members, ',')
+		}
+		if !titled {
+			members = jsontext.Quote(members, c.Value)
+			continue
+		}
+		title := c.Title
+		if title == "" {
+			title = c.Value
+		}
+		members = jsontext.Quote(append(members, `{"const":`...), c.Value)
+		members = jsontext.Quote(append(members, `,"title":`...), title)
+		members = append(members, '}')
+	}
+	return titled, append(members, ']')
+}
+
+// editProperties rewrites the members of "properties", in their order.
+func editProperties(schema []byte, edit func(name string, property []byte) []byte) []byte {
+	properties, ok := jsontext.Member(schema, "properties")
+	if !ok {
+		return schema
+	}
+	edited := []byte{'{'}
+	for key, property := range jsontext.Members(properties) {
+		edited = appendMember(edited, key.Raw(), edit(key.String(), property))
+	}
+	return withMember(schema, "properties", append(edited, '}'))
+}
+
+// withMember replaces a member in its place, or adds it at the end.
+func withMember(object []byte, name string, value []byte) []byte {
+	out, replaced := []byte{'{'}, false
+	for key, old := range jsontext.Members(object) {
+		if key.Is(name) {
+			old, replaced = value, true
+		}
+		out = appendMember(out, key.Raw(), old)
+	}
+	if !replaced {
+		out = appendMember(out, jsontext.Quote(nil, name), value)
+	}
+	return append(out, '}')
+}
+
+// without drops members.
+func without(object []byte, names ...string) []byte {
+	out := []byte{'{'}
+	for key, value := range jsontext.Members(object) {
+		drop := false
+		for _, name := range names {
+			drop = drop || key.Is(name)
+		}
+		if !drop {
+			out = appendMember(out, key.Raw(), value)
+		}
+	}
+	return append(out, '}')
+}
+
+// appendMember appends to an object that is still open; key is quoted.
+func appendMember(dst, key, value []byte) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	dst = append(append(dst, key...), ':')
+	return append(dst, value...)
+}

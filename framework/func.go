@@ -1,0 +1,208 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strconv"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// Func registers any plain function as a tool: with or without a context in
+// front, with or without an error behind, of one struct (or pointer to one, or
+// map), of several values that Params names, or of nothing. Results are those of
+// Tool.
+func Func(name string, fn any, opts ...Option) Component {
+	f := &funcTool{declaration: declare(kindTool, name, fn, opts), fn: reflect.ValueOf(fn)}
+	f.declaration.compile = f.compile
+	return f
+}
+
+// funcTool is a tool whose types are known at run time only.
+type funcTool struct {
+	declaration *declaration
+	fn          reflect.Value
+}
+
+func (*funcTool) component() {}
+
+func (f *funcTool) declared() *declaration {
+	if f == nil {
+		return nil
+	}
+	return f.declaration
+}
+
+// signature is how a plain function is called.
+type signature struct {
+	fn         reflect.Value
+	hasContext bool
+	spread     bool // the fields of in are the parameters
+	in         reflect.Type
+	out        reflect.Type
+	hasOut     bool
+	hasError   bool
+}
+
+func (f *funcTool) compile(b *builder, m *member) {
+	sig, fault := signatureOf(f.fn, m.options.params)
+	if fault != nil {
+		m.fault(b, fault.Path, fault.Problem, fault.Fix)
+		return
+	}
+	plan := b.tool(m, sig.in, sig.out)
+	if plan == nil {
+		return
+	}
+	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+		in := reflect.New(sig.in).Elem()
+		report, err := plan.in.decode(ctx, call.Arguments, in)
+		if err != nil {
+			return nil, err
+		}
+		out, err := sig.call(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return plan.answer(ctx, m.listed, out, report)
+	}
+}
+
+// call runs the function; a panic is an error, as in guarded.
+func (s *signature) call(ctx context.Context, in reflect.Value) (out reflect.Value, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &engine.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	var args []reflect.Value
+	if s.hasContext {
+		args = append(args, reflect.ValueOf(ctx))
+	}
+	switch {
+	case s.spread:
+		for i := range in.NumField() {
+			args = append(args, in.Field(i))
+		}
+	case s.in != typeNone:
+		args = append(args, in)
+	case s.takesNone():
+		args = append(args, in)
+	}
+	results := s.fn.Call(args)
+	if s.hasError {
+		if failure, _ := results[len(results)-1].Interface().(error); failure != nil {
+			return reflect.Value{}, failure
+		}
+	}
+	out = reflect.New(s.out).Elem()
+	if s.hasOut {
+		out.Set(results[0])
+	}
+	return out, nil
+}
+
+// takesNone says that the function has a parameter of type struct{}.
+func (s *signature) takesNone() bool {
+	n := s.fn.Type().NumIn()
+	if s.hasContext {
+		n--
+	}
+	return n == 1 && !s.spread
+}
+
+// signatureOf reads the function's type.
+func signatureOf(fn reflect.Value, names []string) (*signature, *binding.Fault) {
+	t := fn.Type()
+	if t.IsVariadic() {
+		return nil, &binding.Fault{Problem: "the function is variadic", Fix: "Take a slice"}
+	}
+	s := &signature{fn: fn}
+	var params []reflect.Type
+	for i := range t.NumIn() {
+		params = append(params, t.In(i))
+	}
+	if len(params) > 0 && params[0] == typeContext {
+		s.hasContext, params = true, params[1:]
+	}
+	if i := slices.Index(params, typeContext); i >= 0 {
+		return nil, &binding.Fault{Problem: "the context is not the first parameter", Fix: "Put it first"}
+	}
+	if fault := s.results(t); fault != nil {
+		return nil, fault
+	}
+	return s, s.parameters(params, names)
+}
+
+func (s *signature) results(t reflect.Type) *binding.Fault {
+	results := t.NumOut()
+	if results > 0 && t.Out(results-1) == typeError {
+		s.hasError = true
+		results--
+	}
+	switch {
+	case results > 1:
+		return &binding.Fault{Problem: fmt.Sprintf("the function has %d results", results), Fix: "Return one value, or one and an error"}
+	case results == 1 && t.Out(0) == typeError:
+		return &binding.Fault{Problem: "the function returns two errors", Fix: "Return one value, or one and an error"}
+	case results == 1:
+		s.hasOut, s.out = true, t.Out(0)
+	default:
+		s.out = typeNone
+	}
+	return nil
+}
+
+func (s *signature) parameters(params []reflect.Type, names []string) *binding.Fault {
+	switch {
+	case len(names) > 0 && len(names) != len(params):
+		return &binding.Fault{
+			Problem: fmt.Sprintf("Params names %d parameters, the function has %d", len(names), len(params)),
+			Fix:     "Name each parameter but the context",
+		}
+	case len(params) == 0:
+		s.in = typeNone
+	case len(names) > 0:
+		return s.spreadOver(params, names)
+	case len(params) == 1 && holdsMembers(params[0]):
+		s.in = params[0]
+	default:
+		return &binding.Fault{
+			Problem: fmt.Sprintf("the %d parameters of the function have no names", len(params)),
+			Fix:     "Add Params, or take one struct",
+		}
+	}
+	return nil
+}
+
+// holdsMembers says that the type is a set of arguments by itself.
+func holdsMembers(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t == typeRaw
+}
+
+// spreadOver makes a struct whose fields are the parameters.
+func (s *signature) spreadOver(params []reflect.Type, names []string) *binding.Fault {
+	fields := make([]reflect.StructField, len(params))
+	for i, name := range names {
+		if !plainName(name) || name == "" {
+			return &binding.Fault{Path: name, Problem: "a parameter cannot have this name", Fix: "Use letters, digits and _"}
+		}
+		if slices.Contains(names[:i], name) {
+			return &binding.Fault{Path: name, Problem: "two parameters have this name", Fix: "Rename one"}
+		}
+		fields[i] = reflect.StructField{
+			Name: "P" + strconv.Itoa(i),
+			Type: params[i],
+			Tag:  reflect.StructTag(`json:"` + name + `"`),
+		}
+	}
+	s.in, s.spread = reflect.StructOf(fields), true
+	return nil
+}

@@ -1,0 +1,217 @@
+package framework
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Encode writes arguments by the tool's own plan, as a client that knows the
+// schema would: durations, sums and exact numbers arrive as the handler has them.
+func (t *ToolOf[In, Out]) Encode(in In) (json.RawMessage, error) {
+	p, err := t.plan()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.in.encode(reflect.ValueOf(&in).Elem())
+	if err != nil {
+		return nil, fmt.Errorf("encoding the arguments of %s: %w", t.declaration.name, err)
+	}
+	return raw, nil
+}
+
+// Decode reads a result of the tool back, by the tool's own plan; see
+// [DecodeResult]. The result must not be an isError one.
+func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
+	var out Out
+	p, err := t.plan()
+	if err != nil {
+		return out, err
+	}
+	if err := p.out.read(result, reflect.ValueOf(&out).Elem()); err != nil {
+		return out, fmt.Errorf("reading the result of %s: %w", t.declaration.name, err)
+	}
+	return out, nil
+}
+
+// DecodeResult reads a tool result, of a tool in another process for instance, as
+// what a function with the result type Out returned. Where the result has no
+// structured content, as before 2025-06-18, its text is read; a Rich whose text is
+// its own then has a zero Value. Wrapped says that the result came over a revision
+// that wraps values which are no objects. The plan of Out is compiled by each call.
+func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
+	var out Out
+	compiled, faults := compileOutput(reflect.TypeFor[Out](), binding.Options{AllowUnknown: true})
+	if compiled == nil {
+		return out, errors.New(firstFault(faults))
+	}
+	err := compiled.read(result, reflect.ValueOf(&out).Elem())
+	return out, err
+}
+
+// EncodeJSON is v as a tool that returns it would send it. The plan is compiled by
+// each call.
+func EncodeJSON(v any) (json.RawMessage, error) {
+	if v == nil {
+		return json.RawMessage("null"), nil
+	}
+	plan, faults := binding.Compile(reflect.TypeOf(v), binding.Output, binding.Options{})
+	if plan == nil {
+		return nil, errors.New(firstFault(faults))
+	}
+	return plan.Append(nil, reflect.ValueOf(v))
+}
+
+// DecodeJSON reads what [EncodeJSON], or a resource of type T, has written.
+// Unknown members are ignored. The plan is compiled by each call.
+func DecodeJSON[T any](raw json.RawMessage) (T, error) {
+	var v T
+	plan, faults := binding.Compile(reflect.TypeFor[T](), binding.Output, binding.Options{AllowUnknown: true})
+	if plan == nil {
+		return v, errors.New(firstFault(faults))
+	}
+	err := readJSON(plan, raw, reflect.ValueOf(&v).Elem())
+	return v, err
+}
+
+// read is the reverse of result.
+func (o *output) read(result *protocol.CallToolResult, into reflect.Value) error {
+	switch o.shape {
+	case shapeRich:
+		return o.readRich(result, into)
+	case shapeValue, shapeRaw:
+		return o.readStructured(result, into)
+	}
+	return o.readBlocks(result.Content, into)
+}
+
+func (o *output) readRich(result *protocol.CallToolResult, into reflect.Value) error {
+	err := o.inner.read(result, into.FieldByName("Value"))
+	if err != nil && (!o.inner.structured() || result.Structured != nil) {
+		return err
+	}
+	into.FieldByName("Content").Set(reflect.ValueOf(Content(result.Content)))
+	into.FieldByName("Meta").Set(reflect.ValueOf(ownMeta(result.Meta)))
+	return nil
+}
+
+// ownMeta leaves out what the protocol itself put there.
+func ownMeta(m protocol.Meta) protocol.Meta {
+	var own protocol.Meta
+	for k, v := range m {
+		if strings.HasPrefix(k, "io.modelcontextprotocol/") {
+			continue
+		}
+		if own == nil {
+			own = protocol.Meta{}
+		}
+		own[k] = v
+	}
+	return own
+}
+
+func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Value) error {
+	raw := result.Structured
+	switch {
+	case raw == nil:
+		raw = json.RawMessage(textOf(result.Content))
+	case result.Wrapped && o.wrapped:
+		inner, ok := jsontext.Member(raw, "result")
+		if !ok {
+			return errors.New(`the structured content has no member "result"`)
+		}
+		raw = inner
+	}
+	return readJSON(o.plan, raw, into)
+}
+
+// readJSON reads by a plan; without one into is a json.RawMessage.
+func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error {
+	if err := jsontext.Check(raw, jsontext.Limits{}); err != nil {
+		return fmt.Errorf("no JSON: %w", err)
+	}
+	if plan == nil {
+		into.SetBytes(raw)
+		return nil
+	}
+	_, err := plan.Decode(noContext{}, raw, into)
+	return err
+}
+
+func textOf(blocks []protocol.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if t, ok := b.(protocol.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// readBlocks is the reverse of blocks.
+func (o *output) readBlocks(blocks []protocol.Block, into reflect.Value) error {
+	switch o.shape {
+	case shapeText:
+		into.SetString(textOf(blocks))
+	case shapeBytes:
+		return readBlob(blocks, into)
+	case shapeBlock:
+		if len(blocks) != 1 || !reflect.TypeOf(blocks[0]).AssignableTo(into.Type()) {
+			return fmt.Errorf("got %s, want one %s", describeBlocks(blocks), into.Type())
+		}
+		into.Set(reflect.ValueOf(blocks[0]))
+	case shapeContent:
+		into.Set(reflect.ValueOf(blocks).Convert(into.Type()))
+	case shapeStream:
+		into.Set(reflect.ValueOf(Stream(func(yield func(protocol.Block, error) bool) {
+			for _, b := range blocks {
+				if !yield(b, nil) {
+					return
+				}
+			}
+		})))
+	}
+	return nil
+}
+
+func readBlob(blocks []protocol.Block, into reflect.Value) error {
+	for _, b := range blocks {
+		if e, ok := b.(protocol.Embedded); ok && e.Contents.Data != nil {
+			into.SetBytes(e.Contents.Data)
+			return nil
+		}
+	}
+	return fmt.Errorf("got %s, want an embedded blob", describeBlocks(blocks))
+}
+
+func describeBlocks(blocks []protocol.Block) string {
+	kinds := make([]string, len(blocks))
+	for i, b := range blocks {
+		kinds[i] = strings.TrimPrefix(fmt.Sprintf("%T", b), "protocol.")
+	}
+	if len(kinds) == 0 {
+		return "no block"
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// NameOf is the name that clients know a component by: a tool or prompt with the
+// prefixes of its groups, a resource or template by its URI. False where the
+// server does not have it.
+func (s *Server) NameOf(c Component) (string, bool) {
+	if s.registry == nil {
+		return "", false
+	}
+	for _, e := range s.registry.Entries() {
+		if b, ok := e.Handler.(*bound); ok && Component(b.handle) == c {
+			return e.Key, true
+		}
+	}
+	return "", false
+}

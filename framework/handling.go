@@ -1,0 +1,112 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// bound is a component in a server: its chain and what the chain needs. It is
+// the engine's handler for calls of the component.
+type bound struct {
+	server  *Server
+	handle  leaf
+	at      string // the line that added it
+	noun    string // "tool"
+	info    ComponentInfo
+	timeout time.Duration
+	run     Handler // the whole chain
+
+	// invoke is the innermost step: decode, the user's function, encode.
+	invoke Handler
+	// refuse makes an error of the chain what the client sees.
+	refuse func(ctx context.Context, c *engine.Call, err error) (protocol.Result, error)
+}
+
+// handling is the context of one call: the free functions find here what they
+// act on. It is a context.Context itself, which saves a layer.
+type handling struct {
+	context.Context
+	server *Server
+	call   *engine.Call
+	bound  *bound            // nil for lists and completions
+	uri    string            // of resources/read
+	vars   map[string]string // of a template
+	list   []ComponentInfo   // of a list
+
+	logging sync.Once
+	logger  *zap.Logger // what Log returns, once it was asked for
+}
+
+type handlingKey struct{}
+
+// Value finds the handling itself, or what the outer contexts hold.
+func (h *handling) Value(key any) any {
+	if _, ok := key.(handlingKey); ok {
+		return h
+	}
+	return h.Context.Value(key)
+}
+
+// handlingFrom is the call that ctx belongs to, or nil.
+func handlingFrom(ctx context.Context) *handling {
+	h, _ := ctx.Value(handlingKey{}).(*handling)
+	return h
+}
+
+// Handle runs a call of a tool, a prompt, a method or a fixed resource.
+func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+	switch p := c.Params.(type) {
+	case *protocol.CallToolParams:
+		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, p.Arguments)
+	case *protocol.ReadResourceParams:
+		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b, uri: p.URI}, p.URI, nil)
+	case *protocol.GetPromptParams:
+		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, stringObject(p.Arguments))
+	case *protocol.CustomParams:
+		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, withoutMeta(p.Raw))
+	}
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
+}
+
+// errTimeout is the cause of a context that its Timeout ended.
+var errTimeout = errors.New("the timeout of the component is over")
+
+func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Result, error) {
+	if b.timeout > 0 {
+		ctx, cancel := context.WithTimeoutCause(h.Context, b.timeout, errTimeout)
+		defer cancel()
+		h.Context = ctx
+	}
+	result, err := b.run(h, &Call{
+		Method: h.call.Params.Method(), Name: name, Arguments: arguments,
+		ID: h.call.ID(), Round: h.call.Round, Component: b.info,
+	})
+	if err != nil {
+		return b.refuse(h, h.call, err)
+	}
+	if result.Body == nil {
+		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered without a body", b.noun, b.info.Name))
+	}
+	return result.Body, nil
+}
+
+// guarded runs the user's function: a panic becomes an error that middleware
+// sees like any other. It is recovered here and once more in the engine, for
+// panics of middleware.
+func guarded[In, Out any](ctx context.Context, fn func(context.Context, In) (Out, error), in In) (out Out, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &engine.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return fn(ctx, in)
+}

@@ -1,0 +1,109 @@
+package binding_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/go-playground/validator/v10"
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+// bSearch is the ten-field nested input that the peers are measured with.
+type bSearch struct {
+	Query   string   `json:"query" validate:"min=2,max=200"`
+	Limit   int      `json:"limit" validate:"min=1,max=100"`
+	Offset  int      `json:"offset" validate:"min=0"`
+	Sort    string   `json:"sort" validate:"oneof=relevance date name"`
+	Desc    bool     `json:"desc"`
+	Tags    []string `json:"tags" validate:"max=10,dive,min=1"`
+	Lang    string   `json:"lang" validate:"len=2"`
+	Score   float64  `json:"score" validate:"min=0,max=1"`
+	Filter  bFilter  `json:"filter"`
+	Comment *string  `json:"comment,omitempty" validate:"omitempty,max=100"`
+}
+
+type bFilter struct {
+	From    string   `json:"from" validate:"min=1"`
+	To      string   `json:"to" validate:"min=1"`
+	Price   bRange   `json:"price"`
+	Authors []string `json:"authors" validate:"max=5"`
+}
+
+type bRange struct {
+	Min float64 `json:"min" validate:"min=0"`
+	Max float64 `json:"max" validate:"min=0"`
+}
+
+const bRaw = `{"query":"red shoes","limit":20,"offset":40,"sort":"date","desc":true,"tags":["a","bb","ccc"],"lang":"en","score":0.75,` +
+	`"filter":{"from":"2026-01-01","to":"2026-02-01","price":{"min":1.5,"max":99.9},"authors":["x","y"]},"comment":"none"}`
+
+func BenchmarkDecode(b *testing.B) {
+	p := mustCompile(b, reflect.TypeFor[bSearch](), binding.Input, binding.Options{})
+	raw := []byte(bRaw)
+	var v bSearch
+	into := reflect.ValueOf(&v).Elem()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Decode(context.Background(), raw, into); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDecodeStandard is the bar: encoding/json and validator.
+func BenchmarkDecodeStandard(b *testing.B) {
+	check := validator.New(validator.WithRequiredStructEnabled())
+	raw := []byte(bRaw)
+	b.ReportAllocs()
+	for b.Loop() {
+		var v bSearch
+		if err := json.Unmarshal(raw, &v); err != nil {
+			b.Fatal(err)
+		}
+		if err := check.Struct(&v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	p := mustCompile(b, reflect.TypeFor[bSearch](), binding.Output, binding.Options{})
+	var v bSearch
+	if err := json.Unmarshal([]byte(bRaw), &v); err != nil {
+		b.Fatal(err)
+	}
+	into := reflect.ValueOf(&v).Elem()
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		out, err := p.Append(dst[:0], into)
+		if err != nil {
+			b.Fatal(err)
+		}
+		dst = out
+	}
+}
+
+func BenchmarkAppendStandard(b *testing.B) {
+	var v bSearch
+	if err := json.Unmarshal([]byte(bRaw), &v); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := json.Marshal(&v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if p, _ := binding.Compile(reflect.TypeFor[bSearch](), binding.Input, binding.Options{}); p == nil {
+			b.Fatal("no plan")
+		}
+	}
+}

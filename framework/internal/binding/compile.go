@@ -1,0 +1,401 @@
+package binding
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-playground/validator/v10"
+)
+
+// node is one type of a plan. Implementations are immutable once the plan is
+// compiled. They are pointers, so that a node is its own identity.
+type node interface {
+	goType() reflect.Type
+	// decode stores raw in v or files a fault. v is settable and zero, unless
+	// a default or an earlier member of an embedded struct was stored.
+	decode(d *decoder, raw []byte, v reflect.Value, c *constraints)
+	encode(e *encoder, v reflect.Value)
+	// schema is the shape alone; constraints on the value itself are laid on
+	// top by constraints.apply, those of elements are passed down here.
+	schema(s *schemer, c *constraints) keywords
+}
+
+var (
+	timeType       = reflect.TypeFor[time.Time]()
+	durationType   = reflect.TypeFor[time.Duration]()
+	numberType     = reflect.TypeFor[json.Number]()
+	rawType        = reflect.TypeFor[json.RawMessage]()
+	bigIntType     = reflect.TypeFor[big.Int]()
+	urlType        = reflect.TypeFor[url.URL]()
+	ipType         = reflect.TypeFor[net.IP]()
+	addrType       = reflect.TypeFor[netip.Addr]()
+	jsonReader     = reflect.TypeFor[json.Unmarshaler]()
+	jsonWriter     = reflect.TypeFor[json.Marshaler]()
+	textReader     = reflect.TypeFor[encoding.TextUnmarshaler]()
+	textWriter     = reflect.TypeFor[encoding.TextMarshaler]()
+	emptyInterface = reflect.TypeFor[any]()
+)
+
+// compiler builds the nodes of one plan.
+type compiler struct {
+	mode      Mode
+	opts      Options
+	nodes     map[reflect.Type]node
+	order     []node        // as met: names in $defs depend on it
+	structs   []*structNode // in the order met
+	overrides map[node]keywords
+	faults    []Fault
+	path      []string
+	defaults  []pendingDefault
+	headers   map[string]string // field names by lower-cased header
+	later     []func()          // what needs finished nodes: recursive types are unfinished on the way
+	linter    *validator.Validate
+}
+
+func newCompiler(mode Mode, opts Options) *compiler {
+	return &compiler{
+		mode: mode, opts: opts,
+		nodes: map[reflect.Type]node{}, overrides: map[node]keywords{}, headers: map[string]string{},
+	}
+}
+
+func (c *compiler) failed() bool {
+	for _, f := range c.faults {
+		if !f.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiler) at(name string, fn func()) {
+	c.path = append(c.path, name)
+	fn()
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *compiler) fault(path, problem, fix string) {
+	if path == "" {
+		path = strings.Join(c.path, ".")
+	}
+	c.faults = append(c.faults, Fault{Path: path, Problem: problem, Fix: fix})
+}
+
+func (c *compiler) warn(problem, fix string) {
+	c.faults = append(c.faults, Fault{Path: strings.Join(c.path, "."), Problem: problem, Fix: fix, Warning: true})
+}
+
+// rootName is how paths of faults begin.
+func rootName(t reflect.Type, mode Mode) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if name := plainName(t); name != "" {
+		return name
+	}
+	if mode == Output {
+		return "Out"
+	}
+	return "In"
+}
+
+// root compiles the root and checks that its shape fits the mode.
+func (c *compiler) root(t reflect.Type, name string) node {
+	var n node
+	c.at(name, func() {
+		n = c.node(t)
+		if n == nil || c.mode == Output {
+			return
+		}
+		c.checkRoot(n)
+	})
+	return n
+}
+
+func (c *compiler) checkRoot(n node) {
+	switch inner := bare(n).(type) {
+	case *structNode:
+		if c.mode == Strings || c.mode == Form {
+			c.checkFlat(inner)
+		}
+		return
+	case *mapNode:
+		if c.mode == Input {
+			return
+		}
+	}
+	switch c.mode {
+	case Strings:
+		c.fault("", fmt.Sprintf("type %s is no struct", n.goType()), "Use a struct whose fields have a text form")
+	case Form:
+		c.fault("", fmt.Sprintf("type %s is no form", n.goType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
+	default:
+		c.fault("", fmt.Sprintf("type %s is no object in JSON", n.goType()),
+			"Use a struct, a map with string keys, or json.RawMessage with InputSchema")
+	}
+}
+
+// node compiles t once; recursive types meet their own unfinished node.
+func (c *compiler) node(t reflect.Type) node {
+	if n, ok := c.nodes[t]; ok {
+		return n
+	}
+	if n, ok := c.known(t); ok {
+		c.put(t, n)
+		return n
+	}
+	if t.Kind() == reflect.Pointer {
+		n := &ptrNode{t: t, never: c.mode == Strings || c.mode == Form}
+		c.put(t, n)
+		n.elem = c.node(t.Elem())
+		if n.elem == nil {
+			c.remove(t, n)
+			return nil
+		}
+		return n
+	}
+	n := c.custom(t)
+	if n == nil {
+		n = c.shape(t)
+	}
+	if n == nil {
+		return nil
+	}
+	if wrapped := c.enum(t, n); wrapped != n {
+		c.remove(t, n)
+		n = wrapped
+	}
+	c.put(t, n)
+	c.afterwards(func() { c.override(t, n) })
+	return n
+}
+
+// afterwards runs fn at the same path once all nodes are finished.
+func (c *compiler) afterwards(fn func()) {
+	path := slices.Clone(c.path)
+	c.later = append(c.later, func() {
+		c.path = path
+		fn()
+		c.path = nil
+	})
+}
+
+// finish runs what was put off. A struct puts off the tags of its fields before
+// its own schema, and after the schemas of the fields' types.
+func (c *compiler) finish() {
+	for _, fn := range c.later {
+		fn()
+	}
+}
+
+// put remembers the node of t; the first one stays.
+func (c *compiler) put(t reflect.Type, n node) {
+	if _, ok := c.nodes[t]; !ok && n != nil {
+		c.nodes[t] = n
+		c.order = append(c.order, n)
+	}
+}
+
+// remove forgets n after a fault.
+func (c *compiler) remove(t reflect.Type, n node) {
+	if c.nodes[t] == n {
+		delete(c.nodes, t)
+	}
+}
+
+// known are the leaf types that encoding/json or invopop would get wrong, and
+// those it pays to read without calling their methods.
+func (c *compiler) known(t reflect.Type) (node, bool) {
+	switch t {
+	case timeType:
+		return &timeNode{t}, true
+	case durationType:
+		return &durationNode{t}, true
+	case numberType:
+		return &numberNode{t}, true
+	case rawType:
+		return &rawNode{t}, true
+	case bigIntType:
+		return &bigNode{t}, true
+	case urlType:
+		// encoding/json writes url.URL as a struct of eleven fields and cannot
+		// read a string into it.
+		c.fault("", "type url.URL has no text form in JSON", `Use string with validate:"url", or a type with MarshalText and UnmarshalText`)
+		return nil, true
+	case emptyInterface:
+		return &anyNode{t}, true
+	}
+	return nil, false
+}
+
+// shape compiles t by its kind.
+func (c *compiler) shape(t reflect.Type) node {
+	switch t.Kind() {
+	case reflect.Bool:
+		return &boolNode{t}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return &intNode{t}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return &uintNode{t}
+	case reflect.Float32, reflect.Float64:
+		return &floatNode{t}
+	case reflect.String:
+		return &stringNode{t}
+	case reflect.Struct:
+		return c.structOf(t)
+	case reflect.Slice:
+		if isBytes(t) {
+			return &bytesNode{t}
+		}
+		n := &sliceNode{t: t}
+		return c.container(t, n, "[]", t.Elem(), &n.elem)
+	case reflect.Array:
+		n := &arrayNode{t: t}
+		return c.container(t, n, "[]", t.Elem(), &n.elem)
+	case reflect.Map:
+		return c.mapOf(t)
+	case reflect.Interface:
+		return c.iface(t)
+	default:
+		c.fault("", fmt.Sprintf("type %s has no JSON form", t), `Remove the field or tag it json:"-"`)
+		return nil
+	}
+}
+
+// container compiles the element after the container is known, because a type
+// may contain itself.
+func (c *compiler) container(t reflect.Type, n node, step string, elem reflect.Type, into *node) node {
+	c.put(t, n)
+	c.at(step, func() { *into = c.node(elem) })
+	if *into == nil {
+		c.remove(t, n)
+		return nil
+	}
+	return n
+}
+
+func (c *compiler) iface(t reflect.Type) node {
+	if c.mode == Output || t.NumMethod() == 0 {
+		return &anyNode{t}
+	}
+	c.fault("", fmt.Sprintf("interface %s cannot be decoded", t), "Use a concrete type, any, or json.RawMessage")
+	return nil
+}
+
+// isBytes: encoding/json writes a slice of bytes as base64 unless the byte
+// type has a form of its own.
+func isBytes(t reflect.Type) bool {
+	if t.Elem().Kind() != reflect.Uint8 {
+		return false
+	}
+	p := reflect.PointerTo(t.Elem())
+	return !p.Implements(jsonWriter) && !p.Implements(textWriter)
+}
+
+func (c *compiler) mapOf(t reflect.Type) node {
+	n := &mapNode{t: t}
+	n.key = c.keyOf(t.Key())
+	if n.key == nil {
+		return nil
+	}
+	return c.container(t, n, "[key]", t.Elem(), &n.elem)
+}
+
+// keyOf follows encoding/json: reading prefers UnmarshalText, writing a kind
+// of string.
+func (c *compiler) keyOf(t reflect.Type) *keyCodec {
+	k := &keyCodec{t: t, reads: reflect.PointerTo(t).Implements(textReader)}
+	k.writes = t.Kind() != reflect.String && (t.Implements(textWriter) || reflect.PointerTo(t).Implements(textWriter))
+	switch {
+	case t.Kind() == reflect.String, isInt(t.Kind()), isUint(t.Kind()):
+		return k
+	case c.mode == Output && k.writes, c.mode != Output && k.reads:
+		return k
+	}
+	c.fault("", fmt.Sprintf("map key type %s has no text form", t), "Use string or integer keys, or a type with MarshalText and UnmarshalText")
+	return nil
+}
+
+func isInt(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Int64 }
+
+func isUint(k reflect.Kind) bool { return k >= reflect.Uint && k <= reflect.Uint64 }
+
+// custom compiles a type with marshalling methods, on value or pointer
+// receivers, or returns nil.
+func (c *compiler) custom(t reflect.Type) node {
+	p := reflect.PointerTo(t)
+	n := &methodNode{t: t, mode: c.mode}
+	switch {
+	case t.Kind() == reflect.Interface:
+		return nil
+	case p.Implements(jsonReader):
+		n.read = byJSON
+	case p.Implements(textReader):
+		n.read = byText
+	}
+	switch {
+	case p.Implements(jsonWriter):
+		n.write = byJSON
+	case p.Implements(textWriter):
+		n.write = byText
+	}
+	if n.read == byShape && n.write == byShape {
+		return nil
+	}
+	c.put(t, n)
+	if n.shown() == byShape {
+		n.base = c.shape(t)
+		if n.base == nil {
+			c.remove(t, n)
+			n.base = &anyNode{t} // the fault is filed; do not try the shape twice
+		}
+		return n
+	}
+	if n.read == byShape || n.write == byShape {
+		n.base = c.quietShape(t)
+	}
+	return n
+}
+
+// quietShape compiles the fallback for the direction that the mode does not
+// show. If the type has no plain form either, using that direction is an error
+// of the call, not of the registration.
+func (c *compiler) quietShape(t reflect.Type) node {
+	faults, structs, order, defaults, later := len(c.faults), len(c.structs), len(c.order), len(c.defaults), len(c.later)
+	nodes := maps.Clone(c.nodes)
+	n := c.shape(t)
+	if len(c.faults) == faults {
+		return n
+	}
+	c.faults, c.structs, c.order, c.defaults = c.faults[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]
+	c.nodes, c.later = nodes, c.later[:later]
+	return nil
+}
+
+// schemer prepares rendering: it names the nodes that contain themselves.
+func (c *compiler) schemer() *schemer {
+	s := &schemer{mode: c.mode, opts: c.opts, names: map[node]string{}, overrides: c.overrides, done: map[string][]byte{}}
+	taken := map[string]bool{}
+	for _, n := range c.order {
+		if c.nodes[n.goType()] != n || n.goType().Name() == "" || !reaches(n, n, map[node]bool{}) {
+			continue
+		}
+		name := defName(n.goType())
+		for i := 2; taken[name]; i++ {
+			name = fmt.Sprintf("%s_%d", defName(n.goType()), i)
+		}
+		taken[name] = true
+		s.names[n] = name
+	}
+	return s
+}

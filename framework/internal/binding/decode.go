@@ -1,0 +1,174 @@
+package binding
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Rules of issues, for machines. A failed validate tag has its own name.
+const (
+	RuleType      = "type"      // wrong JSON type, or not readable as the Go type
+	RuleRange     = "range"     // outside of the Go type's range
+	RuleRequired  = "required"  // missing
+	RuleUnknown   = "unknown"   // no such member
+	RuleDuplicate = "duplicate" // given twice
+	RuleEnum      = "enum"      // not one of the type's values
+	RuleLength    = "length"    // wrong number of array items
+	RuleSchema    = "schema"    // a keyword of a jsonschema tag or a raw schema
+	RuleCustom    = "custom"    // the type's own Validate or Unmarshal method
+	RulePanic     = "panic"     // a check could not be carried out on this value
+)
+
+// finding is an issue together with what orders and corrects it.
+type finding struct {
+	Issue
+	n       node
+	c       *constraints
+	f       *field // the member, where the issue is one of a member
+	missing bool
+}
+
+// decoder is the state of one pass.
+type decoder struct {
+	plan     *Plan
+	path     []step
+	found    []finding
+	total    int  // findings, counted beyond the bound
+	secret   int  // depth of secret members entered
+	repair   bool // read strings as what they contain
+	mendable bool // a repair might help
+	repaired []string
+}
+
+// step is one part of a path: a member's name, or an index if name is empty
+// and member is false.
+type step struct {
+	name   string
+	index  int
+	member bool
+}
+
+// maxFindings bounds the work on a hostile text; Invalid shows fewer.
+const maxFindings = 64
+
+func (d *decoder) enter(name string) { d.path = append(d.path, step{name: name, member: true}) }
+func (d *decoder) enterIndex(i int)  { d.path = append(d.path, step{index: i}) }
+func (d *decoder) leave()            { d.path = d.path[:len(d.path)-1] }
+
+func pointerOf(path []step) string {
+	p := ""
+	for _, s := range path {
+		if s.member {
+			p = jsontext.Pointer(p, s.name)
+		} else {
+			p = jsontext.PointerIndex(p, s.index)
+		}
+	}
+	return p
+}
+
+// file files a finding at the current path.
+func (d *decoder) file(f finding) {
+	d.total++
+	if len(d.found) >= maxFindings {
+		return
+	}
+	f.Path = pointerOf(d.path)
+	d.found = append(d.found, f)
+}
+
+// refuse files that raw is not what n wants.
+func (d *decoder) refuse(rule string, n node, raw []byte, c *constraints) {
+	d.refuseWith(rule, "", n, raw, c)
+}
+
+// refuseWith adds a hint.
+func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constraints) {
+	if jsontext.KindOf(raw) == jsontext.KindString {
+		d.mendable = true
+	}
+	if len(d.found) >= maxFindings {
+		d.total++
+		return
+	}
+	d.file(finding{
+		Issue: Issue{Got: d.got(raw), Want: d.plan.wanted(n, c), Hint: hint, Rule: rule},
+		n:     n, c: c,
+	})
+}
+
+func (d *decoder) got(raw []byte) string {
+	if d.secret > 0 {
+		return "a value that is not shown"
+	}
+	return gotWords(raw)
+}
+
+// mend returns what a string contains if that is a JSON value of one of the
+// wanted kinds: models often send "5" for 5 and "[1]" for [1]. Only on the
+// second pass, and never called for strings (FastMCP #3931 shows the harm).
+func (d *decoder) mend(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
+	if !d.repair {
+		return nil, false
+	}
+	inner, ok := unquoted(raw, want...)
+	if ok {
+		d.repaired = append(d.repaired, pointerOf(d.path))
+	}
+	return inner, ok
+}
+
+func unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
+	text, ok := jsontext.String(raw)
+	if !ok {
+		return nil, false
+	}
+	inner := []byte(text)
+	if !slices.Contains(want, jsontext.KindOf(inner)) || jsontext.Check(inner, jsontext.DefaultLimits()) != nil {
+		return nil, false
+	}
+	return inner, true
+}
+
+// ptrNode is a pointer: null is nil.
+type ptrNode struct {
+	t     reflect.Type
+	elem  node
+	never bool // null is no value here, only absence
+}
+
+func (n *ptrNode) goType() reflect.Type { return n.t }
+
+func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) == jsontext.KindNull && (len(d.path) > 0 || d.plan.mode == Output) {
+		if n.never || c.mustExist() {
+			d.refuse(RuleType, n.elem, raw, c)
+		}
+		return
+	}
+	if v.IsNil() {
+		v.Set(reflect.New(n.t.Elem()))
+	}
+	n.elem.decode(d, raw, v.Elem(), c)
+}
+
+func (n *ptrNode) encode(e *encoder, v reflect.Value) {
+	if v.IsNil() {
+		e.dst = append(e.dst, "null"...)
+		return
+	}
+	if e.deeper() {
+		n.elem.encode(e, v.Elem())
+		e.depth--
+	}
+}
+
+func (n *ptrNode) schema(s *schemer, c *constraints) keywords {
+	k := s.of(n.elem, c)
+	if n.never || c.mustExist() {
+		return k
+	}
+	return nullable(k)
+}

@@ -1,0 +1,191 @@
+package binding
+
+import (
+	"encoding/json"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// anyNode is an interface. A number is a float64 unless that would change its
+// value: then it is a json.Number.
+type anyNode struct{ t reflect.Type }
+
+func (n *anyNode) goType() reflect.Type { return n.t }
+
+func (n *anyNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if n.t.NumMethod() > 0 {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	if !d.unique(raw, n) {
+		return
+	}
+	if x := anyOf(raw); x != nil {
+		v.Set(reflect.ValueOf(x))
+	}
+}
+
+func (n *anyNode) encode(e *encoder, v reflect.Value) {
+	if v.IsNil() {
+		e.dst = append(e.dst, "null"...)
+		return
+	}
+	if e.deeper() {
+		e.dynamic(v.Elem().Interface())
+		e.depth--
+	}
+}
+
+func (n *anyNode) schema(*schemer, *constraints) keywords { return nil }
+
+// unique refuses repeated names in values that are passed on undecoded.
+func (d *decoder) unique(raw []byte, n node) bool {
+	kind := jsontext.KindOf(raw)
+	if kind != jsontext.KindObject && kind != jsontext.KindArray {
+		return true
+	}
+	if jsontext.Unique(raw) == nil {
+		return true
+	}
+	d.file(finding{Issue: Issue{Rule: RuleDuplicate, Got: d.got(raw)}, n: n})
+	return false
+}
+
+// anyOf is the usual Go value of a checked JSON text. Its depth is bounded by
+// the check.
+func anyOf(raw []byte) any {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindBool:
+		return raw[0] == 't'
+	case jsontext.KindString:
+		s, _ := jsontext.String(raw)
+		return s
+	case jsontext.KindNumber:
+		return numberOf(raw)
+	case jsontext.KindArray:
+		out := make([]any, 0, jsontext.Len(raw))
+		for item := range jsontext.Elements(raw) {
+			out = append(out, anyOf(item))
+		}
+		return out
+	case jsontext.KindObject:
+		out := make(map[string]any, jsontext.Len(raw))
+		for key, item := range jsontext.Members(raw) {
+			out[key.String()] = anyOf(item)
+		}
+		return out
+	}
+	return nil
+}
+
+// safeDigits is the number of decimal digits that every float64 keeps.
+const safeDigits = 15
+
+func numberOf(raw []byte) any {
+	text := string(raw)
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return json.Number(text)
+	}
+	if len(raw) <= safeDigits {
+		return f
+	}
+	want, _ := decimalOf(raw)
+	if want.whole() {
+		// An integer must be that very integer: 2^53+1 reads as 2^53.
+		exact, ok := bigOf(raw)
+		back, _ := big.NewFloat(f).Int(nil)
+		if !ok || back.Cmp(exact) != 0 {
+			return json.Number(text)
+		}
+		return f
+	}
+	have, _ := decimalOf(appendFloat(nil, f, 64))
+	if want != have {
+		return json.Number(text)
+	}
+	return f
+}
+
+// decimal is a number's value in a normal form: digits without zeros at either
+// end, times ten to the exp.
+type decimal struct {
+	negative bool
+	digits   string
+	exp      int
+}
+
+func (d decimal) whole() bool { return d.exp >= 0 }
+
+// decimalOf normalises a number token; false if its exponent is absurd.
+func decimalOf(raw []byte) (decimal, bool) {
+	text := string(raw)
+	var d decimal
+	text, d.negative = strings.CutPrefix(text, "-")
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		exp, err := strconv.Atoi(text[i+1:])
+		if err != nil || exp > 1e6 || exp < -1e6 {
+			return d, false
+		}
+		d.exp, text = exp, text[:i]
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	d.exp -= len(fraction)
+	digits := strings.TrimLeft(whole+fraction, "0")
+	d.digits = strings.TrimRight(digits, "0")
+	d.exp += len(digits) - len(d.digits)
+	if d.digits == "" {
+		return decimal{digits: "0"}, true
+	}
+	return d, true
+}
+
+// rawNode is json.RawMessage: any value, kept as it came.
+type rawNode struct{ t reflect.Type }
+
+func (n *rawNode) goType() reflect.Type { return n.t }
+
+func (n *rawNode) decode(d *decoder, raw []byte, v reflect.Value, _ *constraints) {
+	if d.unique(raw, n) {
+		v.SetBytes(append([]byte(nil), raw...))
+	}
+}
+
+func (n *rawNode) encode(e *encoder, v reflect.Value) { e.raw(v.Bytes()) }
+
+func (n *rawNode) schema(*schemer, *constraints) keywords { return nil }
+
+// numberNode is json.Number: any number, kept as it was written.
+type numberNode struct{ t reflect.Type }
+
+func (n *numberNode) goType() reflect.Type { return n.t }
+
+func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindNumber {
+		inner, ok := d.mend(raw, jsontext.KindNumber)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	v.SetString(string(raw))
+}
+
+func (n *numberNode) encode(e *encoder, v reflect.Value) {
+	text := v.String()
+	if text == "" {
+		text = "0" // as encoding/json has it
+	}
+	if jsontext.KindOf([]byte(text)) != jsontext.KindNumber || jsontext.Check([]byte(text), jsontext.Limits{}) != nil {
+		e.fail("json.Number %q is no number", clip(text, 40))
+		return
+	}
+	e.dst = append(e.dst, text...)
+}
+
+func (n *numberNode) schema(*schemer, *constraints) keywords { return typed("number") }

@@ -1,0 +1,169 @@
+package binding
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// errUnreadable says that a value is not what its type wants, where the
+// wanted shape in words is all there is to say.
+var errUnreadable = errors.New("unreadable")
+
+type codec uint8
+
+const (
+	byShape codec = iota // as its kind
+	byJSON               // by UnmarshalJSON or MarshalJSON
+	byText               // by UnmarshalText or MarshalText
+)
+
+// methodNode is a type that marshals itself in at least one direction.
+type methodNode struct {
+	t           reflect.Type
+	mode        Mode
+	read, write codec
+	base        node // for the direction that goes by shape; nil if there is none
+}
+
+// shown is the codec whose form the schema shows.
+func (n *methodNode) shown() codec {
+	if n.mode == Output {
+		return n.write
+	}
+	return n.read
+}
+
+func (n *methodNode) goType() reflect.Type { return n.t }
+
+func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	var err error
+	switch n.read {
+	case byJSON:
+		if !d.unique(raw, n) {
+			return
+		}
+		err = callJSON(v, raw)
+	case byText:
+		text, ok := jsontext.String(raw)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		err = callText(v, text)
+	default:
+		if n.base == nil {
+			err = errUnreadable
+			break
+		}
+		n.base.decode(d, raw, v, c)
+		return
+	}
+	if err == nil {
+		return
+	}
+	hint := safeHint(err)
+	if d.secret > 0 {
+		hint = ""
+	}
+	d.refuseWith(RuleCustom, hint, n, raw, c)
+}
+
+// callJSON runs the user's UnmarshalJSON on bytes that it may keep.
+func callJSON(v reflect.Value, raw []byte) (err error) {
+	defer recovered(&err)
+	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(append([]byte(nil), raw...))
+}
+
+func callText(v reflect.Value, text string) (err error) {
+	defer recovered(&err)
+	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+}
+
+// recovered turns a panic of the user's method on the caller's data into a
+// plain refusal.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = errUnreadable
+	}
+}
+
+// safeHint is the text of the user's own error. Texts of encoding/json name Go
+// types and help nobody.
+func safeHint(err error) string {
+	var typ *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	if err == nil || errors.Is(err, errUnreadable) || errors.As(err, &typ) || errors.As(err, &syntax) {
+		return ""
+	}
+	text := strings.TrimSuffix(clip(oneLine(err.Error()), 160), ".")
+	if text == "" || strings.HasPrefix(text, "json: ") {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+func (n *methodNode) encode(e *encoder, v reflect.Value) {
+	// A pointer receiver is honoured on any value: encoding/json does so only
+	// if it happens to be addressable, and the schema cannot depend on that.
+	switch n.write {
+	case byJSON:
+		raw, err := addressable(v).Interface().(json.Marshaler).MarshalJSON()
+		if err != nil {
+			e.wrap(err)
+			return
+		}
+		e.raw(raw)
+	case byText:
+		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
+		if err != nil {
+			e.wrap(err)
+			return
+		}
+		e.dst = jsontext.QuoteBytes(e.dst, text)
+	default:
+		if n.base == nil {
+			e.fail("type %s has no JSON form", n.t)
+			return
+		}
+		n.base.encode(e, v)
+	}
+}
+
+// addressable is a pointer to v, or to a copy of it.
+func addressable(v reflect.Value) reflect.Value {
+	if v.CanAddr() {
+		return v.Addr()
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p
+}
+
+func (n *methodNode) schema(s *schemer, c *constraints) keywords {
+	switch n.shown() {
+	case byText:
+		return textSchema(n.t)
+	case byJSON:
+		return nil
+	}
+	return n.base.schema(s, c)
+}
+
+// textSchema names the formats of the text types that everybody uses.
+func textSchema(t reflect.Type) keywords {
+	k := typed("string")
+	switch t {
+	case ipType, addrType:
+		k.set("anyOf", []byte(`[{"format":"ipv4"},{"format":"ipv6"}]`))
+		k.setText("description", "An IP address.")
+	default:
+		k.setText("description", fmt.Sprintf("The text form of %s.", plainName(t)))
+	}
+	return k
+}

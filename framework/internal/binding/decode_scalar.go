@@ -1,0 +1,396 @@
+package binding
+
+import (
+	"bytes"
+	"encoding/base64"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+type boolNode struct{ t reflect.Type }
+
+func (n *boolNode) goType() reflect.Type { return n.t }
+
+func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindBool {
+		inner, ok := d.mend(raw, jsontext.KindBool)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	v.SetBool(raw[0] == 't')
+}
+
+func (n *boolNode) encode(e *encoder, v reflect.Value) { e.dst = strconv.AppendBool(e.dst, v.Bool()) }
+
+func (n *boolNode) schema(*schemer, *constraints) keywords { return typed("boolean") }
+
+type intNode struct{ t reflect.Type }
+
+func (n *intNode) goType() reflect.Type { return n.t }
+
+func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindNumber {
+		inner, ok := d.mend(raw, jsontext.KindNumber)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	i, ok := jsontext.Int64(raw)
+	if !ok || v.OverflowInt(i) {
+		d.refuse(RuleRange, n, raw, c)
+		return
+	}
+	v.SetInt(i)
+}
+
+func (n *intNode) encode(e *encoder, v reflect.Value) { e.dst = strconv.AppendInt(e.dst, v.Int(), 10) }
+
+func (n *intNode) schema(*schemer, *constraints) keywords {
+	k := typed("integer")
+	top := int64(math.MaxInt64) >> (64 - n.t.Bits())
+	k.set("minimum", strconv.AppendInt(nil, -top-1, 10))
+	k.set("maximum", strconv.AppendInt(nil, top, 10))
+	return k
+}
+
+type uintNode struct{ t reflect.Type }
+
+func (n *uintNode) goType() reflect.Type { return n.t }
+
+func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindNumber {
+		inner, ok := d.mend(raw, jsontext.KindNumber)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	u, ok := uint64Of(raw)
+	if !ok || v.OverflowUint(u) {
+		d.refuse(RuleRange, n, raw, c)
+		return
+	}
+	v.SetUint(u)
+}
+
+func (n *uintNode) encode(e *encoder, v reflect.Value) {
+	e.dst = strconv.AppendUint(e.dst, v.Uint(), 10)
+}
+
+func (n *uintNode) schema(*schemer, *constraints) keywords {
+	k := typed("integer")
+	k.set("minimum", []byte("0"))
+	k.set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
+	return k
+}
+
+// uint64Of reads a number that is a whole one, in any notation.
+func uint64Of(raw []byte) (uint64, bool) {
+	if i, ok := jsontext.Int64(raw); ok {
+		return uint64(i), i >= 0
+	}
+	if jsontext.IsInteger(raw) {
+		u, err := strconv.ParseUint(string(raw), 10, 64)
+		return u, err == nil
+	}
+	i, ok := bigOf(raw)
+	if !ok || !i.IsUint64() {
+		return 0, false
+	}
+	return i.Uint64(), true
+}
+
+// maxExponent bounds what bigOf expands: 1e999999999 is ten bytes of text and
+// a gigabit of number.
+const maxExponent = 400
+
+// bigOf reads a whole number exactly; false for fractions and for exponents
+// beyond maxExponent.
+func bigOf(raw []byte) (*big.Int, bool) {
+	dec, ok := decimalOf(raw)
+	if !ok || dec.exp > maxExponent || dec.exp < 0 {
+		return nil, false
+	}
+	i, ok := new(big.Int).SetString(dec.digits, 10)
+	if !ok {
+		return nil, false
+	}
+	i.Mul(i, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(dec.exp)), nil))
+	if dec.negative {
+		i.Neg(i)
+	}
+	return i, true
+}
+
+type bigNode struct{ t reflect.Type }
+
+func (n *bigNode) goType() reflect.Type { return n.t }
+
+func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindNumber {
+		inner, ok := d.mend(raw, jsontext.KindNumber)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	i, ok := bigOf(raw)
+	if !ok {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	v.Addr().Interface().(*big.Int).Set(i)
+}
+
+func (n *bigNode) encode(e *encoder, v reflect.Value) {
+	e.dst = addressable(v).Interface().(*big.Int).Append(e.dst, 10)
+}
+
+func (n *bigNode) schema(*schemer, *constraints) keywords { return typed("integer") }
+
+type floatNode struct{ t reflect.Type }
+
+func (n *floatNode) goType() reflect.Type { return n.t }
+
+func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindNumber {
+		inner, ok := d.mend(raw, jsontext.KindNumber)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	f, err := strconv.ParseFloat(string(raw), n.t.Bits())
+	if err != nil || v.OverflowFloat(f) {
+		d.refuse(RuleRange, n, raw, c)
+		return
+	}
+	v.SetFloat(f)
+}
+
+func (n *floatNode) encode(e *encoder, v reflect.Value) {
+	f := v.Float()
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		e.fail("%v is no number in JSON", f)
+		return
+	}
+	e.dst = appendFloat(e.dst, f, n.t.Bits())
+}
+
+// appendFloat writes like encoding/json (and ECMAScript): exponents only where
+// plain digits would be long.
+func appendFloat(dst []byte, f float64, bits int) []byte {
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 {
+		if bits == 64 && (abs < 1e-6 || abs >= 1e21) || bits == 32 && (float32(abs) < 1e-6 || float32(abs) >= 1e21) {
+			format = 'e'
+		}
+	}
+	dst = strconv.AppendFloat(dst, f, format, -1, bits)
+	if n := len(dst); format == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
+	}
+	return dst
+}
+
+func (n *floatNode) schema(*schemer, *constraints) keywords {
+	k := typed("number")
+	if n.t.Bits() == 32 {
+		// Beyond these a float32 overflows. float64 has no bounds in the
+		// schema: no reader of JSON can say anything larger.
+		k.set("minimum", appendFloat(nil, -math.MaxFloat32, 64))
+		k.set("maximum", appendFloat(nil, math.MaxFloat32, 64))
+	}
+	return k
+}
+
+type stringNode struct{ t reflect.Type }
+
+func (n *stringNode) goType() reflect.Type { return n.t }
+
+func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	s, ok := jsontext.String(raw)
+	if !ok {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	v.SetString(s)
+}
+
+func (n *stringNode) encode(e *encoder, v reflect.Value) { e.dst = jsontext.Quote(e.dst, v.String()) }
+
+func (n *stringNode) schema(*schemer, *constraints) keywords { return typed("string") }
+
+// bytesNode is []byte: base64, standard alphabet, padded.
+type bytesNode struct{ t reflect.Type }
+
+func (n *bytesNode) goType() reflect.Type { return n.t }
+
+func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindString {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	text, _ := jsontext.AppendString(nil, raw)
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	size, err := base64.StdEncoding.Decode(out, text)
+	if err != nil {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	v.SetBytes(out[:size])
+}
+
+func (n *bytesNode) encode(e *encoder, v reflect.Value) {
+	e.dst = jsontext.QuoteBase64(e.dst, v.Bytes())
+}
+
+func (n *bytesNode) schema(*schemer, *constraints) keywords {
+	k := typed("string")
+	k.setText("contentEncoding", "base64")
+	return k
+}
+
+type timeNode struct{ t reflect.Type }
+
+func (n *timeNode) goType() reflect.Type { return n.t }
+
+func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	text, ok := jsontext.String(raw)
+	if !ok || v.Addr().Interface().(*time.Time).UnmarshalText([]byte(text)) != nil {
+		d.refuse(RuleType, n, raw, c)
+	}
+}
+
+func (n *timeNode) encode(e *encoder, v reflect.Value) {
+	text, err := addressable(v).Interface().(*time.Time).MarshalText()
+	if err != nil {
+		e.fail("%v", err)
+		return
+	}
+	e.dst = jsontext.QuoteBytes(e.dst, text)
+}
+
+func (n *timeNode) schema(*schemer, *constraints) keywords {
+	k := typed("string")
+	k.setText("format", "date-time")
+	return k
+}
+
+// durationNode is a time.Duration as text: nanoseconds are not what a model
+// guesses.
+type durationNode struct{ t reflect.Type }
+
+const durationPattern = `^[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$`
+
+func (n *durationNode) goType() reflect.Type { return n.t }
+
+func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	text, ok := jsontext.String(raw)
+	if !ok {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	dur, err := time.ParseDuration(text)
+	if err != nil {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	v.SetInt(int64(dur))
+}
+
+func (n *durationNode) encode(e *encoder, v reflect.Value) {
+	e.dst = jsontext.Quote(e.dst, durationText(time.Duration(v.Int())))
+}
+
+// durationText is the shortest usual form: 1h0m0s becomes 1h, 1m30s becomes
+// 90s only where the author wrote it so, hence stays.
+func durationText(d time.Duration) string {
+	s := d.String()
+	if n := len(s); n > 3 && s[n-3:] == "m0s" {
+		s = s[:n-2]
+	}
+	if n := len(s); n > 3 && s[n-3:] == "h0m" {
+		s = s[:n-2]
+	}
+	return s
+}
+
+func (n *durationNode) schema(*schemer, *constraints) keywords {
+	k := typed("string")
+	k.setText("description", "A duration such as 90s, 5m or 1h30m.")
+	k.setText("pattern", durationPattern)
+	return k
+}
+
+// quotedNode is json:",string": the value travels inside a string.
+type quotedNode struct{ node }
+
+func (n *quotedNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	text, ok := jsontext.String(raw)
+	inner := []byte(text)
+	if !ok || !n.legal(inner) {
+		d.refuse(RuleType, n, raw, c)
+		return
+	}
+	was := d.repair
+	d.repair = false
+	n.node.decode(d, inner, v, c)
+	d.repair = was
+}
+
+// legal keeps to what encoding/json reads: no space around, no null, and
+// integers as digits alone.
+func (n *quotedNode) legal(inner []byte) bool {
+	if jsontext.Check(inner, jsontext.DefaultLimits()) != nil || len(bytes.TrimSpace(inner)) != len(inner) {
+		return false
+	}
+	switch n.node.(type) {
+	case *intNode, *uintNode:
+		return jsontext.KindOf(inner) == jsontext.KindNumber && jsontext.IsInteger(inner)
+	}
+	return jsontext.KindOf(inner) != jsontext.KindNull
+}
+
+func (n *quotedNode) encode(e *encoder, v reflect.Value) {
+	inner := &encoder{path: e.path, depth: e.depth}
+	n.node.encode(inner, v)
+	if inner.err != nil && e.err == nil {
+		e.err = inner.err
+	}
+	e.dst = jsontext.QuoteBytes(e.dst, inner.dst)
+}
+
+func (n *quotedNode) schema(*schemer, *constraints) keywords {
+	k := typed("string")
+	switch n.node.(type) {
+	case *boolNode:
+		k.set("enum", []byte(`["true","false"]`))
+	case *intNode:
+		k.setText("pattern", `^-?(?:0|[1-9][0-9]*)$`)
+		k.setText("description", "A whole number in quotes.")
+	case *uintNode:
+		k.setText("pattern", `^(?:0|[1-9][0-9]*)$`)
+		k.setText("description", "A whole number in quotes, 0 or more.")
+	case *floatNode:
+		k.setText("pattern", `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
+		k.setText("description", "A number in quotes.")
+	default:
+		k.setText("description", "JSON text of a string.")
+	}
+	return k
+}

@@ -1,0 +1,328 @@
+package binding
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// structNode is a struct with its members as encoding/json sees them.
+type structNode struct {
+	t      reflect.Type
+	fields []*field
+	byName map[string]int
+}
+
+// field is one member.
+type field struct {
+	name     string
+	goName   string
+	index    []int // as for reflect.Value.FieldByIndex
+	viaPtr   bool  // index passes a pointer: encoding/json leaves the member out where it is nil
+	node     node
+	c        *constraints
+	required bool
+	def      []byte // default as JSON, nil without one
+	extra    *Raw   // enforces what only the jsonschema tag says; nil usually
+
+	omitEmpty bool
+	isZero    func(reflect.Value) bool // omitzero, or nil
+
+	title, doc, header string
+	secret             bool
+	safeInt            bool // a header carries integers within ±(2^53-1) only
+}
+
+func (n *structNode) goType() reflect.Type { return n.t }
+
+func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) != jsontext.KindObject {
+		inner, ok := d.mend(raw, jsontext.KindObject)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	var few [64]bool
+	seen := few[:]
+	if len(n.fields) > len(few) {
+		seen = make([]bool, len(n.fields))
+	}
+	next := 0
+	for key, value := range jsontext.Members(raw) {
+		i := n.lookup(key, next)
+		switch {
+		case i < 0:
+			n.unknown(d, key.String(), raw)
+		case seen[i]:
+			d.enter(n.fields[i].name)
+			d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n.fields[i].node, f: n.fields[i]})
+			d.leave()
+		default:
+			seen[i] = true
+			next = i + 1
+			n.fields[i].decode(d, value, v)
+		}
+	}
+	for i, f := range n.fields {
+		if !seen[i] {
+			f.absent(d, v)
+		}
+	}
+}
+
+// lookup tries the member that follows the last one first: most callers keep
+// the schema's order.
+func (n *structNode) lookup(key jsontext.Key, next int) int {
+	if next < len(n.fields) && key.Is(n.fields[next].name) {
+		return next
+	}
+	if len(n.fields) <= 8 {
+		for i, f := range n.fields {
+			if key.Is(f.name) {
+				return i
+			}
+		}
+		return -1
+	}
+	if i, ok := n.byName[key.String()]; ok {
+		return i
+	}
+	return -1
+}
+
+// unknown files a member that does not exist, unless those are allowed.
+func (n *structNode) unknown(d *decoder, name string, object []byte) {
+	if d.plan.opts.AllowUnknown {
+		return
+	}
+	d.enter(name)
+	defer d.leave()
+	what := "Arguments: "
+	if len(d.path) > 1 {
+		what = "Members: "
+	}
+	names := n.names()
+	hint := what + strings.Join(capped(names), ", ") + "."
+	if len(names) == 0 {
+		hint = "There are none here."
+	}
+	if best := n.nearest(name, object); best != "" {
+		hint = `Did you mean ` + quoteShort(best) + `? ` + hint
+	}
+	d.file(finding{Issue: Issue{Rule: RuleUnknown, Hint: hint}, n: n})
+}
+
+func (n *structNode) names() []string {
+	out := make([]string, len(n.fields))
+	for i, f := range n.fields {
+		out[i] = f.name
+	}
+	return out
+}
+
+// nearest suggests among the members that were not given.
+func (n *structNode) nearest(name string, object []byte) string {
+	var free []string
+	for _, f := range n.fields {
+		if _, given := jsontext.Member(object, f.name); !given {
+			free = append(free, f.name)
+		}
+	}
+	return nearestName(name, free)
+}
+
+func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
+	d.enter(f.name)
+	if f.secret {
+		d.secret++
+	}
+	before, total := len(d.found), d.total
+	f.node.decode(d, raw, f.target(v), f.c)
+	if d.total == total {
+		f.judge(d, raw)
+	}
+	for i := before; i < len(d.found); i++ {
+		if found := &d.found[i]; len(d.path) == strings.Count(found.Path, "/") {
+			found.f = f
+			found.Hint = joinSentences(found.Hint, f.defaultWords())
+		}
+	}
+	if f.secret {
+		d.secret--
+	}
+	d.leave()
+}
+
+// judge applies what no validate tag stands behind: the keywords of the
+// jsonschema tag, and the range of integers in headers.
+func (f *field) judge(d *decoder, raw []byte) {
+	switch {
+	case f.extra != nil && !f.extra.accepts(raw):
+		d.refuse(RuleSchema, f.node, raw, f.c)
+	case f.safeInt && jsontext.KindOf(raw) == jsontext.KindNumber:
+		if i, ok := jsontext.Int64(raw); !ok || i > maxSafeInt || i < -maxSafeInt {
+			d.refuse(RuleRange, f.node, raw, f.c)
+		}
+	}
+}
+
+// maxSafeInt is what every reader of JSON keeps exactly.
+const maxSafeInt = 1<<53 - 1
+
+// absent stores the default, or files that a required member is missing.
+func (f *field) absent(d *decoder, v reflect.Value) {
+	switch {
+	case f.def != nil:
+		f.node.decode(&decoder{plan: d.plan}, f.def, f.target(v), f.c)
+	case f.required:
+		d.enter(f.name)
+		d.file(finding{
+			Issue: Issue{Rule: RuleRequired, Want: d.plan.wanted(f.node, f.c)},
+			n:     f.node, c: f.c, f: f, missing: true,
+		})
+		d.leave()
+	case !f.viaPtr:
+		// A struct value is there even if its member is not, and so are the
+		// defaults inside it.
+		if inner, ok := f.node.(*structNode); ok {
+			inner.fillDefaults(d, f.target(v))
+		}
+	}
+}
+
+func (n *structNode) fillDefaults(d *decoder, v reflect.Value) {
+	for _, f := range n.fields {
+		if f.def != nil || !f.required {
+			f.absent(d, v)
+		}
+	}
+}
+
+// target is the field's value; embedded pointers on the way are made.
+func (f *field) target(v reflect.Value) reflect.Value {
+	for i, x := range f.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v
+}
+
+// value is the field's value; false if an embedded pointer on the way is nil.
+func (f *field) value(v reflect.Value) (reflect.Value, bool) {
+	for i, x := range f.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return reflect.Value{}, false
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v, true
+}
+
+func (f *field) defaultWords() string {
+	if f.def == nil || f.secret {
+		return ""
+	}
+	return "Default " + clip(string(f.def), 40) + "."
+}
+
+func (n *structNode) encode(e *encoder, v reflect.Value) {
+	if !e.deeper() {
+		return
+	}
+	e.dst = append(e.dst, '{')
+	first := true
+	for _, f := range n.fields {
+		value, ok := f.value(v)
+		if !ok || f.omitEmpty && isEmpty(value) || f.isZero != nil && f.isZero(value) {
+			continue
+		}
+		if !first {
+			e.dst = append(e.dst, ',')
+		}
+		first = false
+		e.dst = jsontext.Quote(e.dst, f.name)
+		e.dst = append(e.dst, ':')
+		e.enter(f.name)
+		f.node.encode(e, value)
+		e.leave()
+	}
+	e.dst = append(e.dst, '}')
+	e.depth--
+}
+
+// isEmpty is omitempty's rule in encoding/json.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	case reflect.Interface, reflect.Pointer:
+		return v.IsNil()
+	default:
+		return v.IsZero()
+	}
+}
+
+func (n *structNode) schema(s *schemer, _ *constraints) keywords {
+	k := typed("object")
+	var properties keywords
+	var required []string
+	for _, f := range n.fields {
+		properties = append(properties, keyword{f.name, f.schema(s).render(nil)})
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	if len(properties) > 0 {
+		k.set("properties", renderMembers(properties))
+	}
+	if len(required) > 0 {
+		k.set("required", list(quoteAll(required)))
+	}
+	// A form is the specification's subset of JSON Schema, which knows no
+	// additionalProperties (2026-07-28 client/elicitation).
+	if !s.opts.AllowUnknown && s.mode != Form {
+		k.set("additionalProperties", []byte("false"))
+	}
+	return k
+}
+
+// schema is the member's: its type's, with what its tags say.
+func (f *field) schema(s *schemer) keywords {
+	k := append(keywords(nil), s.of(f.node, f.c)...)
+	if f.title != "" {
+		k.setText("title", f.title)
+	}
+	if f.doc != "" {
+		rest := k.text("description")
+		k.setText("description", f.doc)
+		k.note(rest)
+	}
+	if f.def != nil {
+		k.set("default", f.def)
+	}
+	if f.safeInt {
+		k.raise("minimum", strconv.AppendInt(nil, -maxSafeInt, 10))
+		k.lower("maximum", strconv.AppendInt(nil, maxSafeInt, 10))
+	}
+	if f.header != "" {
+		k.setText("x-mcp-header", f.header)
+	}
+	if s.mode == Form {
+		return formKeywords(k)
+	}
+	return k
+}

@@ -1,0 +1,117 @@
+package binding
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// pendingDefault waits until all types are known and rules can be applied.
+type pendingDefault struct {
+	f    *field
+	text string
+	path string
+	tag  string // for validator
+}
+
+// defaultOf files the default tag and makes the member optional.
+func (c *compiler) defaultOf(f *field, cand candidate) {
+	text, ok := cand.sf.Tag.Lookup("default")
+	if !ok {
+		return
+	}
+	if f.c.mustExist() {
+		c.fault("", "it has a default and is required", `Remove default or validate:"required"`)
+		return
+	}
+	f.required = false
+	c.defaults = append(c.defaults, pendingDefault{f, text, strings.Join(c.path, "."), rewritten(cand.sf)})
+}
+
+// resolveDefaults reads every default as the type and judges it by the rules.
+func (c *compiler) resolveDefaults(p *Plan) {
+	for _, pending := range c.defaults {
+		f := pending.f
+		raw, ok := p.readDefault(f, pending.text)
+		if !ok {
+			c.fault(pending.path, fmt.Sprintf("default %q is not %s", pending.text, p.wanted(f.node, nil)), "Correct the default tag")
+			continue
+		}
+		if !p.defaultHolds(f, raw, pending.tag) {
+			c.fault(pending.path, fmt.Sprintf("default %q breaks the field's own rules; wanted is %s", pending.text, p.wanted(f.node, f.c)),
+				"Correct the default or the rules")
+			continue
+		}
+		f.def = jsontext.Compact(nil, raw)
+	}
+}
+
+// readDefault tries the text as JSON where the type is no text, then as a
+// string, then as a list separated by commas.
+func (p *Plan) readDefault(f *field, text string) ([]byte, bool) {
+	var tries [][]byte
+	quoted := jsontext.Quote(nil, text)
+	isJSON := jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil
+	if _, anything := bare(f.node).(*anyNode); isJSON && (kindOf(f.node) != textKind || anything) {
+		tries = append(tries, []byte(text))
+	}
+	tries = append(tries, quoted)
+	if kindOf(f.node) == listKind {
+		var items, texts [][]byte
+		for _, item := range strings.Split(text, ",") {
+			items = append(items, []byte(strings.TrimSpace(item)))
+			texts = append(texts, jsontext.Quote(nil, strings.TrimSpace(item)))
+		}
+		tries = append(tries, list(items), list(texts))
+	}
+	for _, raw := range tries {
+		if jsontext.Check(raw, jsontext.DefaultLimits()) == nil && p.decodes(f.node, raw) {
+			return raw, true
+		}
+	}
+	return nil, false
+}
+
+// decodes reports whether raw is readable as n.
+func (p *Plan) decodes(n node, raw []byte) bool {
+	d := &decoder{plan: p}
+	d.enter("value")
+	n.decode(d, raw, reflect.New(n.goType()).Elem(), nil)
+	return d.total == 0
+}
+
+// defaultHolds judges a default by the field's own rules, those that look at
+// other members aside.
+func (p *Plan) defaultHolds(f *field, raw []byte, tag string) bool {
+	if f.extra != nil && !f.extra.accepts(raw) {
+		return false
+	}
+	if p.rules == nil || tag == "" || tag == "-" || f.c == nil || f.c.relates() {
+		return true
+	}
+	v := reflect.New(f.node.goType()).Elem()
+	f.node.decode(&decoder{plan: p}, raw, v, nil)
+	return p.holds(v, tag)
+}
+
+// relates reports whether a rule looks at other members.
+func (c *constraints) relates() bool {
+	return slices.ContainsFunc(c.rules, func(r rule) bool {
+		_, presence := presenceSentences[r.name]
+		_, between := fieldSentences[r.name]
+		return presence || between
+	})
+}
+
+// holds asks validator about one value; a rule that panics does not hold.
+func (p *Plan) holds(v reflect.Value, tag string) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return tag == "" || p.rules.Var(v.Interface(), tag) == nil
+}

@@ -1,0 +1,239 @@
+package binding
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// wanted says in words what n wants under rules c.
+func (p *Plan) wanted(n node, c *constraints) string {
+	switch inner := bare(n).(type) {
+	case *structNode:
+		return "an object" + memberWords(inner.names(), len(inner.fields) > 0)
+	case *arrayNode:
+		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
+	}
+	return describe(p.printer.words(n, c))
+}
+
+func memberWords(names []string, some bool) string {
+	if !some {
+		return " without members"
+	}
+	return " with " + strings.Join(capped(names), ", ")
+}
+
+// words renders the schema of a value for a text. It never touches the plan's
+// own state, which is shared by concurrent calls.
+func (s *schemer) words(n node, c *constraints) keywords {
+	local := *s
+	local.done = map[string][]byte{}
+	local.size = 0
+	return local.of(bare(n), c)
+}
+
+// describe says in words what a schema wants. Only keywords that this package
+// writes are known; the description carries the rest.
+func describe(k keywords) string {
+	text := describeValue(k)
+	if note := k.text("description"); note != "" && !k.has("enum") {
+		first, _, _ := strings.Cut(note, " ")
+		if text == "text" && (first == "A" || first == "An" || first == "The") {
+			// The description of a type with a text form is what to call it.
+			return strings.ToLower(note[:1]) + strings.TrimSuffix(note[1:], ".")
+		}
+		text += ". " + strings.TrimSuffix(note, ".")
+	}
+	return text
+}
+
+func describeValue(k keywords) string {
+	if raw, ok := k.get("enum"); ok {
+		var items []string
+		for item := range jsontext.Elements(raw) {
+			items = append(items, string(item))
+		}
+		if len(items) == 1 {
+			return items[0]
+		}
+		return "one of " + strings.Join(capped(items), ", ")
+	}
+	if raw, ok := k.get("const"); ok {
+		return string(raw)
+	}
+	switch k.text("type") {
+	case "integer":
+		return "a whole number" + rangeWords(k)
+	case "number":
+		return "a number" + rangeWords(k)
+	case "boolean":
+		return "true or false"
+	case "string":
+		return stringWords(k)
+	case "array":
+		return arrayWords(k)
+	case "object":
+		return "an object" + propertyWords(k)
+	}
+	if raw, ok := k.get("type"); ok {
+		for first := range jsontext.Elements(raw) {
+			inner := append(keywords{}, k...)
+			inner.set("type", first)
+			return describeValue(inner) + " or null"
+		}
+	}
+	if k.has("$ref") {
+		return "an object"
+	}
+	return "any value"
+}
+
+func propertyWords(k keywords) string {
+	var names []string
+	for key := range jsontext.Members(mustGet(k, "properties")) {
+		names = append(names, key.String())
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return memberWords(names, true)
+}
+
+// rangeWords leaves out bounds that are only those of the Go type, where these
+// are larger than anybody means.
+func rangeWords(k keywords) string {
+	low, hasLow := bound(k, "minimum")
+	high, hasHigh := bound(k, "maximum")
+	above, hasAbove := bound(k, "exclusiveMinimum")
+	below, hasBelow := bound(k, "exclusiveMaximum")
+	var parts []string
+	switch {
+	case hasLow && hasHigh:
+		parts = append(parts, "from "+low+" to "+high)
+	case hasLow:
+		parts = append(parts, "of at least "+low)
+	case hasHigh:
+		parts = append(parts, "of at most "+high)
+	}
+	if hasAbove {
+		parts = append(parts, "above "+above)
+	}
+	if hasBelow {
+		parts = append(parts, "below "+below)
+	}
+	if step, ok := k.get("multipleOf"); ok {
+		parts = append(parts, "that is a multiple of "+string(step))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " " + strings.Join(parts, " and ")
+}
+
+func bound(k keywords, name string) (string, bool) {
+	raw, ok := k.get(name)
+	if !ok {
+		return "", false
+	}
+	if f, err := strconv.ParseFloat(string(raw), 64); err == nil && math.Abs(f) >= math.MaxInt64 {
+		return "", false
+	}
+	return string(raw), true
+}
+
+var formatWords = map[string]string{
+	"email": "an email address", "uri": "a URL", "uuid": "a UUID", "ipv4": "an IPv4 address", "ipv6": "an IPv6 address",
+	"hostname": "a host name", "date": "a date such as 2026-01-31", "date-time": "a time such as 2026-01-31T15:04:05Z",
+}
+
+func stringWords(k keywords) string {
+	text := "text"
+	if words, ok := formatWords[k.text("format")]; ok {
+		text = words
+	}
+	if k.text("contentEncoding") == "base64" {
+		text = "base64 text"
+	}
+	if strings.Contains(string(mustGet(k, "anyOf")), `"ipv4"`) && !k.has("description") {
+		text = "an IP address"
+	}
+	text += countWords(k, "minLength", "maxLength", "character")
+	if pattern := k.text("pattern"); pattern != "" && pattern != durationPattern {
+		text += " " + patternWords(pattern)
+	}
+	if raw, ok := k.get("not"); ok {
+		text += notWords(parseKeywords(raw))
+	}
+	return text
+}
+
+// patternWords explains the patterns that come from rules.
+func patternWords(pattern string) string {
+	for name, p := range patterns {
+		if p == pattern {
+			if words, ok := patternNames[name]; ok {
+				return words
+			}
+		}
+	}
+	return "that matches " + pattern
+}
+
+var patternNames = map[string]string{
+	"alpha": "of letters a-z only", "alphanum": "of letters a-z and digits only", "numeric": "that is a number",
+	"number": "of digits only", "hexadecimal": "of hexadecimal digits", "alphaspace": "of letters a-z and spaces only",
+	"alphanumspace": "of letters a-z, digits and spaces only", "semver": "that is a semantic version such as 1.2.3",
+	"e164": "that is a phone number such as +4930123456", "hexcolor": "that is a colour such as #ff8800",
+}
+
+func notWords(k keywords) string {
+	switch {
+	case k.has("const"):
+		return " other than " + string(mustGet(k, "const"))
+	case k.has("enum"):
+		return " other than " + string(mustGet(k, "enum"))
+	case k.has("pattern"):
+		return " that does not match " + k.text("pattern")
+	}
+	return ""
+}
+
+func countWords(k keywords, low, high, unit string) string {
+	lowRaw, hasLow := k.get(low)
+	highRaw, hasHigh := k.get(high)
+	from, _ := jsontext.Int64(lowRaw)
+	to, _ := jsontext.Int64(highRaw)
+	switch {
+	case hasLow && hasHigh && from == to:
+		return fmt.Sprintf(" of exactly %s", plural(from, unit))
+	case hasLow && hasHigh:
+		return fmt.Sprintf(" of %d to %s", from, plural(to, unit))
+	case hasLow:
+		return " of at least " + plural(from, unit)
+	case hasHigh:
+		return " of at most " + plural(to, unit)
+	}
+	return ""
+}
+
+func plural(n int64, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+func arrayWords(k keywords) string {
+	text := "a list" + countWords(k, "minItems", "maxItems", "item")
+	if raw, ok := k.get("items"); ok && string(raw) != "{}" {
+		text += ", each " + describe(parseKeywords(raw))
+	}
+	if k.has("uniqueItems") {
+		text += ", all different"
+	}
+	return text
+}

@@ -1,0 +1,35 @@
+// Package binding turns a Go type into one compiled plan, once, when an
+// application is built: its JSON Schema, and the code path that decodes,
+// completes, validates and encodes its values.
+//
+//	plan, faults := binding.Compile(reflect.TypeFor[SearchIn](), binding.Input, binding.Options{})
+//	report, err := plan.Decode(ctx, arguments, reflect.ValueOf(&in).Elem())
+//	out, err = plan.Append(out, reflect.ValueOf(in))
+//
+// It is the only reflection of Kagami. The plan and the schema come from the
+// same walk over the type, so that what the schema accepts decodes, and what
+// decodes the schema accepts; where JSON Schema cannot say what a tag demands
+// the description says it in words and the plan still enforces it.
+//
+// Tags: json names a member; doc describes it; title titles it; validate is
+// the one source of constraints, enforced by go-playground/validator and
+// advertised as keywords (see rules.go for the table); default fills an absent
+// member and makes it optional; uri names a template variable; header becomes
+// x-mcp-header; secret keeps a value out of every text; jsonschema remains for
+// keywords that the others cannot say and is read by invopop/jsonschema.
+//
+// A member is required unless it has omitempty, omitzero, a default or a
+// pointer type; validate:"required" makes it required in any case. Required
+// means present and not null: 0, false and "" are values like any other. A
+// rule is applied to what was sent: an absent member is never measured.
+//
+// Values are read strictly (exact names, no duplicates, no unknown members,
+// null only where the type has one), with exact numbers: 1.0 and 1e2 are
+// integers, 300 is no int8, and nothing above 2^53 goes through a float.
+// Output is written with empty lists and objects instead of null, sorted map
+// keys and without HTML escapes.
+//
+// A Plan is immutable and safe for concurrent use. Decoded values never alias
+// the input. The package logs nothing, starts nothing, fetches nothing, and
+// does not know the Model Context Protocol beyond the shape of its forms.
+package binding

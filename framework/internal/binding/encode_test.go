@@ -1,0 +1,232 @@
+package binding_test
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+func encode[T any](t *testing.T, v T) (string, error) {
+	t.Helper()
+	p := mustCompile(t, reflect.TypeFor[T](), binding.Output, binding.Options{})
+	out, err := p.Append([]byte("x"), reflect.ValueOf(&v).Elem())
+	if err == nil && (len(out) == 0 || out[0] != 'x') {
+		t.Errorf("%s does not append", out)
+	}
+	return strings.TrimPrefix(string(out), "x"), err
+}
+
+func writes[T any](t *testing.T, v T, want string) {
+	t.Helper()
+	got, err := encode(t, v)
+	if err != nil || got != want {
+		t.Errorf("%T: got %s %v, want %s", v, got, err, want)
+	}
+}
+
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	writes(t, []int(nil), "[]")
+	writes(t, map[string]int(nil), "{}")
+	writes(t, box[[][]string]{[][]string{nil}}, `{"v":[[]]}`)
+	writes(t, (*tBase)(nil), "null")
+	writes(t, "<a&b>\u2028\x01\xff", `"<a&b>\u2028\u0001\ufffd"`)
+	writes(t, map[string]int{"b": 1, "a": 2, "<": 3}, `{"<":3,"a":2,"b":1}`)
+	writes(t, map[int]string{10: "x", 9: "y", -1: "z"}, `{"-1":"z","10":"x","9":"y"}`)
+	writes(t, int64(math.MinInt64), "-9223372036854775808")
+	writes(t, uint64(math.MaxUint64), "18446744073709551615")
+	writes(t, 1e21, "1e+21")
+	writes(t, 1e-7, "1e-7")
+	writes(t, float32(0.1), "0.1")
+	writes(t, []byte(nil), `""`)
+	writes(t, []byte("hi"), `"aGk="`)
+	writes(t, 90*time.Minute, `"1h30m"`)
+	writes(t, time.Hour, `"1h"`)
+	writes(t, 90*time.Second, `"1m30s"`)
+	writes(t, time.Duration(0), `"0s"`)
+	writes(t, time.Date(2026, 1, 31, 1, 2, 3, 4000, time.UTC), `"2026-01-31T01:02:03.000004Z"`)
+	writes(t, json.RawMessage(" {\"a\" :\n1} "), `{"a":1}`)
+	writes(t, json.RawMessage(nil), "null")
+	writes(t, json.Number(""), "0")
+	writes(t, json.Number("12345678901234567890"), "12345678901234567890")
+	writes(t, box[any]{map[string]any{"b": []any{1, "<", nil, 1.5, true}, "a": struct{ X *int }{}}}, `{"v":{"a":{"X":null},"b":[1,"<",null,1.5,true]}}`)
+	writes(t, tPoint{1, 2}, `"[1,2]"`)
+	writes(t, []tPoint{{1, 2}}, `["[1,2]"]`)
+	writes(t, map[string]tPoint{"a": {1, 2}}, `{"a":"[1,2]"}`)
+	writes(t, tMoney{150}, "1.5")
+	writes(t, tWriteOnly{}, `"w"`)
+	writes(t, tViaPtr{Q: "q"}, `{"q":"q"}`)
+	writes(t, tShadow{tBase: tBase{ID: 1}}, `{}`)
+	writes(t, tNames{Quoted: 3, QS: "x"}, `{"Plain":0,"-":0,"quoted":"3","qb":"false","qf":"0","qu":"0","qs":"\"x\"","qp":null}`)
+	writes(t, box[tColor]{"red"}, `{"v":"red"}`)
+	writes(t, box[tSize]{1}, `{"v":"small"}`)
+	writes(t, [2]*int{}, `[null,null]`)
+	type zero struct {
+		T time.Time `json:"t,omitzero"`
+		S struct{}  `json:"s,omitempty"`
+		I int       `json:"i,omitempty"`
+	}
+	writes(t, zero{}, `{"s":{}}`)
+}
+
+func TestEncodeFaults(t *testing.T) {
+	t.Parallel()
+	fails := func(_ string, err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	out, err := encode(t, box[[]float64]{[]float64{1, math.NaN()}})
+	fails(out, err, "/v/1: NaN is no number in JSON")
+	out, err = encode(t, map[string]float64{"a/b": math.Inf(1)})
+	fails(out, err, "/a~1b: +Inf")
+	out, err = encode(t, box[any]{[]any{math.NaN()}})
+	fails(out, err, "/v/0: NaN")
+	out, err = encode(t, json.Number("1x"))
+	fails(out, err, "is no number")
+	out, err = encode(t, json.RawMessage("{"))
+	fails(out, err, "encoding json.RawMessage")
+	out, err = encode(t, box[tColor]{"pink"})
+	fails(out, err, "/v: pink is not one of the values")
+	out, err = encode(t, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+	fails(out, err, "year")
+	loop := &tNode{Name: "a"}
+	loop.Parent = loop
+	out, err = encode(t, loop)
+	fails(out, err, "contains itself")
+	type self []any
+	cycle := self{nil}
+	cycle[0] = []any(cycle)
+	cycle[0].([]any)[0] = cycle[0]
+	out, err = encode(t, box[any]{cycle[0]})
+	fails(out, err, "contains itself")
+}
+
+func TestStrings(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[tStrings](), binding.Strings, binding.Options{})
+	var v tStrings
+	into := reflect.ValueOf(&v).Elem()
+	in := map[string]string{"user": "10", "year": "2026", "kind": "", "flag": "true", "wait": ""}
+	if err := p.DecodeStrings(t.Context(), in, into); paths(err) != "/kind" {
+		t.Errorf("an empty text for an enum: %v", err)
+	}
+	delete(in, "kind")
+	if err := p.DecodeStrings(t.Context(), in, into); err != nil {
+		t.Fatal(err)
+	}
+	if v.User != "10" || v.Year != 2026 || !*v.Flag || v.Wait != 5*time.Second {
+		t.Errorf("%+v", v)
+	}
+	v.Kind = "red"
+	out, err := p.Strings(reflect.ValueOf(v))
+	want := map[string]string{"user": "10", "year": "2026", "kind": "red", "flag": "true", "wait": "5s"}
+	if err != nil || !reflect.DeepEqual(out, want) {
+		t.Errorf("got %v %v", out, err)
+	}
+	for in, want := range map[string]string{
+		"year=ten": "/year", "year=1999": "/year", "yaer=2026": "/yaer /year", "kind=pink": "/kind /year", "flag=yes": "/flag /year",
+		"year=2026.5": "/year", "year= 2026": "", "year=2e3": "",
+	} {
+		key, value, _ := strings.Cut(in, "=")
+		if err := p.DecodeStrings(t.Context(), map[string]string{"user": "u", key: value}, into); paths(err) != want {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	names := ""
+	for _, f := range p.Fields() {
+		names += f.Name
+		if f.Required {
+			names += "!"
+		}
+		names += strings.Join(f.Enum, "|") + string(f.Default) + " "
+	}
+	if names != `user! year! kindred|green|blue flag when wait"5s" ` {
+		t.Errorf("fields %s", names)
+	}
+}
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[[]tColor](), binding.Form, binding.Options{})
+	var v []tColor
+	if _, err := p.Decode(t.Context(), []byte(`{"value":["red","blue"]}`), reflect.ValueOf(&v).Elem()); err != nil || len(v) != 2 {
+		t.Errorf("%v %v", v, err)
+	}
+	if out, err := p.Append(nil, reflect.ValueOf(v)); err != nil || string(out) != `{"value":["red","blue"]}` {
+		t.Errorf("%s %v", out, err)
+	}
+	if _, err := p.Decode(t.Context(), []byte(`{"value":["pink"]}`), reflect.ValueOf(&v).Elem()); paths(err) != "/value/0" || v != nil {
+		t.Errorf("%v %v", v, err)
+	}
+	form := mustCompile(t, reflect.TypeFor[tForm](), binding.Form, binding.Options{})
+	var f tForm
+	_, err := form.Decode(t.Context(), []byte(`{"name":"n","mail":"a@b.co","age":17,"color":"red","zip":"x"}`), reflect.ValueOf(&f).Elem())
+	if paths(err) != "/age /zip" {
+		t.Errorf("what the form cannot say is still enforced: %v", err)
+	}
+}
+
+func TestSchemaIn(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[[]tNode](), binding.Output, binding.Options{})
+	judge := judgeOf(t, p.SchemaIn("result"))
+	if !accepts(t, judge, []byte(`{"result":[{"name":"a","children":[{"name":"b"}]}]}`)) || accepts(t, judge, []byte(`{"result":[{"name":"a","children":[{}]}]}`)) {
+		t.Errorf("schema %s", p.SchemaIn("result"))
+	}
+}
+
+func TestRaw(t *testing.T) {
+	t.Parallel()
+	schema := "{ \"type\" : \"object\",\n \"required\":[\"b\",\"a\"],\"properties\":{\"a\":{\"$ref\":\"#/$defs/n\"},\"c\":{\"enum\":[\"x\",1]}},\"additionalProperties\":false,\"$defs\":{\"n\":{\"type\":\"integer\",\"minimum\":3}}}"
+	raw, err := binding.CompileRaw([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"object","required":["b","a"],"properties":{"a":{"$ref":"#/$defs/n"},"c":{"enum":["x",1]}},"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":3}}}`
+	if string(raw.Schema()) != want {
+		t.Errorf("got %s", raw.Schema())
+	}
+	for value, want := range map[string]string{
+		`{"a":2,"c":"y","d":1}`: "/a /b /c /d", `{"a":"x","a":1}`: "/a", `[]`: "", `{}`: "/a /b", ``: "/a /b",
+	} {
+		err := raw.Check([]byte(value))
+		invalid, ok := err.(*binding.Invalid)
+		if !ok {
+			t.Errorf("%s: %v", value, err)
+			continue
+		}
+		found := map[string]bool{}
+		for _, issue := range invalid.Issues {
+			found[issue.Path] = true
+		}
+		for _, path := range strings.Fields(want) {
+			if !found[path] {
+				t.Errorf("%s: no fault at %s: %v", value, path, err)
+			}
+		}
+	}
+	for _, bad := range []string{
+		`{`, `{"type":"nope"}`, `{"$ref":"https://example.com/x.json"}`, `{"$ref":"other.json"}`, `{"type":"object","type":"object"}`, `{"$ref":"#/$defs/none"}`,
+		`{"$ref":"file:///etc/passwd"}`,
+	} {
+		if _, err := binding.CompileRaw([]byte(bad)); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	err := binding.NewInvalid(binding.Issue{Path: "/a", Want: "a date in the past", Got: "tomorrow"}, binding.Issue{Hint: "Both are taken."})
+	want := "book: 2 problems.\n1. /a: got tomorrow. Want a date in the past.\n2. Both are taken."
+	if got := err.Text("book"); got != want {
+		t.Errorf("got %s", got)
+	}
+}

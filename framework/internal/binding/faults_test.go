@@ -1,0 +1,164 @@
+package binding_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/invopop/jsonschema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+type fChan struct {
+	Filter struct{ Ch chan int } `json:"filter"`
+}
+
+type fUnexportedEmbed struct {
+	*tBase
+}
+
+type fIface interface{ M() }
+
+type fPanicValues int
+
+func (fPanicValues) Values() []fPanicValues { panic("no") }
+
+type fNoValues int
+
+func (fNoValues) Values() []fNoValues { return nil }
+
+type fRef struct{}
+
+func (fRef) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/x"} }
+
+type fPanicHook struct{}
+
+func (fPanicHook) JSONSchema() *jsonschema.Schema { panic("no") }
+
+type fBig struct{ A, B fBig1 }
+type fBig1 struct{ A, B, C, D fBig2 }
+type fBig2 struct{ A, B, C, D fBig3 }
+type fBig3 struct{ A, B, C, D fBig4 }
+type fBig4 struct{ A, B, C, D fBig5 }
+type fBig5 struct{ A, B, C, D fBig6 }
+type fBig6 struct{ A, B, C, D fBig7 }
+type fBig7 struct{ A, B, C, D string }
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	str, num, list := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string]()
+	cases := []struct {
+		name string
+		t    reflect.Type
+		mode binding.Mode
+		want string // in path: problem. fix
+	}{
+		{"nil", nil, binding.Input, "no type"},
+		{"chan", reflect.TypeFor[fChan](), binding.Input, "fChan.Filter.Ch: type chan int has no JSON form"},
+		{"func", structWith(reflect.TypeFor[func()](), ""), binding.Input, "In.V: type func() has no JSON form"},
+		{"complex", structWith(reflect.TypeFor[complex128](), ""), binding.Input, "type complex128 has no JSON form"},
+		{"uintptr", structWith(reflect.TypeFor[uintptr](), ""), binding.Input, "type uintptr has no JSON form"},
+		{"unsafe", structWith(reflect.TypeFor[unsafe.Pointer](), ""), binding.Input, "has no JSON form"},
+		{"list of chan", structWith(reflect.TypeFor[[]chan int](), ""), binding.Input, "In.V.[]: type chan int"},
+		{"map of func", structWith(reflect.TypeFor[map[string]func()](), ""), binding.Input, "In.V.[key]: type func()"},
+		{"map key", structWith(reflect.TypeFor[map[float64]int](), ""), binding.Input, "map key type float64 has no text form"},
+		{"struct key", structWith(reflect.TypeFor[map[struct{}]int](), ""), binding.Input, "map key type struct {}"},
+		{"url", structWith(reflect.TypeFor[url.URL](), ""), binding.Input, "type url.URL has no text form"},
+		{"url pointer", structWith(reflect.TypeFor[*url.URL](), ""), binding.Input, "type url.URL"},
+		{"chan out", reflect.TypeFor[chan int](), binding.Output, "Out: type chan int has no JSON form"},
+		{"interface", structWith(reflect.TypeFor[fIface](), ""), binding.Input, "interface binding_test.fIface cannot be decoded"},
+		{"unexported embedded pointer", reflect.TypeFor[fUnexportedEmbed](), binding.Input, "fUnexportedEmbed.tBase: embedded pointer"},
+		{"scalar root", reflect.TypeFor[int](), binding.Input, "type int is no object in JSON"},
+		{"list root", reflect.TypeFor[[]int](), binding.Input, "type []int is no object"},
+		{"raw root", reflect.TypeFor[json.RawMessage](), binding.Input, "is no object"},
+		{"values panic", structWith(reflect.TypeFor[fPanicValues](), ""), binding.Input, "fPanicValues.Values panicked"},
+		{"values empty", structWith(reflect.TypeFor[fNoValues](), ""), binding.Input, "fNoValues.Values returned no values"},
+		{"hook ref", structWith(reflect.TypeFor[fRef](), ""), binding.Input, "it has a $ref"},
+		{"hook panic", structWith(reflect.TypeFor[fPanicHook](), ""), binding.Input, "schema hook of binding_test.fPanicHook panicked"},
+		{"too large", reflect.TypeFor[fBig](), binding.Input, "larger than 1 MiB"},
+		{"unknown rule", structWith(str, `validate:"emial"`), binding.Input, `validate rule "emial" does not work on type string: Undefined validation function 'emial'`},
+		{"unknown rule fix", structWith(str, `validate:"emial"`), binding.Input, "Did you mean email?"},
+		{"bad parameter", structWith(num, `validate:"min=abc"`), binding.Input, `validate rule "min=abc" does not work on type int`},
+		{"min on bool", structWith(reflect.TypeFor[bool](), `validate:"min=1"`), binding.Input, `"min=1" does not work on type bool`},
+		{"oneof on float", structWith(reflect.TypeFor[float64](), `validate:"oneof=1 2"`), binding.Input, `does not work on type float64`},
+		{"after omitempty", structWith(num, `validate:"omitempty,min=abc"`), binding.Input, `"min=abc" does not work`},
+		{"dive on text", structWith(str, `validate:"dive,min=1"`), binding.Input, "dive on type string"},
+		{"keys on list", structWith(list, `validate:"dive,keys,min=1,endkeys"`), binding.Input, "keys on type []string"},
+		{"keys without end", structWith(list, `validate:"dive,keys,min=1"`), binding.Input, "cannot be read"},
+		{"empty rule", structWith(str, `validate:"min=1,,max=2"`), binding.Input, "cannot be read"},
+		{"below a list", structWith(reflect.TypeFor[[]struct {
+			X bool `validate:"min=1"`
+		}](), ""), binding.Input, "In.V.[].X: validate rule"},
+		{"no such field", structWith(num, `validate:"gtfield=Nope"`), binding.Input, "names Nope, which is no field"},
+		{"required_if pairs", structWith(num, `validate:"required_if=V"`), binding.Input, "needs pairs"},
+		{"required_with", structWith(num, `validate:"required_with=Nope"`), binding.Input, "names Nope"},
+		{"file", structWith(str, `validate:"file"`), binding.Input, "touches files or the network"},
+		{"resolves", structWith(str, `validate:"tcp_addr"`), binding.Input, "touches files or the network"},
+		{"default", structWith(num, `default:"x"`), binding.Input, `In.V: default "x" is not a whole number`},
+		{"default range", structWith(reflect.TypeFor[uint8](), `default:"300"`), binding.Input, `default "300" is not`},
+		{"default breaks rule", structWith(num, `default:"0" validate:"min=1"`), binding.Input, "breaks the field's own rules; wanted is a whole number of at least 1"},
+		{"default of enum", structWith(reflect.TypeFor[tColor](), `default:"pink"`), binding.Input, `default "pink" is not one of "red"`},
+		{"default and required", structWith(num, `default:"1" validate:"required"`), binding.Input, "it has a default and is required"},
+		{"contradiction", structWith(num, `jsonschema:"minimum=1" validate:"min=5"`), binding.Input, "jsonschema minimum=1 but validate says 5. Keep one"},
+		{"misspelt keyword", structWith(str, `jsonschema:"minLenght=3"`), binding.Input, `"minLenght" does not exist for this type. Did you mean minLength?`},
+		{"wrong kind keyword", structWith(num, `jsonschema:"minLength=3"`), binding.Input, "does not exist for this type"},
+		{"description", structWith(str, `jsonschema:"description=a"`), binding.Input, "ends at its first comma"},
+		{"jsonschema required", structWith(str, `jsonschema:"required"`), binding.Input, `Use validate:"required"`},
+		{"jsonschema default", structWith(str, `jsonschema:"default=a"`), binding.Input, "is not enforced"},
+		{"bad number", structWith(num, `jsonschema:"minimum=abc"`), binding.Input, "minimum"},
+		{"go pattern", structWith(str, `jsonschema:"pattern=(?i)x"`), binding.Input, "which JSON Schema does not know"},
+		{"bad pattern", structWith(str, `jsonschema:"pattern=["`), binding.Input, "jsonschema tag"},
+		{"inline", reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeFor[tBase](), Tag: `json:",inline"`}}), binding.Input, `"inline" is ignored`},
+		{"json option", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: `json:"v,omitemtpy"`}}), binding.Input, `json option "omitemtpy" does not exist`},
+		{"json name", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: "json:\"v'`\""}}), binding.Input, "is not legal"},
+		{"secret", structWith(str, `secret:"yes"`), binding.Input, "neither true nor false"},
+		{"header on float", structWith(reflect.TypeFor[float64](), `header:"X"`), binding.Input, "header on type float64"},
+		{"header token", structWith(str, `header:"a b"`), binding.Input, "is no token"},
+		{"header twice", reflect.StructOf([]reflect.StructField{
+			{Name: "A", Type: str, Tag: `json:"a" header:"X"`},
+			{Name: "B", Type: str, Tag: `json:"b" header:"x"`},
+		}), binding.Input, "is that of A"},
+		{"strings struct", structWith(reflect.TypeFor[tBase](), ""), binding.Strings, "In.V: type binding_test.tBase has no text form"},
+		{"strings list", structWith(list, ""), binding.Strings, "type []string has no text form"},
+		{"strings map", reflect.TypeFor[map[string]string](), binding.Strings, "is no struct"},
+		{"form struct", structWith(reflect.TypeFor[tBase](), ""), binding.Form, "fits no field of a form"},
+		{"form list", structWith(list, ""), binding.Form, "fits no field of a form"},
+		{"form map", reflect.TypeFor[map[string]string](), binding.Form, "fits no field of a form"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p, faults := binding.Compile(tc.t, tc.mode, binding.Options{})
+			if p != nil {
+				t.Fatalf("compiled: %s", p.Schema())
+			}
+			var all []string
+			for _, f := range faults {
+				all = append(all, f.String())
+			}
+			if got := strings.Join(all, "\n"); !strings.Contains(got, tc.want) {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAllFaultsAtOnce: one compile reports everything.
+func TestAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A chan int `json:"a"`
+		B string   `json:"b" validate:"nope"`
+		C int      `json:"c" default:"x"`
+		D struct {
+			E func() `json:"e"`
+		} `json:"d"`
+	}
+	_, faults := binding.Compile(reflect.TypeFor[in](), binding.Input, binding.Options{})
+	if len(faults) < 3 {
+		t.Errorf("only %v", faults)
+	}
+}

@@ -1,0 +1,298 @@
+package binding
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// candidate is a struct field that may become a member.
+type candidate struct {
+	sf     reflect.StructField
+	owner  reflect.Type // the struct that declares it
+	name   string
+	tagged bool
+	index  []int
+	viaPtr bool
+	opts   []string
+}
+
+// structOf compiles a struct by encoding/json's rules of visibility.
+func (c *compiler) structOf(t reflect.Type) node {
+	n := &structNode{t: t, byName: map[string]int{}}
+	c.put(t, n)
+	c.structs = append(c.structs, n)
+	for _, cand := range c.members(t) {
+		c.at(cand.sf.Name, func() {
+			f := c.field(cand)
+			if f != nil {
+				n.byName[f.name] = len(n.fields)
+				n.fields = append(n.fields, f)
+			}
+		})
+	}
+	return n
+}
+
+// members are the dominant fields in the order of declaration: the shallowest
+// of a name wins, a tagged one among equals, and of two equals neither.
+func (c *compiler) members(t reflect.Type) []candidate {
+	all := c.candidates(t)
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		if d := strings.Compare(a.name, b.name); d != 0 {
+			return d
+		}
+		if d := len(a.index) - len(b.index); d != 0 {
+			return d
+		}
+		if a.tagged != b.tagged {
+			if a.tagged {
+				return -1
+			}
+			return 1
+		}
+		return slices.Compare(a.index, b.index)
+	})
+	var out []candidate
+	for i := 0; i < len(all); {
+		j := i + 1
+		for j < len(all) && all[j].name == all[i].name {
+			j++
+		}
+		ambiguous := j > i+1 && len(all[i].index) == len(all[i+1].index) && all[i].tagged == all[i+1].tagged
+		if !ambiguous {
+			out = append(out, all[i])
+		}
+		i = j
+	}
+	slices.SortFunc(out, func(a, b candidate) int { return slices.Compare(a.index, b.index) })
+	return out
+}
+
+// level is one embedded struct still to be searched.
+type level struct {
+	t      reflect.Type
+	index  []int
+	viaPtr bool
+}
+
+// candidates searches breadth first. A struct type embedded twice at one depth
+// counts twice, so that its fields cancel out; deeper repetitions are hidden.
+func (c *compiler) candidates(t reflect.Type) []candidate {
+	var out []candidate
+	visited := map[reflect.Type]bool{}
+	next := []level{{t: t}}
+	for len(next) > 0 {
+		var deeper []level
+		here := map[reflect.Type]bool{}
+		for _, l := range next {
+			if visited[l.t] {
+				continue
+			}
+			here[l.t] = true
+			for i := range l.t.NumField() {
+				cand, embedded, ok := c.candidate(l, i)
+				switch {
+				case embedded != nil:
+					deeper = append(deeper, *embedded)
+				case ok:
+					out = append(out, cand)
+				}
+			}
+		}
+		for t := range here {
+			visited[t] = true
+		}
+		next = deeper
+	}
+	return out
+}
+
+// candidate looks at field i of l: a member, an embedded struct, or nothing.
+func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
+	sf := l.t.Field(i)
+	inner := sf.Type
+	if inner.Name() == "" && inner.Kind() == reflect.Pointer {
+		inner = inner.Elem()
+	}
+	if !sf.IsExported() && (!sf.Anonymous || inner.Kind() != reflect.Struct) {
+		return candidate{}, nil, false
+	}
+	tag := sf.Tag.Get("json")
+	if tag == "-" {
+		return candidate{}, nil, false
+	}
+	name, rest, _ := strings.Cut(tag, ",")
+	index := append(slices.Clone(l.index), i)
+	if name == "" && sf.Anonymous && inner.Kind() == reflect.Struct {
+		isPtr := sf.Type.Kind() == reflect.Pointer
+		if isPtr && !sf.IsExported() {
+			c.at(sf.Name, func() {
+				c.fault("", "embedded pointer to an unexported struct cannot be set", "Embed the struct itself or export its type")
+			})
+			return candidate{}, nil, false
+		}
+		return candidate{}, &level{inner, index, l.viaPtr || isPtr}, false
+	}
+	if !sf.IsExported() {
+		return candidate{}, nil, false
+	}
+	cand := candidate{sf: sf, owner: l.t, name: name, tagged: name != "", index: index, viaPtr: l.viaPtr}
+	if rest != "" {
+		cand.opts = strings.Split(rest, ",")
+	}
+	c.nameMember(&cand)
+	return cand, nil, true
+}
+
+// nameMember decides the name on the wire.
+func (c *compiler) nameMember(cand *candidate) {
+	if c.mode == Strings {
+		if uri := cand.sf.Tag.Get("uri"); uri != "" {
+			cand.name, cand.tagged = uri, true
+		}
+		if cand.name == "" {
+			cand.name = strings.ToLower(cand.sf.Name)
+		}
+		return
+	}
+	if cand.name == "" {
+		cand.name = cand.sf.Name
+	}
+}
+
+// legalName is what encoding/json accepts in a tag; it drops others in silence.
+func legalName(name string) bool {
+	return !strings.ContainsAny(name, "\"\\`',") && strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) < 0
+}
+
+// field compiles one member with its tags.
+func (c *compiler) field(cand candidate) *field {
+	sf := cand.sf
+	f := &field{
+		name: cand.name, goName: sf.Name, index: cand.index, viaPtr: cand.viaPtr,
+		title: sf.Tag.Get("title"), doc: sf.Tag.Get("doc"),
+	}
+	if c.mode == Input {
+		f.header = sf.Tag.Get("header")
+	}
+	if f.doc == "" {
+		f.doc = sf.Tag.Get("jsonschema_description")
+	}
+	if !legalName(f.name) {
+		c.fault("", fmt.Sprintf("name %q is not legal in a json tag", f.name), "Use letters, digits, _ and -")
+	}
+	f.node = c.node(sf.Type)
+	if f.node == nil {
+		return nil
+	}
+	optional := c.options(f, cand)
+	c.secret(f, sf)
+	if c.mode == Output {
+		// A result is not judged by its tags when it is written, so nothing is
+		// promised about it but its shape.
+		f.required = !optional && !f.viaPtr
+		c.afterwards(func() { c.extraKeywords(f, sf) })
+		return f
+	}
+	c.header(f)
+	f.c = c.constraints(f, cand)
+	c.afterwards(func() { c.extraKeywords(f, sf) })
+	f.required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.c.mayBeAbsent()
+	c.defaultOf(f, cand)
+	if f.c.mustExist() {
+		f.required = true
+	}
+	return f
+}
+
+// options reads the json tag's options and reports whether the member may be
+// left out.
+func (c *compiler) options(f *field, cand candidate) bool {
+	optional := false
+	for _, o := range cand.opts {
+		switch o {
+		case "omitempty":
+			f.omitEmpty, optional = true, true
+		case "omitzero":
+			f.isZero, optional = zeroFunc(cand.sf.Type), true
+		case "string":
+			f.node = quoted(f.node)
+		case "":
+		case "inline":
+			c.fault("", `json option "inline" is ignored by encoding/json`, "Embed the struct instead")
+		default:
+			c.fault("", fmt.Sprintf("json option %q does not exist", o), "Use omitempty, omitzero or string")
+		}
+	}
+	return optional
+}
+
+// quoted applies json:",string" where encoding/json does: to texts, numbers
+// and bools, also behind a pointer.
+func quoted(n node) node {
+	switch n := n.(type) {
+	case *boolNode, *intNode, *uintNode, *floatNode, *stringNode:
+		return &quotedNode{n}
+	case *ptrNode:
+		switch n.elem.(type) {
+		case *boolNode, *intNode, *uintNode, *floatNode, *stringNode:
+			return &ptrNode{t: n.t, elem: &quotedNode{n.elem}, never: n.never}
+		}
+	}
+	return n
+}
+
+func (c *compiler) secret(f *field, sf reflect.StructField) {
+	switch tag, ok := sf.Tag.Lookup("secret"); {
+	case !ok || tag == "false":
+	case tag == "true":
+		f.secret = true
+	default:
+		c.fault("", fmt.Sprintf("secret:%q is neither true nor false", tag), `Write secret:"true"`)
+	}
+}
+
+// header checks an x-mcp-header (2026-07-28 basic/transports, "Parameters in
+// headers"): a token, unique whatever the case, on a text, integer or bool that
+// is reached through members alone. A client drops a tool that breaks this.
+func (c *compiler) header(f *field) {
+	if f.header == "" {
+		return
+	}
+	switch kindOf(f.node) {
+	case textKind, boolKind:
+	case intKind, uintKind:
+		f.safeInt = true
+	default:
+		c.fault("", fmt.Sprintf("header on type %s", f.node.goType()), "Only texts, integers and bools can travel in a header")
+	}
+	if !headerToken.MatchString(f.header) {
+		c.fault("", fmt.Sprintf("header %q is no token", f.header), "Use letters, digits and -")
+	}
+	if slices.Contains(c.path, "[]") || slices.Contains(c.path, "[key]") {
+		c.fault("", "header inside a list or map", "Move the field out")
+	}
+	if other, taken := c.headers[strings.ToLower(f.header)]; taken {
+		c.fault("", fmt.Sprintf("header %q is that of %s", f.header, other), "Use different names")
+	}
+	c.headers[strings.ToLower(f.header)] = f.goName
+}
+
+var headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// zeroFunc is omitzero's rule: the type's own IsZero, or the zero value.
+func zeroFunc(t reflect.Type) func(reflect.Value) bool {
+	type zeroer interface{ IsZero() bool }
+	z := reflect.TypeFor[zeroer]()
+	switch {
+	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(z):
+		return func(v reflect.Value) bool { return addressable(v).Interface().(zeroer).IsZero() }
+	case t.Implements(z):
+		return func(v reflect.Value) bool { return v.IsNil() || v.Interface().(zeroer).IsZero() }
+	default:
+		return reflect.Value.IsZero
+	}
+}

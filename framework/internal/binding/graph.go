@@ -1,0 +1,73 @@
+package binding
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+var (
+	// importPath is the path part of a qualified type argument, as in
+	// Box[example.com/a/b.Node].
+	importPath    = regexp.MustCompile(`[A-Za-z0-9_.~/-]*\.`)
+	illegalInName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+)
+
+// plainName is the type's name without package paths in its type arguments.
+func plainName(t reflect.Type) string { return importPath.ReplaceAllString(t.Name(), "") }
+
+// defName is a legal name for $defs: other characters need escapes in a
+// pointer, which clients get wrong.
+func defName(t reflect.Type) string {
+	name := strings.Trim(illegalInName.ReplaceAllString(plainName(t), "_"), "_")
+	if name == "" {
+		return "T"
+	}
+	return name
+}
+
+// children are the nodes that n refers to directly.
+func children(n node) []node {
+	switch n := n.(type) {
+	case *ptrNode:
+		return []node{n.elem}
+	case *sliceNode:
+		return []node{n.elem}
+	case *arrayNode:
+		return []node{n.elem}
+	case *mapNode:
+		return []node{n.elem}
+	case *enumNode:
+		return []node{n.node}
+	case *quotedNode:
+		return []node{n.node}
+	case *methodNode:
+		if n.base != nil && n.shown() == byShape {
+			return []node{n.base}
+		}
+	case *structNode:
+		out := make([]node, 0, len(n.fields))
+		for _, f := range n.fields {
+			out = append(out, f.node)
+		}
+		return out
+	}
+	return nil
+}
+
+// reaches reports whether to can be met below from.
+func reaches(from, to node, seen map[node]bool) bool {
+	for _, child := range children(from) {
+		if child == nil || seen[child] {
+			continue
+		}
+		if child == to {
+			return true
+		}
+		seen[child] = true
+		if reaches(child, to, seen) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package binding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Issue is one fault of a call. Texts name no Go types.
+type Issue struct {
+	Path string `json:"path"`           // JSON pointer; "" is the whole
+	Got  string `json:"got,omitempty"`  // what was sent, in words
+	Want string `json:"want,omitempty"` // what is wanted, in words
+	Hint string `json:"hint,omitempty"` // more sentences: the default, the nearest name, the names there are
+	Rule string `json:"rule"`           // one of the Rule constants, or the name of a validate tag
+}
+
+// Bounds of what a caller is told: enough to mend a call, not enough to be
+// used as an amplifier.
+const (
+	maxIssues = 20
+	maxText   = 4 << 10
+)
+
+// Invalid is the teaching error: all faults of a call at once, in the order of
+// the caller's document, what is missing last.
+type Invalid struct {
+	Issues []Issue // at most 20
+	Total  int     // faults there were
+	Try    string  // a corrected call that passes, as JSON; "" if none is known
+
+	found []finding
+}
+
+// NewInvalid is an error for issues found elsewhere.
+func NewInvalid(issues ...Issue) *Invalid {
+	total := len(issues)
+	return &Invalid{Issues: issues[:min(total, maxIssues)], Total: total}
+}
+
+// Error is the whole text, without the name of what was called.
+func (e *Invalid) Error() string { return e.text("") }
+
+// Text is the whole text for a call of name.
+func (e *Invalid) Text(name string) string { return e.text(name + ": ") }
+
+func (e *Invalid) text(prefix string) string {
+	var out strings.Builder
+	out.WriteString(prefix)
+	if e.Total == 1 {
+		out.WriteString("1 problem.")
+	} else {
+		fmt.Fprintf(&out, "%d problems.", e.Total)
+	}
+	shown := 0
+	for i, issue := range e.Issues {
+		line := fmt.Sprintf("\n%d. %s", i+1, issue)
+		if out.Len()+len(line) > maxText-len(e.Try)-64 {
+			break
+		}
+		out.WriteString(line)
+		shown++
+	}
+	if rest := e.Total - shown; rest > 0 {
+		fmt.Fprintf(&out, "\nAnd %d more.", rest)
+	}
+	if e.Try != "" {
+		out.WriteString("\nTry: " + e.Try)
+	}
+	return out.String()
+}
+
+// String is the issue as one line.
+func (i Issue) String() string {
+	var text string
+	switch i.Rule {
+	case RuleUnknown:
+		text = "no such argument."
+		if strings.Count(i.Path, "/") > 1 {
+			text = "no such member."
+		}
+	case RuleRequired:
+		text = "missing."
+	case RuleDuplicate:
+		text = "given twice."
+		if i.Got != "" {
+			text = "a name is given twice in it."
+		}
+	case RulePanic:
+		text = "cannot be checked."
+	default:
+		if i.Got != "" {
+			text = "got " + i.Got + "."
+		}
+	}
+	if i.Want != "" {
+		text = joinSentences(text, "Want "+strings.TrimSuffix(i.Want, ".")+".")
+	}
+	text = joinSentences(text, i.Hint)
+	if i.Path != "" {
+		return i.Path + ": " + text
+	}
+	return text
+}
+
+func joinSentences(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " " + b
+}
+
+// gotWords is a value as it was sent, cut short, with its kind.
+func gotWords(raw []byte) string {
+	value := clip(string(jsontext.Compact(nil, raw)), 40)
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindNull:
+		return "null"
+	case jsontext.KindString:
+		return value + " (text)"
+	case jsontext.KindNumber:
+		return value + " (number)"
+	case jsontext.KindBool:
+		return value + " (bool)"
+	case jsontext.KindArray:
+		return value + " (list)"
+	case jsontext.KindObject:
+		return value + " (object)"
+	}
+	return value
+}
+
+// clip cuts s to about n bytes at a rune's boundary.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// quoteShort quotes a name from the caller's text.
+func quoteShort(s string) string { return string(jsontext.Quote(nil, clip(s, 40))) }
+
+// capped shows a long list of names by its beginning.
+func capped(names []string) []string {
+	const most = 24
+	if len(names) <= most {
+		return names
+	}
+	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+}
+
+// invalid turns the findings of a pass into the error.
+func (d *decoder) invalid(raw []byte) *Invalid {
+	sortFindings(d.found, raw)
+	e := &Invalid{Total: d.total, found: d.found}
+	for _, f := range d.found[:min(len(d.found), maxIssues)] {
+		e.Issues = append(e.Issues, f.Issue)
+	}
+	return e
+}

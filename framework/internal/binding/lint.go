@@ -1,0 +1,214 @@
+package binding
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+)
+
+// lint runs every rule once on a sample, because validator panics at the first
+// use of a tag that it cannot read, which may be in production. owner is the
+// struct whose members the rule may name.
+func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
+	if c.linter == nil {
+		c.linter = validator.New(validator.WithRequiredStructEnabled())
+	}
+	return c.lintLevel(c.linter, k, t, owner)
+}
+
+func (c *compiler) lintLevel(v *validator.Validate, k *constraints, t, owner reflect.Type) bool {
+	t = deref(t)
+	ok := true
+	for _, r := range k.rules {
+		ok = c.lintRule(v, r, t, owner) && ok
+	}
+	if k.elem == nil {
+		return ok
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+	case reflect.Map:
+		if k.keys != nil {
+			ok = c.lintLevel(v, k.keys, t.Key(), owner) && ok
+		}
+	default:
+		c.fault("", fmt.Sprintf("validate dive on type %s, which has no elements", t), "Remove dive")
+		return false
+	}
+	if k.keys != nil && t.Kind() != reflect.Map {
+		c.fault("", fmt.Sprintf("validate keys on type %s, which is no map", t), "Remove keys…endkeys")
+		return false
+	}
+	return c.lintLevel(v, k.elem, t.Elem(), owner) && ok
+}
+
+func (c *compiler) lintRule(v *validator.Validate, r rule, t, owner reflect.Type) bool {
+	if len(r.alts) > 0 {
+		ok := true
+		for _, alt := range r.alts {
+			ok = c.lintRule(v, alt, t, owner) && ok
+		}
+		return ok
+	}
+	if forbidden[r.name] {
+		c.fault("", fmt.Sprintf("validate rule %q touches files or the network with what a caller sent", r.name),
+			"Check it in the handler, where access is controlled")
+		return false
+	}
+	if r.structural() {
+		return true
+	}
+	if _, ok := fieldSentences[r.name]; ok {
+		return c.lintNames(r, owner, []string{r.param})
+	}
+	if _, ok := presenceSentences[r.name]; ok {
+		return c.lintPresence(r, owner)
+	}
+	if problem := tryRule(v, r, sample(t, 3)); problem != "" {
+		c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: %s", r, t, problem), ruleFix(r))
+		return false
+	}
+	return true
+}
+
+func ruleFix(r rule) string {
+	var known []string
+	for name := range patterns {
+		known = append(known, name)
+	}
+	for _, m := range []map[string]string{formats, sentences, boundSentences, fieldSentences, presenceSentences} {
+		for name := range m {
+			known = append(known, name)
+		}
+	}
+	known = append(known, "oneof", "unique", "startswith", "endswith", "contains", "excludes", "datetime", "ip")
+	best, distance := "", 3
+	for _, name := range known {
+		if d := editDistance(r.name, name); d > 0 && (d < distance || d == distance && best != "" && name < best) {
+			best, distance = name, d
+		}
+	}
+	if best != "" {
+		return "Did you mean " + best + "?"
+	}
+	return "Correct or remove the rule"
+}
+
+// lintNames checks that the named members exist: validator fails such a rule
+// always, or never, in silence.
+func (c *compiler) lintNames(r rule, owner reflect.Type, names []string) bool {
+	if strings.Contains(r.name, "cs") && strings.HasSuffix(r.name, "csfield") {
+		return true // a path from the root, which this struct does not know
+	}
+	for _, name := range names {
+		first, _, _ := strings.Cut(name, ".")
+		if _, ok := owner.FieldByName(first); !ok {
+			c.fault("", fmt.Sprintf("validate rule %q names %s, which is no field of %s", r, name, plainName(owner)),
+				"Use the Go name of a field of the same struct")
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) lintPresence(r rule, owner reflect.Type) bool {
+	words := r.words()
+	if len(words) == 0 {
+		c.fault("", fmt.Sprintf("validate rule %q names no field", r), "Add the Go name of a field")
+		return false
+	}
+	if !strings.HasSuffix(r.name, "_if") && !strings.HasSuffix(r.name, "_unless") {
+		return c.lintNames(r, owner, words)
+	}
+	if len(words)%2 != 0 {
+		c.fault("", fmt.Sprintf("validate rule %q needs pairs of field and value", r), "Write Field value")
+		return false
+	}
+	for i := 0; i < len(words); i += 2 {
+		if !c.lintNames(r, owner, words[i:i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tryRule runs one rule on a value and returns what validator panicked with.
+func tryRule(v *validator.Validate, r rule, value reflect.Value) (problem string) {
+	defer func() {
+		if p := recover(); p != nil {
+			problem = clip(oneLine(fmt.Sprint(p)), 120)
+		}
+	}()
+	// The error is the verdict on the sample, which does not matter here.
+	_ = v.Var(value.Interface(), r.encode())
+	return ""
+}
+
+// rehearse validates a filled value once, for what only shows in company.
+func (c *compiler) rehearse(p *Plan) {
+	if c.failed() {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			c.fault(rootName(p.t, p.mode), "validator: "+clip(oneLine(fmt.Sprint(r)), 160), "Correct the validate tags")
+		}
+	}()
+	v := reflect.Indirect(sample(p.root.goType(), 6))
+	// The verdict on a sample does not matter; that there is one does.
+	if p.diveTag != "" {
+		_ = p.rules.Var(v.Interface(), p.diveTag)
+		return
+	}
+	_ = p.rules.Struct(v.Interface())
+}
+
+// sample is a value of t without nil and without empty containers, to depth
+// levels.
+func sample(t reflect.Type, depth int) reflect.Value {
+	v := reflect.New(t).Elem()
+	if depth == 0 {
+		return v
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("1")
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		v.Elem().Set(sample(t.Elem(), depth-1))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(t, 1, 1))
+		v.Index(0).Set(sample(t.Elem(), depth-1))
+	case reflect.Array:
+		for i := range min(t.Len(), 4) {
+			v.Index(i).Set(sample(t.Elem(), depth-1))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(t))
+		key := sample(t.Key(), depth-1)
+		if key.Comparable() {
+			v.SetMapIndex(key, sample(t.Elem(), depth-1))
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				v.Field(i).Set(sample(t.Field(i).Type, depth-1))
+			}
+		}
+	case reflect.Interface:
+	default:
+		switch {
+		case v.CanInt():
+			v.SetInt(1)
+		case v.CanUint():
+			v.SetUint(1)
+		}
+	}
+	return v
+}

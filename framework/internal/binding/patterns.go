@@ -1,0 +1,103 @@
+package binding
+
+// patterns are validator's regular expressions in the part of the syntax that
+// ECMAScript (with the u flag), RE2 and JSON agree on: clients compile them,
+// and ajv fails a whole tools/list over one it cannot read.
+var patterns = map[string]string{
+	"alpha":           `^[a-zA-Z]+$`,
+	"alphaspace":      `^[a-zA-Z ]+$`,
+	"alphanum":        `^[a-zA-Z0-9]+$`,
+	"alphanumspace":   `^[a-zA-Z0-9 ]+$`,
+	"alphaunicode":    `^[\p{L}]+$`,
+	"alphanumunicode": `^[\p{L}\p{N}]+$`,
+	"numeric":         `^[-+]?[0-9]+(?:\.[0-9]+)?$`,
+	"number":          `^[0-9]+$`,
+	"hexadecimal":     `^(?:0[xX])?[0-9a-fA-F]+$`,
+	"hexcolor":        `^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`,
+	"e164":            `^\+?[1-9][0-9]{7,14}$`,
+	"uuid3":           `^[0-9a-f]{8}-[0-9a-f]{4}-3[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$`,
+	"uuid4":           `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
+	"uuid5":           `^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
+	"uuid7":           `^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
+	"ulid":            `^[0-7][A-HJKMNP-TV-Za-hjkmnp-tv-z0-9]{25}$`,
+	"md4":             `^[0-9a-f]{32}$`,
+	"md5":             `^[0-9a-f]{32}$`,
+	"sha256":          `^[0-9a-f]{64}$`,
+	"sha384":          `^[0-9a-f]{96}$`,
+	"sha512":          `^[0-9a-f]{128}$`,
+	"ascii":           `^[\x00-\x7F]*$`,
+	"printascii":      `^[\x20-\x7E]*$`,
+	"semver": `^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
+		`(?:-((?:0|[1-9][0-9]*|[0-9]*[a-zA-Z\x2d][0-9a-zA-Z\x2d]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z\x2d][0-9a-zA-Z\x2d]*))*))?` +
+		`(?:\+([0-9a-zA-Z\x2d]+(?:\.[0-9a-zA-Z\x2d]+)*))?$`,
+	"mongodb": `^[a-f0-9]{24}$`,
+	"ein":     `^[0-9]{2}-[0-9]{7}$`,
+}
+
+// formats are rules with a format of JSON Schema's. Formats are annotations to
+// most readers; validator remains the judge, and is stricter in corners
+// (validator refuses a@localhost and schema-less or host-less URLs).
+var formats = map[string]string{
+	"email": "email", "url": "uri", "uri": "uri", "http_url": "uri", "https_url": "uri",
+	"uuid": "uuid", "uuid_rfc4122": "uuid", "ipv4": "ipv4", "ipv6": "ipv6",
+	"hostname": "hostname", "hostname_rfc1123": "hostname", "fqdn": "hostname",
+}
+
+// sentences are for rules that no keyword expresses.
+var sentences = map[string]string{
+	"base64":             "Base64 text.",
+	"base64url":          "Base64url text.",
+	"base64rawurl":       "Base64url text without padding.",
+	"jwt":                "A JSON Web Token.",
+	"cidr":               "A network such as 10.0.0.0/8.",
+	"cidrv4":             "An IPv4 network such as 10.0.0.0/8.",
+	"cidrv6":             "An IPv6 network such as 2001:db8::/32.",
+	"mac":                "A MAC address.",
+	"latitude":           "A latitude in degrees, -90 to 90.",
+	"longitude":          "A longitude in degrees, -180 to 180.",
+	"timezone":           "A time zone name such as Europe/Berlin.",
+	"credit_card":        "A credit card number.",
+	"cron":               "A cron expression.",
+	"json":               "JSON text.",
+	"html":               "HTML text.",
+	"lowercase":          "Lower case only.",
+	"uppercase":          "Upper case only.",
+	"port":               "A port number, 1 to 65535.",
+	"hostname_port":      "A host and port such as example.com:443.",
+	"iso3166_1_alpha2":   "A two-letter country code such as DE.",
+	"iso3166_1_alpha3":   "A three-letter country code such as DEU.",
+	"iso4217":            "A currency code such as EUR.",
+	"bcp47_language_tag": "A language tag such as en-US.",
+	"isbn":               "An ISBN.",
+	"datauri":            "A data URI.",
+	"luhn_checksum":      "A number with a valid Luhn checksum.",
+}
+
+var timeSentences = map[string]string{
+	"gt": "In the future.", "gte": "Not in the past.", "lt": "In the past.", "lte": "Not in the future.",
+}
+
+var boundSentences = map[string]string{
+	"min": "At least", "gte": "At least", "gt": "More than",
+	"max": "At most", "lte": "At most", "lt": "Less than",
+	"len": "Exactly", "eq": "Exactly", "ne": "Not",
+}
+
+var fieldSentences = map[string]string{
+	"eqfield": "Must equal", "nefield": "Must differ from",
+	"gtfield": "Must be greater than", "gtefield": "Must not be less than",
+	"ltfield": "Must be less than", "ltefield": "Must not be greater than",
+	"eqcsfield": "Must equal", "necsfield": "Must differ from",
+	"gtcsfield": "Must be greater than", "gtecsfield": "Must not be less than",
+	"ltcsfield": "Must be less than", "ltecsfield": "Must not be greater than",
+	"fieldcontains": "Must contain the value of", "fieldexcludes": "Must not contain the value of",
+}
+
+var presenceSentences = map[string]string{
+	"required_if": "Required if", "required_unless": "Required unless", "skip_unless": "Checked only if",
+	"required_with": "Required if", "required_with_all": "Required if",
+	"required_without": "Required if", "required_without_all": "Required if",
+	"excluded_if": "Not allowed if", "excluded_unless": "Not allowed unless",
+	"excluded_with": "Not allowed if", "excluded_with_all": "Not allowed if",
+	"excluded_without": "Not allowed if", "excluded_without_all": "Not allowed if",
+}

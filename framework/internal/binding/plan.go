@@ -1,0 +1,253 @@
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/go-playground/validator/v10"
+)
+
+// Mode says what a type is compiled for.
+type Mode uint8
+
+// Modes.
+const (
+	// Input is arguments: the root is an object (struct, pointer to struct, map with text keys).
+	Input Mode = iota + 1
+	// Output is a result of any type: required means always written, pointers may be null, rules are not advertised.
+	Output
+	// Strings is prompt arguments and URI variables: a flat struct whose fields have a text form.
+	Strings
+	// Form is an elicitation: a flat struct of primitives, enums and lists of enums, or one such value, wrapped as {"value": ...}.
+	Form
+)
+
+// Options of one plan.
+type Options struct {
+	AllowUnknown bool // unknown members are ignored instead of refused
+	NoRepair     bool // a list, object, number or bool that arrived as a string is refused instead of read
+}
+
+// Fault is one thing that is wrong with a type at registration.
+type Fault struct {
+	Path    string // Go path, such as In.Filter.Ch
+	Problem string
+	Fix     string
+	Warning bool // the plan is usable
+}
+
+// String is the fault on one line.
+func (f Fault) String() string {
+	s := f.Problem
+	if f.Path != "" {
+		s = f.Path + ": " + s
+	}
+	if f.Fix != "" {
+		s += ". " + f.Fix
+	}
+	return s
+}
+
+// Report tells what Decode did beyond reading.
+type Report struct {
+	Repaired []string // JSON pointers of values that arrived as strings and were read as what the type wants
+}
+
+// Field is one top-level member, for prompt arguments, template variables and completion.
+type Field struct {
+	Name     string
+	GoName   string
+	Title    string
+	Doc      string
+	Required bool
+	Default  json.RawMessage // nil without one
+	Enum     []string        // allowed values in their text form; nil if open
+	Secret   bool
+	Header   string // x-mcp-header
+}
+
+// Plan is one compiled Go type. It is immutable and safe for concurrent use.
+type Plan struct {
+	t       reflect.Type
+	mode    Mode
+	opts    Options
+	root    node
+	wrapped bool // Form of a scalar: root is a synthetic struct with one member
+	schema  json.RawMessage
+	fields  []Field
+
+	// rules judges decoded values; nil if no tag asks for anything. One
+	// instance per plan: registering rules on a shared one races with its use.
+	rules   *validator.Validate
+	diveTag string // for roots that are not structs
+	check   userCheck
+	printer *schemer // renders wanted schemas for error texts
+}
+
+// Compile walks t. With a fault that is no warning the plan is nil. It never
+// panics, whatever the type, unless a method of the type does so outside
+// Values, JSONSchema and JSONSchemaExtend.
+func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
+	if t == nil {
+		return nil, []Fault{{Problem: "no type", Fix: "Use a struct"}}
+	}
+	c := newCompiler(mode, opts)
+	p := &Plan{t: t, mode: mode, opts: opts}
+	walked := t
+	if mode == Form && !isFlatStruct(t) {
+		walked, p.wrapped = wrapperOf(t), true
+	}
+	p.root = c.root(walked, rootName(t, mode))
+	if p.root != nil {
+		c.finish()
+	}
+	if c.failed() {
+		return nil, c.faults
+	}
+	p.printer = c.schemer()
+	c.compileRules(p)
+	c.resolveDefaults(p)
+	if c.failed() {
+		return nil, c.faults
+	}
+	schema, ok := p.printer.root(p.root)
+	if !ok {
+		c.fault("", "the schema is larger than 1 MiB because the type is nested too often", "Use fewer layers or json.RawMessage")
+		return nil, c.faults
+	}
+	p.schema = schema
+	p.fields = p.describeFields()
+	p.check = userCheckOf(t)
+	return p, c.faults
+}
+
+// Schema is deterministic, carries no $schema or $id, and must not be changed.
+func (p *Plan) Schema() json.RawMessage { return p.schema }
+
+// SchemaIn is the schema of an object whose only member, a required one, is a
+// value of the plan: for revisions where structured output must be an object.
+// Definitions move to the root, where references look for them.
+func (p *Plan) SchemaIn(member string) json.RawMessage {
+	inner := parseKeywords(p.schema)
+	k := typed("object")
+	if defs, ok := inner.get("$defs"); ok {
+		k.set("$defs", defs)
+		inner.drop("$defs")
+	}
+	k.set("properties", renderMembers(keywords{{member, inner.render(nil)}}))
+	k.set("required", list(quoteAll([]string{member})))
+	k.set("additionalProperties", []byte("false"))
+	return k.render(nil)
+}
+
+// Type is the compiled type.
+func (p *Plan) Type() reflect.Type { return p.t }
+
+// Fields are the top-level members in their order; nil if the root is no struct. The caller must not change them.
+func (p *Plan) Fields() []Field { return p.fields }
+
+// Decode reads raw into into, a settable value of the plan's type, which is
+// overwritten. raw must have passed jsontext.Check; empty is {}. It is not
+// retained. A non-nil error is an *Invalid with all faults at once, or the
+// cancellation of ctx as the type's own Validate returned it.
+func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
+	if len(raw) == 0 {
+		raw = emptyObject
+	}
+	d, err := p.pass(ctx, raw, into, false)
+	if err == nil {
+		return Report{}, nil
+	}
+	if d.mendable && !p.opts.NoRepair {
+		second, repairErr := p.pass(ctx, raw, into, true)
+		if repairErr == nil {
+			return Report{Repaired: second.repaired}, nil
+		}
+	}
+	into.SetZero()
+	var invalid *Invalid
+	if errors.As(err, &invalid) {
+		invalid.Try = p.correct(ctx, raw, invalid)
+	}
+	return Report{}, err
+}
+
+var emptyObject = []byte("{}")
+
+// pass decodes and judges once, strictly or with repair.
+func (p *Plan) pass(ctx context.Context, raw []byte, into reflect.Value, repair bool) (*decoder, error) {
+	d := &decoder{plan: p, repair: repair}
+	into.SetZero()
+	target := into
+	if p.wrapped {
+		target = reflect.New(p.root.goType()).Elem()
+	}
+	p.root.decode(d, raw, target, nil)
+	p.judge(ctx, d, raw, target)
+	if p.wrapped {
+		into.Set(target.Field(0))
+	}
+	if len(d.found) > 0 {
+		return d, d.invalid(raw)
+	}
+	if p.check != nil {
+		if err := p.check.run(ctx, into); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// Append appends the JSON of v, a value of the plan's type. Errors name the
+// path of what has no JSON form: NaN, an invalid json.Number, a cycle, a value
+// outside of its enum.
+func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
+	e := &encoder{dst: dst}
+	if p.wrapped {
+		e.dst = append(e.dst, `{"value":`...)
+		p.root.(*structNode).fields[0].node.encode(e, v)
+		e.dst = append(e.dst, '}')
+	} else {
+		p.root.encode(e, v)
+	}
+	if e.err != nil {
+		return dst, fmt.Errorf("encoding %s: %w", p.t, e.err)
+	}
+	return e.dst, nil
+}
+
+func (p *Plan) describeFields() []Field {
+	s, ok := structOf(p.root)
+	if !ok {
+		return nil
+	}
+	out := make([]Field, 0, len(s.fields))
+	for _, f := range s.fields {
+		out = append(out, Field{
+			Name: f.name, GoName: f.goName, Title: f.title, Doc: f.doc, Required: f.required,
+			Default: slices.Clone(f.def), Enum: p.enumOf(f), Secret: f.secret, Header: f.header,
+		})
+	}
+	return out
+}
+
+// structOf looks through pointers.
+func structOf(n node) (*structNode, bool) {
+	s, ok := bare(n).(*structNode)
+	return s, ok
+}
+
+// bare looks through pointers.
+func bare(n node) node {
+	for {
+		p, ok := n.(*ptrNode)
+		if !ok {
+			return n
+		}
+		n = p.elem
+	}
+}

@@ -1,0 +1,242 @@
+package binding
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// rule is one component of a validate tag; alts are the parts of a|b.
+type rule struct {
+	name, param string
+	alts        []rule
+}
+
+func (r rule) String() string {
+	if len(r.alts) > 0 {
+		parts := make([]string, len(r.alts))
+		for i, a := range r.alts {
+			parts[i] = a.String()
+		}
+		return strings.Join(parts, "|")
+	}
+	if r.param == "" {
+		return r.name
+	}
+	return r.name + "=" + r.param
+}
+
+// constraints are the rules of one level of a value: the value itself, its map
+// keys, and (after dive) its elements. The nil *constraints asks nothing.
+type constraints struct {
+	rules   []rule
+	keys    *constraints
+	elem    *constraints
+	present bool // required: present and not null
+	lax     bool // omitempty and its like: may be absent, and is not measured while empty
+	extra   keywords
+	notes   []string // sentences for rules that have no keyword
+}
+
+func (c *constraints) plain() bool {
+	return c == nil || len(c.rules) == 0 && c.keys == nil && c.elem.plain() && len(c.extra) == 0
+}
+
+func (c *constraints) mustExist() bool { return c != nil && c.present }
+
+func (c *constraints) mayBeAbsent() bool { return c != nil && c.lax }
+
+func (c *constraints) element() *constraints {
+	if c == nil {
+		return nil
+	}
+	return c.elem
+}
+
+func (c *constraints) keyRules() *constraints {
+	if c == nil {
+		return nil
+	}
+	return c.keys
+}
+
+// forbidden tags touch files, sockets or DNS with what a caller sent.
+var forbidden = map[string]bool{
+	"file": true, "dir": true, "filepath": true, "dirpath": true, "image": true, "uds_exists": true,
+	"tcp4_addr": true, "tcp6_addr": true, "tcp_addr": true, "udp4_addr": true, "udp6_addr": true, "udp_addr": true,
+	"ip4_addr": true, "ip6_addr": true, "ip_addr": true, "unix_addr": true,
+}
+
+// ruleAliases are validator's own.
+var ruleAliases = map[string]string{
+	"iscolor":         "hexcolor|rgb|rgba|hsl|hsla|cmyk",
+	"country_code":    "iso3166_1_alpha2|iso3166_1_alpha3|iso3166_1_alpha_numeric",
+	"eu_country_code": "iso3166_1_alpha2_eu|iso3166_1_alpha3_eu|iso3166_1_alpha_numeric_eu",
+}
+
+// constraints reads the validate tag of a field.
+func (c *compiler) constraints(f *field, cand candidate) *constraints {
+	tag := cand.sf.Tag.Get("validate")
+	if tag == "" || tag == "-" {
+		return nil
+	}
+	out, ok := parseTag(tag)
+	if !ok {
+		c.fault("", fmt.Sprintf("validate tag %q cannot be read", tag), "Separate rules by commas; keys…endkeys follow dive")
+		return nil
+	}
+	if !c.lint(out, cand.sf.Type, cand.owner) {
+		return nil
+	}
+	out.settle(f.node, cand.owner)
+	return out
+}
+
+// parseTag splits a tag into levels.
+func parseTag(tag string) (*constraints, bool) {
+	root := &constraints{}
+	cur := root
+	parts := strings.Split(tag, ",")
+	for i := 0; i < len(parts); i++ {
+		switch part := parts[i]; part {
+		case "":
+			return nil, false
+		case "dive":
+			cur.elem = &constraints{}
+			cur = cur.elem
+		case "keys":
+			end := i + 1
+			for end < len(parts) && parts[end] != "endkeys" {
+				end++
+			}
+			if i == 0 || parts[i-1] != "dive" || end == len(parts) || end == i+1 {
+				return nil, false
+			}
+			keys, ok := parseTag(strings.Join(parts[i+1:end], ","))
+			if !ok {
+				return nil, false
+			}
+			// The tag reads dive,keys,…,endkeys: cur is the element already.
+			parentOf(root, cur).keys = keys
+			i = end
+		case "required":
+			cur.present = true
+			cur.rules = append(cur.rules, rule{name: part})
+		case "omitempty", "omitnil", "omitzero":
+			cur.lax = true
+			cur.rules = append(cur.rules, rule{name: part})
+		default:
+			cur.rules = append(cur.rules, parseRule(part))
+		}
+	}
+	return root, true
+}
+
+func parentOf(root, child *constraints) *constraints {
+	for root.elem != child {
+		root = root.elem
+	}
+	return root
+}
+
+func parseRule(part string) rule {
+	if alias, ok := ruleAliases[part]; ok {
+		part = alias
+	}
+	if strings.Contains(part, "|") {
+		var r rule
+		for _, alt := range strings.Split(part, "|") {
+			r.alts = append(r.alts, parseRule(alt))
+		}
+		return r
+	}
+	name, param, _ := strings.Cut(part, "=")
+	return rule{name: name, param: strings.NewReplacer("0x2C", ",", "0x7C", "|").Replace(param)}
+}
+
+// settle makes required among elements mean something: an element is always
+// present, so for texts it asks for one that is not empty. It also gathers the
+// sentences for rules that have no keyword.
+func (c *constraints) settle(n node, owner reflect.Type) {
+	for i := range c.notesFor(n) {
+		c.notes = append(c.notes, c.sentence(c.rules[i], n, owner))
+	}
+	inner := bare(n)
+	var elem node
+	switch inner := inner.(type) {
+	case *sliceNode:
+		elem = inner.elem
+	case *arrayNode:
+		elem = inner.elem
+	case *mapNode:
+		elem = inner.elem
+		if c.keys != nil {
+			if inner.key.t.Kind() == reflect.String && !inner.key.reads {
+				c.keys.notEmpty(&stringNode{inner.key.t})
+			}
+			c.keys.settle(&stringNode{inner.key.t}, owner)
+		}
+	}
+	if c.elem == nil || elem == nil {
+		return
+	}
+	c.elem.notEmpty(elem)
+	c.elem.settle(elem, owner)
+}
+
+// notEmpty is required for what is always present.
+func (c *constraints) notEmpty(n node) {
+	if kindOf(n) != textKind {
+		return
+	}
+	for i, r := range c.rules {
+		if r.name == "required" {
+			c.rules[i] = rule{name: "min", param: "1"}
+		}
+	}
+}
+
+// notesFor yields the indexes of rules without a keyword for n.
+func (c *constraints) notesFor(n node) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i, r := range c.rules {
+			var scratch keywords
+			if r.structural() || c.express(r, n, &scratch) {
+				continue
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// structural rules steer validator and say nothing about a value.
+func (r rule) structural() bool {
+	switch r.name {
+	case "required", "omitempty", "omitnil", "omitzero", "structonly", "nostructlevel":
+		return true
+	}
+	return false
+}
+
+// apply lays the constraints of the value itself onto its schema.
+func (c *constraints) apply(k *keywords, n node) {
+	if c == nil {
+		return
+	}
+	if _, ok := n.(*ptrNode); ok {
+		return // the element got the same constraints and has laid them on
+	}
+	for _, r := range c.rules {
+		if !r.structural() {
+			c.express(r, n, k)
+		}
+	}
+	for _, note := range c.notes {
+		k.note(note)
+	}
+	for _, w := range c.extra {
+		k.set(w.name, w.value)
+	}
+}

@@ -1,0 +1,217 @@
+package binding_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+func structWith(t reflect.Type, tag string) reflect.Type {
+	return reflect.StructOf([]reflect.StructField{{Name: "V", Type: t, Tag: reflect.StructTag(`json:"v" ` + tag)}})
+}
+
+func quoteTag(key, value string) string { return fmt.Sprintf("%s:%q", key, value) }
+
+// texts are sent to every rule for texts.
+var texts = []string{
+	"", "a", "A", "ab", "abc", "abcd", "abcde", "é", "éé", "日本", "😀", "1", "12", "-1", "+1", "1.5", "1.", ".5", "0x1F", "FF", "g",
+	"a b", " a", "a.b", "a-b", "a_b", "x", "yx", "no", "yes", "in progress", "true", "TRUE", "t", "0", "#fff", "#ffff", "#ff", "#GGGGGG",
+	"2026-01-31", "2026-02-30", "2026-1-1", "123e4567-e89b-42d3-a456-426614174000", "123E4567-E89B-42D3-A456-426614174000",
+	"123e4567-e89b-12d3-a456-426614174000", "127.0.0.1", "256.1.1.1", "::1", "2001:db8::1", "1.2.3", "1.2.3-rc.1+b", "01.2.3", "v1.2.3",
+	"+4930123456", "004930", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01arz3ndektsv4rrffq69g5fav", "d41d8cd98f00b204e9800998ecf8427e",
+	"\u0000", "\u007f", "\t", "~", "12-3456789", strings.Repeat("0a", 32),
+	"123e4567-e89b-32d3-a456-426614174000", "123e4567-e89b-52d3-a456-426614174000", "018e4567-e89b-72d3-a456-426614174000", "507f1f77bcf86cd799439011", "a.b-", "a.bx", "[", "]^", "\\", "$", "|", "/",
+}
+
+// TestTextRulesAgree: for every rule that the schema claims to express, the
+// schema and validator judge every text alike.
+func TestTextRulesAgree(t *testing.T) {
+	t.Parallel()
+	rules := []string{
+		"min=2", "max=2", "len=2", "gt=2", "lt=2", "gte=2", "lte=2", "min=010", "eq=yes", "ne=no", "oneof=a ab 'in progress'", "noneof=a ab",
+		"alpha", "alphaspace", "alphanum", "alphanumspace", "alphaunicode", "alphanumunicode", "numeric", "number", "hexadecimal", "hexcolor",
+		"e164", "ascii", "printascii", "semver", "uuid3", "uuid4", "uuid5", "uuid7", "ulid", "md4", "md5", "sha256", "mongodb", "ein",
+		"startswith=a.", "endswith=-", "contains=.", "containsany=$[]^-\\/", "excludes=b", "excludesall=.-0x7C", "startsnotwith=a", "endsnotwith=x",
+		"boolean", "ip", "uuid", "datetime=2006-01-02", "min=1,max=3,alpha", "alpha|numeric", "len=2|len=4", "ne=a,ne=ab", "excludes=a,excludes=b",
+		"startswith=a,endswith=b", "hexcolor|ip", "required", "min=1,ne=a,contains=b",
+	}
+	for _, rule := range rules {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			typ := structWith(reflect.TypeFor[string](), quoteTag("validate", rule))
+			agree(t, typ, jsonTexts(texts))
+		})
+	}
+}
+
+func jsonTexts(texts []string) []string {
+	var out []string
+	for _, s := range texts {
+		raw, _ := json.Marshal(s)
+		out = append(out, string(raw))
+	}
+	return append(out, "null", "1", "[]")
+}
+
+func agree(t *testing.T, typ reflect.Type, values []string) {
+	t.Helper()
+	p := mustCompile(t, typ, binding.Input, binding.Options{NoRepair: true})
+	judge := judgeOf(t, p.Schema())
+	yes := 0
+	for _, v := range values {
+		raw := []byte(`{"v":` + v + `}`)
+		_, err := p.Decode(context.Background(), raw, reflect.New(typ).Elem())
+		if legal := accepts(t, judge, raw); legal != (err == nil) {
+			t.Errorf("%s: schema says %v, plan says %v\n%s", raw, legal, err, p.Schema())
+		}
+		if err == nil {
+			yes++
+		}
+	}
+	if yes == 0 {
+		t.Errorf("no value passes %s", p.Schema())
+	}
+}
+
+func TestNumberRulesAgree(t *testing.T) {
+	t.Parallel()
+	values := []string{
+		"-129", "-128", "-4", "-3", "-2", "-1", "-0.5", "0", "0.5", "1", "1.0", "1e0", "1.5", "2", "3", "4", "5", "8", "9", "127", "128", "255", "256",
+		"null", `"1"`, "9223372036854775807", "9223372036854775808", "18446744073709551615",
+	}
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[uint8](), reflect.TypeFor[uint64](),
+		reflect.TypeFor[float64](), reflect.TypeFor[*int](), reflect.TypeFor[*float64](),
+	} {
+		for _, rule := range []string{
+			"min=2", "max=4", "gt=2", "lt=4", "gte=0", "lte=010", "len=3", "eq=3", "ne=3", "oneof=1 3 5", "noneof=1 3", "min=1,max=4,ne=2",
+			"eq=1|eq=3", "required", "gt=0,lte=5", "number", "min=0x1",
+		} {
+			if strings.HasSuffix(typ.String(), "float64") && (strings.Contains(rule, "oneof") || strings.Contains(rule, "0x")) {
+				continue
+			}
+			t.Run(typ.String()+" "+rule, func(t *testing.T) {
+				t.Parallel()
+				agree(t, structWith(typ, quoteTag("validate", rule)), values)
+			})
+		}
+	}
+}
+
+func TestContainerRulesAgree(t *testing.T) {
+	t.Parallel()
+	lists := []string{
+		"[]", "[1]", "[1,1]", "[1,2]", "[1,2,3]", "[1,2,3,4]", "[5,5,5]", "[-1]", "null", "{}", "[null]", `["a"]`, "[1.0,1]",
+	}
+	for _, rule := range []string{
+		"min=1", "max=2", "len=2", "gt=1", "lt=3", "eq=2", "unique", "dive,min=1", "dive,required", "min=1,dive,gt=0,lt=5", "unique,max=3,dive,oneof=1 2", "required",
+	} {
+		t.Run("list "+rule, func(t *testing.T) {
+			t.Parallel()
+			agree(t, structWith(reflect.TypeFor[[]int](), quoteTag("validate", rule)), lists)
+		})
+	}
+	maps := []string{`{}`, `{"a":1}`, `{"ab":1}`, `{"a":1,"ab":2}`, `{"a":0}`, `{"1":5}`, `{"a":1,"b":2,"c":3}`, "null", "[]", `{"a":null}`, `{"":1}`}
+	for _, rule := range []string{"min=1", "max=1", "len=2", "dive,min=1", "dive,keys,alpha,endkeys,min=1", "dive,keys,len=2,endkeys", "min=1,dive,keys,oneof=a ab,endkeys,lt=5", "dive,keys,required,endkeys"} {
+		t.Run("map "+rule, func(t *testing.T) {
+			t.Parallel()
+			agree(t, structWith(reflect.TypeFor[map[string]int](), quoteTag("validate", rule)), maps)
+		})
+	}
+	t.Run("elements of texts", func(t *testing.T) {
+		t.Parallel()
+		agree(t, structWith(reflect.TypeFor[[]string](), `validate:"dive,required"`), []string{`[]`, `[""]`, `["a"]`, `["a",""]`, "[null]"})
+	})
+	t.Run("lists of lists", func(t *testing.T) {
+		t.Parallel()
+		agree(t, structWith(reflect.TypeFor[[][]string](), `validate:"dive,min=1,dive,len=1"`), []string{`[]`, `[[]]`, `[["a"]]`, `[["ab"]]`, `[["a"],[]]`})
+	})
+}
+
+// TestPresence: 0, false and "" are values; absence is judged on the text.
+func TestPresence(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		S string  `json:"s" validate:"required"`
+		I int     `json:"i" validate:"required"`
+		B bool    `json:"b" validate:"required"`
+		F float64 `json:"f,omitempty" validate:"min=1"`
+		P *string `json:"p" validate:"min=2"`
+		N struct {
+			X int `json:"x" validate:"min=1"`
+		} `json:"n,omitempty"`
+		L []struct {
+			Y string `json:"y" validate:"min=1"`
+		} `json:"l,omitempty"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for raw, want := range map[string]string{
+		`{"s":"","i":0,"b":false}`:                            "",
+		`{"s":"","i":0}`:                                      "/b",
+		`{"s":null,"i":0,"b":false}`:                          "/s",
+		`{"s":"","i":0,"b":false,"f":0}`:                      "/f",
+		`{"s":"","i":0,"b":false,"p":null}`:                   "",
+		`{"s":"","i":0,"b":false,"p":"x"}`:                    "/p",
+		`{"s":"","i":0,"b":false,"n":{"x":0}}`:                "/n/x",
+		`{"s":"","i":0,"b":false,"n":{}}`:                     "/n/x",
+		`{"s":"","i":0,"b":false,"l":[{"y":"a"},{"y":""}]}`:   "/l/1/y",
+		`{"s":"","i":0,"b":false,"l":"[{\"y\":\"\"}]"}`:       "/l",
+		`{"s":"","i":0,"b":false,"l":"[{\"y\":\"a\"}]"}`:      "",
+		`{"s":"","i":"0","b":"false","f":"1.5","n":{"x":1}}`:  "",
+		`{"s":"","i":0,"b":false,"l":[{"y":""},{"y":""},{}]}`: "/l/0/y /l/1/y /l/2/y",
+	} {
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(reflect.TypeFor[in]()).Elem())
+		if got := paths(err); got != want {
+			t.Errorf("%s: faults at %q, want %q (%v)", raw, got, want, err)
+		}
+	}
+}
+
+func paths(err error) string {
+	invalid, ok := err.(*binding.Invalid)
+	if !ok {
+		return ""
+	}
+	var out []string
+	for _, issue := range invalid.Issues {
+		out = append(out, issue.Path)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestNamespaces: validator's paths survive generics, embedding, shadowing and
+// hostile map keys.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		V string `json:"v.w" validate:"min=2"`
+	}
+	type Emb struct {
+		E int `json:"e" validate:"min=1"`
+		S int `json:"s" validate:"min=100"`
+	}
+	type in struct {
+		Emb
+		S int                         `json:"s"`
+		M map[string]map[string]inner `json:"m,omitempty"`
+		B tBox[inner]                 `json:"b/c"`
+		A [1]*inner                   `json:"a,omitzero"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for raw, want := range map[string]string{
+		`{"e":1,"s":1,"b/c":{"v":{"v.w":"ab"}}}`:                                    "",
+		`{"e":0,"s":1,"b/c":{"v":{"v.w":"a"}}}`:                                     "/e /b~1c/v/v.w",
+		`{"e":1,"s":1,"b/c":{"v":{"v.w":"ab"}},"m":{"a].x[b":{"].V":{"v.w":"a"}}}}`: "/m/a].x[b/].V/v.w",
+		`{"e":1,"s":1,"b/c":{"v":{"v.w":"ab"}},"a":[{"v.w":"a"}]}`:                  "/a/0/v.w",
+	} {
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(reflect.TypeFor[in]()).Elem())
+		if got := paths(err); got != want {
+			t.Errorf("%s: faults at %q, want %q (%v)", raw, got, want, err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package binding_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var modes = map[string]binding.Mode{"i": binding.Input, "o": binding.Output, "s": binding.Strings, "f": binding.Form}
+
+func mustCompile(t testing.TB, typ reflect.Type, mode binding.Mode, opts binding.Options) *binding.Plan {
+	t.Helper()
+	p, faults := binding.Compile(typ, mode, opts)
+	for _, f := range faults {
+		t.Errorf("%s: %s", typ, f)
+	}
+	if p == nil {
+		t.Fatalf("%s does not compile", typ)
+	}
+	return p
+}
+
+// judgeOf compiles a schema as a strict client would: formats and contents asserted.
+func judgeOf(t testing.TB, schema []byte) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		t.Fatalf("schema %s: %v", schema, err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.AssertContent()
+	if err := c.AddResource("test:schema", doc); err != nil {
+		t.Fatalf("schema %s: %v", schema, err)
+	}
+	s, err := c.Compile("test:schema")
+	if err != nil {
+		t.Fatalf("schema %s: %v", schema, err)
+	}
+	return s
+}
+
+func accepts(t testing.TB, s *jsonschema.Schema, raw []byte) bool {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatalf("value %s: %v", raw, err)
+	}
+	return s.Validate(doc) == nil
+}
+
+func TestSchemasAreGolden(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/schemas.golden"
+	var got strings.Builder
+	cases := typeCases()
+	if len(cases) < 60 {
+		t.Fatalf("only %d types", len(cases))
+	}
+	for _, tc := range cases {
+		p := mustCompile(t, tc.t, modes[tc.mode], binding.Options{})
+		got.WriteString(tc.name + "\t" + string(p.Schema()) + "\n")
+	}
+	golden(t, file, got.String())
+}
+
+var defName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
+func TestSchemasAreLegal(t *testing.T) {
+	t.Parallel()
+	for _, tc := range typeCases() {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p := mustCompile(t, tc.t, modes[tc.mode], binding.Options{})
+			again := mustCompile(t, tc.t, modes[tc.mode], binding.Options{})
+			if !bytes.Equal(p.Schema(), again.Schema()) {
+				t.Errorf("not deterministic:\n%s\n%s", p.Schema(), again.Schema())
+			}
+			judgeOf(t, p.Schema())
+			var doc map[string]any
+			if err := json.Unmarshal(p.Schema(), &doc); err != nil {
+				t.Fatal(err)
+			}
+			if tc.mode != "o" && doc["type"] != "object" {
+				t.Errorf("root is %v", doc["type"])
+			}
+			if defs, ok := doc["$defs"].(map[string]any); ok {
+				for name := range defs {
+					if !defName.MatchString(name) {
+						t.Errorf("illegal name %q in $defs", name)
+					}
+				}
+			}
+			for _, noise := range []string{`"$schema"`, `"$id"`, `:true,"`, `"properties":{}`} {
+				if strings.Contains(strings.ReplaceAll(string(p.Schema()), `"uniqueItems":true`, ""), noise) && !strings.Contains(string(p.Schema()), `"default":true`) && !strings.Contains(string(p.Schema()), "readOnly") {
+					t.Errorf("schema has %s: %s", noise, p.Schema())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// DecodeStrings reads texts by member name, as prompt arguments and URI
+// variables arrive. An empty text is an absent member, except where the type
+// is a text. The plan must have been compiled for Strings.
+func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into reflect.Value) error {
+	object := []byte{'{'}
+	for _, name := range p.orderedNames(values) {
+		text := values[name]
+		n, known := p.memberNode(name)
+		if known && text == "" && kindOf(n) != textKind {
+			continue
+		}
+		if len(object) > 1 {
+			object = append(object, ',')
+		}
+		object = jsontext.Quote(object, name)
+		object = append(object, ':')
+		object = appendScalar(object, n, text)
+	}
+	object = append(object, '}')
+	if err := jsontext.Check(object, jsontext.Limits{}); err != nil {
+		return NewInvalid(Issue{Rule: RuleType, Hint: "A text is not valid UTF-8."})
+	}
+	_, err := p.Decode(ctx, object, into)
+	return err
+}
+
+// orderedNames puts known names first, in the order of the type, so that
+// faults have a stable order.
+func (p *Plan) orderedNames(values map[string]string) []string {
+	names := make([]string, 0, len(values))
+	for _, f := range p.fields {
+		if _, ok := values[f.Name]; ok {
+			names = append(names, f.Name)
+		}
+	}
+	return append(names, unknownNames(values, p.fields)...)
+}
+
+func (p *Plan) memberNode(name string) (node, bool) {
+	s, ok := structOf(p.root)
+	if !ok {
+		return nil, false
+	}
+	i, ok := s.byName[name]
+	if !ok {
+		return nil, false
+	}
+	return s.fields[i].node, true
+}
+
+// appendScalar writes a text as the JSON scalar that the type reads, or as a
+// string, which then is refused with the usual words.
+func appendScalar(dst []byte, n node, text string) []byte {
+	raw := []byte(text)
+	if wantsToken(n) && jsontext.Check(raw, jsontext.DefaultLimits()) == nil {
+		switch jsontext.KindOf(raw) {
+		case jsontext.KindNumber, jsontext.KindBool:
+			return jsontext.Compact(dst, raw)
+		}
+	}
+	return jsontext.Quote(dst, text)
+}
+
+// wantsToken reports whether the type's JSON is a number or a bool.
+func wantsToken(n node) bool {
+	switch n := n.(type) {
+	case *ptrNode:
+		return wantsToken(n.elem)
+	case *enumNode:
+		return wantsToken(n.node)
+	case *methodNode:
+		return n.shown() == byShape && wantsToken(n.base)
+	case *boolNode, *intNode, *uintNode, *floatNode, *numberNode, *bigNode:
+		return true
+	}
+	return false
+}
+
+// Strings is the reverse of DecodeStrings: the text form of every member that
+// is written. Nil pointers and empty omitempty members are left out.
+func (p *Plan) Strings(v reflect.Value) (map[string]string, error) {
+	object, err := p.Append(nil, v)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for key, value := range jsontext.Members(object) {
+		switch jsontext.KindOf(value) {
+		case jsontext.KindNull:
+		case jsontext.KindObject, jsontext.KindArray:
+			return nil, fmt.Errorf("encoding %s: /%s has no text form", p.t, key.String())
+		default:
+			out[key.String()] = textOf(value)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package binding
+
+import (
+	"slices"
+	"strings"
+)
+
+// synonyms are names that models take for one another. Within a group any name
+// suggests any other.
+var synonyms = [][]string{
+	{"cursor", "page", "offset", "next", "after", "start", "skip", "pagetoken"},
+	{"limit", "count", "max", "size", "top", "pagesize", "perpage", "maxresults", "numresults"},
+	{"query", "q", "search", "text", "term", "keywords", "searchterm"},
+	{"id", "identifier", "uid", "key"},
+	{"path", "file", "filename", "filepath"},
+	{"url", "uri", "link", "href"},
+	{"message", "text", "body", "content"},
+	{"from", "start", "since", "begin"},
+	{"to", "end", "until"},
+	{"name", "title", "label"},
+}
+
+// nearestName is the name that was probably meant, or "".
+func nearestName(name string, names []string) string {
+	if best := closeName(name, names); best != "" {
+		return best
+	}
+	flat := flatten(name)
+	for _, group := range synonyms {
+		if !slices.Contains(group, flat) {
+			continue
+		}
+		for _, candidate := range names {
+			if slices.Contains(group, flatten(candidate)) {
+				return candidate
+			}
+		}
+	}
+	return ""
+}
+
+// closeName is the name that name is a spelling of: other case or separators,
+// a typing error, an abbreviation.
+func closeName(name string, names []string) string {
+	flat := flatten(name)
+	if flat == "" || len(flat) > 100 {
+		return ""
+	}
+	best, distance := "", len(flat)/3+1
+	if len(flat) < 3 {
+		distance = 1
+	}
+	for _, candidate := range names {
+		other := flatten(candidate)
+		if other == flat {
+			return candidate
+		}
+		if d := editDistance(flat, other); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	if best != "" || len(flat) < 3 {
+		return best
+	}
+	for _, candidate := range names {
+		other := flatten(candidate)
+		if len(other) >= 3 && (strings.HasPrefix(other, flat) || strings.HasPrefix(flat, other)) {
+			return candidate
+		}
+	}
+	return ""
+}
+
+func flatten(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(name))
+}
+
+// editDistance is Levenshtein's, over bytes, with swapped neighbours as one step.
+func editDistance(a, b string) int {
+	before := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,377 @@
+package binding
+
+import (
+	"bytes"
+	"context"
+	"math/big"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Bounds of the corrected call.
+const (
+	maxTryInput = 4 << 10
+	maxTry      = 1 << 10
+	maxRounds   = 3
+)
+
+// correct builds a call that passes from the caller's own: valid values stay,
+// wrong ones are corrected, missing ones are filled with an example. It is
+// decoded before it is shown; "" if none is found.
+func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
+	if len(raw) > maxTryInput || p.opts.NoRepair && p.mode == Strings || p.showsSecret(raw) {
+		return ""
+	}
+	found := e.found
+	for round := range maxRounds {
+		if len(found) == 0 {
+			return ""
+		}
+		next, changed := p.mendAll(raw, found, round)
+		if !changed || jsontext.Check(next, jsontext.DefaultLimits()) != nil || len(next) > maxTry {
+			return ""
+		}
+		raw = next
+		d, err := p.pass(ctx, raw, reflect.New(p.t).Elem(), false)
+		if err == nil {
+			return string(jsontext.Compact(nil, raw))
+		}
+		found = d.found
+	}
+	return ""
+}
+
+// showsSecret reports whether the caller sent a secret: it must not be written
+// back into texts that are logged.
+func (p *Plan) showsSecret(raw []byte) bool {
+	s, ok := structOf(p.root)
+	return ok && s.holdsSecret(raw)
+}
+
+func (n *structNode) holdsSecret(raw []byte) bool {
+	for _, f := range n.fields {
+		value, given := jsontext.Member(raw, f.name)
+		if !given {
+			continue
+		}
+		if f.secret {
+			return true
+		}
+		if inner, ok := structOf(f.node); ok && inner.holdsSecret(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// mendAll corrects every finding in the text, deepest last, so that paths stay
+// true. Array items are only replaced, never removed.
+func (p *Plan) mendAll(raw []byte, found []finding, round int) ([]byte, bool) {
+	changed := false
+	for _, f := range found {
+		next, ok := p.mendOne(raw, f, round)
+		if ok && !bytes.Equal(next, raw) {
+			raw, changed = next, true
+		}
+	}
+	return raw, changed
+}
+
+func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
+	parent, name := splitPointer(f.Path)
+	switch {
+	case f.Path == "":
+		return p.example(p.root, nil, 0), true
+	case f.Rule == RuleUnknown:
+		return p.mendUnknown(raw, parent, name, f)
+	case f.Rule == RuleDuplicate:
+		return edit(raw, parent, func(object []byte) []byte { return dropRepeated(object, name) })
+	}
+	value, given := valueAt(raw, f.Path)
+	if given && f.missing && jsontext.KindOf(value) != jsontext.KindNull {
+		return raw, false // a misspelt member was renamed to it
+	}
+	better := p.better(f, value, given, round)
+	if better == nil {
+		if f.f == nil || f.f.required || round == 0 {
+			return raw, false
+		}
+		return edit(raw, parent, func(object []byte) []byte { return withoutMember(object, name) })
+	}
+	if !given {
+		return edit(raw, parent, func(object []byte) []byte { return withMember(object, name, better) })
+	}
+	return edit(raw, f.Path, func([]byte) []byte { return better })
+}
+
+// mendUnknown renames a misspelt member where its value fits there, else drops it.
+func (p *Plan) mendUnknown(raw []byte, parent, name string, f finding) ([]byte, bool) {
+	owner, ok := f.n.(*structNode)
+	if !ok {
+		return raw, false
+	}
+	return edit(raw, parent, func(object []byte) []byte {
+		value, _ := jsontext.Member(object, name)
+		rest := withoutMember(object, name)
+		var free []string
+		for _, member := range owner.fields {
+			if _, given := jsontext.Member(object, member.name); !given {
+				free = append(free, member.name)
+			}
+		}
+		meant := nearestName(name, free)
+		if meant == "" {
+			return rest
+		}
+		target := owner.fields[owner.byName[meant]]
+		if !p.fits(target.node, target.c, value) {
+			return rest
+		}
+		return withMember(rest, meant, value)
+	})
+}
+
+// better is a value for a member that is wrong or missing: the nearest one
+// first, an example in later rounds, nil if nothing is known.
+func (p *Plan) better(f finding, value []byte, given bool, round int) []byte {
+	k := p.printer.words(f.n, f.c)
+	if given && round == 0 {
+		if near := p.near(f, k, value); near != nil {
+			return near
+		}
+	}
+	if round < 2 && f.f != nil && f.f.def != nil && bare(f.f.node) == bare(f.n) {
+		return f.f.def
+	}
+	if given && f.f != nil && !f.f.required && round > 0 {
+		return nil
+	}
+	return p.example(f.n, f.c, 0)
+}
+
+// near corrects a value in place: what a string contains, a list of the one
+// item that was sent, the text of a number, the nearest bound, the nearest name.
+func (p *Plan) near(f finding, k keywords, value []byte) []byte {
+	if kindOf(f.n) != textKind {
+		if inner, ok := unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && sameShape(k, inner) {
+			return inner // what is wrong inside is mended in the next round
+		}
+		if inner, ok := unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok && p.fits(f.n, f.c, inner) {
+			return inner
+		}
+	}
+	if raw, ok := k.get("enum"); ok {
+		return nearEnum(raw, value)
+	}
+	switch jsontext.KindOf(value) {
+	case jsontext.KindNull:
+		return nil
+	case jsontext.KindNumber:
+		if kindOf(f.n).isNumber() {
+			return clamp(k, value)
+		}
+	}
+	for _, candidate := range [][]byte{list([][]byte{value}), jsontext.QuoteBytes(nil, value)} {
+		if jsontext.KindOf(value) != jsontext.KindArray && p.fits(f.n, f.c, candidate) {
+			return candidate
+		}
+	}
+	return nil
+}
+
+// sameShape reports whether a container is the kind of container wanted.
+func sameShape(k keywords, value []byte) bool {
+	wanted := k.text("type")
+	return wanted == "array" && jsontext.KindOf(value) == jsontext.KindArray ||
+		wanted == "object" && jsontext.KindOf(value) == jsontext.KindObject
+}
+
+// fits reports whether raw is readable as n and passes the rules that look at
+// it alone.
+func (p *Plan) fits(n node, c *constraints, raw []byte) bool {
+	d := &decoder{plan: p}
+	d.enter("value")
+	v := reflect.New(n.goType()).Elem()
+	n.decode(d, raw, v, c)
+	if d.total > 0 {
+		return false
+	}
+	if p.rules == nil || c == nil || c.relates() {
+		return true
+	}
+	return p.holds(v, c.tag(n.goType(), false))
+}
+
+func nearEnum(enum, value []byte) []byte {
+	sent := textOf(value)
+	var names []string
+	byName := map[string][]byte{}
+	for item := range jsontext.Elements(enum) {
+		name := textOf(item)
+		names = append(names, name)
+		byName[name] = item
+	}
+	return byName[closeName(sent, names)]
+}
+
+// clamp moves a number to the nearest bound.
+func clamp(k keywords, value []byte) []byte {
+	if low, ok := k.get("minimum"); ok && compareNumbers(value, low) < 0 {
+		return low
+	}
+	if high, ok := k.get("maximum"); ok && compareNumbers(value, high) > 0 {
+		return high
+	}
+	whole := k.text("type") == "integer"
+	if low, ok := k.get("exclusiveMinimum"); ok && whole && compareNumbers(value, low) <= 0 {
+		return addOne(low, 1)
+	}
+	if high, ok := k.get("exclusiveMaximum"); ok && whole && compareNumbers(value, high) >= 0 {
+		return addOne(high, -1)
+	}
+	return nil
+}
+
+func addOne(number []byte, by int64) []byte {
+	i, ok := bigOf(number)
+	if !ok {
+		return nil
+	}
+	return i.Add(i, big.NewInt(by)).Append(nil, 10)
+}
+
+// example is a value that n accepts, as small as can be.
+func (p *Plan) example(n node, c *constraints, depth int) []byte {
+	if depth > 8 {
+		return []byte("null")
+	}
+	n = bare(n)
+	switch inner := n.(type) {
+	case *structNode:
+		return p.exampleObject(inner, depth)
+	case *sliceNode:
+		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
+	case *arrayNode:
+		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
+	case *mapNode:
+		return emptyObject
+	case *methodNode:
+		if inner.shown() == byShape {
+			return p.example(inner.base, c, depth)
+		}
+	case *anyNode, *rawNode:
+		return emptyObject
+	}
+	for _, candidate := range scalarExamples(p.printer.words(n, c)) {
+		if p.fits(n, c, candidate) {
+			return candidate
+		}
+	}
+	return []byte("null")
+}
+
+func (p *Plan) exampleObject(n *structNode, depth int) []byte {
+	out := []byte("{}")
+	for _, f := range n.fields {
+		if f.required {
+			out = withMember(out, f.name, p.example(f.node, f.c, depth+1))
+		}
+	}
+	return out
+}
+
+func (p *Plan) exampleList(elem node, c *constraints, k keywords, depth int) []byte {
+	least := int64(0)
+	if raw, ok := k.get("minItems"); ok {
+		least, _ = jsontext.Int64(raw)
+	}
+	var items [][]byte
+	for range min(least, 64) {
+		items = append(items, p.example(elem, c.element(), depth+1))
+	}
+	return list(items)
+}
+
+var formatExamples = map[string]string{
+	"email": "name@example.com", "uri": "https://example.com/", "uuid": "123e4567-e89b-42d3-a456-426614174000",
+	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "example.com", "date": "2026-01-31", "date-time": "2026-01-31T15:04:05Z",
+}
+
+// textExamples are tried against a pattern in turn.
+var textExamples = []string{
+	"text", "10", "1.2.3", "#ff8800", "+4930123456", "192.0.2.1", "ABC", "5m", "true", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+	"123e4567-e89b-42d3-a456-426614174000", "DE", "2026-01-31", "d41d8cd98f00b204e9800998ecf8427e",
+}
+
+// scalarExamples are guesses from a schema, the best first.
+func scalarExamples(k keywords) [][]byte {
+	if raw, ok := k.get("enum"); ok {
+		for first := range jsontext.Elements(raw) {
+			return [][]byte{first}
+		}
+	}
+	if raw, ok := k.get("const"); ok {
+		return [][]byte{raw}
+	}
+	switch k.text("type") {
+	case "boolean":
+		return [][]byte{[]byte("true")}
+	case "integer", "number":
+		one := []byte("1")
+		if moved := clamp(k, one); moved != nil {
+			one = moved
+		}
+		return [][]byte{one, []byte("1")}
+	case "string":
+		return quoteAll(stringExamples(k))
+	}
+	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
+}
+
+func stringExamples(k keywords) []string {
+	if text, ok := formatExamples[k.text("format")]; ok {
+		return []string{text}
+	}
+	if k.text("contentEncoding") == "base64" {
+		return []string{"dGV4dA=="}
+	}
+	out := slices.Clone(textExamples)
+	for i, text := range out {
+		out[i] = fitLength(text, k)
+	}
+	if pattern := k.text("pattern"); pattern != "" {
+		if re, err := regexp.Compile(pattern); err == nil {
+			out = slices.DeleteFunc(out, func(text string) bool { return !re.MatchString(text) })
+			if plain, ok := literal(pattern); ok {
+				out = append(out, plain)
+			}
+		}
+	}
+	return out
+}
+
+// literal is the text of a pattern that is only one: ^prefix, suffix$.
+func literal(pattern string) (string, bool) {
+	text := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
+	text = strings.ReplaceAll(text, `\x2d`, "-")
+	plain := regexp.MustCompile(`\\([\^$\\.*+?()\[\]{}|/])`).ReplaceAllString(text, "$1")
+	return plain, regexp.QuoteMeta(plain) == strings.ReplaceAll(text, `\/`, "/")
+}
+
+func fitLength(text string, k keywords) string {
+	if raw, ok := k.get("minLength"); ok {
+		if n, _ := jsontext.Int64(raw); int(n) > len(text) && n <= 256 {
+			text += strings.Repeat(text[len(text)-1:], int(n)-len(text))
+		}
+	}
+	if raw, ok := k.get("maxLength"); ok {
+		if n, _ := jsontext.Int64(raw); int(n) < len(text) {
+			text = text[:n]
+		}
+	}
+	return text
+}

@@ -1,0 +1,45 @@
+package catalog
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// A cursor is the kind of the list, the place and the key of the last entry
+// that was sent, and a truncated HMAC: the key finds the entry again wherever it
+// is now, the place is for when the entry is gone.
+const macSize = 12
+
+func (c *Config) cursor(kind protocol.ListKind, last *Entry) string {
+	buf := make([]byte, 0, 64)
+	buf = append(buf, byte(kind))
+	buf = binary.AppendUvarint(buf, last.order)
+	buf = append(buf, last.Key...)
+	return base64.RawURLEncoding.EncodeToString(append(buf, c.mac(buf)...))
+}
+
+func (c *Config) mac(payload []byte) []byte {
+	h := hmac.New(sha256.New, c.Secret)
+	h.Write(payload)
+	return h.Sum(nil)[:macSize]
+}
+
+func (c *Config) parseCursor(kind protocol.ListKind, cursor string) (order uint64, key string, ok bool) {
+	buf, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(buf) <= macSize {
+		return 0, "", false
+	}
+	payload, mac := buf[:len(buf)-macSize], buf[len(buf)-macSize:]
+	if !hmac.Equal(mac, c.mac(payload)) || payload[0] != byte(kind) {
+		return 0, "", false
+	}
+	order, n := binary.Uvarint(payload[1:])
+	if n <= 0 {
+		return 0, "", false
+	}
+	return order, string(payload[1+n:]), true
+}

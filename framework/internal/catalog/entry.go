@@ -1,0 +1,61 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Kind is what an entry is. The first four have the values of protocol.ListKind.
+type Kind uint8
+
+// The kinds of entries.
+const (
+	Tool     = Kind(protocol.ListTools)
+	Resource = Kind(protocol.ListResources)
+	Template = Kind(protocol.ListTemplates)
+	Prompt   = Kind(protocol.ListPrompts)
+	Method   = Prompt + 1 // a JSON-RPC method that the specification does not have; in no list
+)
+
+const (
+	listKinds = 4
+	kinds     = 5
+)
+
+// Entry is one registered component. It must not be changed once it was given
+// to Update, and belongs to one Registry.
+type Entry struct {
+	Kind   Kind
+	Key    string   // name of a tool, prompt or method; URI; URI template: unique within its kind
+	Scopes []string // the caller must have all of them
+	Hidden bool     // served but not listed
+
+	// Wire is the listed form in each dialect.
+	Wire map[*dialect.Dialect][]byte
+
+	// Handler serves the calls.
+	Handler engine.Handler
+	// Match finds the handler for a URI of a template: nil if the URI is none of
+	// the template's, an error if it is one but must not be served.
+	Match func(uri string) (engine.Handler, error)
+	// Specificity orders templates: the highest that matches serves.
+	Specificity int
+	// Complete is nil where nothing can be completed.
+	Complete func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error)
+
+	order uint64 // place in the lists; set by Update
+}
+
+// visibleTo says whether a caller with these scopes may know of the entry.
+func (e *Entry) visibleTo(p *transport.Principal) bool {
+	for _, scope := range e.Scopes {
+		if !p.Has(scope) {
+			return false
+		}
+	}
+	return true
+}

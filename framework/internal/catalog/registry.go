@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// Config of a Registry. It is not changed afterwards.
+type Config struct {
+	PageSize int    // entries on one page; at least 1
+	Secret   []byte // authenticates cursors: equal secrets, interchangeable cursors
+
+	// Filter takes entries out of a list for one caller; nil: none. It gets a
+	// slice of its own and returns a subsequence of it.
+	Filter func(ctx context.Context, c *engine.Call, kind protocol.ListKind, entries []*Entry) ([]*Entry, error)
+}
+
+// Registry holds the current Snapshot.
+type Registry struct {
+	cfg     Config
+	current atomic.Pointer[Snapshot]
+
+	mu   sync.Mutex // serializes Update; guards next
+	next uint64     // the place of the next new entry
+}
+
+// Conflict is two entries of one kind with one key.
+type Conflict struct{ Old, New *Entry }
+
+// Change says what an Update did.
+type Change struct {
+	Removed int
+	Kinds   []protocol.ListKind // lists that changed, each once
+}
+
+// New makes an empty registry.
+func New(cfg Config) *Registry {
+	cfg.PageSize = max(cfg.PageSize, 1)
+	r := &Registry{cfg: cfg}
+	r.current.Store(newSnapshot(&r.cfg, nil))
+	return r
+}
+
+// Snapshot is the catalog now.
+func (r *Registry) Snapshot() engine.Snapshot { return r.current.Load() }
+
+// Entries are all entries now, in order. The caller must not change the slice.
+func (r *Registry) Entries() []*Entry { return r.current.Load().all }
+
+// Lookup finds an entry by its key, whoever may see it; nil if there is none.
+func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load().byKey[kind][key] }
+
+// Update removes and adds in one step. Entries to remove that are not there are
+// ignored. With conflicts nothing changes. A new entry with the kind and key of
+// a removed one takes its place in the list, all others go to the end.
+func (r *Registry) Update(remove, add []*Entry) (Change, []Conflict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.current.Load()
+	kept, gone := split(old.all, remove)
+	if conflicts := conflictsOf(kept, add); conflicts != nil {
+		return Change{}, conflicts
+	}
+	places := make(map[place]uint64, len(gone))
+	for _, e := range gone {
+		places[place{e.Kind, e.Key}] = e.order
+	}
+	for _, e := range add {
+		order, replaced := places[place{e.Kind, e.Key}]
+		if !replaced {
+			r.next++
+			order = r.next
+		}
+		e.order = order
+	}
+	all := slices.Concat(kept, add)
+	slices.SortStableFunc(all, func(a, b *Entry) int { return cmp.Compare(a.order, b.order) })
+	r.current.Store(newSnapshot(&r.cfg, all))
+	return Change{Removed: len(gone), Kinds: changedLists(gone, add)}, nil
+}
+
+// place identifies an entry across replacements.
+type place struct {
+	kind Kind
+	key  string
+}
+
+func split(all, remove []*Entry) (kept, gone []*Entry) {
+	drop := make(map[*Entry]bool, len(remove))
+	for _, e := range remove {
+		drop[e] = true
+	}
+	for _, e := range all {
+		if drop[e] {
+			gone = append(gone, e)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	return kept, gone
+}
+
+func conflictsOf(kept, add []*Entry) []Conflict {
+	var out []Conflict
+	seen := make(map[place]*Entry, len(kept)+len(add))
+	for _, e := range kept {
+		seen[place{e.Kind, e.Key}] = e
+	}
+	for _, e := range add {
+		p := place{e.Kind, e.Key}
+		if old := seen[p]; old != nil {
+			out = append(out, Conflict{Old: old, New: e})
+			continue
+		}
+		seen[p] = e
+	}
+	return out
+}
+
+// changedLists names each list once; templates and resources share a
+// notification and count as one.
+func changedLists(groups ...[]*Entry) []protocol.ListKind {
+	var changed [kinds]bool
+	for _, g := range groups {
+		for _, e := range g {
+			changed[e.Kind] = true
+		}
+	}
+	changed[Resource] = changed[Resource] || changed[Template]
+	var out []protocol.ListKind
+	for _, k := range []Kind{Tool, Resource, Prompt} {
+		if changed[k] {
+			out = append(out, protocol.ListKind(k))
+		}
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Snapshot is the catalog at one moment: immutable, safe for concurrent use.
+type Snapshot struct {
+	cfg          *Config
+	all          []*Entry // in order
+	byKey        [kinds]map[string]*Entry
+	lists        [listKinds]list
+	templates    []*Entry // most specific first
+	capabilities protocol.ServerCapabilities
+}
+
+var _ engine.Snapshot = (*Snapshot)(nil)
+
+// list is one list, ready to be cut into pages.
+type list struct {
+	listed []*Entry                      // all that are not hidden, in order
+	open   []*Entry                      // those of them that everyone may see
+	wire   map[*dialect.Dialect][][]byte // of open
+}
+
+// scoped says whether the list depends on the caller.
+func (l *list) scoped() bool { return len(l.open) != len(l.listed) }
+
+func newSnapshot(cfg *Config, all []*Entry) *Snapshot {
+	s := &Snapshot{cfg: cfg, all: all}
+	for i := range s.byKey {
+		s.byKey[i] = make(map[string]*Entry)
+	}
+	for _, e := range all {
+		s.byKey[e.Kind][e.Key] = e
+		if e.Kind == Template {
+			s.templates = append(s.templates, e)
+		}
+		if !e.Hidden && e.Kind != Method {
+			s.lists[e.Kind].add(e)
+		}
+	}
+	for i := range s.lists {
+		s.lists[i].encode()
+	}
+	slices.SortStableFunc(s.templates, func(a, b *Entry) int { return cmp.Compare(b.Specificity, a.Specificity) })
+	s.capabilities = s.capable()
+	return s
+}
+
+func (l *list) add(e *Entry) {
+	l.listed = append(l.listed, e)
+	if len(e.Scopes) == 0 {
+		l.open = append(l.open, e)
+	}
+}
+
+func (l *list) encode() {
+	l.wire = make(map[*dialect.Dialect][][]byte)
+	for _, d := range dialect.All() {
+		l.wire[d] = wires(l.open, d)
+	}
+}
+
+func wires(entries []*Entry, d *dialect.Dialect) [][]byte {
+	out := make([][]byte, len(entries))
+	for i, e := range entries {
+		out[i] = e.Wire[d]
+	}
+	return out
+}
+
+// capable declares what is there. Logging is always declared: any handler may
+// send a log message at any time.
+func (s *Snapshot) capable() protocol.ServerCapabilities {
+	tools := len(s.byKey[Tool]) > 0
+	resources := len(s.byKey[Resource])+len(s.byKey[Template]) > 0
+	prompts := len(s.byKey[Prompt]) > 0
+	return protocol.ServerCapabilities{
+		Tools: tools, ToolsListChanged: tools,
+		Resources: resources, ResourcesSubscribe: resources, ResourcesChanged: resources,
+		Prompts: prompts, PromptsListChanged: prompts,
+		Completions: prompts || len(s.byKey[Template]) > 0,
+		Logging:     true,
+	}
+}
+
+// Capabilities of the server, as far as components decide them.
+func (s *Snapshot) Capabilities() protocol.ServerCapabilities { return s.capabilities }
+
+// Find is the handler of a call. What the caller must not see is answered like
+// what is not there.
+func (s *Snapshot) Find(ctx context.Context, _ *engine.Call, p protocol.Params) (engine.Handler, error) {
+	who := transport.PrincipalFrom(ctx)
+	switch p := p.(type) {
+	case *protocol.CallToolParams:
+		return s.named(who, Tool, "tool", p.Name)
+	case *protocol.GetPromptParams:
+		return s.named(who, Prompt, "prompt", p.Name)
+	case *protocol.ReadResourceParams:
+		return s.resource(who, p.URI)
+	case *protocol.CustomParams:
+		if e := s.byKey[Method][p.Name]; e != nil && e.visibleTo(who) {
+			return e.Handler, nil
+		}
+	}
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", p.Method())
+}
+
+func (s *Snapshot) named(who *transport.Principal, kind Kind, noun, name string) (engine.Handler, error) {
+	if e := s.byKey[kind][name]; e != nil && e.visibleTo(who) {
+		return e.Handler, nil
+	}
+	return nil, s.unknown(who, kind, noun, name)
+}
+
+// unknown is -32602 for tools and prompts in every revision (server/tools and
+// server/prompts, "Error Handling").
+func (s *Snapshot) unknown(who *transport.Principal, kind Kind, noun, name string) *protocol.Fault {
+	var names []string
+	for _, e := range s.lists[kind].listed {
+		if e.visibleTo(who) {
+			names = append(names, e.Key)
+		}
+	}
+	if near := Nearest(name, names); near != "" {
+		return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q. Did you mean %q?", noun, clip(name), near)
+	}
+	return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q", noun, clip(name))
+}
+
+// clip bounds what is echoed to the caller.
+func clip(name string) string {
+	const most = 128
+	if len(name) > most {
+		return name[:most] + "…"
+	}
+	return name
+}
+
+func (s *Snapshot) resource(who *transport.Principal, uri string) (engine.Handler, error) {
+	if e := s.byKey[Resource][uri]; e != nil && e.visibleTo(who) {
+		return e.Handler, nil
+	}
+	for _, e := range s.templates {
+		if !e.visibleTo(who) {
+			continue
+		}
+		h, err := e.Match(uri)
+		if err != nil {
+			break // an unsafe URI is not served by a laxer template either
+		}
+		if h != nil {
+			return h, nil
+		}
+	}
+	return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found", URI: uri}
+}
+
+// Complete an argument of a prompt or a variable of a template.
+func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
+	who := transport.PrincipalFrom(ctx)
+	kind, noun, key := Prompt, "prompt", p.Prompt
+	if p.Template != "" {
+		kind, noun, key = Template, "resource template", p.Template
+	}
+	e := s.byKey[kind][key]
+	if e == nil || !e.visibleTo(who) {
+		return nil, s.unknown(who, kind, noun, key)
+	}
+	return e.Complete(ctx, c, p)
+}

@@ -1,0 +1,260 @@
+package uritemplate
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// capture is what one group of the pattern holds: the value of a variable, or
+// the text of a query when it has several names.
+type capture struct {
+	variable
+	query    []variable
+	reserved bool
+}
+
+// Match returns the variables of a URI of this template, and false if the URI is
+// not of it. Absent query variables are absent from the map, which is the
+// caller's.
+//
+// It returns [ErrUnsafe], wrapped with the variable and the reason, if the URI is
+// of the template but a value, once decoded,
+//
+//   - has ".." as a path segment, whether "/" or "\" separates,
+//   - begins with "/" or "\",
+//   - contains a control character,
+//   - comes from an escape that is broken or not UTF-8, or
+//   - comes from an escaped slash or backslash, outside {+x} and {#x}.
+func (t *Template) Match(uri string) (map[string]string, bool, error) {
+	if !strings.HasPrefix(uri, t.prefix) {
+		return nil, false, nil
+	}
+	groups := t.pattern.FindStringSubmatchIndex(uri)
+	if groups == nil {
+		return nil, false, nil
+	}
+	found := matching{values: make(map[string]string, len(t.captures))}
+	for i, c := range t.captures {
+		from, to := groups[2*i+2], groups[2*i+3]
+		if from < 0 {
+			continue // an optional query that is not there
+		}
+		ok, err := found.take(c, uri[from:to])
+		if err != nil {
+			return nil, false, fmt.Errorf("matching URI template %q: %w", t.raw, err)
+		}
+		if !ok {
+			return nil, false, nil
+		}
+	}
+	return found.settle()
+}
+
+// matching collects the values of one URI.
+type matching struct {
+	values   map[string]string
+	prefixes map[string]string // of variables with the prefix modifier
+}
+
+func (m *matching) take(c capture, text string) (bool, error) {
+	if c.query == nil {
+		return m.set(c.variable, text, c.reserved)
+	}
+	if text == "" {
+		return true, nil
+	}
+	for pair := range strings.SplitSeq(text, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		v, known := find(c.query, name)
+		if !known {
+			return false, nil
+		}
+		if ok, err := m.set(v, value, false); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func find(vars []variable, name string) (variable, bool) {
+	for _, v := range vars {
+		if v.name == name {
+			return v, true
+		}
+	}
+	return variable{}, false
+}
+
+// set files a value. It is false where the variable already has another one, or
+// a prefix is longer than the template allows.
+func (m *matching) set(v variable, text string, reserved bool) (bool, error) {
+	value, err := decode(text, reserved)
+	if err != nil {
+		return false, fmt.Errorf("variable %s: %w", v.name, err)
+	}
+	target := m.values
+	if v.max > 0 {
+		if utf8.RuneCountInString(value) > v.max {
+			return false, nil
+		}
+		if m.prefixes == nil {
+			m.prefixes = map[string]string{}
+		}
+		target = m.prefixes
+	}
+	before, twice := target[v.name]
+	if twice && v.max > 0 { // {x:1}/{x:3}: the longer one must go on with the shorter
+		if len(before) > len(value) {
+			before, value = value, before
+		}
+		target[v.name] = value
+		return strings.HasPrefix(value, before), nil
+	}
+	target[v.name] = value
+	return !twice || before == value, nil
+}
+
+// settle joins prefixes and whole values: {x:1}/{x} matches "a/abc" only if they
+// agree, {x:1} alone yields the prefix.
+func (m *matching) settle() (map[string]string, bool, error) {
+	for name, prefix := range m.prefixes {
+		if whole, ok := m.values[name]; ok && !strings.HasPrefix(whole, prefix) {
+			return nil, false, nil
+		} else if ok {
+			delete(m.prefixes, name)
+		}
+	}
+	maps.Copy(m.values, m.prefixes)
+	return m.values, true, nil
+}
+
+// compile builds the pattern. Go's regular expressions run in linear time, so
+// that no URI can make matching slow.
+func (t *Template) compile() error {
+	var pattern strings.Builder
+	pattern.WriteString(`\A`)
+	for i := 0; i < len(t.parts); i++ {
+		p := t.parts[i]
+		switch {
+		case p.vars == nil:
+			writeLiteral(&pattern, p.literal)
+		case p.isQuery():
+			end := i + 1
+			for end < len(t.parts) && t.parts[end].isQuery() {
+				end++
+			}
+			t.addQuery(&pattern, t.parts[i:end])
+			i = end - 1
+		default:
+			t.addPath(&pattern, p, t.rest(i+1))
+		}
+	}
+	pattern.WriteString(`\z`)
+	t.prefix = literalPrefix(t.parts)
+	var err error
+	t.pattern, err = regexp.Compile(pattern.String())
+	return err
+}
+
+// rest says which of "?" and "#" the template goes on with after a part, so that
+// {+x} before them leaves them alone.
+func (t *Template) rest(from int) string {
+	excluded := ""
+	for _, p := range t.parts[from:] {
+		if p.isQuery() || strings.Contains(p.literal, "?") {
+			excluded += "?#"
+		}
+		if p.op == '#' || strings.Contains(p.literal, "#") {
+			excluded += "#"
+		}
+	}
+	return excluded
+}
+
+// addQuery writes a run of query expressions as one optional group.
+func (t *Template) addQuery(pattern *strings.Builder, run []part) {
+	var vars []variable
+	for _, p := range run {
+		vars = append(vars, p.vars...)
+	}
+	fmt.Fprintf(pattern, `(?:\%c([^#]*))?`, run[0].op)
+	t.captures = append(t.captures, capture{query: vars})
+}
+
+// addPath writes an expression that is not a query, one group a variable.
+func (t *Template) addPath(pattern *strings.Builder, p part, rest string) {
+	op, _ := operatorOf(p.op)
+	excluded := "/?#"
+	if op.reserved {
+		excluded = rest
+	}
+	if op.named || len(p.vars) > 1 {
+		excluded += op.sep
+	}
+	before := op.first
+	for _, v := range p.vars {
+		pattern.WriteString(regexp.QuoteMeta(before))
+		writeValue(pattern, p.op, v, class(excluded))
+		t.captures = append(t.captures, capture{variable: v, reserved: op.reserved})
+		before = op.sep
+	}
+}
+
+func writeValue(pattern *strings.Builder, op byte, v variable, class string) {
+	switch {
+	case op == ';':
+		writeLiteral(pattern, v.name)
+		fmt.Fprintf(pattern, `(?:=(%s*))?`, class)
+	case op == '/' && v.explode:
+		fmt.Fprintf(pattern, `(%s+(?:/%s+)*)`, class, class)
+	default:
+		fmt.Fprintf(pattern, `(%s+)`, class)
+	}
+}
+
+// class is the set of all characters but the excluded ones.
+func class(excluded string) string {
+	if excluded == "" {
+		return `[\s\S]`
+	}
+	return "[^" + regexp.QuoteMeta(excluded) + "]"
+}
+
+// writeLiteral accepts a literal as it stands and as Expand encodes it; the case
+// of the digits in escapes does not matter (RFC 3986 §6.2.2.1).
+func writeLiteral(pattern *strings.Builder, literal string) {
+	for i := 0; i < len(literal); {
+		_, size := utf8.DecodeRuneInString(literal[i:])
+		if literal[i] == '%' {
+			size = 3
+		}
+		c := literal[i : i+size]
+		i += size
+		switch encoded := string(appendEncoded(nil, c, true)); {
+		case encoded != c:
+			fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(c), encoded)
+		case size == 3:
+			fmt.Fprintf(pattern, `(?i:%s)`, c)
+		default:
+			pattern.WriteString(regexp.QuoteMeta(c))
+		}
+	}
+}
+
+// literalPrefix is the cheap test before the pattern: what a URI must begin with
+// byte for byte.
+func literalPrefix(parts []part) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	literal := parts[0].literal
+	for i := range len(literal) {
+		if literal[i] == '%' || literal[i] >= utf8.RuneSelf {
+			return literal[:i]
+		}
+	}
+	return literal
+}

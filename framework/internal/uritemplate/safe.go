@@ -1,0 +1,81 @@
+package uritemplate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ErrUnsafe is wrapped by the error of a URI that is of the template but carries
+// a value that no handler should see.
+var ErrUnsafe = errors.New("unsafe value")
+
+// unsafe wraps ErrUnsafe with a reason. The value itself stays out of the text:
+// it comes from outside and may end in a log.
+func unsafe(reason string) error { return fmt.Errorf("%w: %s", ErrUnsafe, reason) }
+
+// decode undoes the escapes of a value, once, and checks what came out.
+func decode(text string, reserved bool) (string, error) {
+	value := text
+	if strings.Contains(text, "%") {
+		var err error
+		if value, err = unescape(text, reserved); err != nil {
+			return "", err
+		}
+	}
+	return value, check(value)
+}
+
+func unescape(text string, reserved bool) (string, error) {
+	dst := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c != '%' {
+			dst = append(dst, c)
+			continue
+		}
+		if !isEscape(text[i:]) {
+			return "", unsafe("broken percent escape")
+		}
+		c = unhex(text[i+1])<<4 | unhex(text[i+2])
+		if !reserved && (c == '/' || c == '\\') {
+			return "", unsafe("escaped slash or backslash")
+		}
+		dst = append(dst, c)
+		i += 2
+	}
+	return string(dst), nil
+}
+
+// unhex returns the value of a digit that isHex.
+func unhex(c byte) byte {
+	switch {
+	case c <= '9':
+		return c - '0'
+	case c <= 'F':
+		return c - 'A' + 10
+	}
+	return c - 'a' + 10
+}
+
+// check refuses values that are harmless as text and dangerous as file names.
+func check(value string) error {
+	if !utf8.ValidString(value) {
+		return unsafe("not valid UTF-8")
+	}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return unsafe("control character")
+	}
+	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, `\`) {
+		return unsafe("begins with a slash or backslash")
+	}
+	isSlash := func(r rune) bool { return r == '/' || r == '\\' }
+	for segment := range strings.FieldsFuncSeq(value, isSlash) {
+		if segment == ".." {
+			return unsafe(`".." as a path segment`)
+		}
+	}
+	return nil
+}

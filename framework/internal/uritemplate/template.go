@@ -1,0 +1,123 @@
+package uritemplate
+
+import (
+	"regexp"
+	"slices"
+)
+
+// Template is a parsed URI template. The zero Template is of no use; get one
+// from [Parse]. It is immutable and safe for concurrent use.
+type Template struct {
+	raw      string
+	parts    []part
+	prefix   string         // literal bytes that every matching URI begins with
+	pattern  *regexp.Regexp // of a whole URI, with one group a capture
+	captures []capture
+}
+
+// part is a literal, or an expression when it has variables.
+type part struct {
+	literal string
+	op      byte // 0 for simple expansion
+	vars    []variable
+}
+
+// variable is a varspec of RFC 6570 §2.3.
+type variable struct {
+	name    string
+	max     int // characters of the prefix modifier, 0 for none
+	explode bool
+}
+
+// operator is one column of the table in RFC 6570 appendix A.
+type operator struct {
+	first    string // before the first defined variable
+	sep      string // between variables
+	named    bool   // name=value
+	ifEmpty  string // follows the name when the value is empty
+	reserved bool   // reserved characters and escapes pass unencoded
+}
+
+// operatorOf returns the rules of an operator character, and false for one that
+// RFC 6570 §2.2 does not define.
+func operatorOf(op byte) (operator, bool) {
+	switch op {
+	case 0:
+		return operator{sep: ","}, true
+	case '+':
+		return operator{sep: ",", reserved: true}, true
+	case '#':
+		return operator{first: "#", sep: ",", reserved: true}, true
+	case '.':
+		return operator{first: ".", sep: "."}, true
+	case '/':
+		return operator{first: "/", sep: "/"}, true
+	case ';':
+		return operator{first: ";", sep: ";", named: true}, true
+	case '?':
+		return operator{first: "?", sep: "&", named: true, ifEmpty: "="}, true
+	case '&':
+		return operator{first: "&", sep: "&", named: true, ifEmpty: "="}, true
+	}
+	return operator{}, false
+}
+
+// isQuery says whether the expression takes its variables from a query.
+func (p part) isQuery() bool { return p.op == '?' || p.op == '&' }
+
+// String returns the template as it was parsed.
+func (t *Template) String() string { return t.raw }
+
+// Variables returns the names of the variables, each once, in the order of their
+// first appearance. The slice is the caller's.
+func (t *Template) Variables() []string {
+	var names []string
+	for _, p := range t.parts {
+		for _, v := range p.vars {
+			if !slices.Contains(names, v.name) {
+				names = append(names, v.name)
+			}
+		}
+	}
+	return names
+}
+
+// Optional says whether a URI can match without the variable, which is so for
+// those that appear only in {?...} and {&...}. It is true for unknown names.
+func (t *Template) Optional(name string) bool {
+	for _, p := range t.parts {
+		if p.isQuery() {
+			continue
+		}
+		if slices.ContainsFunc(p.vars, func(v variable) bool { return v.name == name }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Specificity orders templates that match the same URI: the greatest wins. More
+// literal bytes are more specific; among equals a template whose variables stay
+// within one path segment beats one whose variables take several.
+func (t *Template) Specificity() int {
+	const steps = 4
+	literal, narrow := 0, steps-1
+	for _, p := range t.parts {
+		literal += len(p.literal)
+		for _, v := range p.vars {
+			narrow = min(narrow, narrowness(p.op, v))
+		}
+	}
+	return literal*steps + narrow
+}
+
+// narrowness of a variable: 2 within a segment, 1 several segments, 0 anything.
+func narrowness(op byte, v variable) int {
+	switch {
+	case op == '+' || op == '#':
+		return 0
+	case op == '/' && v.explode:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,200 @@
+package framework
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Log never returns nil. In a handler it is the app's logger, which also sends
+// to the client what the client asked for: by the level of the request on
+// 2026-07-28, by that of the session before. Members that look like secrets are
+// masked for the client, and a flood is cut to 20 messages and 10 a second more.
+// Outside a handler it logs nothing.
+func Log(ctx context.Context) *zap.Logger {
+	h := handlingFrom(ctx)
+	if h == nil || h.server == nil {
+		return zap.NewNop()
+	}
+	h.logging.Do(func() { h.logger = h.makeLogger() })
+	return h.logger
+}
+
+func (h *handling) makeLogger() *zap.Logger {
+	base := h.server.cfg.logger
+	if h.call == nil {
+		return base
+	}
+	fields := []zap.Field{zap.String("call", h.call.ID())}
+	if h.bound != nil {
+		fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
+	}
+	base = base.With(fields...)
+	if !h.call.Logs(protocol.LevelEmergency) { // the client wants no log at all
+		return base
+	}
+	client := &clientCore{h: h, encoder: zapcore.NewJSONEncoder(clientEncoding()), bucket: &bucket{}}
+	return base.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewTee(core, client)
+	}))
+}
+
+// Notify sends a message at one of the eight levels of the specification, those
+// that zap lacks included. It goes to the client only, and is never dropped.
+func Notify(ctx context.Context, level protocol.Level, message string, fields ...zap.Field) {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil || !h.call.Logs(level) {
+		return
+	}
+	h.send(level, "", zapcore.NewJSONEncoder(clientEncoding()), message, fields)
+}
+
+// clientEncoding has the message and the fields; level and logger travel beside.
+func clientEncoding() zapcore.EncoderConfig {
+	return zapcore.EncoderConfig{
+		MessageKey:     "message",
+		SkipLineEnding: true,
+		EncodeDuration: zapcore.StringDurationEncoder,
+		EncodeTime:     zapcore.RFC3339NanoTimeEncoder,
+	}
+}
+
+func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Encoder, message string, fields []zap.Field) {
+	buf, err := encoder.EncodeEntry(zapcore.Entry{Message: message}, masked(fields))
+	if err != nil {
+		return // a field that does not encode must not fail the handler
+	}
+	defer buf.Free()
+	h.call.Log(h.Context, level, logger, append([]byte(nil), buf.Bytes()...))
+}
+
+// clientCore sends log entries to the client of one call.
+type clientCore struct {
+	h       *handling
+	encoder zapcore.Encoder // with the fields of With
+	bucket  *bucket         // shared by all that descend from one Log
+}
+
+// Enabled asks for the client's level, which may change during the call.
+func (c *clientCore) Enabled(level zapcore.Level) bool { return c.h.call.Logs(levelOf(level)) }
+
+// With keeps fields for all entries.
+func (c *clientCore) With(fields []zap.Field) zapcore.Core {
+	encoder := c.encoder.Clone()
+	for _, f := range masked(fields) {
+		f.AddTo(encoder)
+	}
+	return &clientCore{h: c.h, encoder: encoder, bucket: c.bucket}
+}
+
+// Check adds the core to entries that the client wants.
+func (c *clientCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+// Write sends one entry, unless there were too many.
+func (c *clientCore) Write(entry zapcore.Entry, fields []zap.Field) error {
+	dropped, ok := c.bucket.take(time.Now())
+	if !ok {
+		return nil
+	}
+	if dropped > 0 {
+		fields = append(fields[:len(fields):len(fields)], zap.Int("dropped", dropped))
+	}
+	c.h.send(levelOf(entry.Level), entry.LoggerName, c.encoder, entry.Message, fields)
+	return nil
+}
+
+// Sync has nothing to do: nothing is buffered.
+func (*clientCore) Sync() error { return nil }
+
+func levelOf(level zapcore.Level) protocol.Level {
+	switch {
+	case level < zapcore.InfoLevel:
+		return protocol.LevelDebug
+	case level == zapcore.InfoLevel:
+		return protocol.LevelInfo
+	case level == zapcore.WarnLevel:
+		return protocol.LevelWarning
+	case level == zapcore.ErrorLevel:
+		return protocol.LevelError
+	case level == zapcore.DPanicLevel:
+		return protocol.LevelCritical
+	case level == zapcore.PanicLevel:
+		return protocol.LevelAlert
+	}
+	return protocol.LevelEmergency
+}
+
+// Bounds of what one call logs to its client (server/utilities/logging: servers
+// SHOULD rate limit).
+const (
+	logBurst  = 20
+	logPerSec = 10
+)
+
+// bucket is a token bucket that counts what it refused.
+type bucket struct {
+	mu      sync.Mutex // guards all below
+	tokens  float64
+	last    time.Time
+	dropped int
+}
+
+// take reports how many were refused since the last that was not.
+func (b *bucket) take(now time.Time) (dropped int, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last.IsZero() {
+		b.tokens = logBurst
+	} else {
+		b.tokens = math.Min(logBurst, b.tokens+now.Sub(b.last).Seconds()*logPerSec)
+	}
+	b.last = now
+	if b.tokens < 1 {
+		b.dropped++
+		return 0, false
+	}
+	b.tokens--
+	dropped, b.dropped = b.dropped, 0
+	return dropped, true
+}
+
+// masked hides the values of fields whose names say that they are secret
+// (server/utilities/logging: MUST NOT contain credentials).
+func masked(fields []zap.Field) []zap.Field {
+	var out []zap.Field
+	for i, f := range fields {
+		if !secretName(f.Key) {
+			continue
+		}
+		if out == nil {
+			out = append(out, fields...)
+		}
+		out[i] = zap.String(f.Key, "[hidden]")
+	}
+	if out == nil {
+		return fields
+	}
+	return out
+}
+
+func secretName(key string) bool {
+	key = strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(key))
+	for _, word := range [...]string{"password", "passwd", "secret", "token", "authorization", "apikey", "cookie", "credential", "privatekey"} {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}

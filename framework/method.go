@@ -1,0 +1,109 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Method serves a JSON-RPC method that the specification does not have
+// ("example.com/reindex"). Typed, validated and wrapped like a tool; params and
+// result are JSON objects, _meta excepted. Errors are JSON-RPC errors.
+func Method[P, R any](name string, fn func(context.Context, P) (R, error), opts ...Option) Component {
+	c := &methodOf[P, R]{fn: fn, declaration: declare(kindMethod, name, fn, opts)}
+	c.declaration.compile = c.compile
+	return c
+}
+
+type methodOf[P, R any] struct {
+	fn          func(context.Context, P) (R, error)
+	declaration *declaration
+}
+
+func (*methodOf[P, R]) component() {}
+
+func (c *methodOf[P, R]) declared() *declaration {
+	if c == nil {
+		return nil
+	}
+	return c.declaration
+}
+
+func (c *methodOf[P, R]) compile(b *builder, m *member) {
+	plan := b.method(m, reflect.TypeFor[P](), reflect.TypeFor[R]())
+	if plan == nil {
+		return
+	}
+	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+		var in P
+		if _, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&in).Elem()); err != nil {
+			return nil, err
+		}
+		out, err := guarded(ctx, c.fn, in)
+		if err != nil {
+			return nil, err
+		}
+		raw := []byte("{}")
+		if plan.out.shape != shapeNone {
+			if raw, err = plan.out.json(reflect.ValueOf(&out).Elem()); err != nil {
+				return nil, err
+			}
+		}
+		if !isObject(raw) {
+			return nil, errors.New("the result of a method must be a JSON object")
+		}
+		return &Result{Body: &protocol.CustomResult{Raw: raw}}, nil
+	}
+}
+
+// method compiles a method's types. The result must be an object: JSON-RPC
+// results of the protocol are (basic, "Responses").
+func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
+	if problem := methodProblem(m.name); problem != "" {
+		m.fault(b, "", problem, `Name it after a domain of yours, such as "example.com/reindex"`)
+	}
+	plan, faults := compileTool(p, r, &m.options, b.server.cfg.plans)
+	m.adopt(b, faults)
+	if plan == nil {
+		m.failed = true
+		return nil
+	}
+	switch {
+	case plan.out.shape == shapeNone, plan.out.shape == shapeRaw:
+	case plan.out.shape != shapeValue, plan.out.wrapped:
+		m.fault(b, "Out", "the result of a method must be a JSON object, not "+r.String(), "Return a struct or a map")
+		return nil
+	}
+	m.bound.refuse = m.bound.refusePlain
+	m.entry.Kind = catalog.Method
+	return plan
+}
+
+func methodProblem(name string) string {
+	isSpecs := func(d *dialect.Dialect) bool {
+		return d.ClientMethod(name) || d.ServerMethod(name) || d.ClientNotification(name) || d.ServerNotification(name)
+	}
+	switch {
+	case name == "":
+		return "the method has no name"
+	case strings.HasPrefix(name, "rpc."):
+		return "JSON-RPC reserves names that begin with rpc."
+	case strings.HasPrefix(name, "notifications/"):
+		return "a notification has no result"
+	case slices.ContainsFunc(dialect.All(), isSpecs):
+		return "the specification has a method of this name"
+	case !printable(name):
+		return "the name has control characters"
+	}
+	return ""
+}
+
+// isObject says that raw is a JSON object.
+func isObject(raw []byte) bool { return jsontext.KindOf(raw) == jsontext.KindObject }

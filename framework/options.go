@@ -1,0 +1,287 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Option configures a component. Sealed. One that does not fit the kind of
+// component is a BuildError.
+type Option interface{ option() }
+
+// componentOption sets one thing of the kinds it fits and says what is wrong
+// with it, or "".
+type componentOption struct {
+	name  string
+	fits  kind
+	apply func(*settings) (problem string)
+}
+
+func (componentOption) option() {}
+
+// completer is the function of Complete.
+type completer = func(ctx context.Context, prefix string, args map[string]string) ([]string, error)
+
+// settings is what the options of a component decide.
+type settings struct {
+	description, title, name string
+	icons                    []protocol.Icon
+	meta                     protocol.Meta
+	annotations              *protocol.Annotations
+	hints                    protocol.ToolAnnotations
+	scopes                   []string
+	timeout                  time.Duration
+	groupChain, ownChain     []Middleware
+	mime                     string
+	size                     int64
+	completers               map[string]completer
+	cache                    protocol.CacheHints
+	inputSchema              json.RawMessage
+	outputSchema             json.RawMessage
+	hidden                   bool
+	params                   []string
+}
+
+// configure applies the options of the groups, outermost first, and then the
+// component's own: the later one wins, scopes and middleware add up.
+func (b *builder) configure(m *member, layers []*layer) {
+	for _, l := range layers {
+		for i, o := range l.opts {
+			if opt, ok := o.(componentOption); ok && opt.fits&m.kind == 0 {
+				continue // builder.set reports options that fit no member
+			}
+			l.used[i] = true
+			b.option(m, o)
+		}
+	}
+	m.options.groupChain, m.options.ownChain = m.options.ownChain, nil
+	for _, o := range m.opts {
+		b.option(m, o)
+	}
+	if h := m.options.hints; is(h.ReadOnly) && (is(h.Destructive)) {
+		m.fault(b, "", "a tool that is ReadOnly cannot be Destructive(true)", "Keep one")
+	}
+	if m.kind != kindMethod && m.options.description == "" {
+		m.warn(b, "", "no description", `Add Describe("…"): it is what a model chooses by`)
+	}
+}
+
+func (b *builder) option(m *member, o Option) {
+	opt, ok := o.(componentOption)
+	switch {
+	case !ok:
+		m.fault(b, "", "an option is nil", "Remove it")
+	case opt.fits&m.kind == 0:
+		m.fault(b, "", "the option "+opt.name+" does not fit a "+m.kind.String(), "Remove it")
+	default:
+		if problem := opt.apply(&m.options); problem != "" {
+			m.fault(b, "", opt.name+": "+problem, "")
+		}
+	}
+}
+
+func is(b *bool) bool { return b != nil && *b }
+
+func option(name string, fits kind, apply func(*settings)) Option {
+	return componentOption{name, fits, func(s *settings) string { apply(s); return "" }}
+}
+
+// Describe is the description.
+func Describe(text string) Option {
+	return option("Describe", kindsAll, func(s *settings) { s.description = text })
+}
+
+// Title is the display name.
+func Title(text string) Option {
+	return option("Title", kindsAll, func(s *settings) { s.title = text })
+}
+
+// Name of a resource or template; default: derived from the URI.
+func Name(name string) Option {
+	return option("Name", kindsRead, func(s *settings) { s.name = name })
+}
+
+// Icons for user interfaces.
+func Icons(icons ...protocol.Icon) Option {
+	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string {
+		for _, icon := range icons {
+			if icon.Src == "" {
+				return "an icon has no Src"
+			}
+		}
+		s.icons = slices.Clone(icons)
+		return ""
+	}}
+}
+
+// Meta adds one _meta member to the listed component. The value must have a
+// JSON form.
+func Meta(key string, value any) Option {
+	return componentOption{"Meta", kindsAll, func(s *settings) string {
+		if key == "" {
+			return "the key is empty"
+		}
+		if _, err := json.Marshal(value); err != nil {
+			return "the value of " + key + " has no JSON form: " + err.Error()
+		}
+		if s.meta == nil {
+			s.meta = make(protocol.Meta)
+		}
+		s.meta[key] = value
+		return ""
+	}}
+}
+
+// Annotate a resource or template.
+func Annotate(a protocol.Annotations) Option {
+	return componentOption{"Annotate", kindsRead, func(s *settings) string {
+		if a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
+			return "the priority must be between 0 and 1"
+		}
+		s.annotations = &a
+		return ""
+	}}
+}
+
+// ReadOnly: the tool changes nothing.
+func ReadOnly() Option {
+	return option("ReadOnly", kindTool, func(s *settings) { s.hints.ReadOnly = new(true) })
+}
+
+// Destructive says whether changes may destroy (the specification's default is true).
+func Destructive(yes bool) Option {
+	return option("Destructive", kindTool, func(s *settings) { s.hints.Destructive = new(yes) })
+}
+
+// Idempotent: a repetition adds nothing.
+func Idempotent() Option {
+	return option("Idempotent", kindTool, func(s *settings) { s.hints.Idempotent = new(true) })
+}
+
+// OpenWorld says whether the tool reaches beyond this system (the
+// specification's default is true).
+func OpenWorld(yes bool) Option {
+	return option("OpenWorld", kindTool, func(s *settings) { s.hints.OpenWorld = new(yes) })
+}
+
+// Scopes that the caller must have, all of them; without them the component is
+// not listed either, and a call is answered as if it did not exist.
+func Scopes(scopes ...string) Option {
+	return componentOption{"Scopes", kindsAll, func(s *settings) string {
+		if slices.Contains(scopes, "") {
+			return "a scope is empty"
+		}
+		for _, scope := range scopes {
+			if !slices.Contains(s.scopes, scope) {
+				s.scopes = append(s.scopes, scope)
+			}
+		}
+		return ""
+	}}
+}
+
+// Timeout of one execution: its context ends then.
+func Timeout(d time.Duration) Option {
+	return componentOption{"Timeout", kindsAll, func(s *settings) string {
+		if d <= 0 {
+			return "the duration must be positive"
+		}
+		s.timeout = d
+		return ""
+	}}
+}
+
+// With wraps this component.
+func With(mw ...Middleware) Option {
+	return componentOption{"With", kindsAll, func(s *settings) string {
+		for _, m := range mw {
+			if problem := m.problem(); problem != "" {
+				return problem
+			}
+		}
+		s.ownChain = append(s.ownChain, mw...)
+		return ""
+	}}
+}
+
+// MIME type of a resource.
+func MIME(mime string) Option {
+	return option("MIME", kindsRead, func(s *settings) { s.mime = mime })
+}
+
+// Size of a resource in bytes.
+func Size(n int64) Option {
+	return componentOption{"Size", kindResource, func(s *settings) string {
+		if n < 0 {
+			return "the size is negative"
+		}
+		s.size = n
+		return ""
+	}}
+}
+
+// Complete an argument of a prompt or a variable of a template. args are the
+// arguments already given. At most 100 values are sent, best first.
+func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
+	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
+		if fn == nil {
+			return "the function for " + argument + " is nil"
+		}
+		if s.completers == nil {
+			s.completers = make(map[string]completer)
+		}
+		s.completers[argument] = fn
+		return ""
+	}}
+}
+
+// CacheScope of the 2026-07-28 cache hints.
+type CacheScope string
+
+// The two scopes.
+const (
+	CachePublic  CacheScope = "public"
+	CachePrivate CacheScope = "private"
+)
+
+// Cache hints to the client for what is read from a resource or template; it
+// keeps nothing on the server. Without it the client is told not to keep anything.
+func Cache(ttl time.Duration, scope CacheScope) Option {
+	return componentOption{"Cache", kindsRead, func(s *settings) string {
+		switch {
+		case ttl < 0:
+			return "the time to live is negative"
+		case scope != CachePublic && scope != CachePrivate:
+			return "the scope must be CachePublic or CachePrivate"
+		}
+		s.cache = protocol.CacheHints{TTL: ttl, Private: scope == CachePrivate}
+		return ""
+	}}
+}
+
+// InputSchema replaces the reflected schema; required where In is
+// json.RawMessage. Arguments are checked against it.
+func InputSchema[S ~string | ~[]byte](schema S) Option {
+	raw := json.RawMessage(bytes.Clone([]byte(schema)))
+	return option("InputSchema", kindTool|kindMethod, func(s *settings) { s.inputSchema = raw })
+}
+
+// OutputSchema replaces the reflected schema. Results are checked against it.
+func OutputSchema[S ~string | ~[]byte](schema S) Option {
+	raw := json.RawMessage(bytes.Clone([]byte(schema)))
+	return option("OutputSchema", kindTool|kindMethod, func(s *settings) { s.outputSchema = raw })
+}
+
+// Hidden components are callable but not listed.
+func Hidden() Option { return option("Hidden", kindsAll, func(s *settings) { s.hidden = true }) }
+
+// Params names the parameters of a Func.
+func Params(names ...string) Option {
+	names = slices.Clone(names)
+	return option("Params", kindTool, func(s *settings) { s.params = names })
+}

@@ -1,0 +1,48 @@
+package framework
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Number is any real number type.
+type Number interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Progress reports. total 0 = unknown. It does nothing where the client did not
+// ask for progress, and outside a handler. A report that does not increase done
+// is not sent: the specification forbids it (basic/utilities/progress).
+func Progress[N Number](ctx context.Context, done, total N, message string) {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil || !h.call.WantsProgress() {
+		return
+	}
+	var all *float64
+	if total != 0 {
+		all = new(float64(total))
+	}
+	h.call.Progress(ctx, float64(done), all, message)
+}
+
+// trackInterval is how often Track reports at most.
+const trackInterval = 100 * time.Millisecond
+
+// Track reports progress over items, at most ten times a second and at the last
+// one. It stops early when ctx ends; look at ctx.Err() after the loop.
+func Track[T any](ctx context.Context, items []T, label string) iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		var reported time.Time
+		for i, item := range items {
+			if ctx.Err() != nil || !yield(i, item) {
+				return
+			}
+			done := i + 1
+			if now := time.Now(); done == len(items) || now.Sub(reported) >= trackInterval {
+				reported = now
+				Progress(ctx, done, len(items), label)
+			}
+		}
+	}
+}

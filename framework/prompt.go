@@ -1,0 +1,126 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Prompt registers a prompt. Args' fields have a text form, for prompt arguments
+// are strings on the wire.
+func Prompt[Args any](name string, fn func(context.Context, Args) (Messages, error), opts ...Option) *PromptOf[Args] {
+	p := &PromptOf[Args]{fn: fn, declaration: declare(kindPrompt, name, fn, opts)}
+	p.declaration.compile = p.compile
+	return p
+}
+
+// PromptOf is a typed handle.
+type PromptOf[Args any] struct {
+	fn          func(context.Context, Args) (Messages, error)
+	declaration *declaration
+}
+
+func (*PromptOf[Args]) component() {}
+
+func (p *PromptOf[Args]) declared() *declaration {
+	if p == nil {
+		return nil
+	}
+	return p.declaration
+}
+
+func (p *PromptOf[Args]) compile(b *builder, m *member) {
+	plan, faults := binding.Compile(reflect.TypeFor[Args](), binding.Strings, b.server.cfg.plans)
+	m.adopt(b, faults)
+	if plan == nil {
+		m.failed = true
+		return
+	}
+	m.bound.refuse = m.bound.refusePlain
+	m.entry.Kind = catalog.Prompt
+	m.entry.Complete = b.completion(m, plan)
+	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+		strings, err := stringMembers(call.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		var args Args
+		if err := plan.DecodeStrings(ctx, strings, reflect.ValueOf(&args).Elem()); err != nil {
+			return nil, err
+		}
+		messages, err := guarded(ctx, p.fn, args)
+		if err != nil {
+			return nil, err
+		}
+		return messages.answer(m.options.description)
+	}
+	listed := protocol.Prompt{
+		Name: m.listed, Title: m.options.title, Description: m.options.description,
+		Arguments: promptArguments(plan.Fields()), Icons: m.options.icons, Meta: m.options.meta,
+	}
+	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendPrompt(nil, &listed) })
+}
+
+func promptArguments(fields []binding.Field) []protocol.PromptArgument {
+	var out []protocol.PromptArgument
+	for _, f := range fields {
+		out = append(out, protocol.PromptArgument{Name: f.Name, Title: f.Title, Description: f.Doc, Required: f.Required})
+	}
+	return out
+}
+
+// stringMembers reads the arguments of a prompt as middleware handed them on.
+func stringMembers(arguments []byte) (map[string]string, error) {
+	out := make(map[string]string)
+	for key, value := range jsontext.Members(arguments) {
+		text, ok := jsontext.String(value)
+		if !ok {
+			return nil, fmt.Errorf("a middleware made the prompt argument %q no string", key.String())
+		}
+		out[key.String()] = text
+	}
+	return out, nil
+}
+
+// Messages of a prompt.
+type Messages []protocol.Message
+
+// answer makes the result of prompts/get. A message without a role is the user's.
+func (ms Messages) answer(description string) (*Result, error) {
+	out := make([]protocol.Message, len(ms))
+	for i, msg := range ms {
+		if msg.Role == "" {
+			msg.Role = protocol.RoleUser
+		}
+		if msg.Content == nil {
+			return nil, fmt.Errorf("message %d of the prompt has no content", i)
+		}
+		out[i] = msg
+	}
+	return &Result{Body: &protocol.GetPromptResult{Description: description, Messages: out}}, nil
+}
+
+// User says text as the user. The text is taken as it is: prompts are full of
+// percent signs.
+func User(text string) protocol.Message {
+	return protocol.Message{Role: protocol.RoleUser, Content: protocol.Text{Text: text}}
+}
+
+// Userf is User with a format.
+func Userf(format string, args ...any) protocol.Message { return User(fmt.Sprintf(format, args...)) }
+
+// Assistant says text as the assistant.
+func Assistant(text string) protocol.Message {
+	return protocol.Message{Role: protocol.RoleAssistant, Content: protocol.Text{Text: text}}
+}
+
+// UserBlock says any block as the user.
+func UserBlock(b protocol.Block) protocol.Message {
+	return protocol.Message{Role: protocol.RoleUser, Content: b}
+}

@@ -1,0 +1,154 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type reviewIn struct {
+	Code  string `json:"code" doc:"what to review" title:"Code"`
+	Lang  string `json:"lang,omitempty" validate:"oneof=go rust python" default:"go"`
+	Depth int    `json:"depth,omitempty" validate:"min=1,max=3" default:"1"`
+	Terse bool   `json:"terse,omitempty"`
+}
+
+func review(_ context.Context, in reviewIn) (framework.Messages, error) {
+	return framework.Messages{
+		framework.Userf("Review this %s (%d, %v):", in.Lang, in.Depth, in.Terse),
+		framework.User("100% " + in.Code),
+		framework.Assistant("Sure."),
+		framework.UserBlock(framework.Image{Data: []byte("x"), MIME: "image/png"}),
+		{Content: framework.Text("no role")},
+	}, nil
+}
+
+func TestPrompts(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Prompt("review", review, framework.Describe("Reviews"), framework.Title("Review"))))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		list := p.call("prompts/list", "")
+		for path, want := range map[string]any{
+			"prompts.0.name": "review", "prompts.0.description": "Reviews", "prompts.0.arguments.0.name": "code",
+			"prompts.0.arguments.0.description": "what to review", "prompts.0.arguments.0.required": true,
+		} {
+			if got := list.field(path); got != want {
+				t.Errorf("%s = %v, want %v", path, got, want)
+			}
+		}
+		if list.field("prompts.0.arguments.1.required") == true {
+			t.Error("an argument with a default is required")
+		}
+		r := p.call("prompts/get", `{"name":"review","arguments":{"code":"x","terse":"true","depth":"2"}}`)
+		for path, want := range map[string]any{
+			"description": "Reviews", "messages.0.content.text": "Review this go (2, true):", "messages.0.role": "user",
+			"messages.1.content.text": "100% x", "messages.2.role": "assistant", "messages.3.content.type": "image", "messages.4.role": "user",
+		} {
+			if got := r.field(path); got != want {
+				t.Errorf("%s = %v, want %v", path, got, want)
+			}
+		}
+	})
+}
+
+func TestPromptErrors(t *testing.T) {
+	t.Parallel()
+	fail := func(name string, err error) framework.Component {
+		return framework.Prompt(name, func(context.Context, struct{}) (framework.Messages, error) { return nil, err })
+	}
+	s := build(t, quiet().Add(
+		framework.Prompt("review", review), fail("plain", errors.New("secret")), fail("user", framework.UserErrorf("later")),
+		fail("gone", framework.NotFoundf("no text")), fail("argument", framework.InvalidArgumentf("x", "is wrong")), fail("empty", nil),
+		framework.Prompt("hole", func(context.Context, struct{}) (framework.Messages, error) { return framework.Messages{{}}, nil }),
+	))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		get := func(name, args string) reply {
+			return p.call("prompts/get", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args))
+		}
+		get("review", `{}`).code(protocol.CodeInvalidParams).mentions("/code")
+		get("review", `{"code":"x","lang":"perl","other":"y"}`).code(protocol.CodeInvalidParams).mentions("/lang", "/other", "2 problems")
+		get("review", `{"code":"x","depth":"ten"}`).code(protocol.CodeInvalidParams).mentions("/depth")
+		get("revew", `{}`).code(protocol.CodeInvalidParams).mentions(`unknown prompt "revew"`, `"review"`)
+		get("plain", `{}`).code(protocol.CodeInternal).omits("secret").mentions("The prompt failed")
+		get("user", `{}`).code(protocol.CodeInternal).mentions("later")
+		get("gone", `{}`).code(protocol.CodeInternal).mentions("no text")
+		get("argument", `{}`).code(protocol.CodeInvalidParams).mentions("/x: is wrong.")
+		get("hole", `{}`).code(protocol.CodeInternal)
+		if got := string(get("empty", `{}`).ok().Result); !json.Valid([]byte(got)) || len(get("empty", `{}`).names("messages", "role")) != 0 {
+			t.Errorf("no messages: %s", got)
+		}
+	})
+}
+
+func completions(p *peer, ref, argument, value, context string) reply {
+	return p.call("completion/complete", fmt.Sprintf(`{"ref":%s,"argument":{"name":%q,"value":%q}%s}`, ref, argument, value, context))
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 250)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	s := build(t, quiet().Add(
+		framework.Prompt("review", review, framework.Complete("code", func(_ context.Context, prefix string, args map[string]string) ([]string, error) {
+			switch prefix {
+			case "many":
+				return many, nil
+			case "none":
+				return nil, nil
+			case "fail":
+				return nil, errors.New("secret")
+			case "panic":
+				panic("secret")
+			}
+			return []string{prefix + "-" + args["lang"]}, nil
+		})),
+		framework.Prompt("secret", prompt, framework.Scopes("x")),
+		framework.ResourceTemplate("c://{color}/{id}", func(context.Context, struct {
+			Color string `uri:"color" validate:"oneof=red green Grey"`
+			ID    string `uri:"id"`
+		}) (string, error) {
+			return "", nil
+		}),
+	))
+	const ref, template = `{"type":"ref/prompt","name":"review"}`, `{"type":"ref/resource","uri":"c://{color}/{id}"}`
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		for _, tt := range []struct{ ref, argument, value, context, want string }{
+			{ref, "lang", "", "", `{"values":["go","rust","python"],"total":3}`},
+			{ref, "lang", "R", "", `{"values":["rust"],"total":1}`},
+			{ref, "terse", "t", "", `{"values":["true"],"total":1}`},
+			{ref, "code", "x", `,"context":{"arguments":{"lang":"go"}}`, `{"values":["x-go"],"total":1}`},
+			{template, "color", "gr", "", `{"values":["green","Grey"],"total":2}`},
+		} {
+			got, _ := json.Marshal(completions(p, tt.ref, tt.argument, tt.value, tt.context).field("completion"))
+			if !sameJSON(t, string(got), tt.want) {
+				t.Errorf("%s %q = %s, want %s", tt.argument, tt.value, got, tt.want)
+			}
+		}
+		if got := completions(p, template, "id", "", "").names("completion.values", ""); len(got) != 0 {
+			t.Errorf("an open variable completes to %v", got)
+		}
+		full := completions(p, ref, "code", "many", "")
+		if values, _ := full.field("completion.values").([]any); len(values) != 100 || full.field("completion.total") != 250.0 || full.field("completion.hasMore") != true {
+			t.Errorf("250 values: %s", full.Result)
+		}
+		if got, ok := completions(p, ref, "code", "none", "").field("completion.values").([]any); !ok || len(got) != 0 {
+			t.Error("no values are no list")
+		}
+		completions(p, ref, "code", "fail", "").code(protocol.CodeInternal).omits("secret")
+		completions(p, ref, "code", "panic", "").code(protocol.CodeInternal).omits("secret")
+		completions(p, ref, "lag", "", "").code(protocol.CodeInvalidParams).mentions(`"lag"`, `Did you mean "lang"?`)
+		completions(p, `{"type":"ref/prompt","name":"x"}`, "a", "", "").code(protocol.CodeInvalidParams)
+		completions(p, `{"type":"ref/prompt","name":"secret"}`, "a", "", "").code(protocol.CodeInvalidParams).mentions("unknown prompt")
+		completions(p, `{"type":"ref/resource","uri":"x://y"}`, "a", "", "").code(protocol.CodeInvalidParams)
+	})
+}

@@ -1,0 +1,216 @@
+package framework
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// Resource registers a fixed resource.
+//
+// Out is: string (text); []byte (a blob); Contents or []Contents; an Embedded;
+// json.RawMessage or any other JSON type (application/json).
+func Resource[Out any](uri string, fn func(context.Context) (Out, error), opts ...Option) *ResourceOf[Out] {
+	r := &ResourceOf[Out]{fn: fn, declaration: declare(kindResource, uri, fn, opts)}
+	r.declaration.compile = r.compile
+	return r
+}
+
+// ResourceOf is a typed handle.
+type ResourceOf[Out any] struct {
+	fn          func(context.Context) (Out, error)
+	declaration *declaration
+}
+
+func (*ResourceOf[Out]) component() {}
+
+func (r *ResourceOf[Out]) declared() *declaration {
+	if r == nil {
+		return nil
+	}
+	return r.declaration
+}
+
+// URI of the resource.
+func (r *ResourceOf[Out]) URI() string { return r.declaration.name }
+
+func (r *ResourceOf[Out]) compile(b *builder, m *member) {
+	if problem := uriProblem(m.name); problem != "" {
+		m.fault(b, "", problem, `Use an absolute URI, such as "config://app"`)
+	}
+	out := b.read(m, reflect.TypeFor[Out]())
+	if out == nil {
+		return
+	}
+	m.entry.Kind = catalog.Resource
+	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+		value, err := guarded(ctx, func(ctx context.Context, _ struct{}) (Out, error) { return r.fn(ctx) }, struct{}{})
+		if err != nil {
+			return nil, err
+		}
+		return out.answer(call.Name, reflect.ValueOf(&value).Elem())
+	}
+	listed := protocol.Resource{
+		URI: m.name, Name: resourceName(m), Title: m.options.title, Description: m.options.description,
+		MIME: out.mime, Size: m.options.size, Annotations: m.options.annotations, Icons: m.options.icons, Meta: m.options.meta,
+	}
+	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendResource(nil, &listed) })
+}
+
+// uriProblem is what RFC 3986 has against the URI of a resource, or "".
+func uriProblem(uri string) string {
+	u, err := url.Parse(uri)
+	switch {
+	case uri == "":
+		return "the resource has no URI"
+	case strings.ContainsAny(uri, " {}<>\"\\^`"):
+		return "the URI has characters that must be percent-encoded"
+	case err != nil:
+		return "the URI cannot be parsed: " + err.Error()
+	case u.Scheme == "":
+		return "the URI has no scheme"
+	}
+	return ""
+}
+
+// resourceName is the Name option, else the last part of the URI that says
+// something.
+func resourceName(m *member) string {
+	if m.options.name != "" {
+		return m.options.name
+	}
+	rest := m.name
+	if _, after, ok := strings.Cut(rest, ":"); ok {
+		rest = strings.TrimLeft(after, "/")
+	}
+	if m.kind == kindTemplate {
+		rest = strings.Trim(literalOnly(rest), "/")
+	}
+	if base := path.Base(rest); base != "." && base != "/" {
+		return base
+	}
+	scheme, _, _ := strings.Cut(m.name, ":")
+	return scheme
+}
+
+// literalOnly is a template without its expressions.
+func literalOnly(template string) string {
+	var out strings.Builder
+	depth := 0
+	for _, r := range template {
+		switch {
+		case r == '{':
+			depth++
+		case r == '}':
+			depth--
+		case depth == 0:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// reading is a compiled result type of a resource.
+type reading struct {
+	out   *output
+	mime  string // as listed; empty: sniffed for each result
+	cache protocol.CacheHints
+}
+
+var (
+	typeContents     = reflect.TypeFor[Contents]()
+	typeContentsList = reflect.TypeFor[[]Contents]()
+	typeEmbedded     = reflect.TypeFor[Embedded]()
+)
+
+// read compiles the result type of a resource or template.
+func (b *builder) read(m *member, t reflect.Type) *reading {
+	r := &reading{mime: m.options.mime, cache: m.options.cache}
+	// What only some may read must not be kept for others (2026-07-28
+	// server/utilities/caching).
+	r.cache.Private = r.cache.Private || len(m.options.scopes) > 0
+	m.bound.refuse = m.bound.refusePlain
+	switch t {
+	case typeContents, typeContentsList, typeEmbedded:
+		r.out = &output{shape: shapeContent}
+		return r
+	}
+	out, faults := compileOutput(t, b.server.cfg.plans)
+	m.adopt(b, faults)
+	if out == nil {
+		m.failed = true
+		return nil
+	}
+	r.out = out
+	switch out.shape {
+	case shapeText:
+		r.defaultMIME("text/plain")
+	case shapeBytes:
+	case shapeValue, shapeRaw:
+		r.defaultMIME("application/json")
+	default:
+		m.fault(b, "Out", "a resource cannot be a "+t.String(), "Return a string, []byte, Contents, []Contents or a JSON type")
+		return nil
+	}
+	return r
+}
+
+func (r *reading) defaultMIME(mime string) {
+	if r.mime == "" {
+		r.mime = mime
+	}
+}
+
+// answer makes the result of resources/read. Contents without a URI get the one
+// that was asked for.
+func (r *reading) answer(uri string, v reflect.Value) (*Result, error) {
+	items, err := r.contents(v)
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		if items[i].URI == "" {
+			items[i].URI = uri
+		}
+		if items[i].MIME == "" {
+			items[i].MIME = r.mime
+		}
+	}
+	if len(items) == 0 {
+		// 2026-07-28 server/resources: MUST NOT return empty contents for a
+		// resource that is not there.
+		return nil, NotFoundf("resource not found")
+	}
+	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: r.cache}}, nil
+}
+
+func (r *reading) contents(v reflect.Value) ([]Contents, error) {
+	switch r.out.shape {
+	case shapeText:
+		return []Contents{{Text: v.String()}}, nil
+	case shapeBytes:
+		data := v.Bytes()
+		if data == nil {
+			data = []byte{}
+		}
+		return []Contents{{Data: data}}, nil
+	case shapeValue, shapeRaw:
+		raw, err := r.out.json(v)
+		return []Contents{{Text: string(raw)}}, err
+	}
+	switch value := v.Interface().(type) {
+	case Contents:
+		return []Contents{value}, nil
+	case Embedded:
+		return []Contents{value.Contents}, nil
+	case []Contents:
+		return append([]Contents(nil), value...), nil // the URIs are filled in: not in the user's slice
+	}
+	return nil, nil
+}

@@ -1,0 +1,283 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Results of tools and resources.
+type (
+	Image    = protocol.Image
+	Audio    = protocol.Audio
+	Embedded = protocol.Embedded
+	Link     = protocol.Link
+	// Contents is one item of a resource; a resource may return []Contents.
+	Contents = protocol.Contents
+	// Content is several blocks, in order.
+	Content []protocol.Block
+	// Stream is a result given block by block; an error ends it and becomes the result's error.
+	Stream = iter.Seq2[protocol.Block, error]
+)
+
+// Text is a text block.
+func Text(text string) protocol.Block { return protocol.Text{Text: text} }
+
+// Rich is a typed value with content and _meta of its own; the output schema is T's.
+type Rich[T any] struct {
+	Value   T
+	Content Content // empty: derived from Value
+	Meta    protocol.Meta
+}
+
+// rich is a Rich of any type.
+type rich interface {
+	extras() (Content, protocol.Meta)
+}
+
+func (r Rich[T]) extras() (Content, protocol.Meta) { return r.Content, r.Meta }
+
+// shape is how a Go type becomes a result.
+type shape uint8
+
+const (
+	shapeValue shape = iota // JSON: structured, and as text
+	shapeNone
+	shapeText
+	shapeBytes
+	shapeBlock
+	shapeContent
+	shapeStream
+	shapeRaw
+	shapeRich
+)
+
+var (
+	typeText    = reflect.TypeFor[string]()
+	typeBytes   = reflect.TypeFor[[]byte]()
+	typeRaw     = reflect.TypeFor[json.RawMessage]()
+	typeNone    = reflect.TypeFor[struct{}]()
+	typeBlock   = reflect.TypeFor[protocol.Block]()
+	typeContent = reflect.TypeFor[Content]()
+	typeBlocks  = reflect.TypeFor[[]protocol.Block]()
+	typeStream  = reflect.TypeFor[Stream]()
+	typeRich    = reflect.TypeFor[rich]()
+)
+
+func shapeOf(t reflect.Type) shape {
+	switch {
+	case t == typeText:
+		return shapeText
+	case t == typeBytes:
+		return shapeBytes
+	case t == typeRaw:
+		return shapeRaw
+	case t == typeNone:
+		return shapeNone
+	case t == typeContent, t == typeBlocks:
+		return shapeContent
+	case t == typeStream:
+		return shapeStream
+	case t.Kind() == reflect.Struct && t.Implements(typeRich):
+		return shapeRich
+	case t.Implements(typeBlock):
+		return shapeBlock
+	}
+	return shapeValue
+}
+
+// output is one compiled result type.
+type output struct {
+	shape   shape
+	inner   *output         // shapeRich: of the value
+	plan    *binding.Plan   // shapeValue
+	check   *binding.Raw    // of OutputSchema; nil: none
+	schema  json.RawMessage // as listed; nil: none
+	wrapped bool            // the schema's root is not an object
+}
+
+// compileOutput compiles t; the second result are its faults.
+func compileOutput(t reflect.Type, opts binding.Options) (*output, []binding.Fault) {
+	o := &output{shape: shapeOf(t)}
+	switch o.shape {
+	case shapeRich:
+		field, _ := t.FieldByName("Value")
+		inner, faults := compileOutput(field.Type, opts)
+		if inner != nil && (inner.shape == shapeRich || inner.shape == shapeStream) {
+			return nil, []binding.Fault{{Path: "Rich.Value", Problem: "a Rich cannot hold a " + field.Type.String(), Fix: "Use the value's own type"}}
+		}
+		o.inner = inner
+		if inner != nil {
+			o.schema, o.wrapped = inner.schema, inner.wrapped
+		}
+		return o, faults
+	case shapeBlock:
+		if t.Kind() == reflect.Pointer {
+			return nil, []binding.Fault{{Path: "Out", Problem: "the result is a pointer to a block", Fix: "Return " + t.Elem().String()}}
+		}
+	case shapeValue:
+		plan, faults := binding.Compile(t, binding.Output, opts)
+		if plan == nil {
+			return nil, faults
+		}
+		o.plan, o.schema = plan, plan.Schema()
+		o.wrapped = !isObjectSchema(o.schema)
+		return o, faults
+	}
+	return o, nil
+}
+
+// isObjectSchema says that every revision takes the schema as it is: up to
+// 2025-11-25 the root of an outputSchema is exactly type "object".
+func isObjectSchema(schema []byte) bool {
+	raw, _ := jsontext.Member(schema, "type")
+	name, _ := jsontext.String(raw)
+	return name == "object"
+}
+
+// withSchema replaces the listed schema; results are then checked against it.
+func (o *output) withSchema(raw *binding.Raw) *output {
+	c := *o
+	c.check, c.schema = raw, raw.Schema()
+	c.wrapped = !isObjectSchema(c.schema)
+	return &c
+}
+
+// structured says whether results have a structured form.
+func (o *output) structured() bool {
+	if o.shape == shapeRich {
+		return o.inner.structured()
+	}
+	return o.shape == shapeValue || o.shape == shapeRaw
+}
+
+// json is the JSON form of a structured value.
+func (o *output) json(v reflect.Value) (json.RawMessage, error) {
+	var raw []byte
+	if o.shape == shapeRaw {
+		raw = v.Bytes()
+		if len(raw) == 0 {
+			raw = []byte("null")
+		}
+		if err := jsontext.Check(raw, jsontext.Limits{}); err != nil {
+			return nil, fmt.Errorf("the json.RawMessage is no JSON: %w", err)
+		}
+	} else {
+		var err error
+		if raw, err = o.plan.Append(make([]byte, 0, 256), v); err != nil {
+			return nil, err
+		}
+	}
+	if o.check != nil {
+		if err := o.check.Check(raw); err != nil {
+			// Flattened on purpose: as an *Invalid it would be blamed on the arguments.
+			return nil, errors.New("the result does not fit the OutputSchema: " + err.Error())
+		}
+	}
+	return raw, nil
+}
+
+// result makes the result of a tool from what its function returned.
+func (o *output) result(ctx context.Context, name string, v reflect.Value) (*protocol.CallToolResult, error) {
+	if o.shape == shapeRich {
+		return o.richResult(ctx, name, v)
+	}
+	if o.structured() {
+		raw, err := o.json(v)
+		if err != nil {
+			return nil, err
+		}
+		// The text is for clients that do not look at structured content
+		// (server/tools "Structured Content": SHOULD also be a TextContent).
+		return &protocol.CallToolResult{
+			Content: []protocol.Block{protocol.Text{Text: string(raw)}}, Structured: raw, Wrapped: o.wrapped,
+		}, nil
+	}
+	content, err := o.blocks(ctx, name, v)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.CallToolResult{Content: content}, nil
+}
+
+func (o *output) richResult(ctx context.Context, name string, v reflect.Value) (*protocol.CallToolResult, error) {
+	inner := *o.inner
+	if o.check != nil {
+		inner = *o.inner.withSchema(o.check)
+	}
+	result, err := inner.result(ctx, name, v.FieldByName("Value"))
+	if err != nil {
+		return nil, err
+	}
+	content, meta := v.Interface().(rich).extras()
+	if len(content) > 0 {
+		result.Content = content
+	}
+	result.Meta = meta
+	return result, nil
+}
+
+// blocks of a result that has no structured form.
+func (o *output) blocks(ctx context.Context, name string, v reflect.Value) ([]protocol.Block, error) {
+	switch o.shape {
+	case shapeText:
+		return []protocol.Block{protocol.Text{Text: v.String()}}, nil
+	case shapeBytes:
+		data := v.Bytes()
+		if data == nil {
+			data = []byte{}
+		}
+		// An embedded resource needs a URI; this one names where it came from.
+		return []protocol.Block{Embedded{Contents: Contents{URI: "result://" + name, Data: data}}}, nil
+	case shapeBlock:
+		block, _ := v.Interface().(protocol.Block)
+		return present([]protocol.Block{block})
+	case shapeContent:
+		blocks, _ := v.Convert(typeBlocks).Interface().([]protocol.Block)
+		return present(blocks)
+	case shapeStream:
+		stream, _ := v.Interface().(Stream)
+		return drain(ctx, stream)
+	}
+	return nil, nil
+}
+
+var errNilBlock = errors.New("the result holds a nil block")
+
+func present(blocks []protocol.Block) ([]protocol.Block, error) {
+	for _, b := range blocks {
+		if b == nil {
+			return nil, errNilBlock
+		}
+	}
+	return blocks, nil
+}
+
+// drain collects a stream: no revision has partial results of tools.
+func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
+	if stream == nil {
+		return nil, nil
+	}
+	return guarded(ctx, func(ctx context.Context, stream Stream) ([]protocol.Block, error) {
+		var blocks []protocol.Block
+		for block, err := range stream {
+			switch {
+			case err != nil:
+				return nil, err
+			case ctx.Err() != nil:
+				return nil, context.Cause(ctx)
+			case block == nil:
+				return nil, errNilBlock
+			}
+			blocks = append(blocks, block)
+		}
+		return blocks, nil
+	}, stream)
+}

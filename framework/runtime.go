@@ -1,0 +1,119 @@
+package framework
+
+import (
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+)
+
+// Add at run time: list_changed follows. The error is a *BuildError and then
+// nothing was added.
+func (s *Server) Add(components ...Component) error {
+	return s.change(nil, components, callerPlace(1), "Nothing was added.")
+}
+
+// Replace removes and adds in one step: one new snapshot, one list_changed, all
+// or nothing. A new component with the name of an old one takes its place in the
+// list. Old components that are not there are ignored.
+func (s *Server) Replace(old, new []Component) error {
+	return s.change(old, new, callerPlace(1), "Nothing was replaced.")
+}
+
+// Remove at run time, by the value that was added. Unknown components are ignored.
+func (s *Server) Remove(components ...Component) {
+	if s.engine == nil {
+		return
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.drop(s.entriesOf(components))
+}
+
+// RemoveTools by name as listed; likewise below. They report how many there were.
+func (s *Server) RemoveTools(names ...string) int { return s.removeNamed(names, catalog.Tool) }
+
+// RemovePrompts by name.
+func (s *Server) RemovePrompts(names ...string) int { return s.removeNamed(names, catalog.Prompt) }
+
+// RemoveResources by URI or URI template.
+func (s *Server) RemoveResources(uris ...string) int {
+	return s.removeNamed(uris, catalog.Resource, catalog.Template)
+}
+
+func (s *Server) change(old, components []Component, at, outcome string) error {
+	if s.engine == nil {
+		return errNotBuilt
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	b := newBuilder(s, s.entriesOf(old), nil)
+	for _, c := range components {
+		b.add(c, at)
+	}
+	change, err := b.commit(outcome)
+	if err != nil {
+		return err
+	}
+	s.announce(change)
+	return nil
+}
+
+func (s *Server) removeNamed(keys []string, kinds ...catalog.Kind) int {
+	if s.engine == nil {
+		return 0
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	var gone []*catalog.Entry
+	for _, key := range keys {
+		for _, k := range kinds {
+			if e := s.registry.Lookup(k, key); e != nil {
+				gone = append(gone, e)
+			}
+		}
+	}
+	return s.drop(gone)
+}
+
+// drop removes entries and reports how many there were. Callers hold changing.
+func (s *Server) drop(entries []*catalog.Entry) int {
+	if len(entries) == 0 {
+		return 0
+	}
+	change, _ := s.registry.Update(entries, nil) // nothing is added: nothing conflicts
+	s.announce(change)
+	return change.Removed
+}
+
+func (s *Server) announce(change catalog.Change) {
+	if len(change.Kinds) > 0 {
+		s.engine.Changed(change.Kinds...)
+	}
+}
+
+// entriesOf finds what the components became in this server.
+func (s *Server) entriesOf(components []Component) []*catalog.Entry {
+	if len(components) == 0 {
+		return nil
+	}
+	wanted := make(map[*declaration]bool)
+	collect(components, wanted)
+	return slices.DeleteFunc(slices.Clone(s.registry.Entries()), func(e *catalog.Entry) bool {
+		return !wanted[e.Handler.(*bound).handle.declared()]
+	})
+}
+
+func collect(components []Component, into map[*declaration]bool) {
+	for _, c := range components {
+		switch c := c.(type) {
+		case *Set:
+			if c != nil {
+				collect(c.members, into)
+			}
+		case leaf:
+			if d := c.declared(); d != nil {
+				into[d] = true
+			}
+		}
+	}
+}

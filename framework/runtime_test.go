@@ -1,0 +1,211 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+func TestPaging(t *testing.T) {
+	t.Parallel()
+	app := quiet(framework.WithPageSize(2))
+	for i := range 5 {
+		app.Add(framework.Tool(fmt.Sprintf("t%d", i), none), framework.Resource(fmt.Sprintf("r://%d", i), text))
+	}
+	s, restarted := build(t, app), build(t, app)
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		if got := fmt.Sprint(pages(p, "tools/list", "tools", "name")); got != "[[t0 t1] [t2 t3] [t4]]" {
+			t.Errorf("pages = %s", got)
+		}
+		if got := fmt.Sprint(pages(p, "resources/list", "resources", "uri")); got != "[[r://0 r://1] [r://2 r://3] [r://4]]" {
+			t.Errorf("pages = %s", got)
+		}
+		next, _ := p.call("tools/list", "").field("nextCursor").(string)
+		if got := dial(t, restarted, rev).call("tools/list", fmt.Sprintf(`{"cursor":%q}`, next)).names("tools", "name"); fmt.Sprint(got) != "[t2 t3]" {
+			t.Errorf("after a restart: %v", got)
+		}
+		for _, bad := range []string{"", "x", next + "A", next[1:], "AAAA" + next} {
+			p.call("tools/list", fmt.Sprintf(`{"cursor":%q}`, bad)).code(protocol.CodeInvalidParams).mentions("invalid cursor")
+		}
+		p.call("resources/list", fmt.Sprintf(`{"cursor":%q}`, next)).code(protocol.CodeInvalidParams)
+	})
+}
+
+func TestCursorSurvivesChanges(t *testing.T) {
+	t.Parallel()
+	tools := map[string]framework.Component{}
+	app := quiet(framework.WithPageSize(2))
+	for i := range 6 {
+		name := fmt.Sprintf("t%d", i)
+		tools[name] = framework.Tool(name, none)
+		app.Add(tools[name])
+	}
+	for name, tt := range map[string]struct {
+		change func(s *framework.Server) error
+		want   string
+	}{
+		"last seen removed": {func(s *framework.Server) error { s.Remove(tools["t1"]); return nil }, "[t2 t3]"},
+		"first removed":     {func(s *framework.Server) error { s.RemoveTools("t0"); return nil }, "[t2 t3]"},
+		"next removed":      {func(s *framework.Server) error { s.RemoveTools("t2"); return nil }, "[t3 t4]"},
+		"added":             {func(s *framework.Server) error { return s.Add(framework.Tool("a", none)) }, "[t2 t3]"},
+		"last seen replaced": {func(s *framework.Server) error {
+			return s.Replace([]framework.Component{tools["t1"]}, []framework.Component{framework.Tool("t1", search)})
+		}, "[t2 t3]"},
+		"next renamed": {func(s *framework.Server) error {
+			return s.Replace([]framework.Component{tools["t2"]}, []framework.Component{framework.Tool("z", search)})
+		}, "[t3 t4]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := build(t, app)
+			p := dial(t, s, protocol.Rev20260728)
+			next, _ := p.call("tools/list", "").field("nextCursor").(string)
+			if err := tt.change(s); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(p.call("tools/list", fmt.Sprintf(`{"cursor":%q}`, next)).names("tools", "name")); got != tt.want {
+				t.Errorf("the second page is %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestChangesAtRunTime(t *testing.T) {
+	t.Parallel()
+	first := framework.Tool("first", none)
+	s := build(t, quiet().Add(first, framework.Prompt("p", prompt), framework.Resource("a://b", text), framework.ResourceTemplate("c://{x}", func(context.Context, struct{ X string }) (string, error) { return "", nil })))
+	p := dial(t, s, protocol.Rev20251125)
+	tools := func() string { return fmt.Sprint(p.call("tools/list", "").names("tools", "name")) }
+
+	second := framework.Group("g", framework.Tool("second", none))
+	if err := s.Add(second); err != nil {
+		t.Fatal(err)
+	}
+	if got := tools(); got != "[first g_second]" {
+		t.Errorf("after Add: %s", got)
+	}
+	for what, c := range map[string]framework.Component{"name": framework.Tool("first", none), "handle": first, "fault": framework.Tool("a b", none)} {
+		var report *framework.BuildError
+		if err := s.Add(framework.Tool("new", none), c); !errors.As(err, &report) || !strings.Contains(err.Error(), "Nothing was added.") {
+			t.Errorf("Add of a taken %s = %v", what, err)
+		}
+	}
+	if got := tools(); got != "[first g_second]" {
+		t.Errorf("a refused Add left %s", got)
+	}
+	third := framework.Tool("third", none)
+	if err := s.Replace([]framework.Component{first, framework.Tool("unknown", none)}, []framework.Component{framework.Tool("first", search), third}); err != nil {
+		t.Fatal(err)
+	}
+	if got := tools(); got != "[first g_second third]" {
+		t.Errorf("after Replace: %s", got)
+	}
+	p.tool("first", `{"query":"go"}`).mentions("go")
+	s.Remove(second, third, nil)
+	if got := tools(); got != "[first]" {
+		t.Errorf("after Remove: %s", got)
+	}
+	if n := s.RemoveTools("first", "first", "unknown"); n != 1 {
+		t.Errorf("RemoveTools = %d", n)
+	}
+	if n := s.RemovePrompts("p"); n != 1 {
+		t.Errorf("RemovePrompts = %d", n)
+	}
+	if n := s.RemoveResources("a://b", "c://{x}", "d://e"); n != 2 {
+		t.Errorf("RemoveResources = %d", n)
+	}
+	if err := s.Add(first); err != nil {
+		t.Errorf("adding again what was removed: %v", err)
+	}
+}
+
+func TestListChanged(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("t", none), framework.Prompt("p", prompt), framework.Resource("a://b", text)))
+	p := dial(t, s, protocol.Rev20251125)
+	changed := make(chan string, 16)
+	waitFor := func(method string) {
+		t.Helper()
+		if got := <-changed; got != method {
+			t.Errorf("notified %s, want %s", got, method)
+		}
+	}
+	p.watch(changed)
+	if err := s.Add(framework.Tool("u", none)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(protocol.NotificationToolsChanged)
+	s.RemovePrompts("p")
+	waitFor(protocol.NotificationPromptsChanged)
+	if err := s.Add(framework.ResourceTemplate("c://{x}", func(context.Context, struct{ X string }) (string, error) { return "", nil })); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(protocol.NotificationResourcesChanged)
+	p.call("resources/subscribe", `{"uri":"a://b"}`).ok()
+	s.ResourceUpdated(t.Context(), "a://b")
+	waitFor(protocol.NotificationResourceUpdated)
+}
+
+func TestConcurrentChanges(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("fixed", none)))
+	p := dial(t, s, protocol.Rev20260728)
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			tool := framework.Tool(fmt.Sprintf("t%d", i), none)
+			for range 20 {
+				if err := s.Add(tool); err != nil {
+					t.Error(err)
+				}
+				s.Remove(tool)
+			}
+			if err := s.Add(tool); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 20 {
+		if got := p.tool("fixed", `{}`).text(); got != "ok" {
+			t.Errorf("got %q", got)
+		}
+	}
+	work.Wait()
+	got := p.call("tools/list", "").names("tools", "name")
+	slices.Sort(got)
+	if fmt.Sprint(got) != "[fixed t0 t1 t2 t3 t4 t5 t6 t7]" {
+		t.Errorf("left %v", got)
+	}
+}
+
+func TestZeroServer(t *testing.T) {
+	t.Parallel()
+	s := framework.ServerFrom(t.Context())
+	if s == nil {
+		t.Fatal("nil")
+	}
+	s.Remove(framework.Tool("t", none))
+	s.ResourceUpdated(t.Context(), "a://b")
+	if n := s.RemoveTools("t") + s.RemovePrompts("t") + s.RemoveResources("t"); n != 0 {
+		t.Errorf("removed %d", n)
+	}
+	_, acceptErr := s.Accept(t.Context(), []byte(`{}`))
+	for name, err := range map[string]error{
+		"Add": s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
+	} {
+		if err == nil {
+			t.Errorf("%s of a server that was not built succeeds", name)
+		}
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

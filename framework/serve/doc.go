@@ -1,0 +1,19 @@
+// Package serve is the main function of a server program: flags, environment,
+// signals and exit codes. It imports concrete carriers; package framework does not.
+//
+//	func main() { serve.Main(app) }
+//
+// A program with flags, configuration or defers of its own calls [Run] instead
+// and ends with os.Exit([ExitCode](err)).
+//
+// The flags are --stdio (the default), --inspect[=json], --version and --help;
+// KAGAMI_STDIO and KAGAMI_INSPECT stand for the first two where they are not
+// given ([Env] names another prefix).
+//
+// Guarantees. While the server speaks on stdout nothing else is written there:
+// errors and hints go to stderr. SIGINT and SIGTERM end the server after the
+// calls in flight have ended or had their grace period; a second signal ends the
+// process at once. flag.CommandLine is never touched.
+//
+// The package does not read configuration files and does not daemonize.
+package serve

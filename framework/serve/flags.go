@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// UsageError is a command line (or environment) that cannot be understood.
+// Its text names what is wrong and the flags that there are.
+type UsageError struct{ Problem string }
+
+// Error is the problem and the list of flags.
+func (e *UsageError) Error() string {
+	return e.Problem + "\nFlags: --stdio, --inspect[=json], --version, --help"
+}
+
+func usagef(format string, args ...any) error {
+	return &UsageError{Problem: fmt.Sprintf(format, args...)}
+}
+
+// inspection is how --inspect prints.
+type inspection string
+
+const (
+	inspectNot  inspection = ""
+	inspectText inspection = "text"
+	inspectJSON inspection = "json"
+)
+
+// String, Set and IsBoolFlag make inspection a flag that needs no value.
+func (i *inspection) String() string { return string(*i) }
+
+// Set takes the value after "=", or "true" where there is none.
+func (i *inspection) Set(text string) error {
+	switch text {
+	case "true", "text", "1":
+		*i = inspectText
+	case "json":
+		*i = inspectJSON
+	case "false", "0":
+		*i = inspectNot
+	default:
+		return errors.New("want text or json")
+	}
+	return nil
+}
+
+// IsBoolFlag lets --inspect stand alone.
+func (*inspection) IsBoolFlag() bool { return true }
+
+// flags are the command line, with the environment behind it.
+type flags struct {
+	stdio   bool
+	inspect inspection
+	version bool
+}
+
+// parse returns flag.ErrHelp where help is asked for.
+func (s *settings) parse(args []string) (*flags, error) {
+	f := &flags{}
+	set := flag.NewFlagSet("serve", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // its own messages know nothing of ours
+	set.BoolVar(&f.stdio, "stdio", true, "")
+	set.Var(&f.inspect, "inspect", "")
+	set.BoolVar(&f.version, "version", false, "")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, flag.ErrHelp
+		}
+		return nil, usagef("%s", strings.ReplaceAll(err.Error(), "flag provided but not defined: -", "unknown flag --"))
+	}
+	if set.NArg() > 0 {
+		return nil, unexpected(set.Arg(0))
+	}
+	if err := s.environment(set); err != nil {
+		return nil, err
+	}
+	if !f.stdio && !f.version && f.inspect == inspectNot {
+		return nil, usagef("--stdio=false leaves nothing to serve")
+	}
+	return f, nil
+}
+
+func unexpected(arg string) error {
+	if arg == string(inspectJSON) || arg == string(inspectText) {
+		return usagef("unexpected argument %q: write --inspect=%s", arg, arg)
+	}
+	return usagef("unexpected argument %q", arg)
+}
+
+// environment fills the flags that were not given.
+func (s *settings) environment(set *flag.FlagSet) error {
+	if s.prefix == "" {
+		return nil
+	}
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, name := range []string{"stdio", "inspect"} {
+		variable := s.prefix + "_" + strings.ToUpper(name)
+		text, ok := os.LookupEnv(variable)
+		if !ok || text == "" || given[name] {
+			continue
+		}
+		if err := set.Set(name, text); err != nil {
+			return usagef("%s is %s: %v", variable, strconv.Quote(text), err)
+		}
+	}
+	return nil
+}
+
+func (s *settings) help() error {
+	env := func(name string) string {
+		if s.prefix == "" {
+			return ""
+		}
+		return " [" + s.prefix + "_" + name + "]"
+	}
+	_, err := fmt.Fprintf(s.out, `Usage: %s [flags]
+
+An MCP server. Without flags it speaks the Model Context Protocol on stdin and stdout.
+
+Flags (in brackets the environment variable that stands for one; a flag wins):
+  --stdio           serve on stdin and stdout, the default%s
+  --inspect[=json]  print what the server offers, and exit%s
+  --version         print name and version, and exit
+  --help            print this, and exit
+`, programName(), env("STDIO"), env("INSPECT"))
+	return err
+}

@@ -1,0 +1,76 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+// asServer makes the test binary a server program: the app of that name, under Main.
+const asServer = "SERVE_TEST_APP"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(asServer); name != "" {
+		serve.Main(apps[name]())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var apps = map[string]func() *framework.App{
+	"greeter": greeter,
+	"faulty": func() *framework.App {
+		return framework.New("faulty", "1").Add(
+			framework.Tool("bad name!", hello), framework.Tool("twice", hello), framework.Tool("twice", hello))
+	},
+	"unstartable": func() *framework.App {
+		return greeter().OnStart(func(context.Context, *framework.Server) error { return errors.New("no database") })
+	},
+}
+
+type helloIn struct {
+	Name string `json:"name" doc:"who to greet" validate:"min=1"`
+	Mood string `json:"mood" doc:"how" default:"happy" validate:"oneof=happy sad"`
+}
+
+func hello(_ context.Context, in helloIn) (string, error) { return "Hello, " + in.Name + "!", nil }
+
+// noisy prints where it must not: Main has to keep stdout clean.
+func noisy(context.Context, struct{}) (string, error) {
+	_, err := fmt.Println("noise") //nolint:forbidigo // that is the point
+	return "done", err
+}
+
+type napIn struct {
+	Milliseconds int `json:"milliseconds"`
+}
+
+// nap tells when it has begun, by a notification, and ends early when cancelled.
+func nap(ctx context.Context, in napIn) (string, error) {
+	framework.Progress(ctx, 1, 2, "asleep")
+	timer := time.NewTimer(time.Duration(in.Milliseconds) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return "rested", nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func greeter() *framework.App {
+	return framework.New("greeter", "1.2.3", framework.WithInstructions("Greets.")).Add(
+		framework.Tool("hello", hello, framework.Describe("Greet somebody."), framework.ReadOnly()),
+		framework.Tool("noisy", noisy, framework.Describe("Prints to stdout.")),
+		framework.Tool("nap", nap, framework.Describe("Takes its time.")),
+		framework.Resource("greet://all", func(context.Context) ([]string, error) { return []string{"hello"}, nil },
+			framework.Name("all"), framework.Describe("All greetings.")),
+	)
+}

@@ -1,0 +1,159 @@
+//go:build unix
+
+package serve_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// patience is a bound on what takes no time unless something is broken.
+const patience = 20 * time.Second
+
+// program is the test binary as a server program.
+func program(t *testing.T, app string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), asServer+"="+app)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	return cmd, &errs
+}
+
+func TestMainExitCodes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		app  string
+		args []string
+		code int
+		want string // on stderr
+	}{
+		{"greeter", nil, 0, ""}, // stdin is empty
+		{"greeter", []string{"--nope"}, 2, "unknown flag --nope"},
+		{"faulty", nil, 2, "bad name!"},
+		{"unstartable", nil, 1, "no database"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.app+strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+			cmd, errs := program(t, tt.app, tt.args...)
+			out, err := cmd.Output()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if !strings.Contains(errs.String(), tt.want) {
+				t.Errorf("stderr has no %q:\n%s", tt.want, errs.String())
+			}
+			if len(out) > 0 {
+				t.Errorf("stdout: %s", out)
+			}
+		})
+	}
+}
+
+func TestMainServes(t *testing.T) {
+	t.Parallel()
+	cmd, errs := program(t, "greeter")
+	c, err := client.Connect(t.Context(), client.Command(cmd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]string{"hello": "Hello, you!", "noisy": "done"} {
+		args := map[string]string{}
+		if tool == "hello" {
+			args["name"] = "you"
+		}
+		if got, err := client.Call[string](t.Context(), c, tool, args); got != want || err != nil {
+			t.Errorf("%s: %q, %v", tool, got, err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(errs.String(), "noise") {
+		t.Errorf("what the handler printed did not go to stderr: %s", errs.String())
+	}
+}
+
+// napping starts a server and a call of nap that is running when it returns.
+func napping(t *testing.T, milliseconds int) (cmd *exec.Cmd, result <-chan error) {
+	t.Helper()
+	cmd, _ = program(t, "greeter")
+	c, err := client.Connect(t.Context(), client.Command(cmd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asleep, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := client.Call[string](t.Context(), c, "nap", map[string]int{"milliseconds": milliseconds},
+			client.OnProgress(func(protocol.Progress) { close(asleep) }))
+		ended <- err
+	}()
+	t.Cleanup(func() { _ = c.Close() })
+	within(t, asleep)
+	return cmd, ended
+}
+
+func within[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-timer.C:
+		t.Fatal("nothing happened")
+		panic("unreachable")
+	}
+}
+
+func TestFirstSignalIsGraceful(t *testing.T) {
+	t.Parallel()
+	cmd, result := napping(t, 300)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := within(t, result); err != nil {
+		t.Errorf("the call in flight was not answered: %v", err)
+	}
+}
+
+func TestSecondSignalKills(t *testing.T) {
+	t.Parallel()
+	cmd, result := napping(t, int(patience.Milliseconds()))
+	// The second one must not come before the first has been handled, and nothing
+	// outside the process shows that: so it is sent until the server is gone.
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for start := time.Now(); ; <-ticker.C {
+		select {
+		case err := <-result:
+			if err == nil {
+				t.Error("the call was answered")
+			}
+			return
+		default:
+		}
+		if time.Since(start) > 3*time.Second { // below the grace of calls in flight
+			t.Fatal("a second signal did not end the server")
+		}
+		_ = cmd.Process.Signal(os.Interrupt) // it may be gone
+	}
+}

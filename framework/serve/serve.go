@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/stdio"
+)
+
+// Exit codes of Main.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// Main is Run with os.Args[1:] and SIGINT/SIGTERM. It writes an error to stderr, sets the exit code ([ExitCode]) and does not return.
+// It never touches flag.CommandLine.
+func Main(app *framework.App, opts ...Option) {
+	os.Exit(program(app, os.Args[1:], opts))
+}
+
+func program(app *framework.App, args []string, opts []Option) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // Main is the main function of a program
+	defer stop()
+	// The second signal finds the system's default again: the process ends.
+	context.AfterFunc(ctx, stop)
+	err := Run(ctx, app, args, opts...)
+	if err != nil {
+		_, _ = fmt.Fprintf(configured(opts).errs, "%s: %v\n", programName(), err)
+	}
+	return ExitCode(err)
+}
+
+// Run builds and serves by flags (--stdio | --inspect[=json] | --version | --help) until ctx ends. For programs with flags,
+// configuration or defers of their own.
+//
+// The error is a [*UsageError] for flags that do not exist or do not fit, a [*framework.BuildError] for a faulty app, and otherwise
+// that of the carrier or of a start hook. It is nil when ctx ended and when the client closed stdin.
+func Run(ctx context.Context, app *framework.App, args []string, opts ...Option) error {
+	s := configured(opts)
+	f, err := s.parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return s.help()
+	}
+	if err != nil {
+		return err
+	}
+	if app == nil {
+		return errors.New("serve: no app")
+	}
+	server, err := app.Build()
+	if err != nil {
+		return err
+	}
+	if f.version || f.inspect != inspectNot {
+		return s.show(ctx, server, f)
+	}
+	s.greet()
+	return server.Serve(ctx, s.carrier())
+}
+
+// ExitCode is the process exit code that belongs to an error of Run: 0 for nil,
+// 2 for mistakes that a restart cannot cure (usage, a faulty app), else 1.
+func ExitCode(err error) int {
+	var usage *UsageError
+	var build *framework.BuildError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage), errors.As(err, &build):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// Option configures Main and Run. Sealed.
+type Option interface{ option(*settings) }
+
+type optionFunc func(*settings)
+
+func (f optionFunc) option(s *settings) { f(s) }
+
+// Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_INSPECT. A flag
+// wins. An empty prefix switches them off.
+func Env(prefix string) Option {
+	return optionFunc(func(s *settings) { s.prefix = prefix })
+}
+
+// Streams replaces os.Stdin, os.Stdout and os.Stderr. The server then speaks on
+// in and out without guarding the process's own stdout.
+func Streams(in io.Reader, out, errs io.Writer) Option {
+	return optionFunc(func(s *settings) { s.in, s.out, s.errs, s.own = in, out, errs, true })
+}
+
+// settings are what the options make of the defaults.
+type settings struct {
+	prefix    string
+	in        io.Reader
+	out, errs io.Writer
+	own       bool // the streams are the program's own choice
+}
+
+func configured(opts []Option) *settings {
+	s := &settings{prefix: "KAGAMI", in: os.Stdin, out: os.Stdout, errs: os.Stderr}
+	for _, o := range opts {
+		if o != nil {
+			o.option(s)
+		}
+	}
+	return s
+}
+
+func (s *settings) carrier() transport.Transport {
+	if s.own {
+		return stdio.New(stdio.Streams(s.in, s.out))
+	}
+	return stdio.New()
+}
+
+// greet tells a person who started the server by hand what it waits for.
+func (s *settings) greet() {
+	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
+		return
+	}
+	_, _ = fmt.Fprintf(s.errs, `%[1]s speaks MCP on stdin and stdout, one JSON-RPC message a line, and waits for a client.
+Try it from another terminal: kagami call --cmd %[1]s TOOL key=value
+See what it offers: %[1]s --inspect
+`, programName())
+}
+
+// isTerminal says that a person may be typing. The null device is a character
+// device too, but nobody types there.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+func programName() string {
+	if len(os.Args) == 0 || os.Args[0] == "" {
+		return "server"
+	}
+	return filepath.Base(os.Args[0])
+}

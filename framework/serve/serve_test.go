@@ -1,0 +1,171 @@
+package serve_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+// run is Run with streams of its own: no input, and what it wrote.
+func run(t *testing.T, app *framework.App, args []string, opts ...serve.Option) (out, errs string, err error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	opts = append([]serve.Option{serve.Streams(strings.NewReader(""), &stdout, &stderr)}, opts...)
+	err = serve.Run(t.Context(), app, args, opts...)
+	return stdout.String(), stderr.String(), err
+}
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nope"}, "unknown flag --nope"},
+		{[]string{"--http", ":8080"}, "unknown flag --http"},
+		{[]string{"extra"}, `unexpected argument "extra"`},
+		{[]string{"--inspect", "json"}, "write --inspect=json"},
+		{[]string{"--inspect=xml"}, "want text or json"},
+		{[]string{"--stdio=false"}, "leaves nothing to serve"},
+		{[]string{"--stdio=perhaps"}, "perhaps"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+			out, _, err := run(t, greeter(), tt.args)
+			var usage *serve.UsageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("Run(%q) = %v; want a usage error with %q", tt.args, err, tt.want)
+			}
+			if !strings.Contains(err.Error(), "--stdio, --inspect[=json], --version, --help") {
+				t.Errorf("the error does not list the flags: %v", err)
+			}
+			if code := serve.ExitCode(err); code != 2 {
+				t.Errorf("ExitCode = %d, want 2", code)
+			}
+			if out != "" {
+				t.Errorf("stdout: %q", out)
+			}
+		})
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	if got := serve.ExitCode(nil); got != 0 {
+		t.Errorf("nil: %d", got)
+	}
+	if got := serve.ExitCode(io.ErrUnexpectedEOF); got != 1 {
+		t.Errorf("a failure: %d", got)
+	}
+	if got := serve.ExitCode(errors.Join(io.EOF, &framework.BuildError{})); got != 2 {
+		t.Errorf("a faulty app: %d", got)
+	}
+}
+
+func TestFaultyApps(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--inspect"}, {"--version"}} {
+		_, _, err := run(t, apps["faulty"](), args)
+		var build *framework.BuildError
+		if !errors.As(err, &build) || len(build.Faults) < 2 {
+			t.Errorf("Run(%q) = %v, want a BuildError with both faults", args, err)
+		}
+	}
+	if _, _, err := run(t, nil, nil); err == nil {
+		t.Error("Run without an app succeeded")
+	}
+	if _, _, err := run(t, apps["unstartable"](), nil); err == nil || serve.ExitCode(err) != 1 {
+		t.Errorf("an app that cannot start: %v", err)
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--help", "-h", "-help"} {
+		out, _, err := run(t, greeter(), []string{flag}, serve.Env("GREET"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"--stdio", "GREET_STDIO", "--inspect[=json]", "GREET_INSPECT", "--version"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not mention %s:\n%s", flag, want, out)
+			}
+		}
+	}
+	if out, _, err := run(t, greeter(), []string{"--help"}, serve.Env("")); err != nil || strings.Contains(out, "_STDIO") {
+		t.Errorf("without an environment: %v\n%s", err, out)
+	}
+	if out, _, err := run(t, greeter(), []string{"--version"}); out != "greeter 1.2.3\n" || err != nil {
+		t.Errorf("--version: %q, %v", out, err)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	out, _, err := run(t, greeter(), []string{"--inspect"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"greeter 1.2.3", "Greets.", "hello (read-only)", "Greet somebody.", "who to greet", "one of happy, sad", `default "happy"`, "greet://all"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("--inspect does not mention %q:\n%s", want, out)
+		}
+	}
+	out, _, err = run(t, greeter(), []string{"--inspect=json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Server struct{ Name string }
+		Tools  []struct {
+			Name        string
+			InputSchema struct{ Properties map[string]any }
+		}
+		Resources         []struct{ URI string }
+		ResourceTemplates []any
+		Prompts           []any
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got.Server.Name != "greeter" || len(got.Tools) != 3 || len(got.Tools[0].InputSchema.Properties) != 2 ||
+		len(got.Resources) != 1 || got.Resources[0].URI != "greet://all" || got.ResourceTemplates == nil || got.Prompts == nil {
+		t.Errorf("--inspect=json:\n%s", out)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("GREET_INSPECT", "json")
+	if out, _, err := run(t, greeter(), nil, serve.Env("GREET")); err != nil || !strings.HasPrefix(out, "{") {
+		t.Errorf("GREET_INSPECT=json: %v\n%s", err, out)
+	}
+	if out, _, err := run(t, greeter(), []string{"--inspect=text"}, serve.Env("GREET")); err != nil || strings.HasPrefix(out, "{") {
+		t.Errorf("the flag does not win: %v\n%s", err, out)
+	}
+	if out, _, err := run(t, greeter(), nil, serve.Env("OTHER")); err != nil || out != "" {
+		t.Errorf("another prefix: %v\n%s", err, out)
+	}
+	t.Setenv("GREET_STDIO", "maybe")
+	if _, _, err := run(t, greeter(), nil, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), `GREET_STDIO is "maybe"`) {
+		t.Errorf("a wrong value: %v", err)
+	}
+}
+
+func TestServesTheStreams(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
+	if err := serve.Run(t.Context(), greeter(), nil, serve.Streams(in, &out, &errs)); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"; out.String() != want {
+		t.Errorf("got %q, want %q (stderr: %s)", out.String(), want, errs.String())
+	}
+}

@@ -1,0 +1,235 @@
+package surface
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds, because a schema may refer to itself.
+const (
+	maxRefs         = 16 // references in a chain
+	maxAlternatives = 4  // alternatives within alternatives
+)
+
+// Schema is one (sub)schema. Fields are as written; references are followed by
+// [Schema.Resolve]. Read-only and then safe for concurrent use.
+type Schema struct {
+	Types       Types             `json:"type"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+	Properties  Properties        `json:"properties"`
+	Required    []string          `json:"required"`
+	Items       *Schema           `json:"items"`
+	Additional  *Schema           `json:"additionalProperties"`
+	Enum        []json.RawMessage `json:"enum"`
+	Const       json.RawMessage   `json:"const"`
+	Default     json.RawMessage   `json:"default"`
+	Minimum     json.Number       `json:"minimum"`
+	Maximum     json.Number       `json:"maximum"`
+	Above       json.Number       `json:"exclusiveMinimum"`
+	Below       json.Number       `json:"exclusiveMaximum"`
+	MinLength   json.Number       `json:"minLength"`
+	MaxLength   json.Number       `json:"maxLength"`
+	MinItems    json.Number       `json:"minItems"`
+	MaxItems    json.Number       `json:"maxItems"`
+	Format      string            `json:"format"`
+	AnyOf       []*Schema         `json:"anyOf"`
+	OneOf       []*Schema         `json:"oneOf"`
+
+	Never bool `json:"-"` // the schema false
+
+	Ref  string             `json:"$ref"`
+	Defs map[string]*Schema `json:"$defs"`
+	Old  map[string]*Schema `json:"definitions"` // where drafts before 2019-09 keep them
+
+	root *Schema
+}
+
+// Types are the JSON types that a schema names; empty means any.
+type Types []string
+
+// UnmarshalJSON takes one name or a list.
+func (t *Types) UnmarshalJSON(raw []byte) error {
+	if bytes.HasPrefix(raw, []byte(`"`)) {
+		*t = make(Types, 1)
+		return json.Unmarshal(raw, &(*t)[0])
+	}
+	return json.Unmarshal(raw, (*[]string)(t))
+}
+
+// Property is a named member.
+type Property struct {
+	Name   string
+	Schema *Schema
+}
+
+// Properties are in the order of the document, which is the author's.
+type Properties []Property
+
+// UnmarshalJSON keeps the order that a map would lose.
+func (p *Properties) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return errors.New("properties are no object")
+	}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		s := &Schema{}
+		if err := d.Decode(s); err != nil {
+			return fmt.Errorf("property %s: %w", name, err)
+		}
+		*p = append(*p, Property{Name: name, Schema: s})
+	}
+	return nil
+}
+
+// UnmarshalJSON takes an object or one of the schemas true and false. Anything
+// else, such as the item lists of old drafts, says nothing that is needed here.
+func (s *Schema) UnmarshalJSON(raw []byte) error {
+	raw = bytes.TrimSpace(raw)
+	if !bytes.HasPrefix(raw, []byte("{")) {
+		s.Never = string(raw) == "false"
+		return nil
+	}
+	type plain Schema
+	return json.Unmarshal(raw, (*plain)(s))
+}
+
+// ParseSchema reads a schema. An empty raw is the schema that allows everything.
+// Keywords that this package does not know are ignored; known ones of the wrong
+// type are an error.
+func ParseSchema(raw []byte) (*Schema, error) {
+	s := &Schema{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, s); err != nil {
+			return nil, fmt.Errorf("reading a schema: %w", err)
+		}
+	}
+	s.adopt(s)
+	return s, nil
+}
+
+// adopt tells every subschema which document its references are in.
+func (s *Schema) adopt(root *Schema) {
+	if s == nil {
+		return
+	}
+	s.root = root
+	for _, p := range s.Properties {
+		p.Schema.adopt(root)
+	}
+	for _, defs := range []map[string]*Schema{s.Defs, s.Old} {
+		for _, d := range defs {
+			d.adopt(root)
+		}
+	}
+	for _, sub := range slices.Concat(s.AnyOf, s.OneOf, []*Schema{s.Items, s.Additional}) {
+		sub.adopt(root)
+	}
+}
+
+// Resolve follows references within the document. What cannot be found, and a
+// nil schema, allow everything.
+func (s *Schema) Resolve() *Schema {
+	for range maxRefs {
+		if s == nil {
+			return &Schema{}
+		}
+		if s.Ref == "" {
+			return s
+		}
+		s = s.root.find(s.Ref)
+	}
+	return &Schema{}
+}
+
+func (s *Schema) find(ref string) *Schema {
+	if s == nil {
+		return nil
+	}
+	if ref == "#" {
+		return s
+	}
+	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		return s.Defs[name]
+	}
+	if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
+		return s.Old[name]
+	}
+	return nil
+}
+
+// Allows says whether a value of the JSON type may fit; "number" allows "integer".
+func (s *Schema) Allows(typ string) bool {
+	types := s.AllTypes()
+	return len(types) == 0 || slices.Contains(types, typ) ||
+		typ == "integer" && slices.Contains(types, "number")
+}
+
+// AllTypes are the types that s or its alternatives name; empty means any.
+func (s *Schema) AllTypes() Types { return s.allTypes(maxAlternatives) }
+
+func (s *Schema) allTypes(depth int) Types {
+	s = s.Resolve()
+	alternatives := slices.Concat(s.AnyOf, s.OneOf)
+	if len(s.Types) > 0 || len(alternatives) == 0 || depth == 0 {
+		return s.Types
+	}
+	var all Types
+	for _, a := range alternatives {
+		types := a.allTypes(depth - 1)
+		if len(types) == 0 {
+			return nil
+		}
+		all = append(all, types...)
+	}
+	return all
+}
+
+// Property is the schema of a member by name: a declared one, else that of
+// additional members (nil if nothing is said, or they are forbidden).
+func (s *Schema) Property(name string) (*Schema, bool) {
+	s = s.Resolve()
+	for _, p := range s.Properties {
+		if p.Name == name {
+			return p.Schema, true
+		}
+	}
+	for _, a := range slices.Concat(s.AnyOf, s.OneOf) {
+		if found, ok := a.directProperty(name); ok {
+			return found, true
+		}
+	}
+	if s.Additional != nil && !s.Additional.Never {
+		return s.Additional, true
+	}
+	return nil, false
+}
+
+// directProperty looks only at declared members, so that alternatives that refer
+// to each other end.
+func (s *Schema) directProperty(name string) (*Schema, bool) {
+	for _, p := range s.Resolve().Properties {
+		if p.Name == name {
+			return p.Schema, true
+		}
+	}
+	return nil, false
+}
+
+// Names of the declared members, in order.
+func (s *Schema) Names() []string {
+	var names []string
+	for _, p := range s.Resolve().Properties {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,87 @@
+// Package surface reads all that a server offers through a client, and prints it
+// for people (WriteText) or programs (WriteJSON). It is what --inspect and
+// "kagami inspect" show.
+//
+//	all, err := surface.Read(ctx, c, surface.All)
+//	err = all.WriteText(os.Stdout)
+//
+// [Schema] is a read-only view of a JSON Schema as far as one has to know it to
+// describe arguments or to fill them in; it does not validate.
+//
+// Values are plain data, not safe for concurrent modification. The package keeps
+// no reference to the client.
+package surface
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// Part is a kind of component, or several.
+type Part uint8
+
+// The parts of a surface.
+const (
+	Tools Part = 1 << iota
+	Resources
+	Templates
+	Prompts
+
+	All = Tools | Resources | Templates | Prompts
+)
+
+// Surface is what a server offers to one client.
+type Surface struct {
+	Parts        Part // what was read
+	Server       protocol.Implementation
+	Revision     string // as negotiated
+	Instructions string
+	Tools        []protocol.Tool
+	Resources    []protocol.Resource
+	Templates    []protocol.ResourceTemplate
+	Prompts      []protocol.Prompt
+}
+
+// Read asks for all pages of the wanted lists that the server says it has.
+// Errors are those of the client, wrapped.
+func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
+	s := &Surface{
+		Parts: parts, Server: c.Server(), Revision: c.Revision(), Instructions: c.Instructions(),
+	}
+	has := c.Capabilities()
+	if parts&Tools != 0 && has.Tools {
+		if err := collect(&s.Tools, c.Tools(ctx)); err != nil {
+			return nil, fmt.Errorf("listing tools: %w", err)
+		}
+	}
+	if parts&Resources != 0 && has.Resources {
+		if err := collect(&s.Resources, c.Resources(ctx)); err != nil {
+			return nil, fmt.Errorf("listing resources: %w", err)
+		}
+	}
+	if parts&Templates != 0 && has.Resources {
+		if err := collect(&s.Templates, c.Templates(ctx)); err != nil {
+			return nil, fmt.Errorf("listing resource templates: %w", err)
+		}
+	}
+	if parts&Prompts != 0 && has.Prompts {
+		if err := collect(&s.Prompts, c.Prompts(ctx)); err != nil {
+			return nil, fmt.Errorf("listing prompts: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func collect[T any](into *[]T, items iter.Seq2[T, error]) error {
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		*into = append(*into, item)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package surface
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// maxDepth of the members that are described: deeper ones are "object".
+const maxDepth = 4
+
+// WriteText writes the surface for a person: each component with its description
+// and, indented below, its arguments.
+func (s *Surface) WriteText(w io.Writer) error {
+	p := &printer{}
+	if s.Parts == All {
+		p.header(s)
+	}
+	p.section("Tools", len(s.Tools), func(i int) { p.tool(&s.Tools[i]) })
+	p.section("Resources", len(s.Resources), func(i int) {
+		r := &s.Resources[i]
+		p.entry(r.URI, r.Title, r.Description, r.MIME)
+	})
+	p.section("Resource templates", len(s.Templates), func(i int) {
+		t := &s.Templates[i]
+		p.entry(t.URITemplate, t.Title, t.Description, t.MIME)
+	})
+	p.section("Prompts", len(s.Prompts), func(i int) { p.prompt(&s.Prompts[i]) })
+	if !p.printed {
+		p.line("Nothing is offered.")
+	}
+	_, err := w.Write(p.out.Bytes())
+	return err
+}
+
+type printer struct {
+	out     bytes.Buffer
+	printed bool
+}
+
+func (p *printer) line(format string, args ...any) {
+	p.out.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
+}
+
+func (p *printer) header(s *Surface) {
+	p.line("%s %s, at revision %s", s.Server.Name, s.Server.Version, s.Revision)
+	if s.Instructions != "" {
+		p.line("%s", s.Instructions)
+	}
+}
+
+func (p *printer) section(name string, n int, entry func(i int)) {
+	if n == 0 {
+		return
+	}
+	if p.out.Len() > 0 {
+		p.line("")
+	}
+	p.printed = true
+	p.line("%s", name)
+	for i := range n {
+		entry(i)
+	}
+}
+
+// entry is one component: name, what else there is to say in brackets, description.
+func (p *printer) entry(name, title, description string, notes ...string) {
+	notes = slices.DeleteFunc(notes, func(n string) bool { return n == "" })
+	head := "  " + name
+	if title != "" && title != name {
+		head += fmt.Sprintf(" %q", title)
+	}
+	if len(notes) > 0 {
+		head += " (" + strings.Join(notes, ", ") + ")"
+	}
+	p.line("%s", head)
+	for text := range strings.Lines(description) {
+		p.line("    %s", strings.TrimSpace(text))
+	}
+}
+
+func (p *printer) tool(t *protocol.Tool) {
+	p.entry(t.Name, t.Title, t.Description, hints(&t.Annotations)...)
+	in, err := ParseSchema(t.InputSchema)
+	if err != nil {
+		p.line("    (%v)", err)
+		return
+	}
+	p.fields("", rows(in, "", maxDepth))
+	if out, err := ParseSchema(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
+		p.fields("returns", results(out))
+	}
+}
+
+// results are the members of a result, or the result itself where it has none.
+func results(out *Schema) [][3]string {
+	if r := rows(out, "", maxDepth); len(r) > 0 {
+		return r
+	}
+	out = out.Resolve()
+	return [][3]string{{summary(out, true), out.Description}}
+}
+
+func hints(a *protocol.ToolAnnotations) []string {
+	var notes []string
+	add := func(flag *bool, yes, no string) {
+		switch {
+		case flag == nil:
+		case *flag:
+			notes = append(notes, yes)
+		default:
+			notes = append(notes, no)
+		}
+	}
+	add(a.ReadOnly, "read-only", "")
+	add(a.Destructive, "destructive", "not destructive")
+	add(a.Idempotent, "idempotent", "")
+	add(a.OpenWorld, "open world", "closed world")
+	return notes
+}
+
+func (p *printer) prompt(t *protocol.Prompt) {
+	p.entry(t.Name, t.Title, t.Description)
+	var table [][3]string
+	for _, a := range t.Arguments {
+		kind := "optional"
+		if a.Required {
+			kind = "required"
+		}
+		table = append(table, [3]string{a.Name, kind, a.Description})
+	}
+	p.fields("", table)
+}
+
+// fields prints rows of name, type and description below a component.
+func (p *printer) fields(title string, table [][3]string) {
+	if len(table) == 0 {
+		return
+	}
+	indent := "      "
+	if title != "" {
+		p.line("    %s", title)
+	}
+	var aligned bytes.Buffer
+	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
+	for _, row := range table {
+		_, _ = fmt.Fprintf(tw, "%s%s\t%s\t%s\n", indent, row[0], row[1], strings.Join(strings.Fields(row[2]), " "))
+	}
+	_ = tw.Flush() // to memory
+	for text := range strings.Lines(aligned.String()) {
+		p.line("%s", strings.TrimRight(text, " \n"))
+	}
+}
+
+// rows describes the members of an object, nested ones by dotted names. above are
+// the schemas that s is inside of: a recursive type is described once.
+func rows(s *Schema, prefix string, depth int, above ...*Schema) [][3]string {
+	s = s.Resolve()
+	var table [][3]string
+	for _, property := range s.Properties {
+		member := property.Schema.Resolve()
+		name := prefix + property.Name
+		table = append(table, [3]string{
+			name, summary(member, slices.Contains(s.Required, property.Name)), describe(property.Schema),
+		})
+		if depth > 0 && member != s && !slices.Contains(above, member) {
+			table = append(table, nested(member, name, depth-1, append(above, s))...)
+		}
+	}
+	return table
+}
+
+func nested(s *Schema, name string, depth int, above []*Schema) [][3]string {
+	table := rows(s, name+".", depth, above...)
+	if s.Items == nil || slices.Contains(above, s.Items.Resolve()) {
+		return table
+	}
+	return append(table, rows(s.Items, name+"[].", depth, above...)...)
+}
+
+// describe prefers what is said at the place over what is said of the type.
+func describe(s *Schema) string {
+	if s.Description != "" {
+		return s.Description
+	}
+	return s.Resolve().Description
+}
+
+// summary is a type with its constraints, on one line.
+func summary(s *Schema, required bool) string {
+	parts := []string{typeName(s, maxDepth)}
+	if len(s.Enum) > 0 {
+		parts[0] = "one of " + joinRaw(s.Enum)
+	}
+	if s.Format != "" {
+		parts = append(parts, s.Format)
+	}
+	parts = append(parts, bounds(s)...)
+	switch {
+	case len(s.Default) > 0:
+		parts = append(parts, "default "+string(s.Default))
+	case !required:
+		parts = append(parts, "optional")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func typeName(s *Schema, depth int) string {
+	types := slices.DeleteFunc(slices.Clone(s.AllTypes()), func(t string) bool { return t == "null" })
+	slices.Sort(types)
+	types = slices.Compact(types)
+	switch {
+	case len(types) == 0:
+		return "any"
+	case len(types) == 1 && types[0] == "array" && s.Items != nil && depth > 0:
+		return "array of " + typeName(s.Items.Resolve(), depth-1)
+	}
+	return strings.Join(types, " or ")
+}
+
+func bounds(s *Schema) []string {
+	var parts []string
+	between := func(low, high, unit string) {
+		if (low == "1" || low == "") && high == "1" || low == "1" && high == "" {
+			unit = strings.TrimSuffix(unit, "s")
+		}
+		switch {
+		case low != "" && low == high:
+			parts = append(parts, low+unit)
+		case low != "" && high != "":
+			parts = append(parts, low+" to "+high+unit)
+		case low != "":
+			parts = append(parts, "at least "+low+unit)
+		case high != "":
+			parts = append(parts, "at most "+high+unit)
+		}
+	}
+	between(notable(s.Minimum), notable(s.Maximum), "")
+	if s.Above != "" {
+		parts = append(parts, "above "+s.Above.String())
+	}
+	if s.Below != "" {
+		parts = append(parts, "below "+s.Below.String())
+	}
+	between(s.MinLength.String(), s.MaxLength.String(), " characters")
+	between(s.MinItems.String(), s.MaxItems.String(), " items")
+	return parts
+}
+
+// notable leaves out the bounds of 64-bit integers: they say nothing about what is meant.
+func notable(n json.Number) string {
+	switch n {
+	case "-9223372036854775808", "9223372036854775807", "18446744073709551615":
+		return ""
+	}
+	return n.String()
+}
+
+func joinRaw[R ~[]byte](values []R) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = strings.Trim(string(v), `"`)
+	}
+	return strings.Join(texts, ", ")
+}

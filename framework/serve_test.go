@@ -1,0 +1,160 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// carrier is a transport that does what the test says.
+type carrier func(ctx context.Context, host transport.Host) error
+
+func (c carrier) Serve(ctx context.Context, host transport.Host) error { return c(ctx, host) }
+
+func untilDone(ctx context.Context, _ transport.Host) error {
+	<-ctx.Done()
+	return nil
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("port in use")
+	tests := map[string]struct {
+		transports []transport.Transport
+		start      error
+		cancel     bool
+		want       error // nil: Serve returns nil
+		ran        string
+	}{
+		"context ends":    {[]transport.Transport{carrier(untilDone), carrier(untilDone)}, nil, true, nil, "start1 start2 stop2 stop1"},
+		"transport fails": {[]transport.Transport{carrier(untilDone), carrier(func(context.Context, transport.Host) error { return failure })}, nil, false, failure, "start1 start2 stop2 stop1"},
+		"all have ended":  {[]transport.Transport{carrier(func(context.Context, transport.Host) error { return nil })}, nil, false, nil, "start1 start2 stop2 stop1"},
+		"start fails":     {[]transport.Transport{carrier(func(context.Context, transport.Host) error { panic("served") })}, failure, false, failure, "start1 stop2 stop1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ran []string
+				hook := func(name string, err error) func(context.Context, *framework.Server) error {
+					return func(ctx context.Context, s *framework.Server) error {
+						if framework.ServerFrom(ctx) != s {
+							t.Error("the hook does not know its server")
+						}
+						ran = append(ran, name)
+						return err
+					}
+				}
+				s, err := quiet().OnStart(hook("start1", tt.start)).OnStart(hook("start2", nil)).
+					OnStop(hook("stop1", nil)).OnStop(hook("stop2", nil)).Build()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.cancel {
+					time.AfterFunc(time.Second, cancel)
+				}
+				if err := s.Serve(ctx, tt.transports...); !errors.Is(err, tt.want) {
+					t.Errorf("Serve = %v, want %v", err, tt.want)
+				}
+				if got := strings.Join(ran, " "); got != tt.ran {
+					t.Errorf("ran %s, want %s", got, tt.ran)
+				}
+			})
+		})
+	}
+}
+
+func TestServeNeedsATransport(t *testing.T) {
+	t.Parallel()
+	if err := build(t, quiet()).Serve(t.Context()); err == nil {
+		t.Error("Serve without a transport succeeds")
+	}
+}
+
+func TestShutdownEndsServe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stopped := 0
+		s, err := quiet().OnStop(func(context.Context, *framework.Server) error { stopped++; return errors.New("stop failed") }).Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			if err := s.Serve(t.Context(), carrier(untilDone)); err == nil || !strings.Contains(err.Error(), "stop failed") {
+				t.Errorf("Serve = %v", err)
+			}
+		})
+		synctest.Wait()
+		if err := s.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "stop failed") {
+			t.Errorf("Shutdown = %v", err)
+		}
+		serving.Wait()
+		if stopped != 1 {
+			t.Errorf("OnStop ran %d times", stopped)
+		}
+	})
+}
+
+// TestGrace: a call in flight ends within the grace period, and its answer is sent.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		takes, wait time.Duration
+		answer      string
+	}{
+		"in time":  {3 * time.Second, 3 * time.Second, `"done"`},
+		"too late": {time.Hour, 5 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, err := quiet(framework.WithShutdownGrace(5 * time.Second)).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+					select {
+					case <-time.After(tt.takes):
+						return "done", nil
+					case <-ctx.Done():
+						return "", context.Cause(ctx)
+					}
+				})).Build()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var answer string
+				call := carrier(func(_ context.Context, host transport.Host) error {
+					conn := transport.Connect(context.WithoutCancel(ctx), transport.Peer{Carrier: "test"})
+					x, err := host.Accept(conn, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+					if err != nil {
+						return err
+					}
+					time.AfterFunc(time.Millisecond, cancel)
+					return x.Serve(conn, transport.OutboundFunc(func(_ context.Context, frame []byte) error {
+						answer = string(frame)
+						return nil
+					}))
+				})
+				began := time.Now()
+				if err := s.Serve(ctx, call); err != nil {
+					t.Errorf("Serve = %v", err)
+				}
+				if d := time.Since(began).Round(time.Second); d != tt.wait {
+					t.Errorf("Serve ended after %s, want %s", d, tt.wait)
+				}
+				if !strings.Contains(answer, tt.answer) {
+					t.Errorf("answered %s, want %s", answer, tt.answer)
+				}
+			})
+		})
+	}
+}

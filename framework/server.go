@@ -1,0 +1,199 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Server is a built app. Safe for concurrent use. The zero Server, which
+// ServerFrom returns outside a handler, does nothing.
+type Server struct {
+	cfg      appConfig
+	chain    []Middleware
+	onStart  []hook
+	onStop   []hook
+	engine   *engine.Engine
+	registry *catalog.Registry
+	forms    sync.Map // reflect.Type -> *form: the compiled questions of Elicit
+
+	changing sync.Mutex // serializes changes at run time
+
+	starting sync.Once
+	startErr error // written under starting
+
+	quitting sync.Once
+	quit     chan struct{} // closed by Shutdown: Serve stops its transports
+	carrying sync.Mutex    // held while Serve runs transports
+
+	stopping sync.Once
+	stopErr  error // written under stopping
+}
+
+var _ transport.Host = (*Server)(nil)
+
+// errNotBuilt is the answer of a Server that no Build made.
+var errNotBuilt = errors.New("framework: the server was not built")
+
+// Start runs the OnStart functions, once. Serve calls it; a program that mounts
+// the server into something of its own calls it before the first frame.
+func (s *Server) Start(ctx context.Context) error {
+	if s.engine == nil {
+		return errNotBuilt
+	}
+	s.starting.Do(func() {
+		for i, fn := range s.onStart {
+			if err := s.hook(ctx, fn); err != nil {
+				s.startErr = fmt.Errorf("starting, step %d of %d: %w", i+1, len(s.onStart), err)
+				return
+			}
+		}
+	})
+	return s.startErr
+}
+
+// hook runs a function of the user with the server in its context.
+func (s *Server) hook(ctx context.Context, fn hook) error {
+	_, err := guarded(&handling{Context: ctx, server: s}, func(ctx context.Context, _ struct{}) (struct{}, error) {
+		return struct{}{}, fn(ctx, s)
+	}, struct{}{})
+	return err
+}
+
+// Serve blocks until ctx ends (nil) or a transport fails, or until all
+// transports have ended. It runs OnStart first; in the end it gives calls in
+// flight their grace, joins every transport and runs OnStop.
+func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) error {
+	if s.engine == nil {
+		return errNotBuilt
+	}
+	if len(transports) == 0 {
+		return errors.New("framework: Serve needs a transport")
+	}
+	serveErr := s.Start(ctx)
+	if serveErr == nil {
+		if !s.carrying.TryLock() {
+			return errors.New("framework: Serve is running already")
+		}
+		serveErr = s.carry(ctx, transports)
+		s.carrying.Unlock()
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
+	defer cancel()
+	if err := s.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		serveErr = errors.Join(serveErr, err)
+	}
+	return serveErr
+}
+
+// carry runs the transports until ctx ends, one fails, all have ended or
+// Shutdown is called, and then stops them: the engine first, so that calls end
+// within the grace period while the carriers can still send their answers.
+func (s *Server) carry(ctx context.Context, transports []transport.Transport) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	ended := make(chan error, len(transports))
+	for _, t := range transports {
+		running.Go(func() { ended <- t.Serve(inner, s) })
+	}
+	var failure error
+	for left := len(transports); left > 0 && failure == nil; {
+		select {
+		case failure = <-ended:
+			left--
+			continue
+		case <-ctx.Done():
+		case <-s.quit:
+		}
+		break
+	}
+	cancel()
+	grace, release := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
+	defer release()
+	if err := s.engine.Shutdown(grace); err != nil {
+		s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over", zap.Duration("grace", s.cfg.grace))
+	}
+	running.Wait()
+	for range len(ended) {
+		if err := <-ended; failure == nil {
+			failure = err
+		}
+	}
+	if failure != nil {
+		return fmt.Errorf("serving: %w", failure)
+	}
+	return nil
+}
+
+// Shutdown ends what Serve or a mounted endpoint began: no more requests are
+// taken, calls in flight may end until ctx does and are then cancelled, and
+// OnStop runs, once. The error is ctx's if calls had to be cancelled, joined with
+// those of OnStop.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.engine == nil {
+		return nil
+	}
+	s.quitting.Do(func() { close(s.quit) })
+	err := s.engine.Shutdown(ctx)
+	s.carrying.Lock() // transports have ended
+	s.carrying.Unlock()
+	s.stopping.Do(func() {
+		for i := len(s.onStop) - 1; i >= 0; i-- {
+			if err := s.hook(context.WithoutCancel(ctx), s.onStop[i]); err != nil {
+				s.stopErr = errors.Join(s.stopErr, fmt.Errorf("stopping: %w", err))
+			}
+		}
+	})
+	return errors.Join(err, s.stopErr)
+}
+
+// Accept makes Server a transport.Host.
+func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+	if s.engine == nil {
+		return nil, errNotBuilt
+	}
+	return s.engine.Accept(ctx, frame)
+}
+
+// ResourceUpdated tells subscribers. It never blocks.
+func (s *Server) ResourceUpdated(_ context.Context, uri string) {
+	if s.engine != nil {
+		s.engine.Updated(uri)
+	}
+}
+
+// failed logs what the engine answers without its text: errors outside of a
+// component's own, such as a panic of a middleware.
+func (s *Server) failed(_ context.Context, c *engine.Call, err error) {
+	s.logFailure(c, err, "request", methodName(c))
+}
+
+func methodName(c *engine.Call) string {
+	if c == nil || c.Params == nil {
+		return ""
+	}
+	return c.Params.Method()
+}
+
+// rootsChanged runs the app's functions with the server in their context.
+func (s *Server) rootsChanged(fns []func(context.Context)) func(context.Context) {
+	if len(fns) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) {
+		for _, fn := range fns {
+			err := s.hook(ctx, func(ctx context.Context, _ *Server) error { fn(ctx); return nil })
+			if err != nil {
+				s.failed(ctx, nil, fmt.Errorf("OnRootsChanged: %w", err))
+			}
+		}
+	}
+}

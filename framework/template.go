@@ -1,0 +1,164 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/internal/uritemplate"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// ResourceTemplate registers a family of resources. P is a struct whose
+// uri:"name" fields equal the template's variables. Values that could lead out
+// of the family (.. as a part of a path, an encoded slash, control characters)
+// are answered as not found before fn sees them. Out is as for Resource.
+func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
+	t := &TemplateOf[P, Out]{fn: fn, declaration: declare(kindTemplate, uriTemplate, fn, opts)}
+	t.declaration.compile = t.compile
+	t.template, t.parseErr = uritemplate.Parse(uriTemplate)
+	t.plan = sync.OnceValue(func() *binding.Plan {
+		plan, _ := binding.Compile(reflect.TypeFor[P](), binding.Strings, binding.Options{})
+		return plan
+	})
+	return t
+}
+
+// TemplateOf is a typed handle.
+type TemplateOf[P, Out any] struct {
+	fn          func(context.Context, P) (Out, error)
+	declaration *declaration
+	template    *uritemplate.Template
+	parseErr    error
+	plan        func() *binding.Plan // of P, for URI; nil where P is faulty
+}
+
+func (*TemplateOf[P, Out]) component() {}
+
+func (t *TemplateOf[P, Out]) declared() *declaration {
+	if t == nil {
+		return nil
+	}
+	return t.declaration
+}
+
+// URI expands the template: the one place where URIs of this family are made. It
+// is "" where the template or P is faulty, which Build reports.
+func (t *TemplateOf[P, Out]) URI(p P) string {
+	plan := t.plan()
+	if plan == nil || t.template == nil {
+		return ""
+	}
+	vars, err := plan.Strings(reflect.ValueOf(&p).Elem())
+	if err != nil {
+		return ""
+	}
+	uri, err := t.template.Expand(vars)
+	if err != nil {
+		return ""
+	}
+	return uri
+}
+
+func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
+	if t.parseErr != nil {
+		m.fault(b, "", t.parseErr.Error(), "Mend the template (RFC 6570)")
+		return
+	}
+	out := b.read(m, reflect.TypeFor[Out]())
+	plan := b.variables(m, reflect.TypeFor[P](), t.template)
+	if out == nil || plan == nil {
+		return
+	}
+	m.entry.Kind = catalog.Template
+	m.entry.Specificity = t.template.Specificity()
+	m.entry.Match = m.bound.matcher(t.template)
+	m.entry.Complete = b.completion(m, plan)
+	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+		var vars map[string]string
+		if h := handlingFrom(ctx); h != nil {
+			vars = h.vars
+		}
+		var p P
+		if err := plan.DecodeStrings(ctx, vars, reflect.ValueOf(&p).Elem()); err != nil {
+			return nil, err
+		}
+		value, err := guarded(ctx, t.fn, p)
+		if err != nil {
+			return nil, err
+		}
+		return out.answer(call.Name, reflect.ValueOf(&value).Elem())
+	}
+	listed := protocol.ResourceTemplate{
+		URITemplate: m.name, Name: resourceName(m), Title: m.options.title, Description: m.options.description,
+		MIME: out.mime, Annotations: m.options.annotations, Icons: m.options.icons, Meta: m.options.meta,
+	}
+	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTemplate(nil, &listed) })
+}
+
+// variables compiles P and compares its fields with the template's variables.
+func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Template) *binding.Plan {
+	plan, faults := binding.Compile(p, binding.Strings, b.server.cfg.plans)
+	m.adopt(b, faults)
+	if plan == nil {
+		m.failed = true
+		return nil
+	}
+	variables := template.Variables()
+	var fields []string
+	for _, f := range plan.Fields() {
+		fields = append(fields, f.Name)
+		if !slices.Contains(variables, f.Name) {
+			m.fault(b, p.Name()+"."+f.GoName, fmt.Sprintf("uri %q is not in %s", f.Name, m.name), didYouMean(f.Name, variables))
+		}
+	}
+	for _, v := range variables {
+		if !slices.Contains(fields, v) {
+			m.fault(b, p.Name(), fmt.Sprintf("no field takes the variable %q of %s", v, m.name), fmt.Sprintf("Add a field with `uri:%q`", v))
+		}
+	}
+	return plan
+}
+
+func didYouMean(name string, candidates []string) string {
+	if near := catalog.Nearest(name, candidates); near != "" {
+		return fmt.Sprintf("Did you mean %q?", near)
+	}
+	return ""
+}
+
+// matcher finds the handler for a URI of the template.
+func (b *bound) matcher(template *uritemplate.Template) func(uri string) (engine.Handler, error) {
+	return func(uri string) (engine.Handler, error) {
+		vars, ok, err := template.Match(uri)
+		switch {
+		case err != nil: // unsafe: such a resource does not exist
+			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found: the URI has an unsafe value", URI: uri}
+		case !ok:
+			return nil, nil
+		}
+		return &templateCall{bound: b, vars: vars}, nil
+	}
+}
+
+// templateCall is one URI of a template.
+type templateCall struct {
+	bound *bound
+	vars  map[string]string
+}
+
+// Handle reads it.
+func (t *templateCall) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+	p, ok := c.Params.(*protocol.ReadResourceParams)
+	if !ok {
+		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
+	}
+	h := &handling{Context: ctx, server: t.bound.server, call: c, bound: t.bound, uri: p.URI, vars: t.vars}
+	return t.bound.serve(h, p.URI, nil)
+}

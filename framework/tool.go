@@ -1,0 +1,292 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Tool registers fn.
+//
+// In is a struct or a pointer to one (never nil), struct{} for none, a map with
+// string keys, or json.RawMessage together with InputSchema. If In has a method
+// Validate() error or Validate(context.Context) error, it is called after the
+// tags hold.
+//
+// Out is: string (text only); Image, Audio, Link, Embedded, a protocol.Block
+// (one block); Content or Stream (several); []byte (an embedded blob); Rich[T];
+// json.RawMessage (structured, as it is); struct{} (no content); any other JSON
+// type (structured, and its JSON as text). A nil pointer is null.
+func Tool[In, Out any](name string, fn func(context.Context, In) (Out, error), opts ...Option) *ToolOf[In, Out] {
+	t := &ToolOf[In, Out]{fn: fn, declaration: declare(kindTool, name, fn, opts)}
+	t.declaration.compile = t.compile
+	return t
+}
+
+// ToolOf is a typed handle: it registers the tool, calls it in tests, feeds
+// Generate. Its methods may be called concurrently, before and after Build; the
+// schemas and checks are those of the last Build, before that of the defaults.
+type ToolOf[In, Out any] struct {
+	fn          func(context.Context, In) (Out, error)
+	declaration *declaration
+	latest      atomic.Pointer[toolPlan]
+}
+
+func (*ToolOf[In, Out]) component() {}
+
+func (t *ToolOf[In, Out]) declared() *declaration {
+	if t == nil {
+		return nil
+	}
+	return t.declaration
+}
+
+// compile makes the innermost step for one server.
+func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
+	plan := b.tool(m, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	if plan == nil {
+		return
+	}
+	t.latest.Store(plan)
+	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+		var in In
+		report, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&in).Elem())
+		if err != nil {
+			return nil, err
+		}
+		out, err := guarded(ctx, t.fn, in)
+		if err != nil {
+			return nil, err
+		}
+		return plan.answer(ctx, m.listed, reflect.ValueOf(&out).Elem(), report)
+	}
+}
+
+// Name as registered, without group prefixes.
+func (t *ToolOf[In, Out]) Name() string { return t.declaration.name }
+
+// plan is that of the last Build, or one of the declaration alone.
+func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
+	if p := t.latest.Load(); p != nil {
+		return p, nil
+	}
+	p, faults := compileTool(reflect.TypeFor[In](), reflect.TypeFor[Out](), t.declaration.alone(), binding.Options{})
+	if p == nil {
+		return nil, fmt.Errorf("tool %q: %s", t.declaration.name, firstFault(faults))
+	}
+	t.latest.CompareAndSwap(nil, p)
+	return p, nil
+}
+
+// Call the function in process: decode, defaults and validation as from the
+// wire, no middleware. Errors are those of the function, unclassified.
+func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
+	var none Out
+	p, err := t.plan()
+	if err != nil {
+		return none, err
+	}
+	if t.fn == nil {
+		return none, fmt.Errorf("tool %q: %s", t.declaration.name, t.declaration.problem)
+	}
+	raw, err := p.in.encode(reflect.ValueOf(&in).Elem())
+	if err != nil {
+		return none, fmt.Errorf("encoding the arguments of %s: %w", t.declaration.name, err)
+	}
+	var decoded In
+	if _, err := p.in.decode(ctx, raw, reflect.ValueOf(&decoded).Elem()); err != nil {
+		return none, teaching(t.declaration.name, err)
+	}
+	return guarded(ctx, t.fn, decoded)
+}
+
+// InputSchema as listed; nil where the type is faulty. The caller must not change it.
+func (t *ToolOf[In, Out]) InputSchema() json.RawMessage {
+	if p, err := t.plan(); err == nil {
+		return p.in.schema
+	}
+	return nil
+}
+
+// OutputSchema as listed; nil for text and blocks.
+func (t *ToolOf[In, Out]) OutputSchema() json.RawMessage {
+	if p, err := t.plan(); err == nil {
+		return p.out.schema
+	}
+	return nil
+}
+
+// Check arguments: the teaching error or nil.
+func (t *ToolOf[In, Out]) Check(arguments json.RawMessage) error {
+	p, err := t.plan()
+	if err != nil {
+		return err
+	}
+	if len(arguments) > 0 {
+		if err := jsontext.Check(arguments, jsontext.DefaultLimits()); err != nil {
+			return fmt.Errorf("reading the arguments of %s: %w", t.declaration.name, err)
+		}
+	}
+	var in In
+	_, err = p.in.decode(noContext{}, arguments, reflect.ValueOf(&in).Elem())
+	return teaching(t.declaration.name, err)
+}
+
+// teaching gives the error the name of the tool.
+func teaching(name string, err error) error {
+	var invalid *binding.Invalid
+	if errors.As(err, &invalid) {
+		return invalidFault(protocol.FaultInvalidArguments, name, invalid)
+	}
+	return err
+}
+
+// toolPlan is a tool's types, compiled.
+type toolPlan struct {
+	in  *input
+	out *output
+}
+
+// input is one compiled type of arguments.
+type input struct {
+	plan   *binding.Plan // nil: In is json.RawMessage
+	check  *binding.Raw  // of InputSchema; nil: none
+	schema json.RawMessage
+}
+
+// decode reads arguments into into. The engine has checked that they are JSON.
+func (in *input) decode(ctx context.Context, arguments []byte, into reflect.Value) (binding.Report, error) {
+	if len(arguments) == 0 {
+		arguments = []byte("{}")
+	}
+	if in.check != nil {
+		if err := in.check.Check(arguments); err != nil {
+			return binding.Report{}, err
+		}
+	}
+	if in.plan == nil {
+		into.SetBytes(bytes.Clone(arguments))
+		return binding.Report{}, nil
+	}
+	return in.plan.Decode(ctx, arguments, into)
+}
+
+func (in *input) encode(v reflect.Value) ([]byte, error) {
+	if in.plan == nil {
+		return v.Bytes(), jsontext.Check(v.Bytes(), jsontext.DefaultLimits())
+	}
+	return in.plan.Append(nil, v)
+}
+
+// answer makes the result, and says in its _meta which arguments were mended.
+func (p *toolPlan) answer(ctx context.Context, name string, out reflect.Value, report binding.Report) (*Result, error) {
+	result, err := p.out.result(ctx, name, out)
+	if err != nil {
+		return nil, err
+	}
+	if len(report.Repaired) > 0 {
+		meta := make(protocol.Meta, len(result.Meta)+1)
+		for k, v := range result.Meta {
+			meta[k] = v
+		}
+		meta["kagami/repaired"] = report.Repaired
+		result.Meta = meta
+	}
+	return &Result{Body: result}, nil
+}
+
+// compileTool compiles both types; nil with at least one fault that is no warning.
+func compileTool(in, out reflect.Type, s *settings, opts binding.Options) (*toolPlan, []binding.Fault) {
+	compiledIn, faults := compileInput(in, s.inputSchema, opts)
+	compiledOut, more := compileOutput(out, opts)
+	faults = append(faults, more...)
+	if compiledOut != nil && s.outputSchema != nil {
+		raw, err := binding.CompileRaw(s.outputSchema)
+		switch {
+		case !compiledOut.structured():
+			faults = append(faults, binding.Fault{Path: "OutputSchema", Problem: "the result " + out.String() + " is not structured", Fix: "Remove the option or return a JSON type"})
+			compiledOut = nil
+		case err != nil:
+			faults = append(faults, binding.Fault{Path: "OutputSchema", Problem: err.Error(), Fix: "Mend the schema"})
+			compiledOut = nil
+		default:
+			compiledOut = compiledOut.withSchema(raw)
+		}
+	}
+	if compiledIn == nil || compiledOut == nil {
+		return nil, faults
+	}
+	return &toolPlan{in: compiledIn, out: compiledOut}, faults
+}
+
+func compileInput(t reflect.Type, schema json.RawMessage, opts binding.Options) (*input, []binding.Fault) {
+	in := &input{}
+	if schema != nil {
+		raw, err := binding.CompileRaw(schema)
+		if err != nil {
+			return nil, []binding.Fault{{Path: "InputSchema", Problem: err.Error(), Fix: "Mend the schema"}}
+		}
+		if !isObjectSchema(raw.Schema()) {
+			return nil, []binding.Fault{{Path: "InputSchema", Problem: "the root is not of type object", Fix: `Add "type":"object"`}}
+		}
+		in.check, in.schema = raw, raw.Schema()
+		opts.AllowUnknown = true // the schema says what may be there
+	}
+	if t == typeRaw {
+		if schema == nil {
+			return nil, []binding.Fault{{Path: "In", Problem: "json.RawMessage says nothing of its members", Fix: "Add InputSchema"}}
+		}
+		return in, nil
+	}
+	plan, faults := binding.Compile(t, binding.Input, opts)
+	if plan == nil {
+		return nil, faults
+	}
+	in.plan = plan
+	if schema == nil {
+		in.schema = plan.Schema()
+	}
+	return in, faults
+}
+
+// tool compiles a tool's types and writes its listed form.
+func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
+	plan, faults := compileTool(in, out, &m.options, b.server.cfg.plans)
+	m.adopt(b, faults)
+	if plan == nil {
+		m.failed = true
+		return nil
+	}
+	m.bound.refuse = m.bound.refuseTool
+	m.entry.Kind = catalog.Tool
+	listed := protocol.Tool{
+		Name: m.listed, Title: m.options.title, Description: m.options.description,
+		InputSchema: plan.in.schema, OutputSchema: plan.out.schema, Annotations: m.options.hints,
+		Icons: m.options.icons, Meta: m.options.meta,
+	}
+	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })
+	return plan
+}
+
+// write encodes the listed form for every dialect.
+func (m *member) write(b *builder, encode func(*dialect.Dialect) ([]byte, error)) {
+	m.entry.Wire = make(map[*dialect.Dialect][]byte)
+	for _, d := range dialect.All() {
+		wire, err := encode(d)
+		if err != nil {
+			m.fault(b, "", "it cannot be listed for clients of "+d.String()+": "+err.Error(), "")
+			return
+		}
+		m.entry.Wire[d] = wire
+	}
+}

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// maxQuestions is how many requests of the server may be in progress at once.
+const maxQuestions = 64
+
+// questionTable holds the server's requests in progress.
+type questionTable struct {
+	mu     sync.Mutex
+	cancel map[string]context.CancelFunc
+}
+
+// begin files a request; the error is for the server.
+func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Context, *jsonrpc.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, twice := t.cancel[id.Key()]; twice {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a request with this id is in progress"}
+	}
+	if len(t.cancel) >= maxQuestions {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "too many requests in progress"}
+	}
+	if t.cancel == nil {
+		t.cancel = map[string]context.CancelFunc{}
+	}
+	ctx, t.cancel[id.Key()] = context.WithCancel(ctx)
+	return ctx, nil
+}
+
+func (t *questionTable) end(id jsonrpc.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel[id.Key()]()
+	delete(t.cancel, id.Key())
+}
+
+// withdraw ends the context of a request; one that is unknown or done is ignored.
+func (t *questionTable) withdraw(id jsonrpc.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cancel := t.cancel[id.Key()]; cancel != nil {
+		cancel()
+	}
+}
+
+// request takes a request of the server. A revision without such requests forbids
+// answers too (2026-07-28 basic/transports/stdio), so there it is dropped.
+func (c *Client) request(msg jsonrpc.Message) {
+	d := c.dialect.Load()
+	if d != nil && !d.ServerRequests() {
+		return
+	}
+	ctx, refusal := c.questions.begin(c.link.life, msg.ID)
+	if refusal != nil {
+		_ = c.link.send(c.link.life, jsonrpc.AppendError(nil, msg.ID, refusal, false))
+		return
+	}
+	c.link.spawn(func() { c.reply(ctx, d, msg) })
+}
+
+// reply answers even if a handler ends its goroutine, as t.FailNow does: the
+// server must not wait for ever. A withdrawn question is not answered.
+func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) {
+	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
+		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",
+	}, false)
+	defer func() {
+		if ctx.Err() == nil {
+			_ = c.link.send(c.link.life, frame) // a lost connection is the reader's to notice
+		}
+		c.questions.end(msg.ID)
+	}()
+	result, err := c.result(ctx, d, msg)
+	if err != nil {
+		frame = jsonrpc.AppendError(nil, msg.ID, wireError(d, err), false)
+		return
+	}
+	frame = jsonrpc.AppendResult(nil, msg.ID, result)
+}
+
+func wireError(d *dialect.Dialect, err error) *jsonrpc.Error {
+	if errors.Is(err, ErrRejected) {
+		err = protocol.Faultf(protocol.FaultRejected, "The user rejected the request.")
+	}
+	if e := d.Error(err); e != nil {
+		return e
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client's handler failed"}
+}
+
+// result runs the handler of a request. Before a revision is offered only pings
+// are expected (2025-11-25 basic/lifecycle "Initialization").
+func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) ([]byte, error) {
+	if msg.Method == protocol.MethodPing {
+		return []byte("{}"), nil
+	}
+	if d == nil {
+		return nil, unknown(msg.Method)
+	}
+	params, fault := d.DecodeParams(msg.Method, msg.Params)
+	if fault != nil {
+		return nil, fault
+	}
+	result, err := c.handle(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return d.AppendResult(nil, result, nil)
+}
+
+func unknown(method string) error {
+	return protocol.Faultf(protocol.FaultMethodNotFound, "the client does not support %s", method)
+}
+
+func (c *Client) handle(ctx context.Context, params protocol.Params) (protocol.Result, error) {
+	switch p := params.(type) {
+	case *protocol.ElicitParams:
+		return c.elicit(ctx, p)
+	case *protocol.CreateMessageParams:
+		return c.sample(ctx, p)
+	case *protocol.ListRootsParams:
+		if c.config.roots != nil {
+			roots, err := c.config.roots(ctx)
+			return &protocol.ListRootsResult{Roots: roots}, err
+		}
+	}
+	return nil, unknown(params.Method())
+}
+
+func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol.Result, error) {
+	if c.config.elicit == nil {
+		return nil, unknown(p.Method())
+	}
+	if p.URL != "" && !c.can.ElicitURL {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the client did not declare elicitation by URL")
+	}
+	a, err := c.config.elicit(ctx, &ElicitRequest{Message: p.Message, Schema: p.Schema, URL: p.URL})
+	if err != nil {
+		return nil, err
+	}
+	if a == nil {
+		return nil, errors.New("no answer")
+	}
+	switch a.Action {
+	case "decline", "cancel":
+		return &protocol.ElicitResult{Action: a.Action}, nil
+	case "accept":
+		if p.URL != "" { // the answer is on the page, not in the protocol
+			return &protocol.ElicitResult{Action: a.Action}, nil
+		}
+	default:
+		return nil, fmt.Errorf("unknown action %q", a.Action)
+	}
+	content, err := elicited(a.Content)
+	return &protocol.ElicitResult{Action: a.Action, Content: content}, err
+}
+
+func elicited(content map[string]any) (json.RawMessage, error) {
+	if content == nil {
+		return json.RawMessage("{}"), nil
+	}
+	return json.Marshal(content)
+}
+
+func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (protocol.Result, error) {
+	if c.config.sample == nil {
+		return nil, unknown(p.Method())
+	}
+	a, err := c.config.sample(ctx, &SampleRequest{
+		Messages: p.Messages, System: p.System, MaxTokens: p.MaxTokens, Tools: p.Tools,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a == nil {
+		return nil, errors.New("no answer")
+	}
+	return &protocol.CreateMessageResult{
+		Role: protocol.RoleAssistant, Content: a.Content, Model: a.Model, StopReason: a.StopReason,
+	}, nil
+}

@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// Client is one logical connection. Safe for concurrent use.
+type Client struct {
+	config  config
+	can     protocol.ClientCapabilities
+	link    *link
+	dialect atomic.Pointer[dialect.Dialect] // nil until a revision is offered by initialize or agreed on
+	level   atomic.Pointer[protocol.Level]  // sent with each request where the revision wants that
+
+	progress  progressTable
+	questions questionTable
+	streams   streamTable
+	watched   watchTable
+
+	// Written by Connect, read-only afterwards.
+	server       protocol.Implementation
+	capabilities protocol.ServerCapabilities
+	instructions string
+}
+
+// Close ends the session and, for Command, the process. It waits for handlers
+// that are running, after their contexts have ended, and must not be called by
+// one. Closing again does nothing. The error is the carrier's.
+func (c *Client) Close() error { return c.link.close() }
+
+// Server says who answered.
+func (c *Client) Server() protocol.Implementation { return c.server }
+
+// Revision is the negotiated revision, for display.
+func (c *Client) Revision() string { return c.dialect.Load().String() }
+
+// Instructions of the server.
+func (c *Client) Instructions() string { return c.instructions }
+
+// Capabilities of the server, as it declared them.
+func (c *Client) Capabilities() protocol.ServerCapabilities { return c.capabilities }
+
+// Exchange sends one frame as it is and waits for the response with the frame's
+// id, or without an id, as servers answer a frame whose id they cannot read. Of a
+// batch it waits for the response to the first request; answer is then the frame
+// that holds it. A frame that is never answered (a notification, a response) gives
+// a nil answer at once. The id must differ from those in flight; the client's own
+// ids start at 1001.
+//
+// It is for tests and proxies: no _meta is added, and ctx cancels the wait but
+// not the request.
+func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
+	id, answered := answerID(frame)
+	if !answered {
+		return nil, c.link.send(ctx, frame)
+	}
+	w, err := c.link.await(id, true)
+	if err != nil {
+		return nil, err
+	}
+	got, err := c.link.roundTrip(ctx, w, frame)
+	if err != nil {
+		return nil, err
+	}
+	return got.frame, nil
+}
+
+// meta is what every request says about the client (2026-07-28 basic, "_meta").
+func (c *Client) meta(d *dialect.Dialect) *protocol.RequestMeta {
+	m := &protocol.RequestMeta{}
+	if d.Handshake() {
+		return m
+	}
+	m.Revision, m.Client, m.Capabilities = d.String(), &c.config.info, &c.can
+	if level := c.level.Load(); level != nil && d.LogLevelPerRequest() {
+		m.LogLevel = *level
+	}
+	return m
+}
+
+// how configures one request.
+type how struct {
+	progress func(protocol.Progress)
+	quiet    bool // initialize must not be cancelled, and a probe is better forgotten
+}
+
+// do sends one request and waits for its raw result.
+func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
+	id, m := c.link.nextID(), c.meta(d)
+	if h.progress != nil {
+		m.ProgressToken = id
+		defer c.progress.want(id, h.progress)()
+	}
+	frame, err := appendRequest(d, id, p, m)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.link.await(id, false)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Method(), err)
+	}
+	got, err := c.link.roundTrip(ctx, w, frame)
+	if err != nil {
+		if ctx.Err() != nil && !h.quiet {
+			c.cancelled(d, id)
+		}
+		return nil, fmt.Errorf("%s: %w", p.Method(), err)
+	}
+	if got.msg.Kind == jsonrpc.Failure {
+		return nil, fmt.Errorf("%s: %w", p.Method(), d.DecodeError(got.msg.Error))
+	}
+	return got.msg.Result, nil
+}
+
+func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
+	params, err := d.AppendParams(nil, p, m)
+	if err != nil {
+		return nil, fmt.Errorf("client: encoding %s: %w", p.Method(), err)
+	}
+	return jsonrpc.AppendRequest(nil, id, p.Method(), params), nil
+}
+
+// ask sends one request and decodes its result.
+func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h how) (R, error) {
+	d := c.dialect.Load()
+	raw, err := c.do(ctx, d, p, h)
+	if err != nil {
+		var zero R
+		return zero, err
+	}
+	return decodeResult[R](d, p.Method(), raw)
+}
+
+// decodeResult does not wrap a fault of the result: errors.As would take it for a
+// refusal by the server.
+func decodeResult[R protocol.Result](d *dialect.Dialect, method string, raw []byte) (R, error) {
+	var zero R
+	result, fault := d.DecodeResult(method, raw)
+	if fault != nil {
+		return zero, fmt.Errorf("client: invalid result of %s: %s", method, fault.Message)
+	}
+	switch r := result.(type) {
+	case R:
+		return r, nil
+	case *protocol.InputRequiredResult:
+		return zero, fmt.Errorf("%s: %w", method, ErrInputRequired)
+	}
+	return zero, fmt.Errorf("client: %s was answered with an unexpected kind of result", method)
+}
+
+// notify sends a notification.
+func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Params) error {
+	params, err := d.AppendParams(nil, p, nil)
+	if err != nil {
+		return fmt.Errorf("client: encoding %s: %w", p.Method(), err)
+	}
+	return c.link.send(ctx, jsonrpc.AppendNotification(nil, p.Method(), params))
+}
+
+// courtesy is how long a caller that gave up waits until the server has been told.
+const courtesy = 100 * time.Millisecond
+
+// cancelled tells the server that nobody waits any more, before anything else the
+// caller may send next; but a server that does not read must not hold up a caller
+// whose time is over.
+func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
+	told := make(chan struct{})
+	if !c.link.spawn(func() {
+		defer close(told)
+		_ = c.notify(c.link.life, d, &protocol.CancelledParams{ID: id, Reason: "the caller gave up"})
+	}) {
+		return
+	}
+	timer := time.NewTimer(courtesy)
+	defer timer.Stop()
+	select {
+	case <-told:
+	case <-timer.C:
+	}
+}
+

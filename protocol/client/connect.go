@@ -1,0 +1,173 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Connect negotiates the newest revision both sides know. ctx bounds the
+// connecting only; its values reach the carrier. After an error nothing is left
+// behind.
+//
+// Where a revision of both eras is offered, server/discover comes first. A server
+// that answers it, or refuses it in a way that only 2026-07-28 knows, stays on that
+// revision; any other error, an empty answer or none within [ProbeTimeout] leads to
+// initialize (2026-07-28 basic/versioning and basic/transports/stdio).
+func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel) // until the client is connected
+	conn, err := to.target()(life)
+	if err != nil {
+		stop()
+		cancel()
+		return nil, fmt.Errorf("client: connecting: %w", err)
+	}
+	c := newClient(life, cancel, conn, opts)
+	c.link.start()
+	err = c.negotiate(ctx)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = c.Close() // the reason is err
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, fmt.Errorf("client: connecting: %w", err)
+	}
+	return c, nil
+}
+
+func newClient(life context.Context, cancel context.CancelFunc, conn transport.Conn, opts []Option) *Client {
+	c := &Client{config: newConfig(opts)}
+	c.can = c.config.capabilities()
+	c.link = newLink(life, cancel, conn)
+	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.drop
+	c.watched.turn = make(chan struct{}, 1)
+	return c
+}
+
+// negotiate settles the revision.
+func (c *Client) negotiate(ctx context.Context) error {
+	modern, legacy := c.config.newest(false), c.config.newest(true)
+	if modern != nil {
+		next, err := c.probe(ctx, modern, legacy)
+		if err != nil || next == nil {
+			return err
+		}
+		legacy = next
+	}
+	if legacy == nil {
+		return errors.New("no revision to offer")
+	}
+	return c.handshake(ctx, legacy)
+}
+
+// probe sends server/discover. It returns the dialect to go on with by
+// initialize, nil if the revision is settled.
+func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*dialect.Dialect, error) {
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if legacy != nil {
+		bounded, cancel = context.WithTimeout(ctx, c.config.probe)
+	}
+	defer cancel()
+	raw, err := c.do(bounded, modern, &protocol.DiscoverParams{}, how{quiet: true})
+	if err != nil {
+		return c.refused(ctx, legacy, err)
+	}
+	result, err := decodeResult[*protocol.DiscoverResult](modern, protocol.MethodDiscover, raw)
+	if err != nil || len(result.Versions) == 0 {
+		return legacy, orNone(legacy, err, "the server's discovery names no version")
+	}
+	if d := c.config.mutual(false, result.Versions); d != nil {
+		c.settle(d, result.Server, result.Capabilities, result.Instructions)
+		return nil, nil
+	}
+	next := c.config.mutual(true, result.Versions)
+	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
+}
+
+// refused decides by the error of the probe. Errors that only 2026-07-28 has end
+// the search, but for a version that both sides know after all.
+func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
+	var fault *protocol.Fault
+	if ctx.Err() != nil || c.link.failure() != nil {
+		return nil, err
+	}
+	if !errors.As(err, &fault) {
+		return legacy, orNone(legacy, err, "")
+	}
+	switch fault.Kind {
+	case protocol.FaultUnsupportedVersion:
+		next := c.config.mutual(true, fault.Supported)
+		return next, orNone(next, err, "")
+	case protocol.FaultHeaderMismatch, protocol.FaultMissingCapability:
+		return nil, err
+	}
+	return legacy, orNone(legacy, err, "")
+}
+
+// orNone is the error where there is no dialect to go on with.
+func orNone(next *dialect.Dialect, err error, text string) error {
+	if next != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.New(text)
+}
+
+// handshake initializes the session. A server may answer with another revision, or
+// refuse and name those it knows (2025-11-25 basic/lifecycle "Version Negotiation").
+func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
+	raw, err := c.initialize(ctx, offer)
+	var fault *protocol.Fault
+	if errors.As(err, &fault) && fault.Kind == protocol.FaultUnsupportedVersion {
+		if other := c.config.mutual(true, fault.Supported); other != nil && other != offer {
+			raw, err = c.initialize(ctx, other)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	version, _ := jsontext.Member(raw, "protocolVersion")
+	name, _ := jsontext.String(version)
+	agreed := c.config.mutual(true, []string{name})
+	if agreed == nil {
+		return fmt.Errorf("the server answered with revision %q, which was not offered", name)
+	}
+	result, err := decodeResult[*protocol.InitializeResult](agreed, protocol.MethodInitialize, raw)
+	if err != nil {
+		return err
+	}
+	c.settle(agreed, result.Server, result.Capabilities, result.Instructions)
+	if err := c.notify(ctx, agreed, &protocol.InitializedParams{}); err != nil {
+		return err
+	}
+	if c.config.level == "" || !result.Capabilities.Logging {
+		return nil
+	}
+	return c.SetLogLevel(ctx, c.config.level)
+}
+
+func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, error) {
+	c.dialect.Store(d) // the server may ask already, if only for a ping
+	return c.do(ctx, d, &protocol.InitializeParams{
+		Version: d.String(), Capabilities: c.can, Client: c.config.info,
+	}, how{quiet: true})
+}
+
+func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can protocol.ServerCapabilities, instructions string) {
+	c.server, c.capabilities, c.instructions = server, can, instructions
+	if c.config.level != "" {
+		c.level.Store(&c.config.level)
+	}
+	c.dialect.Store(d)
+}

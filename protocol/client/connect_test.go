@@ -1,0 +1,268 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+func TestConnectNegotiates(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script   func(*fake)
+		opts     []client.Option
+		revision string // "" : Connect fails
+		errText  string
+	}{
+		"discovery": {script: (*fake).modern, revision: "2026-07-28"},
+		"unknown method": {
+			script:   func(f *fake) { f.legacy("2025-11-25") },
+			revision: "2025-11-25",
+		},
+		"any other error": {
+			script: func(f *fake) {
+				f.refuse(f.expect(protocol.MethodDiscover), -32602, "initialize first", "")
+				f.initialized("2025-03-26")
+			},
+			revision: "2025-03-26",
+		},
+		"empty result": {
+			script: func(f *fake) {
+				f.result(f.expect(protocol.MethodDiscover), `{}`)
+				f.initialized("2024-11-05")
+			},
+			revision: "2024-11-05",
+		},
+		"unsupported version, handshake revision named": {
+			script: func(f *fake) {
+				f.refuse(f.expect(protocol.MethodDiscover), -32022, "no", `{"supported":["2025-03-26","2025-06-18"],"requested":"2026-07-28"}`)
+				if m := f.initialized("2025-06-18"); m.at("protocolVersion") != `"2025-06-18"` {
+					f.t.Errorf("offered %s", m.text)
+				}
+			},
+			revision: "2025-06-18",
+		},
+		"unsupported version, nothing in common": {
+			script: func(f *fake) {
+				f.refuse(f.expect(protocol.MethodDiscover), -32022, "no", `{"supported":["2030-01-01"],"requested":"2026-07-28"}`)
+			},
+			errText: "-32022",
+		},
+		"discovery names a handshake revision only": {
+			script: func(f *fake) {
+				f.result(f.expect(protocol.MethodDiscover), strings.ReplaceAll(discovery, `["2026-07-28"]`, `["2025-06-18"]`))
+				f.initialized("2025-06-18")
+			},
+			revision: "2025-06-18",
+		},
+		"discovery without a common revision": {
+			script: func(f *fake) {
+				f.result(f.expect(protocol.MethodDiscover), strings.ReplaceAll(discovery, `["2026-07-28"]`, `["2030-01-01"]`))
+			},
+			errText: "2030-01-01",
+		},
+		"header mismatch is modern": {
+			script:  func(f *fake) { f.refuse(f.expect(protocol.MethodDiscover), -32020, "mismatch", "") },
+			errText: "mismatch",
+		},
+		"missing capability is modern": {
+			script: func(f *fake) {
+				f.refuse(f.expect(protocol.MethodDiscover), -32021, "missing", `{"requiredCapabilities":{"roots":{}}}`)
+			},
+			errText: "missing",
+		},
+		"modern alone never falls back": {
+			script:  func(f *fake) { f.refuse(f.expect(protocol.MethodDiscover), -32601, "Method not found", "") },
+			opts:    []client.Option{client.Revisions(protocol.Rev20260728)},
+			errText: "Method not found",
+		},
+		"handshake alone does not probe": {
+			script: func(f *fake) {
+				if m := f.initialized("2025-03-26"); m.at("protocolVersion") != `"2025-03-26"` {
+					f.t.Errorf("offered %s", m.text)
+				}
+			},
+			opts:     []client.Option{client.Revisions(protocol.Rev20250326)},
+			revision: "2025-03-26",
+		},
+		"unknown counter-offer": {
+			script: func(f *fake) {
+				f.refuse(f.expect(protocol.MethodDiscover), -32601, "Method not found", "")
+				f.result(f.expect(protocol.MethodInitialize), `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
+			},
+			errText: "1999-01-01",
+		},
+		"modern counter-offer": {
+			script: func(f *fake) {
+				f.refuse(f.expect(protocol.MethodDiscover), -32601, "Method not found", "")
+				f.result(f.expect(protocol.MethodInitialize), `{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
+			},
+			errText: "2026-07-28",
+		},
+		"nothing offered": {script: func(*fake) {}, opts: []client.Option{client.Revisions()}, errText: "no revision"},
+		"lost while probing": {
+			script:  func(f *fake) { f.expect(protocol.MethodDiscover); _ = f.Close() },
+			errText: io.ErrUnexpectedEOF.Error(),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target, wait := dial(t, tt.script)
+			c, err := client.Connect(t.Context(), target, tt.opts...)
+			if tt.revision == "" {
+				wait()
+				if err == nil || !strings.Contains(err.Error(), tt.errText) {
+					t.Fatalf("error %v, want one with %q", err, tt.errText)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait()
+			if c.Revision() != tt.revision || c.Server().Name != "fake" || c.Instructions() != "be kind" || !c.Capabilities().ToolsListChanged {
+				t.Errorf("got %s, %+v, %q, %+v", c.Revision(), c.Server(), c.Instructions(), c.Capabilities())
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestProbeTimesOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		c, wait := connect(t, func(f *fake) {
+			probe := f.expect(protocol.MethodDiscover)
+			f.initialized("2025-06-18")
+			f.result(probe, discovery) // too late: dropped
+			f.result(f.expect(protocol.MethodPing), `{}`)
+		})
+		if got := time.Since(start); got != 5*time.Second {
+			t.Errorf("probed for %v, want 5s", got)
+		}
+		if err := c.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if c.Revision() != "2025-06-18" {
+			t.Errorf("revision %s", c.Revision())
+		}
+		wait()
+	})
+}
+
+func TestConnectGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var carrier context.Context
+		f := &fake{t: t, in: make(chan []byte, 9), out: make(chan []byte), gone: make(chan struct{})}
+		_, err := client.Connect(ctx, client.Over(func(ctx context.Context) (transport.Conn, error) {
+			carrier = ctx
+			return f, nil
+		}))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if carrier.Err() == nil {
+			t.Error("the carrier's context goes on")
+		}
+	})
+}
+
+func TestCarrierContextOutlivesConnect(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+	f := &fake{t: t, in: make(chan []byte), out: make(chan []byte), gone: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.modern()
+	}()
+	var carrier context.Context
+	c, err := client.Connect(ctx, client.Over(func(inner context.Context) (transport.Conn, error) {
+		carrier = inner
+		return f, nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	cancel()
+	if carrier.Err() != nil || carrier.Value(key{}) != "value" {
+		t.Errorf("carrier's context: %v, value %v", carrier.Err(), carrier.Value(key{}))
+	}
+	_ = c.Close()
+	if carrier.Err() == nil {
+		t.Error("the carrier's context goes on after Close")
+	}
+}
+
+func TestDialFails(t *testing.T) {
+	t.Parallel()
+	want := errors.New("no route")
+	_, err := client.Connect(t.Context(), client.Over(func(context.Context) (transport.Conn, error) { return nil, want }))
+	if !errors.Is(err, want) {
+		t.Errorf("error %v", err)
+	}
+	_, err = client.Connect(t.Context(), client.Command(exec.Command("/does/not/exist")))
+	if err == nil {
+		t.Error("a missing program was started")
+	}
+}
+
+func TestInitializeRetriesWithANamedVersion(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, func(f *fake) {
+		f.refuse(f.expect(protocol.MethodInitialize), -32602, "Unsupported protocol version", `{"supported":["2024-11-05"],"requested":"2025-11-25"}`)
+		f.initialized("2024-11-05")
+	}, client.Revisions(protocol.Rev20241105, protocol.Rev20251125))
+	if c.Revision() != "2024-11-05" {
+		t.Errorf("revision %s", c.Revision())
+	}
+}
+
+func TestRequestsSayWhatTheClientIs(t *testing.T) {
+	t.Parallel()
+	elicit := func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) { return nil, nil }
+	c, _ := connect(t, func(f *fake) {
+		probe := f.expect(protocol.MethodDiscover)
+		f.result(probe, discovery)
+		call := f.expect(protocol.MethodCallTool)
+		for _, m := range []message{probe, call} {
+			if m.at("_meta", metaVersion) != `"2026-07-28"` || m.at("_meta", metaClient, "name") != `"tester"` ||
+				m.at("_meta", metaCapabilities, "elicitation") == "" || m.at("_meta", metaCapabilities, "sampling") != "" {
+				f.t.Errorf("frame %s", m.text)
+			}
+		}
+		f.result(call, `{"resultType":"complete","content":[]}`)
+	}, client.Name("tester", "7"), client.OnElicit(elicit))
+	if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHandshakeSaysWhatTheClientIs(t *testing.T) {
+	t.Parallel()
+	roots := func(context.Context) ([]protocol.Root, error) { return nil, nil }
+	connect(t, func(f *fake) {
+		m := f.initialized("2025-11-25")
+		if m.at("clientInfo", "name") != `"tester"` || m.at("capabilities", "roots", "listChanged") != "true" || m.at("_meta") != "" {
+			f.t.Errorf("frame %s", m.text)
+		}
+	}, client.Name("tester", "7"), client.OnRoots(roots), client.Revisions(protocol.Rev20251125))
+}

@@ -1,0 +1,36 @@
+// Package client speaks every revision to any MCP server.
+//
+//	c, err := client.Connect(ctx, client.Command(exec.Command("weather-server")), client.Name("demo", "1.0"))
+//	if err != nil { ... }
+//	defer c.Close()
+//	for tool, err := range c.Tools(ctx) { ... }
+//	result, err := c.CallTool(ctx, "forecast", map[string]any{"city": "Kyoto"})
+//
+// [Connect] opens with server/discover and falls back to the initialize
+// handshake where the server does not know it (2026-07-28 basic/versioning,
+// "Backward Compatibility"). After that the revision is of no concern to the
+// caller: the same methods work on all of them, and what a revision lacks is
+// done in its own way (a subscription is a listen stream or a
+// resources/subscribe, the log level travels with each request or is set once).
+//
+// Guarantees. A Client is safe for concurrent use. Notifications are handed to
+// [OnNotification] and [OnProgress] one after another, in the order of arrival,
+// by one goroutine; when a call returns, the handlers of all notifications that
+// arrived before its answer have run. The queue in front of them is bounded: when
+// 1024 notifications wait, the client stops reading until the handlers have caught
+// up. A handler that itself calls the client does not wait for its own end, if it
+// passes on the context it got; with another context that call is held up for a
+// second before it gives up the order.
+//
+// A call ends with its context: the server is told by notifications/cancelled and
+// a late answer is dropped. When the connection is lost, every call ends with an
+// error that wraps [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Errors of
+// the server are a *protocol.Error or *protocol.Fault, for errors.As.
+//
+// A Client owns its goroutines; Close ends them and waits for them. JSON that is
+// handed out (schemas, structured content, notification parameters) belongs to the
+// caller.
+//
+// Not here: HTTP and authorization, tasks, the answers to input_required results
+// ([ErrInputRequired]), reconnection, caching, validation against schemas.
+package client

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// ErrClosed is the error of calls on a closed client.
+var ErrClosed = errors.New("client: closed")
+
+// ErrInputRequired is the error of a call that the server will not finish before
+// it has answers from the user or the model (2026-07-28 basic/patterns/mrtr).
+var ErrInputRequired = errors.New("client: the server requires input to finish the call")
+
+// ErrRejected is what a handler of [OnSample] or [OnElicit] returns when the user
+// refuses to have the question dealt with at all; the server sees error -1.
+var ErrRejected = errors.New("client: the user rejected the request")
+
+// ToolError is an isError result seen as a Go error.
+type ToolError struct {
+	Tool   string
+	Result *protocol.CallToolResult
+}
+
+// Error is the text of the result, after the name of the tool.
+func (e *ToolError) Error() string {
+	text := textOf(e.Result.Content)
+	if text == "" {
+		text = "the tool failed without a text"
+	}
+	return fmt.Sprintf("tool %q: %s", e.Tool, text)
+}
+
+// lostError says why the connection is gone; io.ErrUnexpectedEOF is always in its chain.
+func lostError(cause error) error {
+	if cause == nil || errors.Is(cause, io.EOF) {
+		return fmt.Errorf("client: the connection was lost: %w", io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("client: the connection was lost: %w (%w)", io.ErrUnexpectedEOF, cause)
+}

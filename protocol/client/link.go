@@ -1,0 +1,310 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/stdio"
+)
+
+// firstID is the id of a client's first request. Smaller ones are left to the
+// frames that Exchange sends as they are.
+const firstID = 1001
+
+// limits of JSON from the server and the caller: its size is the carrier's
+// concern, so only the depth is bounded.
+func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
+
+// link is the JSON-RPC half of a Client: it matches answers to requests and keeps
+// the order between answers and notifications.
+type link struct {
+	conn   transport.Conn
+	life   context.Context //nolint:containedctx // the link's own life, which no single call bounds
+	cancel context.CancelFunc
+
+	// request takes a request of the server, notice a notification, answered the
+	// id of a request that has its answer; all are called by the reader and must
+	// not block. What notice returns (nil: nothing) is run by the dispatcher.
+	request  func(jsonrpc.Message)
+	notice   func(jsonrpc.Message) func(context.Context)
+	answered func(jsonrpc.ID)
+
+	dispatch dispatcher
+	lastID   atomic.Int64
+
+	mu        sync.Mutex
+	pending   map[string]*waiter // by id
+	anonymous []*waiter          // of Exchange: they also take an error without id
+	err       error              // why nothing can be sent any more; nil while connected
+
+	group  sync.WaitGroup // guarded by mu against Add after Wait
+	joined bool           // Close has begun to wait
+	lost   chan struct{}  // closed with err
+}
+
+// waiter is one request that waits for its answer.
+type waiter struct {
+	id     jsonrpc.ID
+	answer chan answer // one, buffered
+	during uint64      // the handler that ran when the request was made
+}
+
+// answer is a response, or why there is none.
+type answer struct {
+	msg     jsonrpc.Message
+	frame   []byte          // the whole frame that carried msg
+	settled <-chan struct{} // closed when all notifications before it have been handled; nil: they have
+	err     error
+}
+
+func newLink(life context.Context, cancel context.CancelFunc, conn transport.Conn) *link {
+	l := &link{
+		conn: conn, life: life, cancel: cancel,
+		pending: map[string]*waiter{},
+		lost:    make(chan struct{}),
+	}
+	l.lastID.Store(firstID - 1)
+	l.dispatch.init(l)
+	return l
+}
+
+func (l *link) start() {
+	l.spawn(l.read)
+	l.spawn(l.dispatch.run)
+}
+
+// spawn runs fn in a goroutine that Close waits for; false after Close.
+func (l *link) spawn(fn func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.joined {
+		return false
+	}
+	l.group.Go(fn)
+	return true
+}
+
+func (l *link) nextID() jsonrpc.ID { return jsonrpc.IntID(l.lastID.Add(1)) }
+
+// read is the reader goroutine.
+func (l *link) read() {
+	defer l.dispatch.end()
+	for {
+		frame, err := l.conn.Read(l.life)
+		if errors.Is(err, stdio.ErrFrameTooLong) {
+			l.failPending(fmt.Errorf("client: an answer was lost: %w", err))
+			continue
+		}
+		if err != nil {
+			l.fail(lostError(err))
+			return
+		}
+		l.receive(frame)
+	}
+}
+
+// receive ignores what is not JSON: servers that print to their standard output
+// are common, and their next line may be a frame.
+func (l *link) receive(frame []byte) {
+	if jsontext.Check(frame, limits()) != nil {
+		return
+	}
+	if !jsonrpc.IsBatch(frame) {
+		l.one(frame, frame)
+		return
+	}
+	texts, _ := jsonrpc.Batch(frame)
+	for _, text := range texts {
+		l.one(text, frame)
+	}
+}
+
+func (l *link) one(text, frame []byte) {
+	msg, fault := jsonrpc.Decode(text)
+	if fault != nil {
+		l.malformed(fault)
+		return
+	}
+	switch msg.Kind {
+	case jsonrpc.Request:
+		l.request(msg)
+	case jsonrpc.Notification:
+		if work := l.notice(msg); work != nil {
+			l.dispatch.push(work)
+		}
+	default:
+		if w := l.take(msg.ID); w != nil {
+			l.answered(w.id)
+			w.answer <- answer{msg: msg, frame: frame, settled: l.dispatch.barrier()}
+		}
+	}
+}
+
+// malformed ends the call whose answer cannot be understood. A malformed request
+// of the server has no one to be told.
+func (l *link) malformed(f *jsonrpc.Fault) {
+	if f.ID.IsZero() || !f.Notification {
+		return
+	}
+	if w := l.take(f.ID); w != nil {
+		w.answer <- answer{err: fmt.Errorf("client: malformed answer: %s", f.Reason)}
+	}
+}
+
+// take removes the waiter of an answer. An error without id answers a frame whose
+// id the server could not read: that of the oldest Exchange, else of the only call
+// in flight, if there is but one.
+func (l *link) take(id jsonrpc.ID) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.pending[id.Key()]
+	if id.IsZero() {
+		w = l.suspect()
+	}
+	if w != nil {
+		l.forgetLocked(w)
+	}
+	return w
+}
+
+func (l *link) suspect() *waiter {
+	if len(l.anonymous) > 0 {
+		return l.anonymous[0]
+	}
+	if len(l.pending) != 1 {
+		return nil
+	}
+	for _, w := range l.pending {
+		return w
+	}
+	return nil
+}
+
+func (l *link) forget(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgetLocked(w)
+}
+
+func (l *link) forgetLocked(w *waiter) {
+	if l.pending[w.id.Key()] == w {
+		delete(l.pending, w.id.Key())
+	}
+	for i, a := range l.anonymous {
+		if a == w {
+			l.anonymous = append(l.anonymous[:i:i], l.anonymous[i+1:]...)
+			return
+		}
+	}
+}
+
+// await files a waiter. exchange: it may have no id, and takes errors without one.
+func (l *link) await(id jsonrpc.ID, exchange bool) (*waiter, error) {
+	w := &waiter{id: id, answer: make(chan answer, 1), during: l.dispatch.current.Load()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	if !id.IsZero() {
+		if l.pending[id.Key()] != nil {
+			return nil, fmt.Errorf("client: a request with id %s is in flight", id)
+		}
+		l.pending[id.Key()] = w
+	}
+	if exchange {
+		l.anonymous = append(l.anonymous, w)
+	}
+	return w, nil
+}
+
+// send writes one frame.
+func (l *link) send(ctx context.Context, frame []byte) error {
+	err := l.conn.Write(ctx, frame)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if lost := l.failure(); lost != nil {
+		return lost
+	}
+	return lostError(err)
+}
+
+// roundTrip sends the frame of a filed waiter and waits for the answer. When ctx
+// ends first, the waiter is forgotten and the error is ctx's.
+func (l *link) roundTrip(ctx context.Context, w *waiter, frame []byte) (answer, error) {
+	if err := l.send(ctx, frame); err != nil {
+		l.forget(w)
+		return answer{}, err
+	}
+	return l.wait(ctx, w)
+}
+
+func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
+	select {
+	case got := <-w.answer:
+		if got.err != nil {
+			return answer{}, got.err
+		}
+		return got, l.dispatch.settle(ctx, w, got.settled)
+	case <-ctx.Done():
+		l.forget(w)
+		return answer{}, ctx.Err()
+	}
+}
+
+// fail ends all calls, now and later. The first reason stays.
+func (l *link) fail(err error) {
+	l.mu.Lock()
+	if l.err == nil {
+		l.err = err
+		close(l.lost)
+	}
+	err = l.err
+	l.mu.Unlock()
+	l.failPending(err)
+}
+
+func (l *link) failPending(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.pending {
+		w.answer <- answer{err: err}
+	}
+	for _, w := range l.anonymous {
+		if w.id.IsZero() {
+			w.answer <- answer{err: err}
+		}
+	}
+	clear(l.pending)
+	l.anonymous = nil
+}
+
+// failure is why nothing can be sent; nil while connected.
+func (l *link) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// close ends the connection and joins every goroutine. It may be called again.
+func (l *link) close() error {
+	l.fail(ErrClosed)
+	l.dispatch.stop()
+	err := l.conn.Close()
+	l.cancel()
+	l.mu.Lock()
+	l.joined = true
+	l.mu.Unlock()
+	l.group.Wait()
+	return err
+}

@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// maxPages bounds a list whose server never ends it.
+const maxPages = 10_000
+
+// Tools pages through tools/list. An error ends the sequence; likewise below.
+func (c *Client) Tools(ctx context.Context) iter.Seq2[protocol.Tool, error] {
+	return pages(ctx, c, protocol.ListTools, func(r *protocol.ListToolsResult) ([]protocol.Tool, *string) {
+		return r.Tools, r.Next
+	})
+}
+
+// Resources pages through resources/list.
+func (c *Client) Resources(ctx context.Context) iter.Seq2[protocol.Resource, error] {
+	return pages(ctx, c, protocol.ListResources, func(r *protocol.ListResourcesResult) ([]protocol.Resource, *string) {
+		return r.Resources, r.Next
+	})
+}
+
+// Templates pages through resources/templates/list.
+func (c *Client) Templates(ctx context.Context) iter.Seq2[protocol.ResourceTemplate, error] {
+	return pages(ctx, c, protocol.ListTemplates, func(r *protocol.ListTemplatesResult) ([]protocol.ResourceTemplate, *string) {
+		return r.Templates, r.Next
+	})
+}
+
+// Prompts pages through prompts/list.
+func (c *Client) Prompts(ctx context.Context) iter.Seq2[protocol.Prompt, error] {
+	return pages(ctx, c, protocol.ListPrompts, func(r *protocol.ListPromptsResult) ([]protocol.Prompt, *string) {
+		return r.Prompts, r.Next
+	})
+}
+
+// pages asks for one page after another. Only an absent cursor is the end: "" is a
+// cursor like any other (2026-07-28 server/utilities/pagination).
+func pages[R protocol.Result, T any](
+	ctx context.Context, c *Client, kind protocol.ListKind, page func(R) ([]T, *string),
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		var cursor *string
+		for range maxPages {
+			r, err := ask[R](ctx, c, &protocol.ListParams{Kind: kind, Cursor: cursor}, how{})
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			items, next := page(r)
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == nil {
+				return
+			}
+			if cursor != nil && *next == *cursor {
+				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %q", kind.Method(), *next))
+				return
+			}
+			cursor = next
+		}
+		yield(none, fmt.Errorf("client: %s does not end: %d pages", kind.Method(), maxPages))
+	}
+}

@@ -1,0 +1,38 @@
+package client_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// childEnv makes the test binary a server on its standard streams.
+const childEnv = "KAGAMI_CLIENT_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(childEnv); mode != "" {
+		child(mode)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child answers what a server must, by rote: ids are 1001, 1002 and so on.
+func child(mode string) {
+	in := bufio.NewScanner(os.Stdin)
+	for id := 1001; in.Scan(); id++ {
+		switch {
+		case strings.Contains(in.Text(), "server/discover"):
+			fmt.Println("a log line that does not belong here")
+			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"result":%s}`+"\n", id, discovery)
+		case mode == "crash":
+			os.Exit(3)
+		default:
+			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"result":{"resultType":"complete","content":[{"type":"text","text":"from a child"}]}}`+"\n", id)
+		}
+	}
+}

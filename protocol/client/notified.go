@@ -1,0 +1,78 @@
+package client
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// notice takes a notification of the server: what concerns the client's own state
+// is done at once, what concerns its user is returned for the dispatcher.
+// Malformed notifications reach only OnNotification.
+func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
+	var progress func()
+	if d := c.dialect.Load(); d != nil {
+		progress = c.own(d, msg)
+	}
+	fn := c.config.notify
+	if fn == nil && progress == nil {
+		return nil
+	}
+	n := protocol.Notification{Method: msg.Method, Params: msg.Params}
+	return func(ctx context.Context) {
+		if progress != nil {
+			progress()
+		}
+		if fn != nil {
+			fn(ctx, n)
+		}
+	}
+}
+
+func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) {
+	params, fault := d.DecodeParams(msg.Method, msg.Params)
+	if fault != nil {
+		return nil
+	}
+	switch p := params.(type) {
+	case *protocol.ProgressParams:
+		return c.progressed(p)
+	case *protocol.CancelledParams:
+		c.questions.withdraw(p.ID)
+		c.streams.end(p.ID)
+	case *protocol.AcknowledgedParams:
+		c.streams.acknowledge(subscriptionID(msg.Params), p.Filter)
+	case *protocol.ResourceUpdatedParams:
+		c.updated(d, subscriptionID(msg.Params), p.URI)
+	}
+	return nil
+}
+
+func (c *Client) progressed(p *protocol.ProgressParams) func() {
+	want := c.progress.find(p.Token)
+	if want == nil {
+		return nil
+	}
+	progress := protocol.Progress{Done: p.Done, Message: p.Message}
+	if p.Total != nil {
+		progress.Total = *p.Total
+	}
+	return func() {
+		if !want.over.Load() { // the caller may have given up meanwhile
+			want.fn(progress)
+		}
+	}
+}
+
+// subscriptionID says which listen stream a notification belongs to (2026-07-28
+// basic/patterns/subscriptions). It is read here, not by a dialect, because the
+// _meta of a notification holds nothing else that a client needs.
+func subscriptionID(params []byte) jsonrpc.ID {
+	meta, _ := jsontext.Member(params, "_meta")
+	raw, _ := jsontext.Member(meta, "io.modelcontextprotocol/subscriptionId")
+	id, _ := jsonrpc.ParseID(raw)
+	return id
+}

@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// probeTimeout is how long server/discover may take before the server counts as
+// one that does not know it: some servers of handshake revisions answer nothing
+// before initialize.
+const probeTimeout = 5 * time.Second
+
+// Option configures Connect. Sealed.
+type Option interface{ option(c *config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+type config struct {
+	info     protocol.Implementation
+	offered  []*dialect.Dialect // oldest first
+	probe    time.Duration
+	level    protocol.Level
+	formOnly bool
+
+	elicit func(context.Context, *ElicitRequest) (*ElicitAnswer, error)
+	sample func(context.Context, *SampleRequest) (*SampleAnswer, error)
+	roots  func(context.Context) ([]protocol.Root, error)
+	notify func(context.Context, protocol.Notification)
+}
+
+func newConfig(opts []Option) config {
+	c := config{
+		info:    protocol.Implementation{Name: "kagami-client", Version: "0"},
+		offered: dialect.All(),
+		probe:   probeTimeout,
+	}
+	for _, o := range opts {
+		o.option(&c)
+	}
+	return c
+}
+
+// capabilities are what the handlers make possible.
+func (c *config) capabilities() protocol.ClientCapabilities {
+	return protocol.ClientCapabilities{
+		Elicitation:      c.elicit != nil,
+		ElicitURL:        c.elicit != nil && !c.formOnly,
+		Sampling:         c.sample != nil,
+		SamplingTool:     c.sample != nil,
+		Roots:            c.roots != nil,
+		RootsListChanged: c.roots != nil,
+	}
+}
+
+// newest is the newest offered dialect of one era; nil if none is offered.
+func (c *config) newest(handshake bool) *dialect.Dialect {
+	for _, d := range slices.Backward(c.offered) {
+		if d.Handshake() == handshake {
+			return d
+		}
+	}
+	return nil
+}
+
+// mutual is the newest offered dialect of one era among versions; nil if there is none.
+func (c *config) mutual(handshake bool, versions []string) *dialect.Dialect {
+	for _, d := range slices.Backward(c.offered) {
+		if d.Handshake() == handshake && slices.Contains(versions, d.String()) {
+			return d
+		}
+	}
+	return nil
+}
+
+// Name tells the server who the client is.
+func Name(name, version string) Option {
+	return optionFunc(func(c *config) { c.info.Name, c.info.Version = name, version })
+}
+
+// Revisions restricts what is offered to the server. Handshake revisions alone
+// skip the probe by server/discover; without one there is no fallback to initialize.
+func Revisions(revs ...protocol.Revision) Option {
+	return optionFunc(func(c *config) {
+		c.offered = slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool {
+			return !slices.Contains(revs, d.Revision())
+		})
+	})
+}
+
+// ProbeTimeout is how long server/discover may take before the client falls back
+// to initialize; default 5 s. Where there is no fallback it is not used.
+func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { c.probe = d }) }
+
+// LogLevel asks for log messages of this level and above from the start, as
+// [Client.SetLogLevel] does later.
+func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
+
+// ElicitRequest is a form or URL question.
+type ElicitRequest struct {
+	Message string
+	Schema  []byte // nil for a URL question
+	URL     string
+}
+
+// ElicitAnswer is what the user said. Action is "accept", "decline" or "cancel".
+type ElicitAnswer struct {
+	Action  string
+	Content map[string]any
+}
+
+// SampleRequest is a sampling question.
+type SampleRequest struct {
+	Messages  []protocol.Message
+	System    string
+	MaxTokens int
+	Tools     []protocol.Tool
+}
+
+// SampleAnswer is the model's reply.
+type SampleAnswer struct {
+	Model      string
+	Content    []protocol.Block
+	StopReason string
+}
+
+// OnElicit declares the elicitation capability, forms and URLs (see [FormOnly]).
+// fn is called concurrently, each time in a goroutine of its own; its context ends
+// when the server withdraws the question. A *protocol.Error it returns is the
+// server's to see, of any other error only the fact; [ErrRejected] is error -1.
+func OnElicit(fn func(context.Context, *ElicitRequest) (*ElicitAnswer, error)) Option {
+	return optionFunc(func(c *config) { c.elicit = fn })
+}
+
+// FormOnly leaves URL questions out of the elicitation capability; one that
+// arrives nevertheless is refused with -32602 (2025-11-25 client/elicitation).
+func FormOnly() Option { return optionFunc(func(c *config) { c.formOnly = true }) }
+
+// OnSample declares the sampling capability, with tools. As for fn, see [OnElicit].
+func OnSample(fn func(context.Context, *SampleRequest) (*SampleAnswer, error)) Option {
+	return optionFunc(func(c *config) { c.sample = fn })
+}
+
+// OnRoots declares the roots capability. As for fn, see [OnElicit].
+func OnRoots(fn func(context.Context) ([]protocol.Root, error)) Option {
+	return optionFunc(func(c *config) { c.roots = fn })
+}
+
+// OnNotification sees every notification in order. fn is never called
+// concurrently; while it runs, answers that arrived later are held back (see the
+// package documentation). It must not call Close.
+func OnNotification(fn func(context.Context, protocol.Notification)) Option {
+	return optionFunc(func(c *config) { c.notify = fn })
+}

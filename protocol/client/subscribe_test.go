@@ -1,0 +1,234 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// acknowledge answers a subscriptions/listen with its own filter.
+func (f *fake) acknowledge() message {
+	f.t.Helper()
+	m := f.expect(protocol.MethodListen)
+	f.acknowledgeWith(m, m.at("notifications"))
+	return m
+}
+
+func (f *fake) acknowledgeWith(m message, filter string) {
+	f.t.Helper()
+	f.notify(protocol.NotificationAcknowledged, fmt.Sprintf(`{"_meta":%s,"notifications":%s}`, subscription(m), filter))
+}
+
+func subscription(m message) string {
+	return fmt.Sprintf(`{"io.modelcontextprotocol/subscriptionId":%s}`, m.ID)
+}
+
+func (f *fake) updated(m message, uri string) {
+	f.t.Helper()
+	f.notify(protocol.NotificationResourceUpdated, fmt.Sprintf(`{"_meta":%s,"uri":%q}`, subscription(m), uri))
+}
+
+func TestSubscribeOnAStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, wait := connect(t, func(f *fake) {
+			f.modern()
+			a, b := f.acknowledge(), f.acknowledge()
+			if a.at("notifications", "resourceSubscriptions") != `["x://a"]` || a.at("_meta", metaVersion) == "" {
+				f.t.Errorf("frame %s", a.text)
+			}
+			f.updated(a, "x://a")
+			f.updated(a, "x://a/below")
+			f.updated(a, "x://a") // not fetched yet: merged
+			f.updated(b, "x://b")
+			f.updated(message{ID: []byte("99")}, "x://a/unknown-stream")
+			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://a/no-stream"}`)
+			if m := f.expect(protocol.NotificationCancelled); m.at("requestId") != string(a.ID) {
+				f.t.Errorf("cancelled %s", m.text)
+			}
+			f.result(b, `{"resultType":"complete","_meta":`+subscription(b)+`}`) // the server ends the other
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first, err := c.Subscribe(ctx, "x://a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := c.Subscribe(t.Context(), "x://b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		var got []string
+		for uri := range first {
+			if got = append(got, uri); len(got) == 2 {
+				cancel()
+			}
+		}
+		if !slices.Equal(got, []string{"x://a", "x://a/below"}) {
+			t.Errorf("updates %v", got)
+		}
+		if got := slices.Collect(second); !slices.Equal(got, []string{"x://b"}) {
+			t.Errorf("updates %v", got)
+		}
+		wait()
+	})
+}
+
+func TestSubscribeInASession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, wait := connect(t, func(f *fake) {
+			f.legacy("2025-11-25")
+			for range 2 {
+				f.result(f.expect(protocol.MethodSubscribe), `{}`)
+			}
+			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://other"}`)
+			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://a/below"}`)
+			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://ab"}`)
+			if m := f.expect(protocol.MethodUnsubscribe); m.at("uri") != `"x://a"` {
+				f.t.Errorf("frame %s", m.text)
+			} else {
+				f.result(m, `{}`)
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first, err := c.Subscribe(ctx, "x://a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, err := c.Listen(t.Context(), protocol.SubscriptionFilter{Tools: true, URIs: []string{"x://a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for uri := range first {
+			if uri != "x://a/below" {
+				t.Errorf("update %s", uri)
+			}
+			cancel()
+		}
+		synctest.Wait() // nothing is unsubscribed while the other watches
+		stop()
+		wait()
+	})
+}
+
+func TestSubscriptionsEndWithTheConnection(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras() {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			c, wait := connect(t, func(f *fake) {
+				f.era(era)
+				if era == "2026-07-28" {
+					f.updated(f.acknowledge(), "x://a")
+				} else {
+					f.result(f.expect(protocol.MethodSubscribe), `{}`)
+					f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://a"}`)
+				}
+				_ = f.Close()
+			})
+			updates, err := c.Subscribe(t.Context(), "x://a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Collect(updates); !slices.Equal(got, []string{"x://a"}) {
+				t.Errorf("updates %v", got)
+			}
+			wait()
+		})
+	}
+}
+
+func TestSubscribeIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras() {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			c, wait := connect(t, func(f *fake) {
+				f.era(era)
+				f.refuse(f.next(), -32602, "no such resource", "")
+				if era == "2026-07-28" {
+					m := f.expect(protocol.MethodListen)
+					f.acknowledgeWith(m, `{}`)
+					f.expect(protocol.NotificationCancelled)
+					m = f.expect(protocol.MethodListen)
+					f.notify(protocol.NotificationCancelled, `{"requestId":`+string(m.ID)+`}`)
+				}
+			})
+			_, err := c.Subscribe(t.Context(), "x://a")
+			var refusal *protocol.Error
+			var fault *protocol.Fault
+			if !errors.As(err, &refusal) && !errors.As(err, &fault) {
+				t.Errorf("error %v", err)
+			}
+			if era == "2026-07-28" {
+				if _, err := c.Subscribe(t.Context(), "x://a"); err == nil {
+					t.Error("no error for a server that announces nothing")
+				}
+				if _, err := c.Subscribe(t.Context(), "x://a"); err == nil {
+					t.Error("no error for a stream that was cancelled")
+				}
+			}
+			wait()
+		})
+	}
+}
+
+func TestListen(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 9)
+	c, wait := connect(t, func(f *fake) {
+		f.modern()
+		m := f.expect(protocol.MethodListen)
+		if m.at("notifications", "toolsListChanged") != "true" || m.at("notifications", "promptsListChanged") != "true" {
+			f.t.Errorf("frame %s", m.text)
+		}
+		f.acknowledgeWith(m, `{"toolsListChanged":true}`)
+		f.notify(protocol.NotificationToolsChanged, `{"_meta":`+subscription(m)+`}`)
+		f.expect(protocol.NotificationCancelled)
+	}, client.OnNotification(func(_ context.Context, n protocol.Notification) { seen <- n.Method }))
+	stop, err := c.Listen(t.Context(), protocol.SubscriptionFilter{Tools: true, Prompts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{protocol.NotificationAcknowledged, protocol.NotificationToolsChanged} {
+		if got := <-seen; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	stop()
+	stop()
+	wait()
+}
+
+func TestUnfetchedUpdatesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, wait := connect(t, func(f *fake) {
+			f.modern()
+			m := f.acknowledge()
+			for i := range 1025 {
+				f.updated(m, fmt.Sprintf("x://a/%d", i))
+			}
+			_ = f.Close()
+		})
+		updates, err := c.Subscribe(t.Context(), "x://a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait()
+		synctest.Wait()
+		if got := slices.Collect(updates); !slices.Equal(got, []string{"x://a"}) {
+			t.Errorf("%d updates, want one of the whole", len(got))
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// CallOption configures one call. Sealed.
+type CallOption interface{ callOption(h *how) }
+
+type callOptionFunc func(*how)
+
+func (f callOptionFunc) callOption(h *how) { f(h) }
+
+// OnProgress asks for progress of this call. fn is called in order, never
+// concurrently, and never after the call returned a result.
+func OnProgress(fn func(protocol.Progress)) CallOption {
+	return callOptionFunc(func(h *how) { h.progress = fn })
+}
+
+// CallTool calls a tool. An isError result is returned as such, not as an error.
+// args is anything that marshals to an object; nil sends none.
+func (c *Client) CallTool(ctx context.Context, name string, args any, opts ...CallOption) (*protocol.CallToolResult, error) {
+	arguments, err := marshalArguments(args)
+	if err != nil {
+		return nil, fmt.Errorf("client: arguments of tool %q: %w", name, err)
+	}
+	return ask[*protocol.CallToolResult](ctx, c, &protocol.CallToolParams{Name: name, Arguments: arguments}, newHow(opts))
+}
+
+func newHow(opts []CallOption) how {
+	var h how
+	for _, o := range opts {
+		o.callOption(&h)
+	}
+	return h
+}
+
+func marshalArguments(args any) (json.RawMessage, error) {
+	if args == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindObject:
+		return raw, nil
+	case jsontext.KindNull:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%T marshals to a JSON %s, want an object", args, jsontext.KindOf(raw))
+}
+
+// Call calls a tool and decodes its structured result by encoding/json. Where there
+// is none, a string Out is the text, any other is decoded from the text: revisions
+// without structured results carry it there. An isError result becomes *ToolError.
+func Call[Out any](ctx context.Context, c *Client, name string, args any, opts ...CallOption) (Out, error) {
+	var out Out
+	result, err := c.CallTool(ctx, name, args, opts...)
+	if err != nil {
+		return out, err
+	}
+	if result.IsError {
+		return out, &ToolError{Tool: name, Result: result}
+	}
+	if err := decodeOut(result, &out); err != nil {
+		return out, fmt.Errorf("client: result of tool %q: %w", name, err)
+	}
+	return out, nil
+}
+
+func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
+	if s, ok := any(out).(*string); ok && (result.Structured == nil || json.Unmarshal(result.Structured, s) != nil) {
+		*s = textOf(result.Content)
+		return nil
+	}
+	raw := []byte(result.Structured)
+	if raw == nil {
+		raw = []byte(textOf(result.Content))
+	}
+	err := json.Unmarshal(raw, out)
+	if err == nil {
+		return nil
+	}
+	// 2025-06-18 and 2025-11-25 allow objects only, so servers wrap other values.
+	wrapped, ok := jsontext.Member(raw, "result")
+	if !ok || jsontext.Len(raw) != 1 {
+		return err
+	}
+	var fresh Out
+	if json.Unmarshal(wrapped, &fresh) != nil {
+		return err
+	}
+	*out = fresh
+	return nil
+}
+
+// textOf joins the text blocks.
+func textOf(blocks []protocol.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if t, ok := b.(protocol.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

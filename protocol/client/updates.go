@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxUpdates is how many changes below one URI are kept apart.
+const maxUpdates = 1024
+
+// updates are the changes that one Subscribe has not yielded yet. A nil *updates
+// takes nothing.
+type updates struct {
+	uri string
+
+	mu     sync.Mutex
+	queue  []string
+	closed bool
+	wake   chan struct{} // one, buffered
+}
+
+func newUpdates(uri string) *updates { return &updates{uri: uri, wake: make(chan struct{}, 1)} }
+
+// covers says whether a change of uri is one of the watched resource or of one
+// below it (2025-11-25 schema, ResourceUpdatedNotification).
+func (u *updates) covers(uri string) bool {
+	return uri == u.uri || strings.HasPrefix(uri, strings.TrimSuffix(u.uri, "/")+"/")
+}
+
+// offer never blocks: when too much is waiting, what is watched as a whole has changed.
+func (u *updates) offer(uri string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if slices.Contains(u.queue, uri) {
+		return
+	}
+	if len(u.queue) >= maxUpdates {
+		u.queue, uri = u.queue[:0], u.uri
+	}
+	u.queue = append(u.queue, uri)
+	u.signal()
+}
+
+func (u *updates) end() {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	u.signal()
+}
+
+func (u *updates) signal() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a change; false at the end.
+func (u *updates) next(ctx context.Context) (string, bool) {
+	for {
+		u.mu.Lock()
+		if len(u.queue) > 0 || u.closed {
+			defer u.mu.Unlock()
+			u.signal() // for whoever else ranges
+			if len(u.queue) == 0 {
+				return "", false
+			}
+			uri := u.queue[0]
+			u.queue = u.queue[1:]
+			return uri, true
+		}
+		u.mu.Unlock()
+		select {
+		case <-u.wake:
+		case <-ctx.Done():
+			return "", false
+		}
+	}
+}
+
+func (u *updates) all(ctx context.Context) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for ctx.Err() == nil {
+			uri, ok := u.next(ctx)
+			if !ok || !yield(uri) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// farewell bounds a resources/unsubscribe that nobody waits for.
+const farewell = 10 * time.Second
+
+// watchTable holds the subscriptions of a handshake session.
+type watchTable struct {
+	turn chan struct{} // of one: subscribe and unsubscribe of one URI must not overtake each other
+
+	mu    sync.Mutex
+	users map[string]int // by URI; written by who has the turn
+	all   []*updates
+}
+
+// openSession subscribes to each URI of the filter.
+func (c *Client) openSession(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
+	t := &c.watched
+	t.add(u)
+	for i, uri := range f.URIs {
+		if err := c.watch(ctx, d, uri); err != nil {
+			t.drop(u)
+			c.link.spawn(func() { c.unwatch(d, f.URIs[:i]) })
+			return err
+		}
+	}
+	kept := c.link.spawn(func() {
+		select {
+		case <-ctx.Done():
+		case <-c.link.lost:
+		}
+		t.drop(u)
+		u.end()
+		c.unwatch(d, f.URIs)
+	})
+	if !kept {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (c *Client) watch(ctx context.Context, d *dialect.Dialect, uri string) error {
+	select {
+	case c.watched.turn <- struct{}{}:
+		defer func() { <-c.watched.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if _, err := c.do(ctx, d, &protocol.SubscribeParams{URI: uri}, how{}); err != nil {
+		return err
+	}
+	c.watched.count(uri, 1)
+	return nil
+}
+
+// unwatch unsubscribes from what nobody else watches. Errors have no one to be
+// told: the connection may be gone.
+func (c *Client) unwatch(d *dialect.Dialect, uris []string) {
+	ctx, cancel := context.WithTimeout(c.link.life, farewell)
+	defer cancel()
+	for _, uri := range uris {
+		select {
+		case c.watched.turn <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		if c.watched.count(uri, -1) == 0 {
+			_, _ = c.do(ctx, d, &protocol.UnsubscribeParams{URI: uri}, how{})
+		}
+		<-c.watched.turn
+	}
+}
+
+func (t *watchTable) count(uri string, by int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.users == nil {
+		t.users = map[string]int{}
+	}
+	t.users[uri] += by
+	n := t.users[uri]
+	if n == 0 {
+		delete(t.users, uri)
+	}
+	return n
+}
+
+func (t *watchTable) add(u *updates) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if u != nil {
+		t.all = append(t.all, u)
+	}
+}
+
+func (t *watchTable) drop(u *updates) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, func(v *updates) bool { return v == u })
+}
+
+func (t *watchTable) offer(uri string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, u := range t.all {
+		if u.covers(uri) {
+			u.offer(uri)
+		}
+	}
+}
+
+// updated hands a notifications/resources/updated to those who watch: by its
+// stream where there are streams, else by its URI.
+func (c *Client) updated(d *dialect.Dialect, stream jsonrpc.ID, uri string) {
+	if !d.ListenStream() {
+		c.watched.offer(uri)
+		return
+	}
+	if s := c.streams.find(stream); s != nil && s.updates != nil {
+		s.updates.offer(uri)
+	}
+}

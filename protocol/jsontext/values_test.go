@@ -1,0 +1,185 @@
+package jsontext_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`null`: "null", ` true`: "boolean", `false`: "boolean", `-1`: "number", `0`: "number",
+		"\n\"a\"": "string", ` [`: "array", `{}`: "object", ``: "invalid", ` `: "invalid", `x`: "invalid",
+	} {
+		if got := jsontext.KindOf([]byte(value)).String(); got != want {
+			t.Errorf("KindOf(%q) = %s, want %s", value, got, want)
+		}
+	}
+}
+
+func TestInt64(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		value string
+		want  int64
+		ok    bool
+	}{
+		{"0", 0, true}, {"-0", 0, true}, {"7", 7, true}, {" 7 ", 7, true}, {"-12", -12, true},
+		{"9007199254740993", 9007199254740993, true},
+		{"9223372036854775807", 1<<63 - 1, true}, {"-9223372036854775808", -1 << 63, true},
+		{"9223372036854775808", 0, false}, {"-9223372036854775809", 0, false},
+		{"18446744073709551615", 0, false}, {"18446744073709551616", 0, false}, {"99999999999999999999999", 0, false},
+		{"1.0", 1, true}, {"1e2", 100, true}, {"1E+2", 100, true}, {"100e-2", 1, true}, {"1.50e1", 15, true},
+		{"0.001e3", 1, true}, {"-2.5e1", -25, true}, {"0e999999999999", 0, true}, {"0.000e-5", 0, true},
+		{"1.5", 0, false}, {"1e-1", 0, false}, {"15e-1", 0, false}, {"1e19", 0, false}, {"9e18", 9e18, true},
+		{"1e999999999999999999999", 0, false}, {"1e-999999999999999999999", 0, false},
+		{"1" + strings.Repeat("0", 400) + "e-400", 1, true},
+		{"9223372036854775807.000", 1<<63 - 1, true}, {"9223372036854775.807e3", 1<<63 - 1, true},
+		{"", 0, false}, {"-", 0, false}, {"01", 0, false}, {"1x", 0, false}, {`"1"`, 0, false}, {"null", 0, false},
+		{"1 2", 0, false}, {"1.", 0, false}, {"{}", 0, false},
+	}
+	for _, tt := range tests {
+		if got, ok := jsontext.Int64([]byte(tt.value)); got != tt.want || ok != tt.ok {
+			t.Errorf("Int64(%.40q) = %d, %v, want %d, %v", tt.value, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestIsInteger(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"0": true, "-5": true, "123456789012345678901234567890": true, " 5 ": true,
+		"1.0": false, "1e2": false, "1E2": false, `"1"`: false, "": false, "-": false, "01": false, "null": false,
+	} {
+		if got := jsontext.IsInteger([]byte(value)); got != want {
+			t.Errorf("IsInteger(%q) = %v", value, got)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		value, want string
+		ok          bool
+	}{
+		{`""`, "", true}, {`"a"`, "a", true}, {` "a" `, "a", true},
+		{`"\"\\\/\b\f\n\r\t"`, "\"\\/\b\f\n\r\t", true},
+		{`"\u0041\u00e9\u65e5\ud83d\ude00!"`, "Aé日😀!", true},
+		{`"\\u0041"`, `\u0041`, true}, {`"日本"`, "日本", true},
+		{`"\ud800"`, "\ufffdud800", true}, // unchecked: ends, does not panic
+		{`1`, "", false}, {``, "", false}, {`"`, "", false}, {`null`, "", false}, {`["a"]`, "", false},
+	}
+	for _, tt := range tests {
+		if got, ok := jsontext.String([]byte(tt.value)); got != tt.want || ok != tt.ok {
+			t.Errorf("String(%s) = %q, %v, want %q, %v", tt.value, got, ok, tt.want, tt.ok)
+		}
+		if got, ok := jsontext.AppendString([]byte("x"), []byte(tt.value)); string(got) != "x"+tt.want || ok != tt.ok {
+			t.Errorf("AppendString(%s) = %q, %v", tt.value, got, ok)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"": `""`, "plain text, longer than eight": `"plain text, longer than eight"`,
+		"a\"b\\c/": `"a\"b\\c/"`, "\b\f\n\r\t\x00\x1f\x7f": `"\b\f\n\r\t\u0000\u001f` + "\x7f\"",
+		"<a href='x'>&": `"<a href='x'>&"`, "日本語😀é": `"日本語😀é"`,
+		"line\u2028para\u2029\u202a": `"line\u2028para\u2029` + "\u202a\"",
+		"bad\xffutf\xe6\x97":         `"bad\ufffdutf\ufffd\ufffd"`, "\ufffd": "\"\ufffd\"",
+		"\xed\xa0\x80": `"\ufffd\ufffd\ufffd"`,
+	} {
+		if got := jsontext.Quote([]byte("x"), s); string(got) != "x"+want {
+			t.Errorf("Quote(%q) = %s, want %s", s, got, want)
+		}
+		if got := jsontext.QuoteBytes(nil, []byte(s)); string(got) != want {
+			t.Errorf("QuoteBytes(%q) = %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestQuoteBase64(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{"", "a", "ab", "abc", "\xff\xfe\xfd\xfc"} {
+		want := `x"` + base64.StdEncoding.EncodeToString([]byte(data)) + `"`
+		if got := jsontext.QuoteBase64([]byte("x"), []byte(data)); string(got) != want {
+			t.Errorf("QuoteBase64(%q) = %s, want %s", data, got, want)
+		}
+	}
+}
+
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`{}`: `{}`, " 1 ": `1`, `{"a":"b c"}`: `{"a":"b c"}`,
+		"{ \"a \\\" b\" :\r\n\t[ 1 , 2 ] ,\n\"c\": \" \\\\\" } ": `{"a \" b":[1,2],"c":" \\"}`,
+	} {
+		if got := jsontext.Compact([]byte("x"), []byte(value)); string(got) != "x"+want {
+			t.Errorf("Compact(%q) = %s, want %s", value, got, want)
+		}
+	}
+}
+
+func TestPointer(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"a": "/p/a", "": "/p/", "a/b~c": "/p/a~1b~0c", "~1": "/p/~01"} {
+		if got := jsontext.Pointer("/p", name); got != want {
+			t.Errorf("Pointer(%q) = %q, want %q", name, got, want)
+		}
+	}
+	if got := jsontext.PointerIndex("/p", 10); got != "/p/10" {
+		t.Errorf("PointerIndex = %q", got)
+	}
+}
+
+func TestAppendingAllocatesNothing(t *testing.T) {
+	dst := make([]byte, 0, 4096)
+	text := "the quick \"brown\" fox – 日本語\n\xff\u2028"
+	value := []byte(`"the quick \"brown\" \u65e5"`)
+	if n := testing.AllocsPerRun(100, func() {
+		dst = jsontext.Quote(dst[:0], text)
+		dst = jsontext.QuoteBytes(dst, value)
+		dst = jsontext.QuoteBase64(dst, value)
+		dst = jsontext.Compact(dst, frame)
+		dst, _ = jsontext.AppendString(dst, value)
+	}); n != 0 {
+		t.Errorf("appending allocates %v times", n)
+	}
+}
+
+func BenchmarkQuote(b *testing.B) {
+	plain := strings.Repeat("All work and no play makes Jack a dull boy. ", 100)
+	for name, s := range map[string]string{
+		"plain": plain, "json": string(bytes.Repeat(frame, 8)), "japanese": strings.Repeat("鏡よ鏡、世界で一番", 100),
+	} {
+		b.Run(name, func(b *testing.B) {
+			var dst []byte
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				dst = jsontext.Quote(dst[:0], s)
+			}
+		})
+	}
+}
+
+func BenchmarkCompact(b *testing.B) {
+	var spaced bytes.Buffer
+	if err := json.Indent(&spaced, frame, "", "  "); err != nil {
+		b.Fatal(err)
+	}
+	for name, value := range map[string][]byte{"already": frame, "indented": spaced.Bytes()} {
+		b.Run(name, func(b *testing.B) {
+			var dst []byte
+			b.SetBytes(int64(len(value)))
+			for b.Loop() {
+				dst = jsontext.Compact(dst[:0], value)
+			}
+		})
+	}
+}

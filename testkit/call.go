@@ -1,0 +1,185 @@
+package testkit
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Call a tool by its handle, wherever it is registered. Both ways go by the tool's own plan, so that time.Duration, sums and exact
+// numbers arrive as the handler has them; CallAs and ReadAs compile a plan of T for the same reason. A tool error is an *Error.
+func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out, error) {
+	s.t.Helper()
+	var none Out
+	name, ok := s.server.NameOf(tool)
+	if !ok {
+		s.t.Fatalf("testkit: the server does not have the tool %q", tool.Name())
+		return none, nil
+	}
+	arguments, err := tool.Encode(in)
+	if err != nil {
+		return none, err
+	}
+	result, err := s.called(name, arguments)
+	if err != nil {
+		return none, err
+	}
+	return tool.Decode(result)
+}
+
+// CallAs calls a tool by its listed name. in is anything that encodes to an
+// object, or JSON as json.RawMessage; nil sends no arguments.
+func CallAs[Out any](s *Session, name string, in any) (Out, error) {
+	s.t.Helper()
+	var none Out
+	var arguments json.RawMessage
+	if in != nil {
+		var err error
+		if arguments, err = encode(in); err != nil {
+			return none, fmt.Errorf("testkit: encoding the arguments of %s: %w", name, err)
+		}
+	}
+	result, err := s.called(name, arguments)
+	if err != nil {
+		return none, err
+	}
+	out, err := framework.DecodeResult[Out](result)
+	if err != nil {
+		return none, fmt.Errorf("testkit: the result of %s as %T: %w", name, none, err)
+	}
+	return out, nil
+}
+
+// called is a good result of a tool; any other is an error.
+func (s *Session) called(name string, arguments json.RawMessage) (*protocol.CallToolResult, error) {
+	s.t.Helper()
+	a := s.call(name, arguments)
+	if err := a.failure(); err != nil {
+		return nil, err
+	}
+	result, ok := a.result.(*protocol.CallToolResult)
+	if !ok {
+		return nil, fmt.Errorf("testkit: %s was answered with a %T", name, a.result)
+	}
+	result.Wrapped = s.config.dialect.Handshake() // see framework.DecodeResult
+	return result, nil
+}
+
+// ReadAs reads a JSON resource.
+func ReadAs[T any](s *Session, uri string) (T, error) {
+	s.t.Helper()
+	var none T
+	a := s.Read(uri)
+	if err := a.failure(); err != nil {
+		return none, err
+	}
+	read, _ := a.result.(*protocol.ReadResourceResult)
+	if read == nil || len(read.Contents) != 1 || read.Contents[0].Data != nil {
+		return none, fmt.Errorf("testkit: %s is not one text: %s", uri, a.got())
+	}
+	v, err := framework.DecodeJSON[T](json.RawMessage(read.Contents[0].Text))
+	if err != nil {
+		return none, fmt.Errorf("testkit: %s as %T: %w", uri, none, err)
+	}
+	return v, nil
+}
+
+// CallRaw calls a tool with JSON arguments; "" sends none. They must be JSON, but
+// need not be an object.
+func (s *Session) CallRaw(name, arguments string) *Answer {
+	s.t.Helper()
+	if arguments != "" {
+		if err := jsontext.Check([]byte(arguments), jsontext.Limits{}); err != nil {
+			s.t.Fatalf("testkit: CallRaw(%q): the arguments are no JSON (%v): use Raw to send what is none: %s", name, err, arguments)
+		}
+	}
+	return s.call(name, json.RawMessage(arguments))
+}
+
+func (s *Session) call(name string, arguments json.RawMessage) *Answer {
+	s.t.Helper()
+	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
+	if len(arguments) > 0 {
+		params = appendMember(params, "arguments", arguments)
+	}
+	return s.ask(protocol.MethodCallTool, append(params, '}'))
+}
+
+// Read a resource.
+func (s *Session) Read(uri string) *Answer {
+	s.t.Helper()
+	params := appendMember([]byte("{"), "uri", jsontext.Quote(nil, uri))
+	return s.ask(protocol.MethodReadResource, append(params, '}'))
+}
+
+// Get a prompt.
+func (s *Session) Get(name string, args map[string]string) *Answer {
+	s.t.Helper()
+	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
+	if args != nil {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			s.t.Fatalf("testkit: the arguments of prompt %s: %v", name, err)
+		}
+		params = appendMember(params, "arguments", raw)
+	}
+	return s.ask(protocol.MethodGetPrompt, append(params, '}'))
+}
+
+func appendMember(dst []byte, name string, value []byte) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	dst = append(jsontext.Quote(dst, name), ':')
+	return append(dst, value...)
+}
+
+// ask sends one request, with a wish for progress.
+func (s *Session) ask(method string, params json.RawMessage) *Answer {
+	s.t.Helper()
+	ctx, cancel := s.bounded()
+	defer cancel()
+	a := &Answer{t: s.t, dialect: s.config.dialect, sent: fmt.Sprintf("%s %s", method, params)}
+	a.raw, a.err = s.client.Request(ctx, method, params, client.OnProgress(s.progressed))
+	if a.err != nil {
+		a.refused = asError(a.err)
+		if a.refused == nil {
+			s.t.Fatalf("testkit: no answer\nsent: %s\ngot:  %v", a.sent, a.err)
+		}
+		return a
+	}
+	a.decode(method)
+	return a
+}
+
+// Raw sends one JSON-RPC frame as it is and returns the answer: the response with
+// the frame's id, or without id where the server could not read it. A notification
+// has an empty answer. On revisions without handshake the frame must bring its own
+// _meta. Ids up to 1000 are free for use.
+func (s *Session) Raw(frame string) *Answer {
+	s.t.Helper()
+	ctx, cancel := s.bounded()
+	defer cancel()
+	a := &Answer{t: s.t, dialect: s.config.dialect, sent: frame}
+	answer, err := s.client.Exchange(ctx, []byte(frame))
+	if err != nil {
+		s.t.Fatalf("testkit: no answer\nsent: %s\ngot:  %v", frame, err)
+		return a
+	}
+	a.frame(frame, answer)
+	return a
+}
+
+// dialectOf is the dialect that a raw request names, else the session's.
+func dialectOf(params []byte, session *dialect.Dialect) *dialect.Dialect {
+	version, claimed := dialect.Peek(params)
+	if d, ok := dialect.PerRequest(version); claimed && ok {
+		return d
+	}
+	return session
+}

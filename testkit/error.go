@@ -1,0 +1,43 @@
+package testkit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Error is what the model would see: an isError result or a JSON-RPC error.
+type Error struct {
+	Text   string
+	Code   int // JSON-RPC code, 0 for an isError result
+	Result *protocol.CallToolResult
+}
+
+// Error is the text, with the code of a JSON-RPC error.
+func (e *Error) Error() string {
+	if e.Code == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("%s (JSON-RPC error %d)", e.Text, e.Code)
+}
+
+// asError is err as the server's refusal; nil where it is none.
+func asError(err error) *Error {
+	var refusal *protocol.Error
+	if !errors.As(err, &refusal) {
+		return nil
+	}
+	return &Error{Text: refusal.Message, Code: refusal.Code}
+}
+
+func textOf(blocks []protocol.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if t, ok := b.(protocol.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

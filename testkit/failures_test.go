@@ -1,0 +1,154 @@
+package testkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// fakeTB is a test that notes its failures. Cleanups are the real test's.
+type fakeTB struct {
+	testing.TB
+	mu     sync.Mutex
+	failed []string
+}
+
+func (f *fakeTB) Helper() {}
+
+func (f *fakeTB) Errorf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = append(f.failed, fmt.Sprintf(format, args...))
+}
+
+func (f *fakeTB) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// failures runs body as a test of its own and returns what it complained about.
+func failures(t *testing.T, body func(testing.TB)) []string {
+	t.Helper()
+	f := &fakeTB{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		body(f)
+	}()
+	<-done
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
+// Every assertion can fail, once, with a message that says what was sent and what came back.
+func TestAssertionsFail(t *testing.T) {
+	t.Parallel()
+	at := func(t testing.TB, opts ...testkit.Option) *testkit.Session {
+		return testkit.New(t, newHandles().app(), append(opts, testkit.At(protocol.Rev20251125))...)
+	}
+	tests := map[string]struct {
+		body func(testing.TB)
+		want []string
+	}{
+		"OK":               {func(t testing.TB) { at(t).CallRaw("fail", `{}`).OK() }, []string{"want success", `{"name":"fail","arguments":{}}`, "out of tea"}},
+		"OK of a refusal":  {func(t testing.TB) { at(t).CallRaw("none", `{}`).OK() }, []string{"want success", "-32602"}},
+		"IsError":          {func(t testing.TB) { at(t).CallRaw("whoami", "").IsError() }, []string{"want an error", "tools/call", "nobody"}},
+		"Code":             {func(t testing.TB) { at(t).CallRaw("none", "").Code(-32601) }, []string{"want JSON-RPC error -32601", "-32602"}},
+		"Code of isError":  {func(t testing.TB) { at(t).CallRaw("fail", "").Code(-32602) }, []string{"want JSON-RPC error -32602"}},
+		"Mentions":         {func(t testing.TB) { at(t).CallRaw("whoami", "").Mentions("nobody", "zebra") }, []string{`"zebra"`, "nobody"}},
+		"Omits":            {func(t testing.TB) { at(t).CallRaw("whoami", "").Omits("zebra", "body") }, []string{`"body"`}},
+		"JSON":             {func(t testing.TB) { at(t).CallRaw("whoami", "").JSON(new(int)) }, []string{"*int"}},
+		"JSON of an error": {func(t testing.TB) { at(t).CallRaw("fail", "").JSON(new(int)) }, []string{"want success"}},
+		"Blocks":           {func(t testing.TB) { at(t).Read("tea://menu").Blocks() }, []string{"result of a tool", "tea://menu"}},
+		"Contents":         {func(t testing.TB) { at(t).Read("tea://none").Contents() }, []string{"contents of a resource", "tea://none"}},
+		"Messages":         {func(t testing.TB) { at(t).CallRaw("whoami", "").Messages() }, []string{"messages of a prompt"}},
+		"Meta":             {func(t testing.TB) { at(t).CallRaw("none", "").Meta() }, []string{"want a result"}},
+		"CallRaw":          {func(t testing.TB) { at(t).CallRaw("whoami", "{") }, []string{"no JSON", "Raw"}},
+		"Call of a stranger": {func(t testing.TB) { _, _ = testkit.Call(at(t), newHandles().stray, struct{}{}) },
+			[]string{`does not have the tool "stray"`}},
+		"Complete":                   {func(t testing.TB) { at(t).Complete("none", "x", "", nil) }, []string{"completing x of none", "-32602"}},
+		"Subscribe":                  {func(t testing.TB) { at(t).Subscribe("tea://none") }, []string{"subscribing to tea://none"}},
+		"LogLevel":                   {func(t testing.TB) { at(t).LogLevel("loud") }, []string{`"loud"`}},
+		"unanswered question":        {func(t testing.TB) { at(t).CallRaw("greet", "").IsError() }, []string{"What is your name?", "OnElicit"}},
+		"unencodable answer":         {func(t testing.TB) { s := at(t); s.OnElicit("", make(chan int)); s.CallRaw("greet", "") }, []string{"What is your name?", "chan int"}},
+		"unanswered model":           {func(t testing.TB) { at(t).CallRaw("think", "").IsError() }, []string{"Think of a number", "OnSample"}},
+		"OnElicit without":           {func(t testing.TB) { at(t, testkit.Without("elicitation")).OnElicit("x", 1) }, []string{"without elicitation"}},
+		"OnSample without":           {func(t testing.TB) { at(t, testkit.Without("sampling")).OnSample("x", "y") }, []string{"without sampling"}},
+		"Roots without":              {func(t testing.TB) { at(t, testkit.Without("roots")).Roots() }, []string{"without roots"}},
+		"Without what":               {func(t testing.TB) { at(t, testkit.Without("flying")) }, []string{"flying", "elicitation"}},
+		"At what":                    {func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.At(protocol.Revision{})) }, []string{"published revision"}},
+		"an app that does not build": {func(t testing.TB) { h := newHandles(); testkit.New(t, h.app().Add(h.wait)) }, []string{"does not build", "wait"}},
+		"an app that does not start": {func(t testing.TB) {
+			testkit.New(t, newHandles().app().OnStart(func(context.Context, *framework.Server) error { return errors.New("no database") }))
+		}, []string{"does not start", "no database"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := failures(t, tt.body)
+			if len(got) != 1 {
+				t.Fatalf("%d complaints, want 1: %q", len(got), got)
+			}
+			for _, w := range append(tt.want, "testkit: ") {
+				if !strings.Contains(got[0], w) {
+					t.Errorf("the message lacks %q:\n%s", w, got[0])
+				}
+			}
+		})
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		got := failures(t, func(t testing.TB) { testkit.New(t, hanging()).CallRaw("hang", "") })
+		if len(got) != 1 || !strings.Contains(got[0], "no answer") || !strings.Contains(got[0], `"hang"`) || time.Since(start) != 30*time.Second {
+			t.Errorf("after %v: %q", time.Since(start), got)
+		}
+		start = time.Now()
+		got = failures(t, func(t testing.TB) {
+			testkit.New(t, newHandles().app(), testkit.Timeout(time.Second)).AwaitNotification("example.com/x")
+		})
+		if len(got) != 1 || !strings.Contains(got[0], "no example.com/x within 1s") || time.Since(start) != time.Second {
+			t.Errorf("after %v: %q", time.Since(start), got)
+		}
+	})
+}
+
+func hanging() *framework.App {
+	return framework.New("kit", "1").Add(framework.Tool("hang", func(ctx context.Context, _ struct{}) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}))
+}
+
+// A list that the server does not serve ends the test too.
+func TestListsFail(t *testing.T) {
+	t.Parallel()
+	refuse := framework.OnList("refuse", func(context.Context, *framework.Call, framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
+		return nil, framework.UserErrorf("closed today")
+	})
+	for name, list := range map[string]func(*testkit.Session){
+		"tools/list":               func(s *testkit.Session) { s.Tools() },
+		"resources/list":           func(s *testkit.Session) { s.Resources() },
+		"resources/templates/list": func(s *testkit.Session) { s.Templates() },
+		"prompts/list":             func(s *testkit.Session) { s.Prompts() },
+	} {
+		got := failures(t, func(t testing.TB) { list(testkit.New(t, newHandles().app().Use(refuse))) })
+		if len(got) != 1 || !strings.Contains(got[0], name) || !strings.Contains(got[0], "closed today") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package interop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// counts is what the handlers of a client saw.
+type counts struct{ progress, logs, updates, changes atomic.Int64 }
+
+// TestGoSDK drives the server with the official Go SDK's client, in both eras.
+func TestGoSDK(t *testing.T) {
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			var seen counts
+			s := goSDK(t, version, &seen)
+			modern := version == "2026-07-28"
+			t.Run("lists", func(t *testing.T) { goLists(t, s) })
+			t.Run("calls", func(t *testing.T) { goCalls(t, s, version) })
+			t.Run("resources and prompts", func(t *testing.T) { goResources(t, s) })
+			t.Run("progress and logs", func(t *testing.T) { goNotifications(t, s, &seen, modern) })
+			t.Run("cancel", func(t *testing.T) { goCancel(t, s) })
+			t.Run("changes", func(t *testing.T) { goChanges(t, s, &seen) })
+			if !modern {
+				if err := s.Ping(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func goSDK(t *testing.T, version string, seen *counts) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "interop-go-sdk", Version: "1"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { seen.progress.Add(1) },
+		LoggingMessageHandler:       func(context.Context, *mcp.LoggingMessageRequest) { seen.logs.Add(1) },
+		ResourceUpdatedHandler:      func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { seen.updates.Add(1) },
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { seen.changes.Add(1) },
+	})
+	s, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command(everything)},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if got := s.InitializeResult().ProtocolVersion; got != version {
+		t.Fatalf("negotiated %s", got)
+	}
+	return s
+}
+
+func goLists(t *testing.T, s *mcp.ClientSession) {
+	names := map[string]bool{}
+	for tool, err := range s.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == 0 && tool.Name != "test_simple_text" {
+			t.Fatalf("the first tool is %s", tool.Name)
+		}
+		if names[tool.Name] {
+			t.Fatalf("%s is listed twice", tool.Name)
+		}
+		names[tool.Name] = true
+	}
+	if len(names) <= 20 {
+		t.Fatalf("%d tools: one page only", len(names))
+	}
+	for template, err := range s.ResourceTemplates(t.Context(), nil) {
+		if err != nil || template.URITemplate == "" {
+			t.Fatal(template, err)
+		}
+	}
+	for prompt, err := range s.Prompts(t.Context(), nil) {
+		if err != nil || prompt.Name == "" {
+			t.Fatal(prompt, err)
+		}
+	}
+}
+
+func goText(t *testing.T, s *mcp.ClientSession, name string, args any) (string, *mcp.CallToolResult) {
+	t.Helper()
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if len(r.Content) == 0 {
+		return "", r
+	}
+	block, _ := r.Content[0].(*mcp.TextContent)
+	if block == nil {
+		return "", r
+	}
+	return block.Text, r
+}
+
+func goCalls(t *testing.T, s *mcp.ClientSession, version string) {
+	if text, _ := goText(t, s, "test_simple_text", nil); text != "This is a simple text response for testing." {
+		t.Fatalf("got %q", text)
+	}
+	if _, r := goText(t, s, "test_error_handling", nil); !r.IsError {
+		t.Fatal("no tool error")
+	}
+	var wire *jsonrpc.Error
+	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "no_such_tool"})
+	if !errors.As(err, &wire) || wire.Code != -32602 {
+		t.Fatalf("unknown tool: %v", err)
+	}
+	// Invalid arguments: a protocol error up to 2025-06-18, a result afterwards.
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": "soon"}})
+	switch version {
+	case "2024-11-05", "2025-03-26", "2025-06-18":
+		if !errors.As(err, &wire) || wire.Code != -32602 || !strings.Contains(wire.Message, "/seconds") {
+			t.Fatalf("invalid arguments: %v, %v", r, err)
+		}
+	default:
+		if err != nil || !r.IsError {
+			t.Fatalf("invalid arguments: %v, %v", r, err)
+		}
+	}
+}
+
+func goResources(t *testing.T, s *mcp.ClientSession) {
+	read := func(uri string) string {
+		r, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || len(r.Contents) != 1 {
+			t.Fatalf("%s: %v, %v", uri, r, err)
+		}
+		return r.Contents[0].Text
+	}
+	if text := read("test://static-text"); text != "This is the content of the static text resource." {
+		t.Fatalf("got %q", text)
+	}
+	if text := read("test://template/123/data"); !strings.Contains(text, "123") {
+		t.Fatalf("got %q", text)
+	}
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://nothing"}); err == nil {
+		t.Fatal("read what is not there")
+	}
+	p, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{
+		Name: "test_prompt_with_arguments", Arguments: map[string]string{"arg1": "x1", "arg2": "x2"},
+	})
+	if err != nil || len(p.Messages) == 0 {
+		t.Fatalf("prompt: %v, %v", p, err)
+	}
+	if _, err := s.Complete(t.Context(), &mcp.CompleteParams{
+		Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "test_prompt_with_arguments"},
+		Argument: mcp.CompleteParamsArgument{Name: "arg1", Value: "te"},
+	}); err != nil {
+		var wire *jsonrpc.Error
+		// 2024-11-05 has no completions capability; the method is served all the same.
+		t.Fatalf("complete: %v (%v)", err, errors.As(err, &wire))
+	}
+}
+
+func goNotifications(t *testing.T, s *mcp.ClientSession, seen *counts, modern bool) {
+	params := &mcp.CallToolParams{Name: "burst", Arguments: map[string]any{"n": 100}, Meta: mcp.Meta{}}
+	if modern {
+		params.Meta[mcp.MetaKeyLogLevel] = "debug"
+	} else if err := s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
+		t.Fatal(err)
+	}
+	params.SetProgressToken("burst")
+	if _, err := s.CallTool(t.Context(), params); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "100 progress notifications and logs", func() bool {
+		return seen.progress.Load() == 100 && seen.logs.Load() == 100
+	})
+}
+
+func goCancel(t *testing.T, s *mcp.ClientSession) {
+	before := goCancelled(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 30}}); err == nil {
+		t.Fatal("the call was not cancelled")
+	}
+	within(t, "the cancellation of the handler", func() bool { return goCancelled(t, s) > before })
+}
+
+func goCancelled(t *testing.T, s *mcp.ClientSession) int64 {
+	t.Helper()
+	text, _ := goText(t, s, "slow_cancelled", nil)
+	var out struct{ Count int64 }
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return out.Count
+}
+
+func goChanges(t *testing.T, s *mcp.ClientSession, seen *counts) {
+	if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://watched-resource"}); err != nil {
+		t.Fatal(err)
+	}
+	goText(t, s, "update_watched", nil)
+	within(t, "the update", func() bool { return seen.updates.Load() > 0 })
+	before := seen.changes.Load()
+	goText(t, s, "test_trigger_tool_change", nil)
+	within(t, "list_changed", func() bool { return seen.changes.Load() > before })
+}

@@ -1,0 +1,76 @@
+package testkit
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// defaultTimeout of one call: long enough for a loaded machine, short enough to
+// say which call hangs before the test binary is killed.
+const defaultTimeout = 30 * time.Second
+
+// Option configures a session. Sealed.
+type Option interface{ option(c *config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+type config struct {
+	dialect   *dialect.Dialect
+	without   []string
+	principal *framework.Principal
+	timeout   time.Duration
+}
+
+func newConfig(opts []Option) config {
+	all := dialect.All()
+	c := config{dialect: all[len(all)-1], timeout: defaultTimeout}
+	for _, o := range opts {
+		o.option(&c)
+	}
+	return c
+}
+
+// unknown is the first name in without that is no capability.
+func (c *config) unknown() string {
+	known := capabilities()
+	for _, name := range c.without {
+		if !slices.Contains(known, name) {
+			return name + " (there are " + strings.Join(known, ", ") + ")"
+		}
+	}
+	return ""
+}
+
+func (c *config) has(capability string) bool { return !slices.Contains(c.without, capability) }
+
+func capabilities() []string { return []string{"elicitation", "sampling", "roots", "tasks"} }
+
+// Without a client capability: "elicitation", "sampling", "roots", "tasks".
+func Without(capabilities ...string) Option {
+	return optionFunc(func(c *config) { c.without = append(slices.Clip(c.without), capabilities...) })
+}
+
+// Principal is who calls, claims included.
+func Principal(p framework.Principal) Option {
+	return optionFunc(func(c *config) { c.principal = &p })
+}
+
+// User is who calls.
+func User(subject string, scopes ...string) Option {
+	return Principal(framework.Principal{Subject: subject, Scopes: scopes})
+}
+
+// At is the revision of the session; default: the newest.
+func At(rev protocol.Revision) Option {
+	return optionFunc(func(c *config) { c.dialect = dialect.Of(rev) })
+}
+
+// Timeout of one call, and of one wait for a notification; default 30 s.
+func Timeout(d time.Duration) Option { return optionFunc(func(c *config) { c.timeout = d }) }

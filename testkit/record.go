@@ -1,0 +1,138 @@
+package testkit
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// record is what the server said unasked.
+type record struct {
+	mu            sync.Mutex
+	notifications []protocol.Notification
+	progress      []protocol.Progress
+	awaited       map[string]int // by method: how many AwaitNotification has returned
+	changed       chan struct{}  // closed with the next notification
+}
+
+// notified keeps a notification. Acknowledgements belong to the way a revision
+// subscribes, which tests need not know.
+func (s *Session) notified(_ context.Context, n protocol.Notification) {
+	if n.Method == protocol.NotificationAcknowledged {
+		return
+	}
+	r := &s.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notifications = append(r.notifications, n)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (s *Session) progressed(p protocol.Progress) {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	s.record.progress = append(s.record.progress, p)
+}
+
+// Progress seen so far, in order. Every call asks for it.
+func (s *Session) Progress() []protocol.Progress {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	return slices.Clone(s.record.progress)
+}
+
+// Notifications seen so far, in order, those of progress and logs included.
+func (s *Session) Notifications() []protocol.Notification {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	return slices.Clone(s.record.notifications)
+}
+
+// Logs seen so far, in order; LogLevel turns them on.
+func (s *Session) Logs() []protocol.LogMessage {
+	s.t.Helper()
+	var logs []protocol.LogMessage
+	for _, n := range s.Notifications() {
+		if n.Method != protocol.NotificationMessage {
+			continue
+		}
+		p, fault := s.config.dialect.DecodeParams(n.Method, n.Params)
+		message, ok := p.(*protocol.LogParams)
+		if fault != nil || !ok {
+			s.t.Fatalf("testkit: the server sent a malformed log message: %s", n.Params)
+			return nil
+		}
+		logs = append(logs, protocol.LogMessage{
+			Level: string(message.Level), Logger: message.Logger, Data: json.RawMessage(message.Data),
+		})
+	}
+	return logs
+}
+
+// LogLevel asks for logs, in the way of the revision.
+func (s *Session) LogLevel(level string) {
+	s.t.Helper()
+	ctx, cancel := s.bounded()
+	defer cancel()
+	if err := s.client.SetLogLevel(ctx, protocol.Level(level)); err != nil {
+		s.t.Fatalf("testkit: asking for logs of level %q: %v", level, err)
+	}
+}
+
+// AwaitNotification waits for the next one of the method not yet awaited.
+func (s *Session) AwaitNotification(method string) protocol.Notification {
+	s.t.Helper()
+	timer := time.NewTimer(s.config.timeout)
+	defer timer.Stop()
+	for {
+		n, found, changed := s.record.take(method)
+		if found {
+			return n
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			s.t.Fatalf("testkit: no %s within %v; seen so far: %s", method, s.config.timeout, s.record.methods())
+			return protocol.Notification{}
+		}
+	}
+}
+
+func (r *record) take(method string) (n protocol.Notification, found bool, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	skip := r.awaited[method]
+	for _, n := range r.notifications {
+		if n.Method != method {
+			continue
+		}
+		if skip == 0 {
+			if r.awaited == nil {
+				r.awaited = map[string]int{}
+			}
+			r.awaited[method]++
+			return n, true, nil
+		}
+		skip--
+	}
+	return protocol.Notification{}, false, r.changed
+}
+
+func (r *record) methods() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.notifications) == 0 {
+		return "none"
+	}
+	methods := make([]string, len(r.notifications))
+	for i, n := range r.notifications {
+		methods[i] = n.Method
+	}
+	return strings.Join(methods, ", ")
+}

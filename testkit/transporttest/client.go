@@ -1,0 +1,158 @@
+package transporttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// patience ends a test that would hang. No test waits for it to pass.
+const patience = 20 * time.Second
+
+// reply is one frame that the client read.
+type reply struct {
+	ID     int                   `json:"id"`
+	Method string                `json:"method"`
+	Params note                  `json:"params"`
+	Result struct{ Text string } `json:"result"`
+	Error  json.RawMessage       `json:"error"`
+}
+
+// client drives one connection and keeps every frame it read, to see at the end
+// whether the carrier has used the bytes again.
+type client struct {
+	t      testing.TB
+	ctx    context.Context
+	conn   transport.Conn
+	host   *host
+	frames [][]byte
+	copies [][]byte
+}
+
+// dial opens a connection and arranges that, when the test is over and the carrier
+// has ended, the host's complaints are heard.
+func dial(t testing.TB, open Open) *client {
+	t.Helper()
+	h := newHost()
+	t.Cleanup(func() { h.check(t) }) // runs after what open registers
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	c := &client{t: t, ctx: ctx, conn: open(t, h), host: h}
+	t.Cleanup(c.finish) // runs before what open registers
+	return c
+}
+
+func (c *client) finish() {
+	if err := c.conn.Close(); err != nil {
+		c.t.Errorf("Close: %v", err)
+	}
+	for i, frame := range c.frames {
+		if !bytes.Equal(frame, c.copies[i]) {
+			c.t.Errorf("frame %d, which Read had given away, was overwritten: %.80q", i, frame)
+		}
+	}
+}
+
+// check waits until every accepted frame was served, which a carrier that has
+// ended must have seen to.
+func (h *host) check(t testing.TB) {
+	t.Helper()
+	for _, fault := range h.problems() {
+		t.Error(fault)
+	}
+	if accepted, ended := h.accepted.Load(), h.ended.Load(); accepted != ended {
+		t.Errorf("%d frames were accepted and %d exchanges have ended, although the carrier has", accepted, ended)
+	}
+}
+
+// send writes one request, and overwrites the buffer as soon as Write returns.
+func (c *client) send(id int, method string, s script) {
+	c.t.Helper()
+	if err := c.write(id, method, s); err != nil {
+		c.t.Fatalf("Write(%s): %v", method, err)
+	}
+}
+
+func (c *client) write(id int, method string, s script) error {
+	params, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+	kept := bytes.Clone(frame)
+	err = c.conn.Write(c.ctx, frame)
+	if !bytes.Equal(frame, kept) {
+		c.t.Errorf("Write(%s) changed the caller's bytes", method)
+	}
+	for i := range frame {
+		frame[i] = '?'
+	}
+	return err
+}
+
+// next reads one frame.
+func (c *client) next() reply {
+	c.t.Helper()
+	frame, err := c.conn.Read(c.ctx)
+	if err != nil {
+		c.t.Fatalf("Read: %v", err)
+	}
+	c.frames = append(c.frames, frame)
+	c.copies = append(c.copies, bytes.Clone(frame))
+	var r reply
+	if err := json.Unmarshal(frame, &r); err != nil {
+		c.t.Fatalf("Read returned what is not one frame: %v: %.80q", err, frame)
+	}
+	return r
+}
+
+// result reads until the answer to id; errors of other exchanges are passed over.
+func (c *client) result(id int) reply {
+	c.t.Helper()
+	for {
+		if r := c.next(); r.Method == "" && r.ID == id {
+			return r
+		}
+	}
+}
+
+func (c *client) echo(id int, text string) {
+	c.t.Helper()
+	c.send(id, "echo", script{Text: text})
+	if r := c.result(id); r.Result.Text != text {
+		c.t.Fatalf("echo of %d bytes came back as %d bytes: %.80q", len(text), len(r.Result.Text), r.Result.Text)
+	}
+}
+
+// wantEOF reads to the end of the connection.
+func (c *client) wantEOF() {
+	c.t.Helper()
+	for {
+		if _, err := c.conn.Read(c.ctx); err != nil {
+			if err != io.EOF { //nolint:errorlint // the contract names io.EOF itself
+				c.t.Fatalf("Read after the end: %v, want io.EOF", err)
+			}
+			return
+		}
+	}
+}
+
+// within waits for something to happen.
+func within[T any](t testing.TB, what string, ch <-chan T) T {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v := <-ch:
+		return v
+	case <-timer.C:
+		t.Fatalf("waited in vain for %s", what)
+	}
+	panic("unreachable")
+}

@@ -1,0 +1,233 @@
+package transporttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// script is what a request asks the host to do. It travels as the params.
+type script struct {
+	Count int    `json:"count,omitempty"` // frames before the result
+	From  int    `json:"from,omitempty"`  // goroutines that send them; 0 is one
+	Text  string `json:"text,omitempty"`  // to be sent back
+}
+
+// call is one inbound frame.
+type call struct {
+	ID     int    `json:"id"`
+	Method string `json:"method"`
+	Params script `json:"params"`
+}
+
+// note is one frame of many that an exchange sends before its result.
+type note struct {
+	ID   int    `json:"id"` // of the request
+	From int    `json:"from"`
+	Seq  int    `json:"seq"`
+	Text string `json:"text,omitempty"`
+}
+
+// ErrRefused is what Accept of the scripted host returns in one of the tests. A
+// carrier may hand it on when it ends.
+var ErrRefused = errors.New("transporttest: the scripted host takes no more frames")
+
+// host does what requests say, and watches how the carrier treats it.
+type host struct {
+	accepting atomic.Bool // an Accept is running
+	accepted  atomic.Int64
+	ended     atomic.Int64  // Serve calls that returned or panicked
+	released  chan struct{} // lets "hold" go on
+	holding   chan struct{} // one token for each "hold" that has begun
+	cancelled chan error    // the cause of each "block" that was cancelled
+
+	mu          sync.Mutex // guards the rest
+	faults      []string
+	connections []*transport.Connection // of each Accept
+	order       []int                   // ids, as accepted
+}
+
+func newHost() *host {
+	return &host{
+		released:  make(chan struct{}),
+		holding:   make(chan struct{}, 64),
+		cancelled: make(chan error, 64),
+	}
+}
+
+func (h *host) fault(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.faults = append(h.faults, fmt.Sprintf(format, args...))
+}
+
+// problems is what the carrier did wrong so far.
+func (h *host) problems() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.faults)
+}
+
+// Accept implements transport.Host.
+func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+	if !h.accepting.CompareAndSwap(false, true) {
+		h.fault("Accept was called while another Accept of the connection was running")
+	}
+	defer h.accepting.Store(false)
+	var c call
+	if err := json.Unmarshal(frame, &c); err != nil {
+		h.fault("Accept got a frame that is not the one that was written: %v: %.80q", err, frame)
+	}
+	switch c.Method {
+	case "refuse":
+		return nil, ErrRefused
+	case "panic/accept":
+		panic("scripted: in Accept")
+	}
+	h.accepted.Add(1)
+	h.record(ctx, c)
+	return &exchange{host: h, call: c, frame: frame, copied: bytes.Clone(frame)}, nil
+}
+
+func (h *host) record(ctx context.Context, c call) {
+	conn := transport.ConnectionFrom(ctx)
+	if conn == nil {
+		h.fault("the context of Accept has no Connection")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.connections = append(h.connections, conn)
+	h.order = append(h.order, c.ID)
+}
+
+// exchange keeps the frame, as it may, and a copy to see whether it changes.
+type exchange struct {
+	host   *host
+	call   call
+	frame  []byte
+	copied []byte
+	served atomic.Int64
+}
+
+// Serve implements transport.Exchange.
+func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
+	defer x.host.ended.Add(1)
+	if n := x.served.Add(1); n != 1 {
+		x.host.fault("Serve was called %d times for request %d", n, x.call.ID)
+	}
+	err := x.do(ctx, out)
+	if !bytes.Equal(x.frame, x.copied) {
+		x.host.fault("the bytes given to Accept changed while the host had them, request %d", x.call.ID)
+	}
+	for i := range x.frame {
+		x.frame[i] = '#' // they are ours: nobody else may see this
+	}
+	return err
+}
+
+func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
+	switch x.call.Method {
+	case "echo":
+		return x.result(ctx, out, x.call.Params.Text)
+	case "many":
+		return x.many(ctx, out)
+	case "hold":
+		x.host.holding <- struct{}{}
+		select {
+		case <-x.host.released:
+		case <-ctx.Done():
+		}
+		return x.result(ctx, out, "held")
+	case "block":
+		x.host.holding <- struct{}{}
+		<-ctx.Done()
+		x.host.cancelled <- context.Cause(ctx)
+		return ctx.Err()
+	case "unsolicited":
+		return x.unsolicited(ctx, out)
+	case "silent":
+		return nil
+	case "panic/serve":
+		panic("scripted: in Serve")
+	}
+	x.host.fault("unknown method %.80q", x.call.Method)
+	return nil
+}
+
+// many sends Count notes from each of From goroutines, and then the result.
+func (x *exchange) many(ctx context.Context, out transport.Outbound) error {
+	var senders sync.WaitGroup
+	errs := make([]error, max(x.call.Params.From, 1))
+	for from := range errs {
+		senders.Go(func() { errs[from] = x.notes(ctx, out, from) })
+	}
+	senders.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return x.result(ctx, out, "done")
+}
+
+func (x *exchange) notes(ctx context.Context, out transport.Outbound, from int) error {
+	for seq := range x.call.Params.Count {
+		n := note{ID: x.call.ID, From: from, Seq: seq, Text: pattern(from, seq)}
+		if err := x.notify(ctx, out, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exchange) notify(ctx context.Context, out transport.Outbound, n note) error {
+	params, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return x.send(ctx, out, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"note","params":%s}`, params))
+}
+
+func (x *exchange) result(ctx context.Context, out transport.Outbound, text string) error {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	return x.send(ctx, out, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"text":%s}}`, x.call.ID, quoted))
+}
+
+// send gives the carrier a buffer that is overwritten as soon as Send returns.
+func (x *exchange) send(ctx context.Context, out transport.Outbound, frame []byte) error {
+	err := out.Send(ctx, frame)
+	for i := range frame {
+		frame[i] = '!'
+	}
+	return err
+}
+
+// unsolicited sends a note through the connection, after the result.
+func (x *exchange) unsolicited(ctx context.Context, out transport.Outbound) error {
+	conn := transport.ConnectionFrom(ctx)
+	if conn == nil {
+		x.host.fault("the context of Serve has no Connection")
+		return nil
+	}
+	if err := x.result(ctx, out, x.call.Params.Text); err != nil {
+		return err
+	}
+	if conn.Out != nil {
+		out = conn.Out
+	}
+	return x.notify(ctx, out, note{ID: x.call.ID, Text: "unsolicited"})
+}
+
+// pattern is a text that differs in length and content from one frame to the next.
+func pattern(from, seq int) string {
+	return strings.Repeat(string(rune('a'+from%26)), 1+(from*31+seq*17)%700)
+}

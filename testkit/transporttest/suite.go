@@ -1,0 +1,347 @@
+// Package transporttest proves carriers: [Suite] runs a scripted host behind a
+// carrier and tests what package transport promises for it.
+//
+//	func TestSuite(t *testing.T) {
+//		transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
+//			return inmem.Dial(t.Context(), host)
+//		})
+//	}
+//
+// What it tests: frames are accepted in order and not concurrently, each accepted
+// frame is served exactly once, exchanges run concurrently, frames arrive whole
+// and in the order of the calls of Send, no side sees the other's buffers, what
+// belongs to no exchange arrives, a panic of the host costs one exchange, Close
+// cancels what runs and releases who waits, and the end of the one side is the
+// end of the other.
+//
+// The scripted host speaks JSON-RPC frames of its own, not MCP: a carrier that
+// wants a session or headers needs an adapter in open. What the carrier does when
+// its context ends is left to the carrier's own tests.
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Open starts a carrier for host and returns a client's end of a new connection.
+// It registers with t.Cleanup what ends the carrier and waits for it; the suite
+// closes the connection before that. A grace period of the carrier should be
+// short, since Close is to cancel exchanges that would never end. Open may be
+// called more than once in a test.
+type Open = func(t testing.TB, host transport.Host) transport.Conn
+
+// Suite runs all tests, in parallel.
+func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.Conn) {
+	t.Helper()
+	tests := []struct {
+		name string
+		run  func(t *testing.T, open Open)
+	}{
+		{"Echo", testEcho},
+		{"AcceptOrder", testAcceptOrder},
+		{"NotesBeforeResult", testNotesBeforeResult},
+		{"SlowDoesNotBlockFast", testSlow},
+		{"LargeFrames", testLarge},
+		{"ConcurrentSendersDoNotMix", testSenders},
+		{"ConcurrentWritersDoNotMix", testWriters},
+		{"Unsolicited", testUnsolicited},
+		{"OneConnection", testConnection},
+		{"SilentExchange", testSilent},
+		{"PanicCostsOneExchange", testPanic},
+		{"ReadLosesNoFrame", testReadContext},
+		{"CloseCancelsExchanges", testCloseCancels},
+		{"CloseReleasesReader", testCloseReleasesReader},
+		{"CloseReleasesSenders", testCloseReleasesSenders},
+		{"AfterClose", testAfterClose},
+		{"HostRefuses", testRefuse},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open)
+		})
+	}
+}
+
+func testEcho(t *testing.T, open Open) {
+	c := dial(t, open)
+	for id, text := range []string{"", "x", "zwei\nLinien\r\n", "鏡", `"\u2028`, strings.Repeat("é", 5000)} {
+		c.echo(id+1, text)
+	}
+}
+
+func testAcceptOrder(t *testing.T, open Open) {
+	c := dial(t, open)
+	const n = 200
+	for id := 1; id <= n; id++ {
+		c.send(id, "echo", script{})
+	}
+	for range n {
+		c.next()
+	}
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	if !slices.IsSorted(c.host.order) || len(c.host.order) != n {
+		t.Errorf("accepted in the order %v", c.host.order)
+	}
+}
+
+// testNotesBeforeResult runs 10 exchanges of 100 notes at once.
+func testNotesBeforeResult(t *testing.T, open Open) {
+	c := dial(t, open)
+	const exchanges, notes = 10, 100
+	for id := 1; id <= exchanges; id++ {
+		c.send(id, "many", script{Count: notes})
+	}
+	seen := map[int]int{}
+	for done := 0; done < exchanges; {
+		r := c.next()
+		if r.Method == "" {
+			done++
+			if seen[r.ID] != notes {
+				t.Errorf("the result of %d came after %d of %d notes", r.ID, seen[r.ID], notes)
+			}
+			continue
+		}
+		if r.Params.Seq != seen[r.Params.ID] {
+			t.Fatalf("note %d of %d came in place %d", r.Params.Seq, r.Params.ID, seen[r.Params.ID])
+		}
+		seen[r.Params.ID]++
+	}
+}
+
+func testSlow(t *testing.T, open Open) {
+	c := dial(t, open)
+	for id := 1; id <= 8; id++ {
+		c.send(id, "hold", script{})
+	}
+	c.send(100, "echo", script{Text: "fast"})
+	if r := c.next(); r.ID != 100 {
+		t.Fatalf("the first answer is that of %d, which should be held", r.ID)
+	}
+	close(c.host.released)
+	for range 8 {
+		if r := c.next(); r.Result.Text != "held" {
+			t.Fatalf("got %+v", r)
+		}
+	}
+}
+
+func testLarge(t *testing.T, open Open) {
+	c := dial(t, open)
+	for id, size := range []int{4095, 4096, 32 << 10, 64<<10 + 1, 1 << 20} {
+		c.echo(id+1, strings.Repeat("0123456789abcdef", size/16+1)[:size])
+	}
+}
+
+func testSenders(t *testing.T, open Open) {
+	c := dial(t, open)
+	const senders, notes = 8, 100
+	c.send(1, "many", script{Count: notes, From: senders})
+	var seen [senders]int
+	r := c.next()
+	for ; r.Method != ""; r = c.next() {
+		n := r.Params
+		if n.Seq != seen[n.From] || n.Text != pattern(n.From, n.Seq) {
+			t.Fatalf("sender %d: note %d, in place %d, holds %.80q", n.From, n.Seq, seen[n.From], n.Text)
+		}
+		seen[n.From]++
+	}
+	for from, n := range seen {
+		if n != notes {
+			t.Errorf("sender %d: %d notes before the result, want %d", from, n, notes)
+		}
+	}
+}
+
+func testWriters(t *testing.T, open Open) {
+	c := dial(t, open)
+	const writers, requests = 8, 50
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range requests {
+				if err := c.write(1+w*requests+i, "echo", script{Text: pattern(w, i)}); err != nil {
+					t.Errorf("Write: %v", err)
+				}
+			}
+		})
+	}
+	for range writers * requests {
+		r := c.next()
+		if want := pattern((r.ID-1)/requests, (r.ID-1)%requests); r.Result.Text != want {
+			t.Fatalf("request %d: got %.80q, want %.80q", r.ID, r.Result.Text, want)
+		}
+	}
+	wg.Wait()
+}
+
+func testUnsolicited(t *testing.T, open Open) {
+	c := dial(t, open)
+	c.send(1, "unsolicited", script{Text: "first"})
+	if r := c.next(); r.Result.Text != "first" {
+		t.Fatalf("got %+v, want the result first", r)
+	}
+	if r := c.next(); r.Params.Text != "unsolicited" {
+		t.Fatalf("got %+v, want the frame that belongs to no exchange", r)
+	}
+}
+
+func testConnection(t *testing.T, open Open) {
+	first, second := dial(t, open), dial(t, open)
+	for id := 1; id <= 3; id++ {
+		first.echo(id, "a")
+		second.echo(id, "b")
+	}
+	a, b := first.host.connection(t), second.host.connection(t)
+	if a == b {
+		t.Error("two connections have the same Connection")
+	}
+	gone := make(chan struct{})
+	a.OnClose(func() { close(gone) })
+	select {
+	case <-gone:
+		t.Error("OnClose was called while the connection lasts")
+	default:
+	}
+	if err := first.conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	within(t, "Connection.OnClose after Close", gone)
+	second.echo(4, "still there")
+}
+
+// connection is the one that all frames came with.
+func (h *host) connection(t testing.TB) *transport.Connection {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if all := slices.Compact(slices.Clone(h.connections)); len(all) != 1 || all[0] == nil {
+		t.Fatalf("the frames of one connection came with %d Connections", len(all))
+	}
+	return h.connections[0]
+}
+
+// testSilent: an exchange that answers nothing, like that of a notification.
+func testSilent(t *testing.T, open Open) {
+	c := dial(t, open)
+	for id := 1; id <= 20; id++ {
+		c.send(id, "silent", script{})
+	}
+	c.send(21, "echo", script{Text: "after"})
+	if r := c.next(); r.ID != 21 {
+		t.Errorf("got %+v for an exchange that sends nothing", r)
+	}
+}
+
+func testPanic(t *testing.T, open Open) {
+	c := dial(t, open)
+	for id, method := range []string{"panic/accept", "panic/serve"} {
+		c.send(id+1, method, script{})
+		if r := c.result(id + 1); r.Error == nil {
+			t.Errorf("%s was answered by %+v, want an error", method, r)
+		} else if strings.Contains(string(r.Error), "scripted") {
+			t.Errorf("%s: the peer was told of the panic: %s", method, r.Error)
+		}
+	}
+	c.echo(10, "still here")
+}
+
+func testReadContext(t *testing.T, open Open) {
+	c := dial(t, open)
+	over, cancel := context.WithCancel(c.ctx)
+	c.send(1, "hold", script{})
+	within(t, "the exchange to begin", c.host.holding)
+	read := make(chan error, 1)
+	go func() {
+		_, err := c.conn.Read(over)
+		read <- err
+	}()
+	cancel()
+	if err := within(t, "Read to end with its context", read); !errors.Is(err, context.Canceled) {
+		t.Fatalf("Read with a context that ended: %v", err)
+	}
+	close(c.host.released)
+	if r := c.next(); r.Result.Text != "held" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func testCloseCancels(t *testing.T, open Open) {
+	c := dial(t, open)
+	const n = 4
+	for id := 1; id <= n; id++ {
+		c.send(id, "block", script{})
+	}
+	for range n {
+		within(t, "the exchanges to begin", c.host.holding)
+	}
+	if err := c.conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	for range n {
+		if cause := within(t, "the exchanges to be cancelled", c.host.cancelled); cause == nil {
+			t.Error("an exchange was cancelled without a cause")
+		}
+	}
+}
+
+func testCloseReleasesReader(t *testing.T, open Open) {
+	c := dial(t, open)
+	c.echo(1, "open")
+	read := make(chan error, 1)
+	go func() {
+		_, err := c.conn.Read(c.ctx)
+		read <- err
+	}()
+	if err := c.conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := within(t, "Read to end with Close", read); err == nil {
+		t.Error("Read returned a frame that nobody sent")
+	}
+}
+
+// testCloseReleasesSenders: a client that reads nothing must not hold the server.
+func testCloseReleasesSenders(t *testing.T, open Open) {
+	c := dial(t, open)
+	c.send(1, "many", script{Count: 5000, From: 8})
+	if err := c.conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	// That the exchange has ended is seen at the end of the test.
+}
+
+func testAfterClose(t *testing.T, open Open) {
+	c := dial(t, open)
+	c.echo(1, "open")
+	for range 2 {
+		if err := c.conn.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	c.wantEOF()
+	if err := c.write(2, "echo", script{}); err == nil {
+		t.Error("Write after Close succeeded")
+	}
+}
+
+// testRefuse: what the host accepted before it refused is served to its end.
+func testRefuse(t *testing.T, open Open) {
+	c := dial(t, open)
+	c.send(1, "hold", script{})
+	within(t, "the exchange to begin", c.host.holding)
+	_ = c.write(2, "refuse", script{}) // whether Write learns of it depends on the carrier
+	close(c.host.released)
+	if r := c.next(); r.ID != 1 || r.Result.Text != "held" {
+		t.Errorf("got %+v, want the answer of the exchange that was accepted", r)
+	}
+	c.wantEOF()
+}

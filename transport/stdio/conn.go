@@ -1,0 +1,138 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// NewConn is a client's end over any pair of streams. Of the options it takes
+// [MaxFrame]. closeStreams is called once, by Close, and must make a Read of r
+// that is in progress return; nil closes r and w where they can be closed.
+//
+// Read keeps no frame that was not asked for: one that arrives while its context
+// ends is returned by the next Read. A frame that is too long is skipped and
+// reported as [ErrFrameTooLong]; the connection goes on. A Write in progress ends
+// with Close, not with its context, since half a frame cannot be taken back.
+func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option) transport.Conn {
+	c := newConfig(opts)
+	if closeStreams == nil {
+		closeStreams = func() error { return errors.Join(closeIfCloser(w), closeIfCloser(r)) }
+	}
+	return &conn{
+		in:           newFrameReader(r, c.maxFrame),
+		out:          newFrameWriter(w),
+		frames:       make(chan incoming),
+		pumped:       make(chan struct{}),
+		closed:       make(chan struct{}),
+		closeStreams: closeStreams,
+	}
+}
+
+func closeIfCloser(stream any) error {
+	if c, ok := stream.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+type incoming struct {
+	frame []byte
+	err   error
+}
+
+// conn reads in a goroutine of its own, because a Read of a stream does not end
+// with a context. It is started by the first Read and joined by Close.
+type conn struct {
+	in  *frameReader
+	out *frameWriter
+
+	start   sync.Once
+	frames  chan incoming // closed by pump; readErr is set then
+	readErr error
+	pumped  chan struct{} // closed by pump
+
+	stop         sync.Once
+	closed       chan struct{} // closed by Close
+	closeStreams func() error
+	closeErr     error // set under stop
+}
+
+// Read returns the next frame, io.EOF when the server is gone or after Close, or
+// an error when ctx ends.
+func (c *conn) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case <-c.closed:
+		return nil, io.EOF
+	default:
+	}
+	c.start.Do(func() { go c.pump() })
+	select {
+	case got, ok := <-c.frames:
+		if !ok {
+			return nil, c.readErr
+		}
+		return got.frame, got.err
+	case <-c.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a frame: %w", context.Cause(ctx))
+	}
+}
+
+// pump reads to the end of the stream. After Close it drops what it reads: a
+// server that says good-bye must not block because nobody listens.
+func (c *conn) pump() {
+	defer close(c.pumped)
+	defer close(c.frames)
+	for {
+		frame, err := c.in.next()
+		if err != nil && !errors.Is(err, ErrFrameTooLong) {
+			c.readErr = readError(err)
+			return
+		}
+		select {
+		case c.frames <- incoming{frame, err}:
+		case <-c.closed:
+		}
+	}
+}
+
+func readError(err error) error {
+	if peerGone(err) {
+		return io.EOF
+	}
+	return fmt.Errorf("reading frames: %w", err)
+}
+
+// Write sends one frame. Frames of concurrent calls do not mix.
+func (c *conn) Write(ctx context.Context, frame []byte) error { return c.out.Send(ctx, frame) }
+
+// Close closes the streams and ends a Read and a Write that are in progress.
+// Calling it again returns what the first call returned.
+func (c *conn) Close() error {
+	c.stop.Do(func() {
+		close(c.closed)
+		c.out.gone.set(errClosed)
+		c.start.Do(func() { go c.pump() })
+		c.closeErr = c.closeStreams()
+		c.join()
+	})
+	return c.closeErr
+}
+
+// join waits for pump, but not for ever: whether a Read of the caller's stream
+// ends is in the caller's hands.
+func (c *conn) join() {
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case <-c.pumped:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package stdio
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// GuardStdout keeps the standard output for the protocol (2026-07-28
+// basic/transports/stdio: nothing but messages on stdout). protocol is what was
+// the standard output; from now on os.Stdout, its file descriptor and the
+// standard output that child processes inherit lead to the standard error stream.
+// On systems without file descriptors to exchange only os.Stdout is replaced.
+//
+// restore undoes it and closes protocol; calling it again does nothing. Guards
+// are the whole process's: not for concurrent use, and to be restored in reverse
+// order. The file itself stays open for a Write that is in progress.
+func GuardStdout() (protocol *os.File, restore func(), err error) {
+	stdout, stderr := unix.Stdout, unix.Stderr
+	// Close-on-exec: a child must not get hold of the protocol under another
+	// number, or the client would not see the end of the output with ours.
+	fd, err := unix.FcntlInt(uintptr(stdout), unix.F_DUPFD_CLOEXEC, stderr+1)
+	if err != nil {
+		return nil, nil, fmt.Errorf("duplicating the standard output: %w", err)
+	}
+	if err := unix.Dup2(stderr, stdout); err != nil {
+		_ = unix.Close(fd)
+		return nil, nil, fmt.Errorf("leading the standard output to the standard error: %w", err)
+	}
+	protocol = os.NewFile(uintptr(fd), "stdout")
+	var once sync.Once
+	restore = func() {
+		once.Do(func() {
+			_ = unix.Dup2(fd, stdout)
+			_ = protocol.Close()
+		})
+	}
+	return protocol, restore, nil
+}

@@ -1,0 +1,117 @@
+package stdio
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+const (
+	defaultMaxFrame      = 16 << 20
+	defaultMaxConcurrent = 1024
+	mostConcurrent       = 1 << 16
+	defaultGrace         = 5 * time.Second // of exchanges, at the end of Serve
+	defaultExit          = 2 * time.Second // of a child process, at each step of Close
+	unset                = time.Duration(-1)
+
+	// settle is how long cancelled work may take to notice before it is left behind.
+	settle = time.Second
+)
+
+// Option configures New, NewConn and Dial.
+type Option interface{ option(*config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+type config struct {
+	in            io.Reader
+	out           io.Writer
+	standard      bool // in and out are to be the process's own
+	maxFrame      int
+	maxConcurrent int
+	grace         time.Duration
+	peer          transport.Peer
+	onPanic       func(value any, stack []byte)
+}
+
+func newConfig(opts []Option) config {
+	c := config{
+		standard:      true,
+		maxFrame:      defaultMaxFrame,
+		maxConcurrent: defaultMaxConcurrent,
+		grace:         unset,
+		peer:          transport.Peer{Carrier: "stdio"},
+		onPanic:       reportPanic,
+	}
+	for _, o := range opts {
+		o.option(&c)
+	}
+	return c
+}
+
+func (c *config) graceOr(d time.Duration) time.Duration {
+	if c.grace == unset {
+		return d
+	}
+	return c.grace
+}
+
+// Streams replaces os.Stdin and os.Stdout. The streams are the carrier's while
+// Serve runs and of no use afterwards; it does not close out.
+func Streams(in io.Reader, out io.Writer) Option {
+	return optionFunc(func(c *config) { c.in, c.out, c.standard = in, out, false })
+}
+
+// MaxFrame bounds an incoming frame to n bytes; the default is 16 MiB. Zero or
+// less is the default.
+func MaxFrame(n int) Option {
+	return optionFunc(func(c *config) {
+		if n > 0 {
+			c.maxFrame = n
+		}
+	})
+}
+
+// MaxConcurrent bounds the exchanges that run at once to n; the default is 1024,
+// the most is 65536. Zero or less is the default.
+func MaxConcurrent(n int) Option {
+	return optionFunc(func(c *config) {
+		if n > 0 {
+			c.maxConcurrent = min(n, mostConcurrent)
+		}
+	})
+}
+
+// Grace is how long accepted exchanges may go on after the end of the input or of
+// ctx before their contexts are cancelled; the default is 5 s. For Dial it is how
+// long each step of ending the process may take; the default is 2 s.
+func Grace(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.grace = max(d, 0) })
+}
+
+// Peer says who is at the other end, for carriers that are made of this one, such
+// as a Unix socket. Peer.Out is this connection's own where it is nil.
+func Peer(p transport.Peer) Option {
+	return optionFunc(func(c *config) { c.peer = p })
+}
+
+// OnPanic is called with a panic that the host let through, and may be called
+// from many goroutines at once. The request is answered and the connection goes on either
+// way. The default writes value and stack to the standard error stream.
+func OnPanic(f func(value any, stack []byte)) Option {
+	return optionFunc(func(c *config) {
+		if f != nil {
+			c.onPanic = f
+		}
+	})
+}
+
+// reportPanic writes at once, so that two reports do not mix.
+func reportPanic(value any, stack []byte) {
+	_, _ = fmt.Fprintf(os.Stderr, "stdio: panic in the host: %v\n%s", value, stack)
+}

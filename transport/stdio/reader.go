@@ -1,0 +1,81 @@
+package stdio
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+)
+
+// ErrFrameTooLong is what Read of a client's connection returns for a frame that
+// is longer than MaxFrame. The frame is skipped; the connection goes on.
+var ErrFrameTooLong = errors.New("stdio: frame too long")
+
+const readBuffer = 32 << 10
+
+// frameReader cuts a byte stream into frames. Not for concurrent use.
+type frameReader struct {
+	in  *bufio.Reader
+	max int
+	err error // of the stream, for good
+}
+
+func newFrameReader(in io.Reader, limit int) *frameReader {
+	return &frameReader{in: bufio.NewReaderSize(in, readBuffer), max: limit}
+}
+
+// next returns the next frame, which is the caller's; ErrFrameTooLong, after which
+// it may be called again; or the error that ended the stream, io.EOF as a rule.
+func (r *frameReader) next() ([]byte, error) {
+	for r.err == nil {
+		frame, err := r.line()
+		if err != nil || len(frame) > 0 {
+			return frame, err
+		}
+	}
+	return nil, r.err
+}
+
+// line reads to the end of the line. An error of the stream goes to r.err; what
+// io.EOF cut off is a frame, what another error cut off is not one.
+func (r *frameReader) line() ([]byte, error) {
+	var frame []byte
+	long := false
+	for {
+		part, err := r.in.ReadSlice('\n')
+		// The line's own end may take two bytes more.
+		if long = long || len(frame)+len(part) > r.max+len("\r\n"); long {
+			frame = nil
+		} else {
+			frame = append(frame, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if r.err = streamEnd(err); r.err != nil && !errors.Is(r.err, io.EOF) {
+			return nil, nil
+		}
+		frame = trimEnd(frame)
+		if long || len(frame) > r.max {
+			return nil, ErrFrameTooLong
+		}
+		return frame, nil
+	}
+}
+
+func trimEnd(line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	return bytes.TrimSuffix(line, []byte("\r"))
+}
+
+// streamEnd makes io.EOF of the errors that say that one's own end was closed.
+func streamEnd(err error) error {
+	for _, closed := range []error{io.ErrClosedPipe, os.ErrClosed, net.ErrClosed} {
+		if errors.Is(err, closed) {
+			return io.EOF
+		}
+	}
+	return err
+}

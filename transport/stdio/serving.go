@@ -1,0 +1,231 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/refusal"
+)
+
+var (
+	errInputOver = errors.New("stdio: the connection takes no more frames")
+	errGraceOver = errors.New("stdio: the grace period of the connection is over")
+)
+
+// serving is one run of Serve. Its reading goroutine ends with the input; each
+// exchange has a goroutine that holds a slot.
+//
+// There are two contexts with one Connection in them. That of the connection ends
+// with the input, that of the exchanges after the grace period.
+type serving struct {
+	*config
+	host transport.Host
+	raw  io.Reader
+	in   *frameReader
+	out  *frameWriter
+
+	conn    context.Context
+	hangUp  context.CancelCauseFunc // ends conn
+	work    context.Context
+	abandon context.CancelCauseFunc // ends work
+
+	slots chan struct{} // one token for each exchange that runs; whoever holds all has seen them end
+	taken int           // tokens held by drain
+	input chan error    // how reading ended; 1-buffered, so that the reader never waits for Serve
+}
+
+func newServing(ctx context.Context, c *config, host transport.Host, in io.Reader, out io.Writer) *serving {
+	s := &serving{
+		config: c,
+		host:   host,
+		raw:    in,
+		in:     newFrameReader(in, c.maxFrame),
+		out:    newFrameWriter(out),
+		slots:  make(chan struct{}, c.maxConcurrent),
+		input:  make(chan error, 1),
+	}
+	peer := c.peer
+	if peer.Out == nil {
+		peer.Out = s.out
+	}
+	// The end of ctx is the start of the grace period, not the end of the work.
+	s.conn, s.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.conn = transport.Connect(s.conn, peer)
+	s.work, s.abandon = context.WithCancelCause(context.WithoutCancel(s.conn))
+	return s
+}
+
+func (s *serving) run(ctx context.Context) error {
+	go func() { s.input <- s.read() }()
+	var err error
+	reading := true
+	select {
+	case err = <-s.input:
+		reading = false
+	case <-ctx.Done():
+	case <-s.out.gone.ch:
+	}
+	s.hangUp(errInputOver)
+	interrupted := reading && setReadDeadline(s.raw)
+	s.drain()
+	if reading {
+		s.endReading(interrupted)
+	}
+	if werr := s.out.gone.err; err == nil && !peerGone(werr) {
+		err = werr
+	}
+	return err
+}
+
+// read accepts frames until the input or the connection ends.
+func (s *serving) read() error {
+	for {
+		frame, err := s.in.next()
+		switch {
+		case errors.Is(err, ErrFrameTooLong):
+			// A failed Send ends the connection by itself.
+			_ = s.out.Send(s.conn, refusal.TooLong(s.maxFrame))
+		case err != nil && peerGone(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading frames: %w", err)
+		case !s.acquire():
+			return nil
+		default:
+			if err := s.accept(frame); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// acquire waits for a slot. False: the connection takes no more.
+func (s *serving) acquire() bool {
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.conn.Done():
+		return false
+	}
+	// Both may have been ready. A slot taken after the end must go back, or else a
+	// frame could be accepted behind the back of drain.
+	if s.conn.Err() != nil {
+		s.release()
+		return false
+	}
+	return true
+}
+
+func (s *serving) release() { <-s.slots }
+
+// accept gives one frame to the host and starts its exchange. The slot is held
+// until the exchange has ended.
+func (s *serving) accept(frame []byte) error {
+	exchange, err := s.understand(frame)
+	if exchange == nil || err != nil {
+		s.release()
+		return err
+	}
+	go func() {
+		defer s.release()
+		defer s.recovered(frame)
+		// The error is that of a failed Send, which has ended the connection.
+		_ = exchange.Serve(s.work, s.out)
+	}()
+	return nil
+}
+
+// understand is Host.Accept. It returns nothing at all after a panic, which is
+// the fault of one frame and does not end the connection.
+func (s *serving) understand(frame []byte) (exchange transport.Exchange, err error) {
+	defer s.recovered(frame)
+	exchange, err = s.host.Accept(s.work, frame)
+	if err != nil {
+		return nil, fmt.Errorf("accepting a frame: %w", err)
+	}
+	return exchange, nil
+}
+
+// recovered is to be deferred. It answers in place of the exchange.
+func (s *serving) recovered(frame []byte) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	s.onPanic(value, debug.Stack())
+	if answer := refusal.Panicked(frame); answer != nil {
+		_ = s.out.Send(s.work, answer)
+	}
+}
+
+// drain waits for the exchanges, cancels those that are left after the grace
+// period, and closes the connection for writing.
+func (s *serving) drain() {
+	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch) {
+		s.abandon(errGraceOver)
+		// One that blocks in Write does not see its context.
+		if d, ok := s.out.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
+			_ = d.SetWriteDeadline(time.Now().Add(settle))
+		}
+		s.ended(settle, nil)
+	}
+	s.abandon(errGraceOver)
+	s.out.gone.set(errClosed)
+}
+
+// ended takes all slots, that is, waits until no exchange runs; for at most d, or
+// until stop is closed.
+func (s *serving) ended(d time.Duration, stop <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for ; s.taken < cap(s.slots); s.taken++ {
+		select {
+		case s.slots <- struct{}{}:
+			continue
+		default:
+		}
+		select {
+		case s.slots <- struct{}{}:
+		case <-timer.C:
+			return false
+		case <-stop:
+			return false
+		}
+	}
+	return true
+}
+
+// setReadDeadline interrupts a Read where that can be done without closing the
+// stream, which may be the one that the answers go to.
+func setReadDeadline(in io.Reader) bool {
+	d, ok := in.(interface{ SetReadDeadline(time.Time) error })
+	return ok && d.SetReadDeadline(time.Unix(1, 0)) == nil
+}
+
+// endReading waits for the reading goroutine where it can be made to end.
+func (s *serving) endReading(interrupted bool) {
+	if !interrupted && !closeReader(s.raw) {
+		return
+	}
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case <-s.input:
+	case <-timer.C:
+	}
+}
+
+func closeReader(in io.Reader) bool {
+	c, ok := in.(io.Closer)
+	// Closing the standard input does not end a Read, and what is opened next
+	// would get its number.
+	if !ok || in == io.Reader(os.Stdin) {
+		return false
+	}
+	return c.Close() == nil
+}

@@ -1,0 +1,45 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// New carries frames over the process's standard streams, or over those of
+// [Streams]. Its Serve runs one connection, and may be called again or
+// concurrently only with streams of its own each time.
+//
+// Serve returns nil when the input or ctx ended or when the peer reads no more,
+// and the first other error of reading, of writing, or of Host.Accept.
+func New(opts ...Option) transport.Transport {
+	return &carrier{config: newConfig(opts)}
+}
+
+type carrier struct{ config }
+
+// Serve runs one connection to its end; see the package documentation.
+func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
+	in, out := c.in, c.out
+	if c.standard {
+		protocol, restore, err := GuardStdout()
+		if err != nil {
+			return fmt.Errorf("guarding the standard output: %w", err)
+		}
+		defer restore()
+		in, out = os.Stdin, protocol
+	}
+	return newServing(ctx, &c.config, host, in, out).run(ctx)
+}
+
+// peerGone says whether an error of a stream means only that nobody is at its
+// other end any more, or that the end of Serve has cut it off.
+func peerGone(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(streamEnd(err), io.EOF)
+}

@@ -1,0 +1,83 @@
+package stdio_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/stdio"
+)
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB) pipe{
+		"io.Pipe": ioPipe, "os.Pipe": osPipe, "net.Pipe": netPipe,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
+				return serve(t, open(t), host)
+			})
+		})
+	}
+}
+
+// serve runs a server on one end of p and returns the other. What the server
+// writes to ends with it, as that of a process does.
+func serve(t testing.TB, p pipe, host transport.Host) transport.Conn {
+	served := make(chan error, 1)
+	go func() {
+		defer p.closeServer()
+		served <- stdio.New(
+			stdio.Streams(p.serverIn, p.serverOut),
+			stdio.Grace(20*time.Millisecond),
+			stdio.OnPanic(func(any, []byte) {}),
+		).Serve(t.Context(), host)
+	}()
+	t.Cleanup(func() {
+		if err := <-served; err != nil && !errors.Is(err, transporttest.ErrRefused) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return stdio.NewConn(p.clientIn, p.clientOut, func() error {
+		return errors.Join(p.clientOut.(io.Closer).Close(), p.clientIn.(io.Closer).Close())
+	})
+}
+
+func TestSuiteUnixSocket(t *testing.T) {
+	t.Parallel()
+	transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
+		// Not t.TempDir: the name of a socket may have no more than about 100 bytes.
+		dir, err := os.MkdirTemp("", "kagami")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		path := filepath.Join(dir, "s")
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		carrier := UnixTransport{listener, []stdio.Option{
+			stdio.Grace(20 * time.Millisecond), stdio.OnPanic(func(any, []byte) {}),
+		}}
+		go func() { served <- carrier.Serve(t.Context(), host) }()
+		t.Cleanup(func() {
+			if err := <-served; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		})
+		conn, err := DialUnix(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	})
+}
