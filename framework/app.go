@@ -143,6 +143,9 @@ func (a *App) Build() (*Server, error) {
 		Filter:   s.listFilter(),
 	})
 	b := newBuilder(s, nil, slices.Clone(a.faults))
+	if a.cfg.logger == nil {
+		b.faults = append(b.faults, Fault{Component: "app", Problem: "it was not made by New", Fix: "Call New"})
+	}
 	for _, add := range a.added {
 		b.add(add.component, add.at)
 	}

@@ -72,7 +72,8 @@ func TestCallAndComponent(t *testing.T) {
 		framework.Tool("t", search, framework.ReadOnly(), framework.Meta("k", "v")),
 		framework.Prompt("p", func(_ context.Context, in struct {
 			A string `json:"a"`
-		}) (framework.Messages, error) {
+		},
+		) (framework.Messages, error) {
 			return framework.Messages{framework.User(in.A)}, nil
 		}),
 		framework.Resource("a://b", text),

@@ -143,7 +143,7 @@ func classify(err error) verdict {
 		if v, ok := own(err); ok {
 			return v
 		}
-		switch e := err.(type) {
+		switch e := err.(type) { //nolint:errorlint // this is the walk along the chain itself
 		case *becauseError:
 			return shown(e.shown)
 		case interface{ Unwrap() []error }:
@@ -159,7 +159,7 @@ func classify(err error) verdict {
 
 // own judges err itself, not what it wraps.
 func own(err error) (verdict, bool) {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // err itself, not what it wraps: classify walks
 	case *userError:
 		if e.notFound {
 			return verdict{class: classNotFound, text: e.Error()}, true
@@ -180,7 +180,7 @@ func own(err error) (verdict, bool) {
 		return verdict{class: classInternal}, true
 	}
 	switch err {
-	case ErrDeclined:
+	case ErrDeclined: //nolint:errorlint // err itself, not what it wraps: classify walks
 		return verdict{class: classUser, text: "The user declined to answer."}, true
 	case ErrCancelled:
 		return verdict{class: classUser, text: "The user dismissed the question without an answer."}, true
@@ -220,6 +220,7 @@ func joined(errs []error) verdict {
 			}
 		case classProtocol, classMissing, classCancelled:
 			return v
+		case classInternal: // for the log only
 		}
 	}
 	switch {
@@ -287,8 +288,7 @@ func (s *Server) logFailure(c *engine.Call, err error, noun, name string) {
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()))
 	}
-	var panicked *engine.PanicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 		fields = append(fields, zap.ByteString("stack", panicked.Stack))
 	}
 	s.cfg.logger.Error("a "+noun+" failed", fields...)
@@ -314,6 +314,7 @@ func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (prot
 		if v.missing != nil && c.Dialect.InputRounds() {
 			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
 		}
+	default:
 	}
 	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: v.text}}, IsError: true}, nil
 }
@@ -336,6 +337,7 @@ func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (pro
 		if v.missing != nil && c.Dialect.InputRounds() {
 			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
 		}
+	default:
 	}
 	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: v.text}
 }

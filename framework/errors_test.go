@@ -90,8 +90,8 @@ func TestErrorIdentity(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"because is cause":        errors.Is(because, cause),
 		"because is shown":        errors.Is(because, shown),
-		"because nil error":       framework.Because(nil, cause) == cause,
-		"because nil cause":       framework.Because(shown, nil) == shown,
+		"because nil error":       errors.Is(framework.Because(nil, cause), cause),
+		"because nil cause":       errors.Is(framework.Because(shown, nil), shown),
 		"not found":               errors.Is(framework.NotFoundf("x"), framework.ErrNotFound),
 		"user is not not found":   !errors.Is(framework.UserErrorf("x"), framework.ErrNotFound),
 		"user wraps":              errors.Is(framework.UserErrorf("x: %w", cause), cause),
@@ -105,6 +105,26 @@ func TestErrorIdentity(t *testing.T) {
 		}
 	}
 }
+
+type panicky struct{}
+
+func (*panicky) Validate() error { panic("secret") }
+
+// TestPanicsOfTypes: user code in decoding and encoding is guarded like the function.
+func TestPanicsOfTypes(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(
+		framework.Tool("in", func(context.Context, panicky) (string, error) { return "", nil }),
+		framework.Tool("out", func(context.Context, struct{}) (loud, error) { return loud{}, nil }),
+	))
+	p := dial(t, s, protocol.Rev20251125)
+	p.tool("in", `{}`).isError().omits("secret")
+	p.tool("out", `{}`).isError().omits("secret")
+}
+
+type loud struct{}
+
+func (loud) MarshalJSON() ([]byte, error) { panic("secret") }
 
 func TestPanics(t *testing.T) {
 	t.Parallel()

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strconv"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
-	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
 // Func registers any plain function as a tool: with or without a context in
@@ -72,21 +70,16 @@ func (f *funcTool) compile(b *builder, m *member) {
 	}
 }
 
-// call runs the function; a panic is an error, as in guarded.
-func (s *signature) call(ctx context.Context, in reflect.Value) (out reflect.Value, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &engine.PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
+// call runs the function.
+func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, error) {
 	var args []reflect.Value
 	if s.hasContext {
 		args = append(args, reflect.ValueOf(ctx))
 	}
 	switch {
 	case s.spread:
-		for i := range in.NumField() {
-			args = append(args, in.Field(i))
+		for _, field := range in.Fields() {
+			args = append(args, field)
 		}
 	case s.in != typeNone:
 		args = append(args, in)
@@ -95,11 +88,11 @@ func (s *signature) call(ctx context.Context, in reflect.Value) (out reflect.Val
 	}
 	results := s.fn.Call(args)
 	if s.hasError {
-		if failure, _ := results[len(results)-1].Interface().(error); failure != nil {
+		if failure, _ := reflect.TypeAssert[error](results[len(results)-1]); failure != nil {
 			return reflect.Value{}, failure
 		}
 	}
-	out = reflect.New(s.out).Elem()
+	out := reflect.New(s.out).Elem()
 	if s.hasOut {
 		out.Set(results[0])
 	}
@@ -123,8 +116,8 @@ func signatureOf(fn reflect.Value, names []string) (*signature, *binding.Fault) 
 	}
 	s := &signature{fn: fn}
 	var params []reflect.Type
-	for i := range t.NumIn() {
-		params = append(params, t.In(i))
+	for p := range t.Ins() {
+		params = append(params, p)
 	}
 	if len(params) > 0 && params[0] == typeContext {
 		s.hasContext, params = true, params[1:]

@@ -29,7 +29,7 @@ func TestFunc(t *testing.T) {
 		"empty struct": {func(context.Context, struct{}) string { return "x" }, nil, `{}`, "x"},
 		"scalars":      {func(a, b int) int { return a + b }, []string{"a", "b"}, `{"a":1,"b":2}`, `3`},
 		"with context": {func(_ context.Context, s string) string { return s + "!" }, []string{"s"}, `{"s":"x"}`, "x!"},
-		"optional":     {func(a int, b *int) bool { return b == nil }, []string{"a", "b"}, `{"a":1}`, `true`},
+		"optional":     {func(_ int, b *int) bool { return b == nil }, []string{"a", "b"}, `{"a":1}`, `true`},
 		"list":         {func(tags []string) int { return len(tags) }, []string{"tags"}, `{"tags":["a","b"]}`, `2`},
 		"named struct": {func(in searchIn, n int) int { return in.Limit + n }, []string{"in", "n"}, `{"in":{"query":"go"},"n":1}`, `11`},
 	}

@@ -34,7 +34,8 @@ type bound struct {
 // handling is the context of one call: the free functions find here what they
 // act on. It is a context.Context itself, which saves a layer.
 type handling struct {
-	context.Context
+	context.Context //nolint:containedctx // it is a context: one layer less for each call
+
 	server *Server
 	call   *engine.Call
 	bound  *bound            // nil for lists and completions
@@ -99,9 +100,21 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	return result.Body, nil
 }
 
-// guarded runs the user's function: a panic becomes an error that middleware
-// sees like any other. It is recovered here and once more in the engine, for
+// recovered makes a panic of the innermost step, where the user's code runs, an
+// error that middleware sees like any other. The engine recovers once more, for
 // panics of middleware.
+func recovered(step Handler) Handler {
+	return func(ctx context.Context, call *Call) (result *Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				result, err = nil, &engine.PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}()
+		return step(ctx, call)
+	}
+}
+
+// guarded runs a function of the user outside of a chain: a panic is an error.
 func guarded[In, Out any](ctx context.Context, fn func(context.Context, In) (Out, error), in In) (out Out, err error) {
 	defer func() {
 		if v := recover(); v != nil {

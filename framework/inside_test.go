@@ -151,13 +151,15 @@ func TestLogIsThrottled(t *testing.T) {
 	})
 }
 
+type userKey struct{}
+
 func TestCaller(t *testing.T) {
 	t.Parallel()
 	var info *framework.CallInfo
 	var server *framework.Server
 	s := build(t, quiet().Add(
 		doing(func(ctx context.Context) error {
-			ctx, cancel := context.WithCancel(context.WithValue(ctx, struct{}{}, 1))
+			ctx, cancel := context.WithCancel(context.WithValue(ctx, userKey{}, 1))
 			defer cancel()
 			info, server = framework.Caller(ctx), framework.ServerFrom(ctx)
 			return nil

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +110,7 @@ func (c *clientCore) Write(entry zapcore.Entry, fields []zap.Field) error {
 		return nil
 	}
 	if dropped > 0 {
-		fields = append(fields[:len(fields):len(fields)], zap.Int("dropped", dropped))
+		fields = append(slices.Clip(fields), zap.Int("dropped", dropped))
 	}
 	c.h.send(levelOf(entry.Level), entry.LoggerName, c.encoder, entry.Message, fields)
 	return nil

@@ -46,7 +46,7 @@ func (c *methodOf[P, R]) compile(b *builder, m *member) {
 		if _, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&in).Elem()); err != nil {
 			return nil, err
 		}
-		out, err := guarded(ctx, c.fn, in)
+		out, err := c.fn(ctx, in)
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func (b *builder) configure(m *member, layers []*layer) {
 	for _, o := range m.opts {
 		b.option(m, o)
 	}
-	if h := m.options.hints; is(h.ReadOnly) && (is(h.Destructive)) {
+	if h := m.options.hints; is(h.ReadOnly) && is(h.Destructive) {
 		m.fault(b, "", "a tool that is ReadOnly cannot be Destructive(true)", "Keep one")
 	}
 	if m.kind != kindMethod && m.options.description == "" {
@@ -148,7 +148,7 @@ func Annotate(a protocol.Annotations) Option {
 	}}
 }
 
-// ReadOnly: the tool changes nothing.
+// ReadOnly says that the tool changes nothing.
 func ReadOnly() Option {
 	return option("ReadOnly", kindTool, func(s *settings) { s.hints.ReadOnly = new(true) })
 }
@@ -158,7 +158,7 @@ func Destructive(yes bool) Option {
 	return option("Destructive", kindTool, func(s *settings) { s.hints.Destructive = new(yes) })
 }
 
-// Idempotent: a repetition adds nothing.
+// Idempotent says that a repetition adds nothing.
 func Idempotent() Option {
 	return option("Idempotent", kindTool, func(s *settings) { s.hints.Idempotent = new(true) })
 }

@@ -44,6 +44,8 @@ func (p *peer) watch(c chan<- string) {
 	p.watching = c
 }
 
+type rawJSON = json.RawMessage
+
 type wireFrame struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`

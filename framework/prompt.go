@@ -54,7 +54,7 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 		if err := plan.DecodeStrings(ctx, strings, reflect.ValueOf(&args).Elem()); err != nil {
 			return nil, err
 		}
-		messages, err := guarded(ctx, p.fn, args)
+		messages, err := p.fn(ctx, args)
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,8 @@ func TestCompletion(t *testing.T) {
 		framework.ResourceTemplate("c://{color}/{id}", func(context.Context, struct {
 			Color string `uri:"color" validate:"oneof=red green Grey"`
 			ID    string `uri:"id"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return "", nil
 		}),
 	))

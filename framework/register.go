@@ -41,8 +41,9 @@ func (k kind) String() string {
 		return "prompt"
 	case kindMethod:
 		return "method"
+	default:
+		return "component"
 	}
-	return "component"
 }
 
 // leaf is a component that is no set.

@@ -50,7 +50,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 	}
 	m.entry.Kind = catalog.Resource
 	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
-		value, err := guarded(ctx, func(ctx context.Context, _ struct{}) (Out, error) { return r.fn(ctx) }, struct{}{})
+		value, err := r.fn(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -203,6 +203,7 @@ func (r *reading) contents(v reflect.Value) ([]Contents, error) {
 	case shapeValue, shapeRaw:
 		raw, err := r.out.json(v)
 		return []Contents{{Text: string(raw)}}, err
+	default:
 	}
 	switch value := v.Interface().(type) {
 	case Contents:

@@ -153,13 +153,15 @@ func TestTemplates(t *testing.T) {
 		framework.ResourceTemplate("orders://{user}{?q}", func(_ context.Context, k struct {
 			User string `uri:"user"`
 			Q    string `uri:"q" json:"q,omitempty"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return "all of " + k.User + " " + k.Q, nil
 		}),
 		byYear,
 		framework.ResourceTemplate("orders://{user}/latest", func(_ context.Context, k struct {
 			User string `uri:"user"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return "latest of " + k.User, nil
 		}),
 		framework.Resource("orders://ann/latest", func(context.Context) (string, error) { return "fixed", nil }),

@@ -15,10 +15,14 @@ import (
 
 // Results of tools and resources.
 type (
-	Image    = protocol.Image
-	Audio    = protocol.Audio
+	// Image is an image block.
+	Image = protocol.Image
+	// Audio is an audio block.
+	Audio = protocol.Audio
+	// Embedded is a resource sent along.
 	Embedded = protocol.Embedded
-	Link     = protocol.Link
+	// Link points to a resource.
+	Link = protocol.Link
 	// Contents is one item of a resource; a resource may return []Contents.
 	Contents = protocol.Contents
 	// Content is several blocks, in order.
@@ -130,6 +134,7 @@ func compileOutput(t reflect.Type, opts binding.Options) (*output, []binding.Fau
 		o.plan, o.schema = plan, plan.Schema()
 		o.wrapped = !isObjectSchema(o.schema)
 		return o, faults
+	default:
 	}
 	return o, nil
 }
@@ -237,16 +242,17 @@ func (o *output) blocks(ctx context.Context, name string, v reflect.Value) ([]pr
 		// An embedded resource needs a URI; this one names where it came from.
 		return []protocol.Block{Embedded{Contents: Contents{URI: "result://" + name, Data: data}}}, nil
 	case shapeBlock:
-		block, _ := v.Interface().(protocol.Block)
+		block, _ := reflect.TypeAssert[protocol.Block](v)
 		return present([]protocol.Block{block})
 	case shapeContent:
-		blocks, _ := v.Convert(typeBlocks).Interface().([]protocol.Block)
+		blocks, _ := reflect.TypeAssert[[]protocol.Block](v.Convert(typeBlocks))
 		return present(blocks)
 	case shapeStream:
-		stream, _ := v.Interface().(Stream)
+		stream, _ := reflect.TypeAssert[Stream](v)
 		return drain(ctx, stream)
+	default:
+		return nil, nil
 	}
-	return nil, nil
 }
 
 var errNilBlock = errors.New("the result holds a nil block")
@@ -265,19 +271,17 @@ func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
 	if stream == nil {
 		return nil, nil
 	}
-	return guarded(ctx, func(ctx context.Context, stream Stream) ([]protocol.Block, error) {
-		var blocks []protocol.Block
-		for block, err := range stream {
-			switch {
-			case err != nil:
-				return nil, err
-			case ctx.Err() != nil:
-				return nil, context.Cause(ctx)
-			case block == nil:
-				return nil, errNilBlock
-			}
-			blocks = append(blocks, block)
+	var blocks []protocol.Block
+	for block, err := range stream {
+		switch {
+		case err != nil:
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case block == nil:
+			return nil, errNilBlock
 		}
-		return blocks, nil
-	}, stream)
+		blocks = append(blocks, block)
+	}
+	return blocks, nil
 }

@@ -15,8 +15,8 @@ func (s *Server) Add(components ...Component) error {
 // Replace removes and adds in one step: one new snapshot, one list_changed, all
 // or nothing. A new component with the name of an old one takes its place in the
 // list. Old components that are not there are ignored.
-func (s *Server) Replace(old, new []Component) error {
-	return s.change(old, new, callerPlace(1), "Nothing was replaced.")
+func (s *Server) Replace(old, replacement []Component) error {
+	return s.change(old, replacement, callerPlace(1), "Nothing was replaced.")
 }
 
 // Remove at run time, by the value that was added. Unknown components are ignored.

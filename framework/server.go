@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -30,6 +31,7 @@ type Server struct {
 	startErr error // written under starting
 
 	quitting sync.Once
+	draining sync.Once
 	quit     chan struct{} // closed by Shutdown: Serve stops its transports
 	carrying sync.Mutex    // held while Serve runs transports
 
@@ -77,20 +79,27 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	if len(transports) == 0 {
 		return errors.New("framework: Serve needs a transport")
 	}
-	serveErr := s.Start(ctx)
-	if serveErr == nil {
-		if !s.carrying.TryLock() {
-			return errors.New("framework: Serve is running already")
+	if !s.carrying.TryLock() {
+		return errors.New("framework: Serve is running already")
+	}
+	err := s.Start(ctx)
+	if err == nil {
+		err = s.carry(ctx, transports)
+	}
+	s.drain(ctx)
+	s.carrying.Unlock()
+	return errors.Join(err, s.stop(ctx))
+}
+
+// drain gives calls in flight the grace period, and takes no more.
+func (s *Server) drain(ctx context.Context) {
+	s.draining.Do(func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
+		defer cancel()
+		if err := s.engine.Shutdown(grace); err != nil {
+			s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over", zap.Duration("grace", s.cfg.grace))
 		}
-		serveErr = s.carry(ctx, transports)
-		s.carrying.Unlock()
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
-	defer cancel()
-	if err := s.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		serveErr = errors.Join(serveErr, err)
-	}
-	return serveErr
+	})
 }
 
 // carry runs the transports until ctx ends, one fails, all have ended or
@@ -116,11 +125,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 		break
 	}
 	cancel()
-	grace, release := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
-	defer release()
-	if err := s.engine.Shutdown(grace); err != nil {
-		s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over", zap.Duration("grace", s.cfg.grace))
-	}
+	s.drain(ctx)
 	running.Wait()
 	for range len(ended) {
 		if err := <-ended; failure == nil {
@@ -143,16 +148,21 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.quitting.Do(func() { close(s.quit) })
 	err := s.engine.Shutdown(ctx)
-	s.carrying.Lock() // transports have ended
-	s.carrying.Unlock()
+	s.carrying.Lock() // the transports of Serve have ended
+	defer s.carrying.Unlock()
+	return errors.Join(err, s.stop(ctx))
+}
+
+// stop runs OnStop, once, and reports its errors each time.
+func (s *Server) stop(ctx context.Context) error {
 	s.stopping.Do(func() {
-		for i := len(s.onStop) - 1; i >= 0; i-- {
-			if err := s.hook(context.WithoutCancel(ctx), s.onStop[i]); err != nil {
+		for _, fn := range slices.Backward(s.onStop) {
+			if err := s.hook(context.WithoutCancel(ctx), fn); err != nil {
 				s.stopErr = errors.Join(s.stopErr, fmt.Errorf("stopping: %w", err))
 			}
 		}
 	})
-	return errors.Join(err, s.stopErr)
+	return s.stopErr
 }
 
 // Accept makes Server a transport.Host.

@@ -89,7 +89,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		if err := plan.DecodeStrings(ctx, vars, reflect.ValueOf(&p).Elem()); err != nil {
 			return nil, err
 		}
-		value, err := guarded(ctx, t.fn, p)
+		value, err := t.fn(ctx, p)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync/atomic"
 
@@ -64,7 +65,7 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 		if err != nil {
 			return nil, err
 		}
-		out, err := guarded(ctx, t.fn, in)
+		out, err := t.fn(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -99,9 +100,9 @@ func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	if t.fn == nil {
 		return none, fmt.Errorf("tool %q: %s", t.declaration.name, t.declaration.problem)
 	}
-	raw, err := p.in.encode(reflect.ValueOf(&in).Elem())
+	raw, err := t.Encode(in)
 	if err != nil {
-		return none, fmt.Errorf("encoding the arguments of %s: %w", t.declaration.name, err)
+		return none, err
 	}
 	var decoded In
 	if _, err := p.in.decode(ctx, raw, reflect.ValueOf(&decoded).Elem()); err != nil {
@@ -144,8 +145,7 @@ func (t *ToolOf[In, Out]) Check(arguments json.RawMessage) error {
 
 // teaching gives the error the name of the tool.
 func teaching(name string, err error) error {
-	var invalid *binding.Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
 		return invalidFault(protocol.FaultInvalidArguments, name, invalid)
 	}
 	return err
@@ -196,9 +196,7 @@ func (p *toolPlan) answer(ctx context.Context, name string, out reflect.Value, r
 	}
 	if len(report.Repaired) > 0 {
 		meta := make(protocol.Meta, len(result.Meta)+1)
-		for k, v := range result.Meta {
-			meta[k] = v
-		}
+		maps.Copy(meta, result.Meta)
 		meta["kagami/repaired"] = report.Repaired
 		result.Meta = meta
 	}

@@ -9,19 +9,19 @@ import (
 )
 
 // asking has the revisions whose clients can be asked on the wire.
-func asking(t *testing.T, body func(*testing.T, *testkit.Session), revs ...protocol.Revision) {
+func asking(t *testing.T, body func(*testkit.Session), revs ...protocol.Revision) {
 	t.Helper()
 	for _, rev := range revs {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
-			body(t, testkit.New(t, newApp, testkit.At(rev)))
+			body(testkit.New(t, newApp, testkit.At(rev)))
 		})
 	}
 }
 
 func TestSampling(t *testing.T) {
 	t.Parallel()
-	asking(t, func(t *testing.T, s *testkit.Session) {
+	asking(t, func(s *testkit.Session) {
 		s.OnSample("Say hi", "hi")
 		s.CallRaw("test_sampling", `{"prompt":"Say hi"}`).OK().Mentions("LLM response: hi")
 	}, protocol.Rev20241105, protocol.Rev20250326, protocol.Rev20250618, protocol.Rev20251125)
@@ -29,7 +29,7 @@ func TestSampling(t *testing.T) {
 
 func TestElicitation(t *testing.T) {
 	t.Parallel()
-	asking(t, func(t *testing.T, s *testkit.Session) {
+	asking(t, func(s *testkit.Session) {
 		s.OnElicit("Who are you?", map[string]string{"username": "ada", "email": "ada@example.com"})
 		s.CallRaw("test_elicitation", `{"message":"Who are you?"}`).
 			OK().Mentions(`User response: action=accept, content={"username":"ada","email":"ada@example.com"}`)

@@ -32,7 +32,7 @@ func TestForecast(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) {
+	testkit.BothEras(t, app, func(_ *testing.T, s *testkit.Session) {
 		s.CallRaw("forecast", `{"city":"Kioto"}`).IsError().Mentions(`"Kioto"`, "Kyoto")
 		s.CallRaw("forecast", `{"city":"?"}`).IsError().Mentions("weather://cities")
 		s.CallRaw("forecast", `{"city":"Kyoto","days":15}`).IsError().Mentions("days", "14")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math"
 	"strings"
 	"time"
 
@@ -152,6 +151,6 @@ func mean(f Forecast) Mean {
 		low += float64(d.LowC)
 		rain += float64(d.RainChance)
 	}
-	tenth := func(sum float64) float64 { return math.Round(sum/float64(len(f.Days))*10) / 10 }
-	return Mean{City: f.City, HighC: tenth(high), LowC: tenth(low), RainChance: tenth(rain)}
+	n := float64(len(f.Days))
+	return Mean{City: f.City, HighC: tenth(high / n), LowC: tenth(low / n), RainChance: tenth(rain / n)}
 }

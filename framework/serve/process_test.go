@@ -5,19 +5,57 @@ package serve_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
 // patience is a bound on what takes no time unless something is broken.
 const patience = 20 * time.Second
+
+const greeting = "waits for a client"
+
+// awaited closes found when the greeting has been written.
+type awaited struct {
+	found chan struct{}
+	once  sync.Once
+}
+
+func (a *awaited) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(greeting)) {
+		a.once.Do(func() { close(a.found) })
+	}
+	return len(p), nil
+}
+
+func TestGreetsAPerson(t *testing.T) {
+	t.Parallel()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminal here: %v", err)
+	}
+	errs := &awaited{found: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve.Run(t.Context(), greeter(), nil, serve.Streams(terminal, io.Discard, errs))
+	}()
+	within(t, errs.found)
+	if err := terminal.Close(); err != nil { // hanging up ends the server
+		t.Fatal(err)
+	}
+	if err := within(t, ended); err != nil {
+		t.Log("a terminal that hangs up is an error to some systems:", err)
+	}
+}
 
 // program is the test binary as a server program.
 func program(t *testing.T, app string, args ...string) (*exec.Cmd, *bytes.Buffer) {
@@ -63,6 +101,9 @@ func TestMainExitCodes(t *testing.T) {
 			}
 			if len(out) > 0 {
 				t.Errorf("stdout: %s", out)
+			}
+			if strings.Contains(errs.String(), greeting) {
+				t.Errorf("the null device was taken for a terminal:\n%s", errs.String())
 			}
 		})
 	}

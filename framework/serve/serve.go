@@ -133,9 +133,9 @@ func (s *settings) greet() {
 		return
 	}
 	_, _ = fmt.Fprintf(s.errs, `%[1]s speaks MCP on stdin and stdout, one JSON-RPC message a line, and waits for a client.
-Try it from another terminal: kagami call --cmd %[1]s TOOL key=value
-See what it offers: %[1]s --inspect
-`, programName())
+Try it from another terminal: kagami call --cmd %[2]s TOOL key=value
+See what it offers: %[2]s --inspect
+`, programName(), os.Args[0])
 }
 
 // isTerminal says that a person may be typing. The null device is a character
@@ -149,9 +149,4 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-func programName() string {
-	if len(os.Args) == 0 || os.Args[0] == "" {
-		return "server"
-	}
-	return filepath.Base(os.Args[0])
-}
+func programName() string { return filepath.Base(os.Args[0]) }

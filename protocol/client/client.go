@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -187,4 +186,3 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 	case <-timer.C:
 	}
 }
-

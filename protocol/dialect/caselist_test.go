@@ -36,7 +36,7 @@ func listCases() []wireCase {
 		protocol.ListTools, protocol.ListResources, protocol.ListTemplates, protocol.ListPrompts,
 	} {
 		cases = append(cases,
-			wireCase{method: k.Method(), params: asks(&protocol.ListParams{Kind: k, Cursor: ptr("optional-cursor-value")})},
+			wireCase{method: k.Method(), params: asks(&protocol.ListParams{Kind: k, Cursor: new("optional-cursor-value")})},
 			wireCase{method: k.Method(), variant: "first", params: asks(&protocol.ListParams{Kind: k})})
 	}
 	return append(cases,
@@ -50,7 +50,7 @@ func listCases() []wireCase {
 				Description: "Primary application entry point", MIME: "text/x-rust", Size: 2048,
 				Annotations: annotations, Icons: icons, Meta: blockMeta,
 			}},
-			Next: ptr("next-page-cursor"), Cache: publicCache,
+			Next: new("next-page-cursor"), Cache: publicCache,
 		})},
 		wireCase{method: protocol.MethodListTemplates, result: answers(&protocol.ListTemplatesResult{
 			Templates: []protocol.ResourceTemplate{{
@@ -58,7 +58,7 @@ func listCases() []wireCase {
 				Description: "Access files in the project directory", MIME: "application/octet-stream",
 				Annotations: annotations, Icons: icons, Meta: blockMeta,
 			}},
-			Next: ptr("next-page-cursor"), Cache: publicCache,
+			Next: new("next-page-cursor"), Cache: publicCache,
 		})},
 		wireCase{method: protocol.MethodListPrompts, result: answers(&protocol.ListPromptsResult{
 			Prompts: []protocol.Prompt{{
@@ -69,7 +69,7 @@ func listCases() []wireCase {
 				}},
 				Icons: icons, Meta: blockMeta,
 			}},
-			Next: ptr("next-page-cursor"), Cache: publicCache,
+			Next: new("next-page-cursor"), Cache: publicCache,
 		})})
 }
 
@@ -103,7 +103,7 @@ func resourceCases() []wireCase {
 		{method: protocol.MethodReadResource, params: asks(&protocol.ReadResourceParams{
 			URI: uri,
 			Inputs: protocol.Inputs{
-				Responses: map[string]json.RawMessage{"client_roots": json.RawMessage(`{"roots":[]}`)}, State: ptr(""),
+				Responses: map[string]json.RawMessage{"client_roots": json.RawMessage(`{"roots":[]}`)}, State: new(""),
 			},
 		})},
 		{method: protocol.MethodReadResource, result: answers(&protocol.ReadResourceResult{
@@ -123,7 +123,7 @@ func promptCases() []wireCase {
 	return []wireCase{
 		{method: protocol.MethodGetPrompt, params: asks(&protocol.GetPromptParams{
 			Name: "code_review", Arguments: map[string]string{"code": "def hello():\n    print('world')"},
-			Inputs: protocol.Inputs{Responses: map[string]json.RawMessage{}, State: ptr("foo")},
+			Inputs: protocol.Inputs{Responses: map[string]json.RawMessage{}, State: new("foo")},
 		})},
 		{method: protocol.MethodGetPrompt, result: answers(&protocol.GetPromptResult{
 			Description: "Code review prompt",
@@ -161,7 +161,7 @@ func notificationCases() []wireCase {
 			params: asks(&protocol.CancelledParams{}),
 		},
 		{method: protocol.NotificationProgress, params: with(&protocol.ProgressParams{
-			Token: jsonrpc.StringID("abc123"), Done: 50, Total: ptr(100.0), Message: "Reticulating splines...",
+			Token: jsonrpc.StringID("abc123"), Done: 50, Total: new(100.0), Message: "Reticulating splines...",
 		}, protocol.RequestMeta{RelatedTask: exampleTask})},
 		{method: protocol.NotificationMessage, params: asks(&protocol.LogParams{
 			Level: protocol.LevelError, Logger: "database",
@@ -240,7 +240,7 @@ func clientCases() []wireCase {
 
 func elicitParams(*dialect.Dialect) (protocol.Params, *protocol.RequestMeta) {
 	p := contact()
-	p.Task = &protocol.TaskRequest{TTL: ptr(int64(60000))}
+	p.Task = &protocol.TaskRequest{TTL: new(int64(60000))}
 	return p, &protocol.RequestMeta{RelatedTask: exampleTask}
 }
 
@@ -255,7 +255,7 @@ func taskCases() []wireCase {
 	cancelled := exampleTaskState()
 	cancelled.Status, cancelled.Message = protocol.TaskCancelled, "The task was cancelled by request."
 	status := done.Task
-	status.TTL, status.PollInterval = ptr(int64(60000)), 5000
+	status.TTL, status.PollInterval = new(int64(60000)), 5000
 	core, extension := []protocol.Revision{revD}, []protocol.Revision{revE}
 	return []wireCase{
 		{method: protocol.MethodGetTask, params: asks(&protocol.GetTaskParams{ID: exampleTask})},
@@ -270,14 +270,14 @@ func taskCases() []wireCase {
 			Content: []protocol.Block{protocol.Text{Text: "Current weather in New York"}},
 			Meta:    protocol.Meta{"io.modelcontextprotocol/related-task": map[string]any{"taskId": exampleTask}},
 		})},
-		{method: protocol.MethodListTasks, params: asks(&protocol.ListTasksParams{Cursor: ptr("optional-cursor-value")})},
+		{method: protocol.MethodListTasks, params: asks(&protocol.ListTasksParams{Cursor: new("optional-cursor-value")})},
 		{method: protocol.MethodListTasks, result: answers(&protocol.ListTasksResult{
 			Tasks: []protocol.Task{exampleTaskState(), {
 				ID: "abc123-def456-ghi789", Status: protocol.TaskCompleted,
 				Created: time.Date(2025, 11, 25, 9, 15, 0, 0, time.UTC),
 				Updated: time.Date(2025, 11, 25, 10, 40, 0, 0, time.UTC),
 			}},
-			Next: ptr("next-page-cursor"),
+			Next: new("next-page-cursor"),
 		})},
 		{method: protocol.MethodCancelTask, params: asks(&protocol.CancelTaskParams{ID: exampleTask})},
 		{method: protocol.MethodCancelTask, only: core, result: answers(&protocol.TaskResult{

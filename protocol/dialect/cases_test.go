@@ -28,8 +28,6 @@ var (
 	revE = protocol.Rev20260728
 )
 
-func ptr[T any](v T) *T { return &v }
-
 var (
 	pngBytes = []byte("\x89PNG\r\n\x1a\n")
 	wavBytes = []byte("RIFF\x00\x00\x00\x00WAVE")
@@ -37,7 +35,7 @@ var (
 	blockMeta   = protocol.Meta{"example.com/block": 1}
 	annotations = &protocol.Annotations{
 		Audience:     []protocol.Role{protocol.RoleUser, protocol.RoleAssistant},
-		Priority:     ptr(0.5),
+		Priority:     new(0.5),
 		LastModified: time.Date(2025, 1, 12, 15, 0, 58, 0, time.UTC),
 	}
 	icons = []protocol.Icon{{
@@ -141,7 +139,7 @@ func discoverParams(*dialect.Dialect) (protocol.Params, *protocol.RequestMeta) {
 	c.Extensions = map[string]json.RawMessage{
 		"io.modelcontextprotocol/ui": json.RawMessage(`{"mimeTypes":["text/html;profile=mcp-app"]}`),
 	}
-	return &protocol.DiscoverParams{}, &protocol.RequestMeta{Client: ptr(fullClient()), Capabilities: &c}
+	return &protocol.DiscoverParams{}, &protocol.RequestMeta{Client: new(fullClient()), Capabilities: &c}
 }
 
 func discoverResult(*dialect.Dialect) protocol.Result {
@@ -162,7 +160,7 @@ func weatherTool() protocol.Tool {
 			"conditions":{"type":"string","description":"Weather conditions description"}},
 			"required":["temperature","conditions"]}`),
 		Annotations: protocol.ToolAnnotations{
-			ReadOnly: ptr(true), Destructive: ptr(false), Idempotent: ptr(true), OpenWorld: ptr(true),
+			ReadOnly: new(true), Destructive: new(false), Idempotent: new(true), OpenWorld: new(true),
 		},
 		TaskSupport: protocol.TaskOptional,
 		Icons:       []protocol.Icon{{Src: "https://example.com/weather-icon.png", MIMEType: "image/png", Sizes: []string{"48x48"}}},
@@ -175,7 +173,7 @@ func listTools(*dialect.Dialect) protocol.Result {
 		Tools: []protocol.Tool{weatherTool(), {
 			Name: "list_readings", OutputSchema: json.RawMessage(`{"type":"array","items":{"type":"number"}}`),
 		}},
-		Next: ptr("next-page-cursor"), Cache: publicCache,
+		Next: new("next-page-cursor"), Cache: publicCache,
 	}
 }
 
@@ -206,12 +204,12 @@ func mainRust() protocol.Contents {
 func callTool() *protocol.CallToolParams {
 	return &protocol.CallToolParams{
 		Name: "get_weather", Arguments: json.RawMessage(`{"location":"New York"}`),
-		Task: &protocol.TaskRequest{TTL: ptr(int64(60000))},
+		Task: &protocol.TaskRequest{TTL: new(int64(60000))},
 		Inputs: protocol.Inputs{
 			Responses: map[string]json.RawMessage{
 				"github_login": json.RawMessage(`{"action":"accept","content":{"name":"octocat"}}`),
 			},
-			State: ptr("eyJsb2NhdGlvbiI6Ik5ldyBZb3JrIn0"),
+			State: new("eyJsb2NhdGlvbiI6Ik5ldyBZb3JrIn0"),
 		},
 	}
 }
@@ -236,7 +234,7 @@ func exampleTaskState() protocol.Task {
 		ID: exampleTask, Status: protocol.TaskWorking, Message: "The operation is now in progress.",
 		Created: time.Date(2025, 11, 25, 10, 30, 0, 0, time.UTC),
 		Updated: time.Date(2025, 11, 25, 10, 40, 0, 0, time.UTC),
-		TTL:     ptr(int64(60000)), PollInterval: 5000,
+		TTL:     new(int64(60000)), PollInterval: 5000,
 	}
 }
 
@@ -263,7 +261,7 @@ func inputRequired(*dialect.Dialect) protocol.Result {
 			}},
 			{Key: "client_roots", Params: &protocol.ListRootsParams{}},
 		},
-		State: ptr("foo"),
+		State: new("foo"),
 	}
 }
 
@@ -280,9 +278,9 @@ func createMessage() *protocol.CreateMessageParams {
 			{Role: protocol.RoleAssistant, Content: protocol.Image{Data: pngBytes, MIME: "image/png"}},
 		},
 		Preferences: &protocol.ModelPreferences{
-			Hints: []string{"claude-3-sonnet", "claude"}, Cost: ptr(0.3), Speed: ptr(0.5), Intelligence: ptr(0.8),
+			Hints: []string{"claude-3-sonnet", "claude"}, Cost: new(0.3), Speed: new(0.5), Intelligence: new(0.8),
 		},
-		System: "You are a helpful assistant.", IncludeContext: "thisServer", Temperature: ptr(0.7),
+		System: "You are a helpful assistant.", IncludeContext: "thisServer", Temperature: new(0.7),
 		MaxTokens: 100, StopSequences: []string{"END"}, Metadata: json.RawMessage(`{"trace":"t1"}`),
 		Task: &protocol.TaskRequest{},
 	}

@@ -233,26 +233,33 @@ func elicitMembers() fields[protocol.ElicitParams] {
 	}
 }
 
-// decodeElicit: no mode is the form's; each mode has its own members.
 func decodeElicit(d *Dialect, raw []byte) (protocol.Params, *fail) {
+	p := new(protocol.ElicitParams)
+	if f := readElicit(d, p, raw); f != nil {
+		return nil, f
+	}
+	return p, nil
+}
+
+// readElicit: no mode is the form's; each mode has its own members.
+func readElicit(d *Dialect, p *protocol.ElicitParams, raw []byte) *fail {
 	var mode string
 	if d.elicitModes {
 		if f := elicitMode.decode(d, &mode, raw); f != nil {
-			return nil, f
+			return f
 		}
 	}
-	p := new(protocol.ElicitParams)
 	if mode != "url" {
-		return p, elicitFormMembers.decode(d, p, raw)
+		return elicitFormMembers.decode(d, p, raw)
 	}
 	if f := elicitURLMembers.decode(d, p, raw); f != nil {
-		return p, f
+		return f
 	}
 	switch {
 	case p.URL == "":
-		return p, refuse("must not be empty").in("url")
+		return refuse("must not be empty").in("url")
 	case p.ID == "" && d.elicitationIDs:
-		return p, refuse("is missing or empty").in("elicitationId")
+		return refuse("is missing or empty").in("elicitationId")
 	}
-	return p, nil
+	return nil
 }

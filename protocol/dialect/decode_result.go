@@ -168,7 +168,7 @@ func decodeInputRequired(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	return r, nil
 }
 
-func decodeListen(d *Dialect, raw []byte) (protocol.Result, *fail) {
+func decodeListen(_ *Dialect, raw []byte) (protocol.Result, *fail) {
 	m, ok := jsontext.Member(raw, "_meta")
 	if !ok {
 		return nil, refuse("is missing").in("_meta")

@@ -52,7 +52,7 @@ func listOf[R, T any](
 			next, _, _ := rest(r)
 			return readStringPtr(next, v)
 		}},
-		{"ttlMs", optional, since((*Dialect).ResultType, func(d *Dialect, r *R, v []byte) *fail {
+		{"ttlMs", optional, since((*Dialect).ResultType, func(_ *Dialect, r *R, v []byte) *fail {
 			_, cache, _ := rest(r)
 			return readTTLMs(cache, v)
 		})},

@@ -122,5 +122,5 @@ func (w *writer) elicitContent(v []byte) {
 			}
 		}
 	}
-	w.rawMember("content", v, jsontext.KindObject)
+	w.objectMember("content", v)
 }

@@ -188,13 +188,13 @@ func (w *writer) raw(v []byte) {
 	w.b = jsontext.Compact(w.b, v)
 }
 
-// rawMember writes a member that holds a value of the given kind, left out where v is nil.
-func (w *writer) rawMember(name string, v []byte, kind jsontext.Kind) {
+// objectMember writes a member that must be an object, left out where v is nil.
+func (w *writer) objectMember(name string, v []byte) {
 	if v == nil {
 		return
 	}
-	if jsontext.KindOf(v) != kind {
-		w.fail("member %s must be an %s", name, kind)
+	if jsontext.KindOf(v) != jsontext.KindObject {
+		w.fail("member %s must be an object", name)
 		return
 	}
 	w.key(name)

@@ -142,7 +142,7 @@ func (w *writer) valueOrNull(v []byte) {
 
 func (w *writer) callTool(p *protocol.CallToolParams) {
 	w.str("name", p.Name)
-	w.rawMember("arguments", p.Arguments, jsontext.KindObject)
+	w.objectMember("arguments", p.Arguments)
 	w.inputs(&p.Inputs)
 	w.task(p.Task)
 }

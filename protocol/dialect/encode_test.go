@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -46,12 +47,15 @@ func TestEncodingRefuses(t *testing.T) {
 		"arguments no object":       {params: &protocol.CallToolParams{Arguments: []byte("[]")}, refused: "11111"},
 		"task update":               {params: &protocol.UpdateTaskParams{}, refused: "11110"},
 		"task list":                 {params: &protocol.ListTasksParams{}, refused: "11101"},
+		"progress of NaN":           {params: &protocol.ProgressParams{Token: jsonrpc.IntID(1), Done: math.NaN()}, refused: "11111"},
+		"choice of numbers":         {params: form(`{"c":{"type":"string","oneOf":[{"const":1}]}}`), refused: "11100"},
+		"log of nothing":            {params: &protocol.LogParams{Level: protocol.LevelInfo}, refused: "00000"},
 		"custom no object":          {params: &protocol.CustomParams{Name: "a/b", Raw: []byte("1")}, refused: "11111"},
 
 		"initialize result":     {result: &protocol.InitializeResult{}, refused: "00001"},
 		"discover result":       {result: &protocol.DiscoverResult{}, refused: "11110"},
 		"listen result":         {result: &protocol.ListenResult{ID: jsonrpc.IntID(1)}, refused: "11110"},
-		"input required":        {result: &protocol.InputRequiredResult{State: ptr("x")}, refused: "11110"},
+		"input required":        {result: &protocol.InputRequiredResult{State: new("x")}, refused: "11110"},
 		"input required, empty": {result: &protocol.InputRequiredResult{}, refused: "11111"},
 		"question used twice":   {result: questions("a", "a"), refused: "11111"},
 		"created task":          {result: &protocol.CreateTaskResult{Task: exampleTaskState()}, refused: "11100"},
@@ -69,6 +73,16 @@ func TestEncodingRefuses(t *testing.T) {
 		},
 		"meta without JSON form": {
 			result: &protocol.EmptyResult{Meta: protocol.Meta{"a/b": make(chan int)}}, refused: "11111",
+		},
+		"completed without result": {
+			result: &protocol.TaskResult{Task: finishedTask(protocol.TaskCompleted)}, refused: "11101",
+		},
+		"failed without error": {
+			result: &protocol.TaskResult{Task: finishedTask(protocol.TaskFailed)}, refused: "11101",
+		},
+		"question that cannot be asked": {
+			result:  &protocol.InputRequiredResult{Requests: []protocol.InputRequest{{Key: "a", Params: &protocol.PingParams{}}}},
+			refused: "11111",
 		},
 		"custom result no object": {result: &protocol.CustomResult{Raw: []byte("1")}, refused: "11111"},
 	} {
@@ -183,7 +197,7 @@ func TestPageIsTheList(t *testing.T) {
 	t.Parallel()
 	tool, resource := weatherTool(), protocol.Resource{URI: "a:b", Name: "n"}
 	template, prompt := protocol.ResourceTemplate{URITemplate: "a:{b}", Name: "n"}, protocol.Prompt{Name: "n"}
-	next, cache, meta := ptr(""), protocol.CacheHints{TTL: time.Second, Private: true}, protocol.Meta{"a/b": true}
+	next, cache, meta := new(""), protocol.CacheHints{TTL: time.Second, Private: true}, protocol.Meta{"a/b": true}
 	for _, d := range dialect.All() {
 		for kind, c := range map[protocol.ListKind]struct {
 			list  protocol.Result

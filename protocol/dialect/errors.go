@@ -26,12 +26,11 @@ const (
 // error that holds both, as DecodeError makes them, is taken as the fault, so
 // that a proxy translates between revisions.
 func (d *Dialect) Error(err error) *jsonrpc.Error {
-	var fault *protocol.Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
 		return d.faultError(fault)
 	}
-	var plain *protocol.Error
-	if !errors.As(err, &plain) {
+	plain, ok := errors.AsType[*protocol.Error](err)
+	if !ok {
 		return nil
 	}
 	e := &jsonrpc.Error{Code: plain.Code, Message: plain.Message}
@@ -80,8 +79,9 @@ func (d *Dialect) code(kind protocol.FaultKind) int {
 		return either(d.elicitationIDs, codeURLRequired, jsonrpc.CodeInvalidParams)
 	case protocol.FaultRejected:
 		return codeRejected
+	default:
+		return jsonrpc.CodeInternal
 	}
-	return jsonrpc.CodeInternal
 }
 
 func either(is bool, yes, no int) int {
@@ -140,6 +140,8 @@ func defaultMessage(kind protocol.FaultKind) string {
 		return "Method not found"
 	case protocol.FaultInvalidParams:
 		return "Invalid params"
+	case protocol.FaultInvalidArguments:
+		return "Invalid arguments"
 	case protocol.FaultResourceNotFound:
 		return "Resource not found"
 	case protocol.FaultHeaderMismatch:
@@ -152,8 +154,9 @@ func defaultMessage(kind protocol.FaultKind) string {
 		return "URL elicitation required"
 	case protocol.FaultRejected:
 		return "User rejected the request"
+	default:
+		return "Internal error"
 	}
-	return "Internal error"
 }
 
 // remoteError is an error of the peer: as it came, and what it means.
@@ -259,11 +262,7 @@ func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
 	}
 	f := &protocol.Fault{Kind: protocol.FaultURLRequired}
 	bad := readList(&f.Elicitations, v, func(e *protocol.ElicitParams, v []byte) *fail {
-		p, bad := decodeElicit(d, v)
-		if bad == nil {
-			*e = *(p.(*protocol.ElicitParams))
-		}
-		return bad
+		return readElicit(d, e, v)
 	})
 	if bad != nil {
 		return nil

@@ -24,19 +24,23 @@ func TestFaultsOnTheWire(t *testing.T) {
 		{protocol.Faultf(protocol.FaultInvalidRequest, "x"), all5(-32600), all5("")},
 		{protocol.Faultf(protocol.FaultMethodNotFound, "x"), all5(-32601), all5("")},
 		{protocol.Faultf(protocol.FaultInvalidParams, "x"), all5(-32602), all5("")},
+		{protocol.Faultf(protocol.FaultInvalidArguments, "x"), all5(-32602), all5("")},
 		{&protocol.Fault{Kind: protocol.FaultInvalidParams, Data: map[string]any{"a": 1}}, all5(-32602), all5(`{"a":1}`)},
 		{protocol.Faultf(protocol.FaultRejected, "x"), all5(-1), all5("")},
 		{
 			&protocol.Fault{Kind: protocol.FaultResourceNotFound, URI: "file:///a"},
-			[5]int{-32002, -32002, -32002, -32002, -32602}, all5(`{"uri":"file:///a"}`),
+			[5]int{-32002, -32002, -32002, -32002, -32602},
+			all5(`{"uri":"file:///a"}`),
 		},
 		{
 			&protocol.Fault{Kind: protocol.FaultHeaderMismatch, Message: "x"},
-			[5]int{-32600, -32600, -32600, -32600, -32020}, all5(""),
+			[5]int{-32600, -32600, -32600, -32600, -32020},
+			all5(""),
 		},
 		{
 			&protocol.Fault{Kind: protocol.FaultUnsupportedVersion, Supported: []string{"2026-07-28"}, Requested: "v999"},
-			[5]int{-32602, -32602, -32602, -32602, -32022}, all5(`{"supported":["2026-07-28"],"requested":"v999"}`),
+			[5]int{-32602, -32602, -32602, -32602, -32022},
+			all5(`{"supported":["2026-07-28"],"requested":"v999"}`),
 		},
 		{
 			&protocol.Fault{Kind: protocol.FaultMissingCapability, Required: &protocol.ClientCapabilities{

@@ -46,11 +46,13 @@ func TestDecodeMetaRefuses(t *testing.T) {
 		{[]protocol.Revision{revE}, `{}`, `params._meta["io.modelcontextprotocol/protocolVersion"] is missing`},
 		{[]protocol.Revision{revE}, ``, `params._meta["io.modelcontextprotocol/protocolVersion"] is missing`},
 		{
-			[]protocol.Revision{revE}, `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`,
+			[]protocol.Revision{revE},
+			`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`,
 			`params._meta["io.modelcontextprotocol/clientCapabilities"] is missing`,
 		},
 		{
-			[]protocol.Revision{revE}, `{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`,
+			[]protocol.Revision{revE},
+			`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`,
 			`params._meta["io.modelcontextprotocol/protocolVersion"] is missing`,
 		},
 		{
@@ -70,11 +72,13 @@ func TestDecodeMetaRefuses(t *testing.T) {
 			`clientCapabilities"].sampling must be an object`,
 		},
 		{
-			[]protocol.Revision{revE}, `{"_meta":{` + modernMeta + `,"io.modelcontextprotocol/logLevel":"loud"}}`,
+			[]protocol.Revision{revE},
+			`{"_meta":{` + modernMeta + `,"io.modelcontextprotocol/logLevel":"loud"}}`,
 			`logLevel"] must be one of "debug"`,
 		},
 		{
-			[]protocol.Revision{revE}, `{"_meta":{` + modernMeta + `,"io.modelcontextprotocol/clientInfo":{"name":"x"}}}`,
+			[]protocol.Revision{revE},
+			`{"_meta":{` + modernMeta + `,"io.modelcontextprotocol/clientInfo":{"name":"x"}}}`,
 			`clientInfo"].version is missing`,
 		},
 		{

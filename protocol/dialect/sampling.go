@@ -20,7 +20,7 @@ func (w *writer) createMessage(p *protocol.CreateMessageParams) {
 	w.floatPtr("temperature", p.Temperature)
 	w.integer("maxTokens", int64(p.MaxTokens))
 	w.someTexts("stopSequences", p.StopSequences)
-	w.rawMember("metadata", p.Metadata, jsontext.KindObject)
+	w.objectMember("metadata", p.Metadata)
 	w.samplingTools(p)
 	w.task(p.Task)
 }

@@ -52,13 +52,14 @@ func (w *writer) detailedTask(t *protocol.DetailedTask) {
 		if t.Result == nil {
 			w.fail("completed task %s has no result", t.ID)
 		}
-		w.rawMember("result", t.Result, jsontext.KindObject)
+		w.objectMember("result", t.Result)
 	case protocol.TaskFailed:
 		if t.Error == nil {
 			w.fail("failed task %s has no error", t.ID)
 			return
 		}
 		w.taskError(t.Error)
+	case protocol.TaskWorking, protocol.TaskCancelled:
 	}
 }
 

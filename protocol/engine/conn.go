@@ -132,11 +132,14 @@ func (c *conn) file(x *exchange) *protocol.Fault {
 	return nil
 }
 
+// unfile frees the id, unless it has been freed before and is another's by now.
 func (c *conn) unfile(x *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, x.id.Key())
-	delete(c.listens, x.id.Key())
+	if key := x.id.Key(); c.calls[key] == x {
+		delete(c.calls, key)
+		delete(c.listens, key)
+	}
 }
 
 func (c *conn) call(key string) *exchange {

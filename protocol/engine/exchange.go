@@ -160,9 +160,8 @@ func (x *exchange) stop(cause error) {
 // further message; earlier revisions: SHOULD NOT respond).
 func (x *exchange) abandon(cause error) {
 	x.stop(cause)
-	x.sending.Lock()
-	x.closed = true
-	x.sending.Unlock()
+	x.close()
+	x.conn.unfile(x)
 }
 
 // advance notes progress; false if it is not an increase.
@@ -219,10 +218,14 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	return x.finish(ctx, append(frame, '}'))
 }
 
-// finish sends the answer, unless the call was abandoned.
+// finish sends the answer, unless the call was abandoned. The id is free before
+// the client can know that it is.
 func (x *exchange) finish(ctx context.Context, frame []byte) error {
 	if !x.close() {
 		return nil
+	}
+	if x.filed {
+		x.conn.unfile(x)
 	}
 	x.answering.Store(true)
 	return x.out.Send(context.WithoutCancel(ctx), frame)

@@ -14,6 +14,17 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
+// TestIDsAreFreeOnceAnswered: a client may use an id again as soon as it has read
+// the answer.
+func TestIDsAreFreeOnceAnswered(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"echo": echo}))
+	p.initialize("2025-11-25", `{}`)
+	for range 500 {
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`), `echoed`)
+	}
+}
+
 func TestCancellation(t *testing.T) {
 	t.Parallel()
 	causes := make(chan error, 1)

@@ -130,6 +130,36 @@ func TestNothingAcceptedAfterTheEnd(t *testing.T) {
 
 type onlyReader struct{ io.Reader }
 
+// TestNothingAcceptedInGrace: a slot is free and the connection takes no more. It
+// is done many times because select would take either.
+func TestNothingAcceptedInGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 {
+			r, w := io.Pipe()
+			ctx, cancel := context.WithCancel(t.Context())
+			var begun atomic.Int64
+			host := hostFunc(func(ctx context.Context, _ []byte, _ transport.Outbound) error {
+				begun.Add(1)
+				<-ctx.Done()
+				return nil
+			})
+			served := make(chan error, 1)
+			go func() {
+				served <- stdio.New(stdio.Streams(onlyReader{r}, io.Discard)).Serve(ctx, host)
+			}()
+			_, _ = io.WriteString(w, "{1}\n")
+			cancel()
+			synctest.Wait()
+			_, _ = io.WriteString(w, "{2}\n")
+			if err := <-served; err != nil || begun.Load() > 1 {
+				t.Fatalf("Serve: %v; %d exchanges", err, begun.Load())
+			}
+			w.Close()
+		}
+	})
+}
+
 // TestEndOfContextEndsReading: by deadline or by Close; goleak looks on.
 func TestEndOfContextEndsReading(t *testing.T) {
 	t.Parallel()

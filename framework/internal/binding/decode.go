@@ -40,6 +40,7 @@ type decoder struct {
 	repair   bool // read strings as what they contain
 	mendable bool // a repair might help
 	repaired []string
+	room     [8]step // where path begins, so that most calls allocate none
 }
 
 // step is one part of a path: a member's name, or an index if name is empty

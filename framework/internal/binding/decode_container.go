@@ -142,7 +142,7 @@ func (n *mapNode) encode(e *encoder, v reflect.Value) {
 		}
 		entries = append(entries, entry{name, iter.Value()})
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return compareText(a.name, b.name) })
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	e.dst = append(e.dst, '{')
 	for i, item := range entries {
 		if i > 0 {
@@ -158,16 +158,6 @@ func (n *mapNode) encode(e *encoder, v reflect.Value) {
 		e.leave()
 	}
 	e.dst = append(e.dst, '}')
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func (n *mapNode) schema(s *schemer, c *constraints) keywords {

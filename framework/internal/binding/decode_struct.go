@@ -52,11 +52,12 @@ func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 		seen = make([]bool, len(n.fields))
 	}
 	next := 0
+	var unknown []string
 	for key, value := range jsontext.Members(raw) {
 		i := n.lookup(key, next)
 		switch {
 		case i < 0:
-			n.unknown(d, key.String(), raw)
+			unknown = d.noteUnknown(unknown, key)
 		case seen[i]:
 			d.enter(n.fields[i].name)
 			d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n.fields[i].node, f: n.fields[i]})
@@ -67,11 +68,27 @@ func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 			n.fields[i].decode(d, value, v)
 		}
 	}
+	for _, name := range unknown {
+		n.unknown(d, name, seen)
+	}
 	for i, f := range n.fields {
 		if !seen[i] {
 			f.absent(d, v)
 		}
 	}
+}
+
+// noteUnknown puts off an unknown member until all given ones are known, which
+// the suggestion depends on. Only as many are kept as can be filed.
+func (d *decoder) noteUnknown(unknown []string, key jsontext.Key) []string {
+	if d.plan.opts.AllowUnknown {
+		return nil
+	}
+	if len(d.found)+len(unknown) >= maxFindings {
+		d.total++
+		return unknown
+	}
+	return append(unknown, key.String())
 }
 
 // lookup tries the member that follows the last one first: most callers keep
@@ -94,11 +111,8 @@ func (n *structNode) lookup(key jsontext.Key, next int) int {
 	return -1
 }
 
-// unknown files a member that does not exist, unless those are allowed.
-func (n *structNode) unknown(d *decoder, name string, object []byte) {
-	if d.plan.opts.AllowUnknown {
-		return
-	}
+// unknown files a member that does not exist.
+func (n *structNode) unknown(d *decoder, name string, seen []bool) {
 	d.enter(name)
 	defer d.leave()
 	what := "Arguments: "
@@ -110,7 +124,13 @@ func (n *structNode) unknown(d *decoder, name string, object []byte) {
 	if len(names) == 0 {
 		hint = "There are none here."
 	}
-	if best := n.nearest(name, object); best != "" {
+	var free []string
+	for i, name := range names {
+		if !seen[i] {
+			free = append(free, name)
+		}
+	}
+	if best := nearestName(name, free); best != "" {
 		hint = `Did you mean ` + quoteShort(best) + `? ` + hint
 	}
 	d.file(finding{Issue: Issue{Rule: RuleUnknown, Hint: hint}, n: n})
@@ -122,17 +142,6 @@ func (n *structNode) names() []string {
 		out[i] = f.name
 	}
 	return out
-}
-
-// nearest suggests among the members that were not given.
-func (n *structNode) nearest(name string, object []byte) string {
-	var free []string
-	for _, f := range n.fields {
-		if _, given := jsontext.Member(object, f.name); !given {
-			free = append(free, f.name)
-		}
-	}
-	return nearestName(name, free)
 }
 
 func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {

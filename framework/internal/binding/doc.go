@@ -22,6 +22,12 @@
 // pointer type; validate:"required" makes it required in any case. Required
 // means present and not null: 0, false and "" are values like any other. A
 // rule is applied to what was sent: an absent member is never measured.
+// omitempty in a validate tag makes a member optional and keeps validator's
+// meaning, that a zero value passes; the schema's bounds are stricter there.
+//
+// Output promises the shape alone: rules are not advertised, because results
+// are not judged by them. A value outside of its type's Values, though, is an
+// error of Append.
 //
 // Values are read strictly (exact names, no duplicates, no unknown members,
 // null only where the type has one), with exact numbers: 1.0 and 1e2 are

@@ -26,7 +26,7 @@ func firstStep(path string) (part, rest string) {
 }
 
 func unescaped(part string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 }
 
 // edit replaces the value at path by what fn makes of it; false if there is none.

@@ -139,6 +139,10 @@ func TestStrings(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
+	err = p.DecodeStrings(t.Context(), map[string]string{"user": "7", "yaer": "2026", "flag": "maybe"}, into)
+	if err == nil || !strings.HasSuffix(err.Error(), `Try: {"user":"7","flag":"true","year":"2026"}`) {
+		t.Errorf("got %v", err)
+	}
 	names := ""
 	for _, f := range p.Fields() {
 		names += f.Name

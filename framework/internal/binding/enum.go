@@ -28,34 +28,36 @@ func (c *compiler) enum(t reflect.Type, n node) node {
 		return n
 	}
 	out := &enumNode{node: n}
-	for _, v := range c.callValues(t) {
-		e := &encoder{}
-		n.encode(e, v)
-		if e.err != nil {
-			c.fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, e.err), "Return values that can be written")
-			return n
-		}
-		out.values = append(out.values, v)
-		out.texts = append(out.texts, e.dst)
-	}
-	if len(out.values) == 0 {
-		c.fault("", fmt.Sprintf("%s.Values returned no values", t), "Return the allowed values, independent of the receiver")
+	if !c.listValues(out, t) {
 		return n
 	}
 	return out
 }
 
-func (c *compiler) callValues(t reflect.Type) (values []reflect.Value) {
+// listValues calls the type's methods, which may panic.
+func (c *compiler) listValues(n *enumNode, t reflect.Type) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			c.fault("", fmt.Sprintf("%s.Values panicked: %v", t, r), "Make it independent of the receiver")
+			ok = false
 		}
 	}()
 	result := reflect.New(t).MethodByName("Values").Call(nil)[0]
 	for i := range result.Len() {
-		values = append(values, result.Index(i))
+		e := &encoder{}
+		n.node.encode(e, result.Index(i))
+		if e.err != nil {
+			c.fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, e.err), "Return values that can be written")
+			return false
+		}
+		n.values = append(n.values, result.Index(i))
+		n.texts = append(n.texts, e.dst)
 	}
-	return values
+	if len(n.values) == 0 {
+		c.fault("", fmt.Sprintf("%s.Values returned no values", t), "Return the allowed values, independent of the receiver")
+		return false
+	}
+	return true
 }
 
 func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {

@@ -162,3 +162,24 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		t.Errorf("only %v", faults)
 	}
 }
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A any             `json:"a"`
+		R json.RawMessage `json:"r,omitempty"`
+		O tOpaque         `json:"o"`
+		M tMoney          `json:"m"`
+	}
+	p, faults := binding.Compile(reflect.TypeFor[in](), binding.Input, binding.Options{})
+	var got []string
+	for _, f := range faults {
+		if !f.Warning {
+			t.Errorf("%s is no warning", f)
+		}
+		got = append(got, f.Path)
+	}
+	if p == nil || strings.Join(got, " ") != "in.A in.R in.O" {
+		t.Errorf("got %v", faults)
+	}
+}

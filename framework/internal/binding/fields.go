@@ -202,9 +202,10 @@ func (c *compiler) field(cand candidate) *field {
 	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.c.mayBeAbsent()
 	c.defaultOf(f, cand)
-	if f.c.mustExist() {
+	if f.c.mustExist() && !f.viaPtr {
 		f.required = true
 	}
+	c.afterwards(func() { c.vague(f) })
 	return f
 }
 
@@ -282,6 +283,18 @@ func (c *compiler) header(f *field) {
 }
 
 var headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// vague warns about members whose schema tells a model nothing.
+func (c *compiler) vague(f *field) {
+	if c.mode != Input || len(c.schemer().of(f.node, f.c)) > 0 {
+		return
+	}
+	if _, custom := bare(f.node).(*methodNode); custom {
+		c.warn(fmt.Sprintf("type %s reads its own JSON, so its schema is empty", f.node.goType()), "Add a method JSONSchema() *jsonschema.Schema")
+		return
+	}
+	c.warn(fmt.Sprintf("type %s says nothing about its values", f.node.goType()), "Use a concrete type")
+}
 
 // zeroFunc is omitzero's rule: the type's own IsZero, or the zero value.
 func zeroFunc(t reflect.Type) func(reflect.Value) bool {

@@ -7,11 +7,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
+// maxOrdered is the length of text up to which findings are put in order.
+// Longer ones keep the order of decoding, with the rules' findings behind.
+const maxOrdered = 64 << 10
+
 // sortFindings orders findings by where their values stand in the caller's
 // document, what is missing last.
 func sortFindings(found []finding, raw []byte) {
 	places := make(map[string][]int, len(found))
 	for _, f := range found {
+		if len(raw) > maxOrdered {
+			break
+		}
 		if _, ok := places[f.Path]; !ok {
 			places[f.Path] = placeOf(raw, f.Path)
 		}

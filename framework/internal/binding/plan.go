@@ -119,6 +119,10 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 		c.fault("", "the schema is larger than 1 MiB because the type is nested too often", "Use fewer layers or json.RawMessage")
 		return nil, c.faults
 	}
+	if mode != Output && parseKeywords(schema).text("type") != "object" {
+		c.fault(rootName(t, mode), "the type's own schema is not that of an object", `Return a schema with type "object"`)
+		return nil, c.faults
+	}
 	p.schema = schema
 	p.fields = p.describeFields()
 	p.check = userCheckOf(t)
@@ -181,6 +185,7 @@ var emptyObject = []byte("{}")
 // pass decodes and judges once, strictly or with repair.
 func (p *Plan) pass(ctx context.Context, raw []byte, into reflect.Value, repair bool) (*decoder, error) {
 	d := &decoder{plan: p, repair: repair}
+	d.path = d.room[:0]
 	into.SetZero()
 	target := into
 	if p.wrapped {

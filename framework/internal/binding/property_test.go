@@ -154,8 +154,9 @@ func (m maker) object(schema map[string]any, depth int) string {
 	for _, r := range list {
 		required[r.(string)] = true
 	}
+	lean := m.dice(2, "lean") == 0 // few optional members, so that some objects are valid
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if required[name] && m.dice(m.odds*2, "drop") == 0 || !required[name] && (depth <= 0 || m.dice(3, "skip") > 0) {
+		if required[name] && m.dice(m.odds*2, "drop") == 0 || !required[name] && (lean || depth <= 0 || m.dice(3, "skip") > 0) {
 			continue
 		}
 		add(name, m.value(properties[name].(map[string]any), depth-1))

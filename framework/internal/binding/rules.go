@@ -151,7 +151,7 @@ func parseRule(part string) rule {
 		return r
 	}
 	name, param, _ := strings.Cut(part, "=")
-	return rule{name: name, param: strings.NewReplacer("0x2C", ",", "0x7C", "|").Replace(param)}
+	return rule{name: name, param: strings.ReplaceAll(strings.ReplaceAll(param, "0x2C", ","), "0x7C", "|")}
 }
 
 // settle makes required among elements mean something: an element is always

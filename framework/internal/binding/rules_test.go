@@ -215,3 +215,85 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestMapRoot: rules hold below a root that is no struct.
+func TestMapRoot(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[map[string][]*tTag](), binding.Input, binding.Options{})
+	for raw, want := range map[string]string{
+		`{}`: "", `{"a":[{"name":"x"},null]}`: "", `{"a":[null,{"name":""}],"a]":[{"name":""}]}`: "/a/1/name /a]/0/name", `{"a":[{}]}`: "/a/0/name",
+	} {
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
+		if got := paths(err); got != want {
+			t.Errorf("%s: faults at %q, want %q (%v)", raw, got, want, err)
+		}
+	}
+}
+
+// TestRelations: rules that look at other members, on what was and was not sent.
+func TestRelations(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b,omitempty" validate:"required_with=A,max=3"`
+		C int    `json:"c,omitempty" validate:"gtfield=D"`
+		D int    `json:"d,omitempty"`
+		E string `json:"e,omitempty" validate:"excluded_with=A"`
+		F *int   `json:"f" validate:"required_if=A x"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for raw, want := range map[string]string{
+		`{}`: "", `{"a":"1"}`: "/b", `{"a":"1","b":""}`: "", `{"a":"1","b":"long"}`: "/b", `{"d":5}`: "", `{"c":5,"d":5}`: "/c",
+		`{"c":0}`: "/c", `{"c":6,"d":5}`: "", `{"e":"x"}`: "", `{"e":"x","a":"1","b":"2"}`: "/e", `{"a":"x","b":"1"}`: "/f",
+		`{"a":"x","b":"1","f":null}`: "/f", `{"a":"x","b":"1","f":0}`: "",
+	} {
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
+		if got := paths(err); got != want {
+			t.Errorf("%s: faults at %q, want %q (%v)", raw, got, want, err)
+		}
+	}
+}
+
+// TestCostIsLinear: what a caller can choose costs its length, not its square.
+func TestCostIsLinear(t *testing.T) {
+	t.Parallel()
+	type item struct {
+		Name string `json:"name"`
+		Size int    `json:"size,omitempty" validate:"min=1"`
+	}
+	type in struct {
+		L []item          `json:"l,omitempty"`
+		M map[string]item `json:"m,omitempty"`
+	}
+	const n = 20_000
+	var many, entries, unknown, wrong strings.Builder
+	for i := range n {
+		sep := ","
+		if i == 0 {
+			sep = ""
+		}
+		fmt.Fprintf(&many, `%s{"name":"x"}`, sep)
+		fmt.Fprintf(&entries, `%s"k]%d":{"name":"x"}`, sep, i)
+		fmt.Fprintf(&unknown, `%s"k%d":1`, sep, i)
+		fmt.Fprintf(&wrong, `%s{"name":"x","size":0}`, sep)
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for name, tc := range map[string]struct {
+		raw  string
+		want int
+	}{
+		"absent in a list": {`{"l":[` + many.String() + `]}`, 0},
+		"absent in a map":  {`{"m":{` + entries.String() + `}}`, 0},
+		"unknown":          {`{` + unknown.String() + `}`, n},
+		"wrong":            {`{"l":[` + wrong.String() + `]}`, n},
+	} {
+		_, err := p.Decode(t.Context(), []byte(tc.raw), reflect.New(p.Type()).Elem())
+		total := 0
+		if invalid, ok := err.(*binding.Invalid); ok {
+			total = invalid.Total
+		}
+		if total != tc.want {
+			t.Errorf("%s: %d faults, want %d", name, total, tc.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -31,7 +32,20 @@ func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into
 		return NewInvalid(Issue{Rule: RuleType, Hint: "A text is not valid UTF-8."})
 	}
 	_, err := p.Decode(ctx, object, into)
+	var invalid *Invalid
+	if errors.As(err, &invalid) && invalid.Try != "" {
+		invalid.Try = asTexts(invalid.Try)
+	}
 	return err
+}
+
+// asTexts writes a corrected call as it has to be sent: every value a text.
+func asTexts(object string) string {
+	out := []byte{'{'}
+	for key, value := range jsontext.Members([]byte(object)) {
+		out = appendMember(out, key.String(), jsontext.Quote(nil, textOf(value)))
+	}
+	return string(append(out, '}'))
 }
 
 // orderedNames puts known names first, in the order of the type, so that

@@ -23,7 +23,7 @@ const (
 // wrong ones are corrected, missing ones are filled with an example. It is
 // decoded before it is shown; "" if none is found.
 func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
-	if len(raw) > maxTryInput || p.opts.NoRepair && p.mode == Strings || p.showsSecret(raw) {
+	if len(raw) > maxTryInput || p.showsSecret(raw) {
 		return ""
 	}
 	found := e.found
@@ -129,6 +129,9 @@ func (p *Plan) mendUnknown(raw []byte, parent, name string, f finding) ([]byte, 
 		}
 		target := owner.fields[owner.byName[meant]]
 		if !p.fits(target.node, target.c, value) {
+			value = p.near(finding{n: target.node, c: target.c}, p.printer.words(target.node, target.c), value)
+		}
+		if value == nil {
 			return rest
 		}
 		return withMember(rest, meant, value)

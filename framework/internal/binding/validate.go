@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func (r rule) encode() string {
 		}
 		return strings.Join(parts, "|")
 	}
-	r.param = strings.NewReplacer(",", "0x2C", "|", "0x7C").Replace(r.param)
+	r.param = strings.ReplaceAll(strings.ReplaceAll(r.param, ",", "0x2C"), "|", "0x7C")
 	return r.String()
 }
 
@@ -192,34 +193,75 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 		d.file(finding{Issue: Issue{Rule: RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
 		return
 	}
+	values := finder{raw: raw}
 	for _, fe := range failed {
-		p.fileFailure(d, raw, v, fe)
+		if len(d.found) >= maxFindings {
+			d.total++
+			continue
+		}
+		p.fileFailure(ctx, d, &values, v, fe)
 	}
 }
 
 // fileFailure files one failed tag, unless it is about a value that was not
 // sent, is not part of the JSON form, or could not be decoded.
-func (p *Plan) fileFailure(d *decoder, raw []byte, v reflect.Value, fe validator.FieldError) {
+func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, v reflect.Value, fe validator.FieldError) {
 	l := locator{}
 	if !l.locate(p.root, v, fe.StructNamespace()) {
 		return
 	}
 	path := pointerOf(l.path)
-	for _, f := range d.found {
-		if path == f.Path || strings.HasPrefix(path, f.Path+"/") && f.Path != "" || f.Path == "" {
-			return
-		}
-	}
-	rule := fe.ActualTag()
-	value, sent := valueAt(raw, path)
-	if sent && jsontext.KindOf(value) == jsontext.KindNull {
-		sent = false
-	}
-	if _, aboutPresence := presenceSentences[rule]; !sent && !aboutPresence {
+	if d.faulty(path) {
 		return
 	}
-	f := finding{Issue: Issue{Path: path, Rule: rule}, n: l.n, c: l.c, f: l.f}
-	f.Want = p.wanted(l.n, l.c)
+	rule := fe.ActualTag()
+	value, sent := values.find(path)
+	sent = sent && jsontext.KindOf(value) != jsontext.KindNull
+	_, aboutPresence := presenceSentences[rule]
+	if !sent && !aboutPresence {
+		return
+	}
+	if sent && strings.HasPrefix(rule, "required_") {
+		// What was sent is there, be it zero; what else is asked of it was not
+		// looked at yet.
+		failed, ok := p.next(ctx, l.c, rule, fe)
+		if ok {
+			return
+		}
+		rule = failed
+	}
+	d.total++
+	d.found = append(d.found, l.finding(p, path, rule, value, sent))
+}
+
+// faulty reports whether the value at path, or one around it, has a finding.
+func (d *decoder) faulty(path string) bool {
+	return slices.ContainsFunc(d.found, func(f finding) bool {
+		return f.Path == "" || path == f.Path || strings.HasPrefix(path, f.Path+"/")
+	})
+}
+
+// next judges a value by the rules that follow a failed one.
+func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe validator.FieldError) (name string, ok bool) {
+	if c == nil {
+		return "", true
+	}
+	i := slices.IndexFunc(c.rules, func(r rule) bool { return r.name == failed })
+	rest := constraints{rules: c.rules[i+1:]}
+	tag := rest.tag(fe.Type(), false)
+	if tag == "" || rest.relates() {
+		return "", true
+	}
+	var errs validator.ValidationErrors
+	if errors.As(p.rules.VarCtx(ctx, fe.Value(), tag), &errs) {
+		return errs[0].ActualTag(), false
+	}
+	return "", true
+}
+
+// finding words one failed rule.
+func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) finding {
+	f := finding{Issue: Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f}
 	switch {
 	case l.inKeys(rule):
 		_, name := splitPointer(path)
@@ -227,7 +269,7 @@ func (p *Plan) fileFailure(d *decoder, raw []byte, v reflect.Value, fe validator
 		f.Want = "keys that are " + describe(p.printer.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
 	case !sent:
 		f.missing, f.Rule = true, RuleRequired
-	case l.secret || d.secret > 0:
+	case l.secret:
 		f.Got = "a value that is not shown"
 	default:
 		f.Got = gotWords(value)
@@ -235,9 +277,44 @@ func (p *Plan) fileFailure(d *decoder, raw []byte, v reflect.Value, fe validator
 	if l.f != nil && sent {
 		f.Hint = l.f.defaultWords()
 	}
-	d.total++
-	if len(d.found) < maxFindings {
-		d.found = append(d.found, f)
+	return f
+}
+
+// finder looks values up by path. The first look-ups search the text; when
+// there are many, it is indexed once, so that a long list of items without an
+// optional member does not cost its square.
+type finder struct {
+	raw   []byte
+	count int
+	index map[string][]byte
+}
+
+func (f *finder) find(path string) ([]byte, bool) {
+	const few = 16
+	f.count++
+	if f.count <= few {
+		return valueAt(f.raw, path)
+	}
+	if f.index == nil {
+		f.index = map[string][]byte{}
+		f.add("", f.raw)
+	}
+	value, ok := f.index[path]
+	return value, ok
+}
+
+func (f *finder) add(path string, raw []byte) {
+	f.index[path] = raw
+	if inner, ok := unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
+		raw = inner
+	}
+	for key, value := range jsontext.Members(raw) {
+		f.add(jsontext.Pointer(path, key.String()), value)
+	}
+	i := 0
+	for item := range jsontext.Elements(raw) {
+		f.add(jsontext.PointerIndex(path, i), item)
+		i++
 	}
 }
 
@@ -379,23 +456,11 @@ func directField(t reflect.Type, name string) (reflect.StructField, bool) {
 
 func (n *structNode) byIndex(index []int) *field {
 	for _, f := range n.fields {
-		if equalInts(f.index, index) {
+		if slices.Equal(f.index, index) {
 			return f
 		}
 	}
 	return nil
-}
-
-func equalInts(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (l *locator) item(elem node, c *constraints, v reflect.Value, rest string) bool {
@@ -411,24 +476,46 @@ func (l *locator) item(elem node, c *constraints, v reflect.Value, rest string) 
 // entry tries the keys that are there: a key may contain any character of the
 // namespace's syntax.
 func (l *locator) entry(n *mapNode, c *constraints, v reflect.Value, rest string) bool {
-	for iter := v.MapRange(); iter.Next(); {
-		after, ok := strings.CutPrefix(rest, fmt.Sprintf("[%v]", iter.Key()))
-		if !ok {
-			continue
-		}
-		name, err := n.key.write(iter.Key())
-		if err != nil {
+	for key, after := range n.keysIn(v, rest) {
+		value := v.MapIndex(key)
+		name, err := n.key.write(key)
+		if err != nil || !value.IsValid() {
 			continue
 		}
 		before := *l
 		l.path = append(l.path[:len(l.path):len(l.path)], step{name: name, member: true})
 		l.keys = c.keyRules()
-		if l.walk(n.elem, c.element(), iter.Value(), after) {
+		if l.walk(n.elem, c.element(), value, after) {
 			return true
 		}
 		*l = before
 	}
 	return false
+}
+
+// keysIn yields the keys that rest may begin with, and what follows them. Keys
+// of texts are cut out of rest; others are compared one by one.
+func (n *mapNode) keysIn(v reflect.Value, rest string) iter.Seq2[reflect.Value, string] {
+	return func(yield func(reflect.Value, string) bool) {
+		if n.key.t.Kind() != reflect.String {
+			for it := v.MapRange(); it.Next(); {
+				after, ok := strings.CutPrefix(rest, fmt.Sprintf("[%v]", it.Key()))
+				if ok && !yield(it.Key(), after) {
+					return
+				}
+			}
+			return
+		}
+		for i := 1; i < len(rest); i++ {
+			if rest[i] != ']' {
+				continue
+			}
+			key := reflect.ValueOf(rest[1:i]).Convert(n.key.t)
+			if !yield(key, rest[i+1:]) {
+				return
+			}
+		}
+	}
 }
 
 // userCheck is a type's own Validate method.

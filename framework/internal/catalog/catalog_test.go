@@ -42,7 +42,7 @@ func registry(t testing.TB, entries ...*catalog.Entry) *catalog.Registry {
 
 func call() *engine.Call { return &engine.Call{Dialect: dialect.Handshake("")} }
 
-func page(t testing.TB, r *catalog.Registry, ctx context.Context, kind protocol.ListKind, cursor *string) *protocol.Page {
+func page(ctx context.Context, t testing.TB, r *catalog.Registry, kind protocol.ListKind, cursor *string) *protocol.Page {
 	t.Helper()
 	p, err := r.Snapshot().List(ctx, call(), &protocol.ListParams{Kind: kind, Cursor: cursor})
 	if err != nil {
@@ -51,12 +51,12 @@ func page(t testing.TB, r *catalog.Registry, ctx context.Context, kind protocol.
 	return p
 }
 
-func listed(t testing.TB, r *catalog.Registry, ctx context.Context, kind protocol.ListKind) string {
+func listed(ctx context.Context, t testing.TB, r *catalog.Registry, kind protocol.ListKind) string {
 	t.Helper()
 	var out []string
 	var cursor *string
 	for {
-		p := page(t, r, ctx, kind, cursor)
+		p := page(ctx, t, r, kind, cursor)
 		for _, e := range p.Entries {
 			out = append(out, string(e))
 		}
@@ -75,7 +75,7 @@ func TestUpdateKeepsThePlaceOfWhatIsReplaced(t *testing.T) {
 		t.Errorf("Update = %+v, %v", change, conflicts)
 	}
 	ctx := transport.WithPrincipal(t.Context(), &transport.Principal{Scopes: []string{"s"}})
-	if got := listed(t, r, ctx, protocol.ListTools); got != "a b d" {
+	if got := listed(ctx, t, r, protocol.ListTools); got != "a b d" {
 		t.Errorf("listed %s", got)
 	}
 }
@@ -115,7 +115,7 @@ func TestVisibility(t *testing.T) {
 		"none": {nil, "a c"}, "one": {[]string{"x"}, "a c"}, "both": {[]string{"y", "x"}, "a b c"},
 	} {
 		ctx := transport.WithPrincipal(t.Context(), &transport.Principal{Scopes: tt.scopes})
-		if got := listed(t, r, ctx, protocol.ListTools); got != tt.want {
+		if got := listed(ctx, t, r, protocol.ListTools); got != tt.want {
 			t.Errorf("%s: listed %s, want %s", name, got, tt.want)
 		}
 		h, err := r.Snapshot().Find(ctx, call(), &protocol.CallToolParams{Name: "b"})
@@ -123,7 +123,7 @@ func TestVisibility(t *testing.T) {
 			t.Errorf("%s: found %v, %v", name, h, err)
 		}
 	}
-	if !page(t, r, t.Context(), protocol.ListTools, nil).Cache.Private || page(t, r, t.Context(), protocol.ListPrompts, nil).Cache.Private {
+	if !page(t.Context(), t, r, protocol.ListTools, nil).Cache.Private || page(t.Context(), t, r, protocol.ListPrompts, nil).Cache.Private {
 		t.Error("only the list with scopes is private")
 	}
 }
@@ -139,7 +139,7 @@ func TestFilterSeesAndKeepsTheOrder(t *testing.T) {
 	}})
 	r.Update(nil, []*catalog.Entry{entry(catalog.Tool, "a"), entry(catalog.Tool, "b"), entry(catalog.Tool, "c")})
 	for range 2 { // the filter must not see its own work
-		if got := listed(t, r, t.Context(), protocol.ListTools); got != "a c" {
+		if got := listed(t.Context(), t, r, protocol.ListTools); got != "a c" {
 			t.Errorf("listed %s", got)
 		}
 	}
@@ -195,7 +195,7 @@ func TestCapabilities(t *testing.T) {
 func TestForgedCursors(t *testing.T) {
 	t.Parallel()
 	r := registry(t, entry(catalog.Tool, "a"), entry(catalog.Tool, "b"), entry(catalog.Tool, "c"))
-	genuine := *page(t, r, t.Context(), protocol.ListTools, nil).Next
+	genuine := *page(t.Context(), t, r, protocol.ListTools, nil).Next
 	raw, err := base64.RawURLEncoding.DecodeString(genuine)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestNearest(t *testing.T) {
 		from       []string
 	}{
 		{"serch", "search", []string{"list", "search", "fetch"}},
-		{"yaer", "year", []string{"user", "year"}},
+		{"yeaar", "year", []string{"user", "year"}},
 		{"Search", "search", []string{"search"}},
 		{"xyz", "", []string{"search"}},
 		{"", "", []string{"search"}},

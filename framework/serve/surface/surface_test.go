@@ -22,8 +22,6 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func yes(b bool) *bool { return &b }
-
 func full() *surface.Surface {
 	return &surface.Surface{
 		Parts:  surface.All,
@@ -49,7 +47,7 @@ func full() *surface.Surface {
 				},"$defs":{"place":{"type":"object","description":"a place","required":["x"],
 					"properties":{"x":{"type":"integer"},"next":{"$ref":"#/$defs/place"}}}}}`),
 				OutputSchema: json.RawMessage(`{"type":"array","items":{"type":"string"},"description":"names"}`),
-				Annotations:  protocol.ToolAnnotations{ReadOnly: yes(true), Destructive: yes(false), Idempotent: yes(false), OpenWorld: yes(true)},
+				Annotations:  protocol.ToolAnnotations{ReadOnly: new(true), Destructive: new(false), Idempotent: new(false), OpenWorld: new(true)},
 			},
 			{
 				Name: "count", InputSchema: json.RawMessage(`{"type":"object"}`),

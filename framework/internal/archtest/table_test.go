@@ -1,0 +1,60 @@
+package archtest_test
+
+// rule says what the packages below a prefix may import of this module, and of
+// others, besides the standard library. The longest matching prefix counts.
+type rule struct {
+	prefix   string   // of the directory
+	internal []string // prefixes of directories of this module
+	external []string // prefixes of import paths
+}
+
+// table is docs/architecture.md, "Who imports whom". Lower knows nothing of higher.
+var table = []rule{
+	{prefix: "protocol/jsontext"},
+	{prefix: "protocol/jsonrpc", internal: []string{"protocol/jsontext"}},
+	{prefix: "protocol", internal: []string{"protocol/jsonrpc"}},
+	{prefix: "protocol/dialect", internal: []string{"protocol", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "transport"},
+	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
+	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
+	{prefix: "protocol/engine", internal: []string{"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport"}},
+	{prefix: "protocol/client", internal: []string{
+		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
+		"transport", "transport/stdio", "transport/inmem",
+	}},
+	{prefix: "framework/internal/binding", internal: []string{"protocol/jsontext"}, external: []string{
+		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10", "github.com/santhosh-tekuri/jsonschema/v6",
+		"golang.org/x/text",               // santhosh's messages want a printer
+		"github.com/pb33f/ordered-map/v2", // invopop's Properties
+	}},
+	{prefix: "framework/internal/uritemplate"},
+	{prefix: "framework/internal/archtest"},
+	{prefix: "framework/internal/catalog", internal: []string{
+		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsontext", "transport",
+	}},
+	{prefix: "framework", internal: []string{
+		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsonrpc", "protocol/jsontext", "transport",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate",
+	}, external: []string{"go.uber.org/zap"}},
+	{prefix: "framework/serve", internal: []string{
+		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+	}, external: []string{"go.uber.org/zap"}},
+	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
+	{prefix: "testkit", internal: []string{
+		"framework", "protocol", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport", "transport/inmem",
+	}},
+	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "cmd/kagami", internal: []string{
+		"framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+	}, external: []string{"github.com/spf13/cobra"}},
+	{prefix: "docs"},
+	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol"}},
+	{prefix: "examples", internal: []string{"framework", "framework/serve", "protocol", "transport"}, external: []string{"go.uber.org/zap"}},
+}
+
+// inTests may be imported by tests anywhere besides.
+var inTests = []string{
+	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/santhosh-tekuri/jsonschema/v6", "go.uber.org/zap",
+	"golang.org/x/text",
+}

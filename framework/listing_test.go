@@ -1,0 +1,165 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+func TestServerIdentity(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet(framework.WithTitle("A Title"), framework.WithInstructions("Be kind.")).Add(framework.Tool("t", none)))
+	modern := dial(t, s, protocol.Rev20260728).call("server/discover", "")
+	if modern.field("instructions") != "Be kind." {
+		t.Errorf("discover = %s", modern.Result)
+	}
+	old := dial(t, s, protocol.Rev20251125)
+	old.mu.Lock()
+	opened := old.answers["1"]
+	old.mu.Unlock()
+	opened.t = t
+	for path, want := range map[string]any{
+		"instructions": "Be kind.", "serverInfo.title": "A Title", "serverInfo.name": "test", "serverInfo.version": "1.0.0",
+		"capabilities.tools.listChanged": true, "capabilities.resources": nil,
+	} {
+		if got := opened.field(path); got != want {
+			t.Errorf("%s = %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestToolListing(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("t", search, framework.Title("T"), framework.Idempotent(), framework.OpenWorld(false),
+		framework.Icons(protocol.Icon{Src: "https://a/b.png"}), framework.Meta("example.com/k", 7))))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		r := dial(t, s, rev).call("tools/list", "")
+		for path, want := range map[string]any{
+			"tools.0.title": "T", "tools.0.annotations.idempotentHint": true, "tools.0.annotations.openWorldHint": false,
+			"tools.0.annotations.readOnlyHint": nil, "tools.0.icons.0.src": "https://a/b.png",
+			"tools.0.outputSchema.type": "object", "tools.0.inputSchema.properties.limit.default": 10.0,
+		} {
+			if got := r.field(path); got != want {
+				t.Errorf("%s = %v, want %v", path, got, want)
+			}
+		}
+		if meta, _ := r.field("tools.0._meta").(map[string]any); meta["example.com/k"] != 7.0 {
+			t.Errorf("_meta = %v", meta)
+		}
+	})
+}
+
+// TestHandlesKnowThemselves: what was registered is what the handle says.
+func TestHandlesKnowThemselves(t *testing.T) {
+	t.Parallel()
+	if got := framework.Resource("a://b", text).URI(); got != "a://b" {
+		t.Errorf("URI = %q", got)
+	}
+	if got := framework.ResourceTemplate("a://{b", orders).URI(orderURI{}); got != "" {
+		t.Errorf("a faulty template makes %q", got)
+	}
+	empty := framework.ResourceTemplate("a://{user}", func(context.Context, struct{ C chan int }) (string, error) { return "", nil })
+	if got := empty.URI(struct{ C chan int }{}); got != "" {
+		t.Errorf("a faulty type makes %q", got)
+	}
+}
+
+func TestQuestionsFromResourcesAndPrompts(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(
+		framework.Resource("a://b", func(ctx context.Context) (bool, error) { return framework.Elicit[bool](ctx, "?") }),
+		framework.Prompt("p", func(ctx context.Context, _ struct{}) (framework.Messages, error) {
+			_, err := framework.Elicit[bool](ctx, "?")
+			return nil, err
+		}),
+	))
+	modern := dial(t, s, protocol.Rev20260728)
+	modern.read("a://b").code(-32021)
+	modern.call("prompts/get", `{"name":"p"}`).code(-32021)
+	legacy := dial(t, s, protocol.Rev20251125)
+	legacy.read("a://b").code(protocol.CodeInternal).mentions("not possible")
+	asked := dial(t, s, protocol.Rev20251125, withCaps(`{"elicitation":{}}`), answering(func(string, rawJSON) string { return accept(`{"value":true}`) }))
+	if got := asked.read("a://b").field("contents.0.text"); got != "true" {
+		t.Errorf("read %v", got)
+	}
+}
+
+func TestMultiChoice(t *testing.T) {
+	t.Parallel()
+	pick := func(choices ...framework.Choice) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) {
+			v, err := framework.Elicit[[]flavor](ctx, "?", framework.Choices("value", choices...))
+			if err != nil {
+				return "", err
+			}
+			return string(v[0]), nil
+		}
+	}
+	r, asked := elicits(t, pick(framework.Choice{Value: "mint", Title: "Mint"}), accept(`{"value":["plum"]}`), accept(`{"value":["mint"]}`))
+	if r.text() != "mint" || len(asked) != 2 {
+		t.Errorf("got %s after %s", r.text(), asked)
+	}
+}
+
+type flavor string
+
+func (flavor) Values() []flavor { return []flavor{"mint", "plum"} }
+
+// TestCancellation: a cancelled call ends its handler, and is not answered.
+func TestCancellation(t *testing.T) {
+	t.Parallel()
+	started, ended := make(chan struct{}), make(chan error, 1)
+	s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		close(started)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return "", ctx.Err()
+	})))
+	p := dial(t, s, protocol.Rev20251125)
+	var work sync.WaitGroup
+	work.Go(func() {
+		p.frame(`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"t"}}`)
+	})
+	<-started
+	p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}`)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the handler saw %v", err)
+	}
+	work.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, answered := p.answers["77"]; answered {
+		t.Errorf("answered %s", r.Result)
+	}
+}
+
+func TestUseFrames(t *testing.T) {
+	t.Parallel()
+	var order []string
+	frame := func(name string) transport.Middleware {
+		return func(next transport.Next) transport.Next {
+			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+				order = append(order, name)
+				return next(ctx, frame, out)
+			}
+		}
+	}
+	s := build(t, quiet().UseFrames(frame("a"), frame("b")).Add(framework.Tool("t", none)))
+	dial(t, s, protocol.Rev20260728).tool("t", `{}`).ok()
+	if len(order) != 2 || order[0] != "a" {
+		t.Errorf("ran %v", order)
+	}
+}
+
+// TestTimeoutIsNotTheUsersError: a handler that fails in time is not blamed on the clock.
+func TestTimeoutIsNotTheUsersError(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(failing(framework.UserErrorf("mine"), framework.Timeout(time.Hour))))
+	dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("mine")
+}
