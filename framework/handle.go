@@ -87,8 +87,9 @@ func (o *output) read(result *protocol.CallToolResult, into reflect.Value) error
 		return o.readRich(result, into)
 	case shapeValue, shapeRaw:
 		return o.readStructured(result, into)
+	default:
+		return o.readBlocks(result.Content, into)
 	}
-	return o.readBlocks(result.Content, into)
 }
 
 func (o *output) readRich(result *protocol.CallToolResult, into reflect.Value) error {
@@ -121,6 +122,8 @@ func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Va
 	switch {
 	case raw == nil:
 		raw = json.RawMessage(textOf(result.Content))
+	case result.Wrapped && string(jsontext.Compact(nil, raw)) == `{"result":null}`: // a nil pointer to an object
+		raw = json.RawMessage("null")
 	case result.Wrapped && o.wrapped:
 		inner, ok := jsontext.Member(raw, "result")
 		if !ok {
@@ -176,6 +179,7 @@ func (o *output) readBlocks(blocks []protocol.Block, into reflect.Value) error {
 				}
 			}
 		})))
+	default:
 	}
 	return nil
 }

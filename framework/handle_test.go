@@ -51,7 +51,8 @@ func TestDecodeResult(t *testing.T) {
 	}{
 		"structured":             {readAs[handleValue], structuredResult(true, raw), value, ""},
 		"text of a value":        {readAs[handleValue], textResult(raw), value, ""},
-		"pointer":                {readAs[*handleValue], structuredResult(true, `{"result":`+raw+`}`), &value, ""},
+		"pointer":                {readAs[*handleValue], structuredResult(true, raw), &value, ""},
+		"nil pointer":            {readAs[*handleValue], structuredResult(true, `{"result": null}`), (*handleValue)(nil), ""},
 		"wrapped":                {readAs[[]int], structuredResult(true, `{"result":[1,2]}`), []int{1, 2}, ""},
 		"bare":                   {readAs[[]int], structuredResult(false, `[1,2]`), []int{1, 2}, ""},
 		"bare null":              {readAs[*int], structuredResult(false, `null`), (*int)(nil), ""},

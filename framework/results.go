@@ -10,6 +10,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -104,7 +105,7 @@ type output struct {
 	plan    *binding.Plan   // shapeValue
 	check   *binding.Raw    // of OutputSchema; nil: none
 	schema  json.RawMessage // as listed; nil: none
-	wrapped bool            // the schema's root is not an object
+	wrapped bool            // older revisions see it as {"result": …}
 }
 
 // compileOutput compiles t; the second result are its faults.
@@ -132,26 +133,18 @@ func compileOutput(t reflect.Type, opts binding.Options) (*output, []binding.Fau
 			return nil, faults
 		}
 		o.plan, o.schema = plan, plan.Schema()
-		o.wrapped = !isObjectSchema(o.schema)
+		o.wrapped = dialect.WrapsOutput(o.schema)
 		return o, faults
 	default:
 	}
 	return o, nil
 }
 
-// isObjectSchema says that every revision takes the schema as it is: up to
-// 2025-11-25 the root of an outputSchema is exactly type "object".
-func isObjectSchema(schema []byte) bool {
-	raw, _ := jsontext.Member(schema, "type")
-	name, _ := jsontext.String(raw)
-	return name == "object"
-}
-
 // withSchema replaces the listed schema; results are then checked against it.
 func (o *output) withSchema(raw *binding.Raw) *output {
 	c := *o
 	c.check, c.schema = raw, raw.Schema()
-	c.wrapped = !isObjectSchema(c.schema)
+	c.wrapped = dialect.WrapsOutput(c.schema)
 	return &c
 }
 

@@ -288,3 +288,11 @@ func (m *member) write(b *builder, encode func(*dialect.Dialect) ([]byte, error)
 		m.entry.Wire[d] = wire
 	}
 }
+
+// isObjectSchema says that the root type is exactly "object", as the root of an
+// input schema must be in all revisions.
+func isObjectSchema(schema []byte) bool {
+	raw, _ := jsontext.Member(schema, "type")
+	name, _ := jsontext.String(raw)
+	return name == "object"
+}

@@ -162,6 +162,18 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestPointersAreObjects: a nullable object is no reason to wrap.
+func TestPointersAreObjects(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(returning(&searchOut{Limit: 1})))
+	for _, rev := range []protocol.Revision{protocol.Rev20250618, protocol.Rev20251125, protocol.Rev20260728} {
+		answer := dial(t, s, rev).tool("t", `{}`)
+		if got := string(answer.tool().StructuredContent); got != `{"rows":[],"limit":1}` {
+			t.Errorf("%s: %s", rev, answer.Result)
+		}
+	}
+}
+
 func TestResultsThatAreNoObjects(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -174,7 +186,6 @@ func TestResultsThatAreNoObjects(t *testing.T) {
 		"bool":    {returning(false), `false`},
 		"enum":    {returning(color("red")), `"red"`},
 		"null":    {returning((*searchOut)(nil)), `null`},
-		"pointer": {returning(&searchOut{Limit: 1}), `{"rows":[],"limit":1}`},
 		"exact":   {returning(int64(math.MaxInt64)), `9223372036854775807`},
 	}
 	for name, tt := range tests {

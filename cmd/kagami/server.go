@@ -164,11 +164,25 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	return exec.Command(binary), cleanup, nil //nolint:noctx // see above
 }
 
+// notice tells what takes so long, if it does. The function that it returns ends
+// the wait: nothing is written after it.
+func (a *cli) notice(text string) (end func()) {
+	told := make(chan struct{})
+	timer := time.AfterFunc(buildNotice, func() {
+		defer close(told)
+		_, _ = fmt.Fprintf(a.errs, "kagami: %s\n", text)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+		}
+	}
+}
+
 // build compiles a main package. A directory is built from within, so that it may
 // belong to another module.
 func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
-	notice := time.AfterFunc(buildNotice, func() { _, _ = fmt.Fprintf(a.errs, "kagami: building %s\n", pkg) })
-	defer notice.Stop()
+	defer a.notice("building " + pkg)()
 	// The trailing separator makes go refuse packages that are no programs.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator))
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {

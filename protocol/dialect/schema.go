@@ -13,12 +13,27 @@ var (
 )
 
 // WrapsOutput says that an output schema is not an object's, its root type
-// being anything but exactly "object". 2025-06-18 and 2025-11-25 see such a
-// tool's schema and structured content as {"result": …}, because theirs must be
-// objects (server/tools "Output Schema"); a CallToolResult of the tool needs
-// Wrapped. It is false where there is no schema.
+// being anything but "object", alone or with "null". 2025-06-18 and 2025-11-25
+// see such a tool's schema and structured content as {"result": …}, because
+// theirs must be objects (server/tools "Output Schema"); a CallToolResult of the
+// tool needs Wrapped. It is false where there is no schema.
+//
+// An object that may be null is what functions that return pointers have. It is
+// an object to those revisions: a wrapper for the sake of a null that hardly ever
+// comes would surprise everybody.
 func WrapsOutput(schema []byte) bool {
-	return len(schema) > 0 && !isObjectType(schema)
+	return len(schema) > 0 && !isObjectType(schema) && !isNullableObject(schema)
+}
+
+func isNullableObject(schema []byte) bool {
+	t, _ := jsontext.Member(schema, "type")
+	object, others := false, false
+	for e := range jsontext.Elements(t) {
+		s, _ := jsontext.String(e)
+		object = object || s == "object"
+		others = others || s != "object" && s != "null"
+	}
+	return object && !others
 }
 
 func isObjectType(schema []byte) bool {
@@ -53,6 +68,10 @@ func (w *writer) objectSchema(v []byte, addType bool) {
 	}
 	for key, e := range jsontext.Members(v) {
 		w.keyOf(key.String())
+		if key.Is("type") {
+			w.raw([]byte(`"object"`))
+			continue
+		}
 		if key.Is("properties") && !w.d.anyStructured {
 			w.properties(e)
 			continue
