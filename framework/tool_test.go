@@ -180,13 +180,13 @@ func TestResultsThatAreNoObjects(t *testing.T) {
 		component framework.Component
 		text      string
 	}{
-		"list":    {returning([]int{1, 2}), `[1,2]`},
-		"nil":     {returning([]int(nil)), `[]`},
-		"number":  {returning(0), `0`},
-		"bool":    {returning(false), `false`},
-		"enum":    {returning(color("red")), `"red"`},
-		"null":    {returning((*searchOut)(nil)), `null`},
-		"exact":   {returning(int64(math.MaxInt64)), `9223372036854775807`},
+		"list":   {returning([]int{1, 2}), `[1,2]`},
+		"nil":    {returning([]int(nil)), `[]`},
+		"number": {returning(0), `0`},
+		"bool":   {returning(false), `false`},
+		"enum":   {returning(color("red")), `"red"`},
+		"null":   {returning((*searchOut)(nil)), `null`},
+		"exact":  {returning(int64(math.MaxInt64)), `9223372036854775807`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
