@@ -139,6 +139,14 @@ func TestRaw(t *testing.T) {
 	})
 }
 
+func TestRawBatch(t *testing.T) {
+	t.Parallel()
+	const batch = `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"whoami"}}]`
+	s := testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20250326))
+	s.Raw(batch).OK().Mentions(`"id":1`, `"id":"b"`, "nobody")
+	testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20251125)).Raw(batch).Code(-32600)
+}
+
 // meta is the _meta of a raw request, after other members.
 func meta(s *testkit.Session) string {
 	if testkit.IsHandshake(s) {

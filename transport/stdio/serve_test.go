@@ -148,14 +148,18 @@ func TestNothingAcceptedInGrace(t *testing.T) {
 			go func() {
 				served <- stdio.New(stdio.Streams(onlyReader{r}, io.Discard)).Serve(ctx, host)
 			}()
-			_, _ = io.WriteString(w, "{1}\n")
-			cancel()
-			synctest.Wait()
-			_, _ = io.WriteString(w, "{2}\n")
-			if err := <-served; err != nil || begun.Load() > 1 {
-				t.Fatalf("Serve: %v; %d exchanges", err, begun.Load())
+			if _, err := io.WriteString(w, "{1}\n"); err != nil {
+				t.Fatal(err)
 			}
-			w.Close()
+			synctest.Wait() // the exchange runs, and the reader reads
+			cancel()
+			synctest.Wait() // the grace period runs
+			if _, err := io.WriteString(w, "{2}\n"); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-served; err != nil || begun.Load() != 1 {
+				t.Fatalf("Serve: %v; %d exchanges, want 1", err, begun.Load())
+			}
 		}
 	})
 }
