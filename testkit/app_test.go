@@ -95,14 +95,16 @@ func (h *handles) app() *framework.App {
 		framework.Resource("tea://blob", func(context.Context) ([]byte, error) { return []byte{1, 2}, nil }),
 		framework.ResourceTemplate("tea://cups/{name}", func(_ context.Context, p struct {
 			Name string `uri:"name"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return "a cup of " + p.Name, nil
 		}, framework.Complete("name", func(context.Context, string, map[string]string) ([]string, error) {
 			return []string{"sencha", "gyokuro"}, nil
 		})),
 		framework.Prompt("brew", func(_ context.Context, in struct {
 			Tea string `json:"tea"`
-		}) (framework.Messages, error) {
+		},
+		) (framework.Messages, error) {
 			return framework.Messages{framework.User("Brew " + in.Tea)}, nil
 		}, framework.Complete("tea", func(_ context.Context, prefix string, _ map[string]string) ([]string, error) {
 			return []string{prefix + "cha"}, nil

@@ -75,8 +75,10 @@ func TestAssertionsFail(t *testing.T) {
 		"Messages":         {func(t testing.TB) { at(t).CallRaw("whoami", "").Messages() }, []string{"messages of a prompt"}},
 		"Meta":             {func(t testing.TB) { at(t).CallRaw("none", "").Meta() }, []string{"want a result"}},
 		"CallRaw":          {func(t testing.TB) { at(t).CallRaw("whoami", "{") }, []string{"no JSON", "Raw"}},
-		"Call of a stranger": {func(t testing.TB) { _, _ = testkit.Call(at(t), newHandles().stray, struct{}{}) },
-			[]string{`does not have the tool "stray"`}},
+		"Call of a stranger": {
+			func(t testing.TB) { _, _ = testkit.Call(at(t), newHandles().stray, struct{}{}) },
+			[]string{`does not have the tool "stray"`},
+		},
 		"Complete":                   {func(t testing.TB) { at(t).Complete("none", "x", "", nil) }, []string{"completing x of none", "-32602"}},
 		"Subscribe":                  {func(t testing.TB) { at(t).Subscribe("tea://none") }, []string{"subscribing to tea://none"}},
 		"LogLevel":                   {func(t testing.TB) { at(t).LogLevel("loud") }, []string{`"loud"`}},

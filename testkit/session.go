@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -164,7 +165,7 @@ func run[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts
 	t.Helper()
 	for _, d := range dialects {
 		t.Run(d.String(), func(t *testing.T) {
-			body(t, New(t, app, append(opts[:len(opts):len(opts)], At(d.Revision()))...))
+			body(t, New(t, app, append(slices.Clip(opts), At(d.Revision()))...))
 		})
 	}
 }

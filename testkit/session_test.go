@@ -293,7 +293,6 @@ func TestSources(t *testing.T) {
 }
 
 func TestStartAndStop(t *testing.T) {
-	t.Parallel()
 	var steps []string
 	note := func(step string) func(context.Context, *framework.Server) error {
 		return func(context.Context, *framework.Server) error {

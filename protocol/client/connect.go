@@ -109,8 +109,9 @@ func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error
 		return next, orNone(next, err, "")
 	case protocol.FaultHeaderMismatch, protocol.FaultMissingCapability:
 		return nil, err
+	default:
+		return legacy, orNone(legacy, err, "")
 	}
-	return legacy, orNone(legacy, err, "")
 }
 
 // orNone is the error where there is no dialect to go on with.

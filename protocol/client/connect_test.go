@@ -171,7 +171,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 		var carrier context.Context
 		f := &fake{t: t, in: make(chan []byte, 9), out: make(chan []byte), gone: make(chan struct{})}
 		_, err := client.Connect(ctx, client.Over(func(ctx context.Context) (transport.Conn, error) {
-			carrier = ctx
+			carrier = ctx //nolint:fatcontext // to be looked at afterwards
 			return f, nil
 		}))
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -195,7 +195,7 @@ func TestCarrierContextOutlivesConnect(t *testing.T) {
 	}()
 	var carrier context.Context
 	c, err := client.Connect(ctx, client.Over(func(inner context.Context) (transport.Conn, error) {
-		carrier = inner
+		carrier = inner //nolint:fatcontext // to be looked at afterwards
 		return f, nil
 	}))
 	if err != nil {

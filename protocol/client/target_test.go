@@ -61,7 +61,7 @@ func TestCommandThatCrashes(t *testing.T) {
 // rote is a host that answers each request with the same results.
 type rote struct{ principal chan *transport.Principal }
 
-func (r rote) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+func (r rote) Accept(_ context.Context, frame []byte) (transport.Exchange, error) {
 	return answering{r, frame}, nil
 }
 

@@ -54,8 +54,9 @@ func marshalArguments(args any) (json.RawMessage, error) {
 		return raw, nil
 	case jsontext.KindNull:
 		return nil, nil
+	default:
+		return nil, fmt.Errorf("%T marshals to a JSON %s, want an object", args, jsontext.KindOf(raw))
 	}
-	return nil, fmt.Errorf("%T marshals to a JSON %s, want an object", args, jsontext.KindOf(raw))
 }
 
 // Call calls a tool and decodes its structured result by encoding/json. Where there
@@ -77,29 +78,43 @@ func Call[Out any](ctx context.Context, c *Client, name string, args any, opts .
 }
 
 func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
-	if s, ok := any(out).(*string); ok && (result.Structured == nil || json.Unmarshal(result.Structured, s) != nil) {
-		*s = textOf(result.Content)
+	text := textOf(result.Content)
+	if s, ok := any(out).(*string); ok {
+		*s = stringOf(result.Structured, text)
 		return nil
 	}
 	raw := []byte(result.Structured)
 	if raw == nil {
-		raw = []byte(textOf(result.Content))
+		raw = []byte(text)
 	}
 	err := json.Unmarshal(raw, out)
-	if err == nil {
-		return nil
+	if err != nil && unwrap(raw, out) {
+		err = nil
 	}
-	// 2025-06-18 and 2025-11-25 allow objects only, so servers wrap other values.
+	return err
+}
+
+// stringOf is the structured string, else the text.
+func stringOf(structured json.RawMessage, text string) string {
+	if s, ok := jsontext.String(structured); ok {
+		return s
+	}
+	return text
+}
+
+// unwrap takes a value out of the object that 2025-06-18 and 2025-11-25 demand
+// around structured results that are none.
+func unwrap[Out any](raw []byte, out *Out) bool {
 	wrapped, ok := jsontext.Member(raw, "result")
 	if !ok || jsontext.Len(raw) != 1 {
-		return err
+		return false
 	}
 	var fresh Out
 	if json.Unmarshal(wrapped, &fresh) != nil {
-		return err
+		return false
 	}
 	*out = fresh
-	return nil
+	return true
 }
 
 // textOf joins the text blocks.

@@ -118,14 +118,16 @@ func TestPanicCostsItsOwnCall(t *testing.T) {
 func TestArgumentFaults(t *testing.T) {
 	t.Parallel()
 	refuse := func(context.Context, *engine.Call) (protocol.Result, error) {
-		return nil, protocol.Faultf(protocol.FaultInvalidArguments, "want a number")
+		return nil, &protocol.Fault{
+			Kind: protocol.FaultInvalidArguments, Message: "want a number", Data: map[string]any{"issues": []string{"/a"}},
+		}
 	}
 	for version, want := range map[string]string{
 		"2024-11-05": `"code":-32602`, "2025-06-18": `"code":-32602`, "2025-11-25": `"isError":true`,
 	} {
 		p := connect(t, newEngine(t, catalog{"refuse": refuse}))
 		p.initialize(version, `{}`)
-		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refuse"}}`), want, `want a number`)
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refuse"}}`), want, `want a number`, `"issues":["/a"]`)
 		shows(t, p.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"refuse",`+modernMeta+`}}`), `"isError":true`)
 	}
 }

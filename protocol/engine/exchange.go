@@ -241,9 +241,13 @@ func (x *exchange) argumentResult(err error) *protocol.CallToolResult {
 	if _, tool := x.call.Params.(*protocol.CallToolParams); !tool {
 		return nil
 	}
-	return &protocol.CallToolResult{
+	result := &protocol.CallToolResult{
 		Content: []protocol.Block{protocol.Text{Text: f.Message}}, IsError: true,
 	}
+	if f.Data != nil { // the same list that older revisions get as the error's data
+		result.Meta = protocol.Meta{"kagami/invalidArguments": f.Data}
+	}
+	return result
 }
 
 // wireError is the error as the client may see it: internal texts stay here.

@@ -130,18 +130,20 @@ func TestNothingAcceptedAfterTheEnd(t *testing.T) {
 
 type onlyReader struct{ io.Reader }
 
-// TestNothingAcceptedInGrace: a slot is free and the connection takes no more. It
-// is done many times because select would take either.
-func TestNothingAcceptedInGrace(t *testing.T) {
+// TestNothingAcceptedFromLeftBehind: an exchange that Serve has left behind gives
+// its slot back when nobody serves any more. It is done many times because select
+// would take either.
+func TestNothingAcceptedFromLeftBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 {
 			r, w := io.Pipe()
 			ctx, cancel := context.WithCancel(t.Context())
+			release := make(chan struct{})
 			var begun atomic.Int64
-			host := hostFunc(func(ctx context.Context, _ []byte, _ transport.Outbound) error {
+			host := hostFunc(func(context.Context, []byte, transport.Outbound) error {
 				begun.Add(1)
-				<-ctx.Done()
+				<-release
 				return nil
 			})
 			served := make(chan error, 1)
@@ -153,12 +155,17 @@ func TestNothingAcceptedInGrace(t *testing.T) {
 			}
 			synctest.Wait() // the exchange runs, and the reader reads
 			cancel()
-			synctest.Wait() // the grace period runs
+			if err := <-served; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+			close(release)
+			synctest.Wait()
 			if _, err := io.WriteString(w, "{2}\n"); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-served; err != nil || begun.Load() != 1 {
-				t.Fatalf("Serve: %v; %d exchanges, want 1", err, begun.Load())
+			synctest.Wait()
+			if n := begun.Load(); n != 1 {
+				t.Fatalf("%d exchanges, want 1", n)
 			}
 		}
 	})

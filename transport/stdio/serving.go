@@ -112,8 +112,8 @@ func (s *serving) acquire() bool {
 	case <-s.conn.Done():
 		return false
 	}
-	// Both may have been ready. A slot taken after the end must go back, or else a
-	// frame could be accepted behind the back of drain.
+	// Both may have been ready: an exchange that Serve has left behind gives its
+	// slot back when nothing may be accepted any more.
 	if s.conn.Err() != nil {
 		s.release()
 		return false

@@ -38,11 +38,11 @@ func (t *Template) Match(uri string) (map[string]string, bool, error) {
 	}
 	found := matching{values: make(map[string]string, len(t.captures))}
 	for i, c := range t.captures {
-		from, to := groups[2*i+2], groups[2*i+3]
-		if from < 0 {
-			continue // an optional query that is not there
+		text := ""
+		if from, to := groups[2*i+2], groups[2*i+3]; from >= 0 {
+			text = uri[from:to] // else an absent query, or ";x" for an empty value
 		}
-		ok, err := found.take(c, uri[from:to])
+		ok, err := found.take(c, text)
 		if err != nil {
 			return nil, false, fmt.Errorf("matching URI template %q: %w", t.raw, err)
 		}

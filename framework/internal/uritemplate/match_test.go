@@ -82,7 +82,7 @@ func TestMatch(t *testing.T) {
 		{"f{.ext}", "f", nil},
 		{"m{;x,y}", "m;x=1;y=2", vars{"x": "1", "y": "2"}},
 		{"m{;x,y}", "m;y=2;x=1", nil},
-		{"m{;x,y}", "m;x;y=", vars{"y": ""}},
+		{"m{;x,y}", "m;x;y=", vars{"x": "", "y": ""}},
 		{"m{;x}", "m;xy=1", nil},
 
 		// queries: any order, all optional
