@@ -80,19 +80,19 @@ func (e *Engine) drop(link *transport.Connection) {
 	}
 }
 
-// close ends what waits for the peer. Calls in flight end by their own context.
+// close ends what waits for the peer: our requests, and streams that would never
+// end otherwise. Calls in flight end by their own context.
 func (c *conn) close() {
 	c.mu.Lock()
 	c.gone = true
 	asks := c.asks
 	c.asks = make(map[string]*ask)
-	s := c.session
 	c.mu.Unlock()
 	for _, a := range asks {
 		a.fail(errGone)
 	}
-	if s != nil {
-		s.feed.stop()
+	for _, f := range c.feeds() {
+		f.stop()
 	}
 }
 
@@ -152,6 +152,9 @@ func (c *conn) listen(x *exchange, f *feed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listens[x.id.Key()] = f
+	if c.gone {
+		f.stop()
+	}
 }
 
 // feeds are the ways by which changes reach this client.

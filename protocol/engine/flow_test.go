@@ -247,6 +247,23 @@ func TestChanges(t *testing.T) {
 	})
 }
 
+// TestListenEndsWithTheConnection: a stream must not hold up a process whose
+// input has ended, while its exchanges may still finish.
+func TestListenEndsWithTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, catalog{"echo": echo})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		gone, hangUp := context.WithCancel(context.Background())
+		p.ctx = context.WithoutCancel(transport.Connect(gone, transport.Peer{Out: p}))
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modernMeta + `}}`)
+		shows(t, p.next(), `subscriptions/acknowledged`)
+		hangUp()
+		p.served.Wait()
+		shows(t, p.next(), `notifications/cancelled`)
+		shows(t, p.next(), `"id":1`, `"resultType":"complete"`)
+	})
+}
+
 func TestSessionChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
