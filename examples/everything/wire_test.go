@@ -108,7 +108,10 @@ func useEverything(t *testing.T, rev protocol.Revision, tap *tap) {
 			t.Fatal(err)
 		}
 	}
-	for range c.Templates(ctx) {
+	for template, err := range c.Templates(ctx) {
+		if err != nil || template.URITemplate == "" {
+			t.Fatal(template, err)
+		}
 	}
 	for prompt, err := range c.Prompts(ctx) {
 		if err != nil {
@@ -220,9 +223,10 @@ func resultName(method string) string {
 func (s *schemas) check(t *testing.T, name string, value any, frame []byte) {
 	t.Helper()
 	if _, known := s.defs[name]; !known {
-		if name == "EmptyResult" { // 2026-07-28 has no definition of its own for it
+		switch name {
+		case "EmptyResult": // 2026-07-28 has no definition of its own for it
 			name = "Result"
-		} else if name == "ServerRequest" {
+		case "ServerRequest":
 			t.Errorf("this revision has no requests of the server: %s", frame)
 			return
 		}

@@ -28,7 +28,7 @@ type reply struct {
 // whether the carrier has used the bytes again.
 type client struct {
 	t      testing.TB
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the test's, for every call of it
 	conn   transport.Conn
 	host   *host
 	frames [][]byte

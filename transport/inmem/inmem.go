@@ -53,7 +53,7 @@ func Dial(ctx context.Context, host transport.Host) transport.Conn {
 
 type conn struct {
 	host   transport.Host
-	ctx    context.Context // of the connection and of its exchanges
+	ctx    context.Context //nolint:containedctx // of the connection and of its exchanges, which outlast single calls
 	cancel context.CancelCauseFunc
 	queue  chan []byte // never closed: senders may come late
 

@@ -56,7 +56,7 @@ func TestPeer(t *testing.T) {
 			}
 			return out.Send(ctx, frame)
 		}))
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.Write(t.Context(), []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEndOfContext(t *testing.T) {
 	if got := <-causes; !errors.Is(got, why) {
 		t.Errorf("the exchange was cancelled because of %v, want %v", got, why)
 	}
-	if _, err := conn.Read(t.Context()); err != io.EOF {
+	if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("Read after the end: %v, want io.EOF", err)
 	}
 	if err := conn.Write(t.Context(), []byte(`{}`)); !errors.Is(err, io.ErrClosedPipe) {
@@ -121,7 +121,7 @@ func TestDrained(t *testing.T) {
 	if got, err := conn.Read(t.Context()); err != nil || string(got) != sent[0] {
 		t.Errorf("Read after Close: %s, %v, want the frame that was sent", got, err)
 	}
-	if _, err := conn.Read(t.Context()); err != io.EOF {
+	if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("Read of a drained connection: %v, want io.EOF", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestBubble(t *testing.T) {
 				time.Sleep(time.Hour)
 				return out.Send(ctx, frame)
 			}))
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		start := time.Now()
 		if err := conn.Write(t.Context(), []byte(`{}`)); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestBubble(t *testing.T) {
 func TestRefusedWrites(t *testing.T) {
 	t.Parallel()
 	conn := inmem.Dial(t.Context(), hostFunc(echo))
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := conn.Write(over, []byte(`{}`)); !errors.Is(err, context.Canceled) {
@@ -203,7 +203,7 @@ func TestRefusedWrites(t *testing.T) {
 
 func BenchmarkRoundTrip(b *testing.B) {
 	conn := inmem.Dial(b.Context(), hostFunc(echo))
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	b.ReportAllocs()
 	for b.Loop() {

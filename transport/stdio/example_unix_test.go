@@ -36,7 +36,7 @@ func (u UnixTransport) Serve(ctx context.Context, host transport.Host) error {
 			return fmt.Errorf("accepting a connection: %w", err)
 		}
 		conns.Go(func() {
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			// The fault of one connection is not that of the others.
 			_ = stdio.New(append(slices.Clip(u.Options),
 				stdio.Streams(conn, conn),
@@ -63,7 +63,7 @@ func Example_unixSocket() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "mcp.sock")
 	listener, err := net.Listen("unix", path)
 	if err != nil {

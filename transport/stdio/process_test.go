@@ -57,7 +57,7 @@ func TestStdoutGone(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.Close()
+	_ = out.Close()
 	if _, err := io.WriteString(in, "{}\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDial(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	if _, err := conn.Read(t.Context()); err != io.EOF {
+	if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("Read after Close: %v, want io.EOF", err)
 	}
 	if err := conn.Write(t.Context(), []byte("{}")); !errors.Is(err, io.ErrClosedPipe) {
@@ -158,7 +158,7 @@ func TestServerDies(t *testing.T) {
 	if got, err := conn.Read(t.Context()); err != nil || string(got) != `{"last":1}` {
 		t.Errorf("Read: %q, %v", got, err)
 	}
-	if _, err := conn.Read(t.Context()); err != io.EOF {
+	if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("Read: %v, want io.EOF", err)
 	}
 	if err := conn.Close(); err == nil || !strings.Contains(err.Error(), "exit status 7") {
@@ -184,7 +184,7 @@ func TestDialFails(t *testing.T) {
 		"stdin is taken":  {t.Context(), fed},
 	} {
 		if conn, err := stdio.Dial(test.ctx, test.cmd); err == nil {
-			conn.Close()
+			_ = conn.Close()
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -195,7 +195,7 @@ func TestConnTooLong(t *testing.T) {
 	t.Parallel()
 	in := strings.NewReader("{1}\n0123456789A\n{2}")
 	conn := stdio.NewConn(in, io.Discard, nil, stdio.MaxFrame(10))
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	for _, want := range []struct {
 		frame string
 		err   error
@@ -214,7 +214,7 @@ func TestConnClosesStreams(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if _, err := p.serverIn.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := p.serverIn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the server reads %v, want io.EOF", err)
 	}
 	if _, err := p.serverOut.Write([]byte("x")); err == nil {

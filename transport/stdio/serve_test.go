@@ -63,7 +63,7 @@ func TestGrace(t *testing.T) {
 				host := hostFunc(func(ctx context.Context, _ []byte, _ transport.Outbound) error {
 					transport.ConnectionFrom(ctx).OnClose(func() { gone <- time.Now() })
 					<-ctx.Done()
-					if context.Cause(ctx) == context.Canceled {
+					if errors.Is(context.Cause(ctx), context.Canceled) {
 						t.Error("the exchange was cancelled without a cause")
 					}
 					if !test.obeys {
@@ -84,7 +84,7 @@ func TestGrace(t *testing.T) {
 				if test.endCtx {
 					cancel()
 				} else {
-					w.Close()
+					_ = w.Close()
 				}
 				if err := <-served; err != nil {
 					t.Errorf("Serve: %v", err)
@@ -179,8 +179,8 @@ func TestEndOfContextEndsReading(t *testing.T) {
 			t.Parallel()
 			p := open(t)
 			defer p.closeServer()
-			defer p.clientOut.(io.Closer).Close()
-			defer p.clientIn.(io.Closer).Close()
+			defer func() { _ = p.clientOut.(io.Closer).Close() }()
+			defer func() { _ = p.clientIn.(io.Closer).Close() }()
 			ctx, cancel := context.WithCancel(t.Context())
 			began := make(chan struct{})
 			served := make(chan error, 1)
@@ -215,8 +215,8 @@ func TestAnswersAfterEndOfContext(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
-				defer client.Close()
-				defer server.Close()
+				defer func() { _ = client.Close() }()
+				defer func() { _ = server.Close() }()
 				stream := wrap(server)
 				ctx, cancel := context.WithCancel(t.Context())
 				began := make(chan struct{})
@@ -253,7 +253,8 @@ func TestMaxConcurrent(t *testing.T) {
 		var running, most, done atomic.Int64
 		host := hostFunc(func(context.Context, []byte, transport.Outbound) error {
 			n := running.Add(1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			for m := most.Load(); n > m; m = most.Load() {
+				most.CompareAndSwap(m, n)
 			}
 			time.Sleep(time.Second)
 			running.Add(-1)
@@ -415,7 +416,7 @@ func TestSendWhileBlocked(t *testing.T) {
 		if _, err := io.WriteString(p.clientOut, "{}\n"); err != nil {
 			t.Fatal(err)
 		}
-		p.clientOut.(io.Closer).Close()
+		_ = p.clientOut.(io.Closer).Close()
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}

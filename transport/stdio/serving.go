@@ -30,9 +30,9 @@ type serving struct {
 	in   *frameReader
 	out  *frameWriter
 
-	conn    context.Context
+	conn    context.Context         //nolint:containedctx // the connection's: it ends with the input
 	hangUp  context.CancelCauseFunc // ends conn
-	work    context.Context
+	work    context.Context         //nolint:containedctx // the exchanges': it ends when the grace is over
 	abandon context.CancelCauseFunc // ends work
 
 	slots chan struct{} // one token for each exchange that runs; whoever holds all has seen them end
@@ -215,7 +215,7 @@ func (s *serving) endReading(interrupted bool) {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	select {
-	case <-s.input:
+	case <-s.input: //nolint:errcheck // that reading ended is all that counts here
 	case <-timer.C:
 	}
 }

@@ -54,7 +54,7 @@ func TestSuiteUnixSocket(t *testing.T) {
 	t.Parallel()
 	transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
 		// Not t.TempDir: the name of a socket may have no more than about 100 bytes.
-		dir, err := os.MkdirTemp("", "kagami")
+		dir, err := os.MkdirTemp("", "kagami") //nolint:usetesting // its names are too long for sockets
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestGreet(t *testing.T) {
-	testkit.AllRevisions(t, NewApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, NewApp, func(_ *testing.T, s *testkit.Session) {
 		s.CallRaw("greet", `{"name":"Ada"}`).OK().Mentions("Hello, Ada!")
 		s.CallRaw("greet", `{"nome":"Ada"}`).IsError().Mentions("Did you mean", "name")
 	})
