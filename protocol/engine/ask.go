@@ -31,6 +31,9 @@ func (a *ask) fail(err error) { a.failure <- err }
 // ask sends the request on the call's own stream and waits. Ids are never
 // reused within a session (2025-11-25 basic).
 func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+	if err := x.session.settled(ctx); err != nil {
+		return nil, err
+	}
 	a, err := x.conn.newAsk(progress)
 	if err != nil {
 		return nil, err
@@ -51,6 +54,26 @@ func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(pro
 		return nil, fault
 	}
 	return result, nil
+}
+
+// initializedGrace is how long requests of ours wait for notifications/initialized.
+// The specification says SHOULD NOT send before it (2025-11-25 basic/lifecycle); a
+// client that forgets it altogether is asked in the end.
+const initializedGrace = 3 * time.Second
+
+func (s *session) settled(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	timer := time.NewTimer(initializedGrace)
+	defer timer.Stop()
+	select {
+	case <-s.ready:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {

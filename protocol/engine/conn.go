@@ -39,6 +39,8 @@ type session struct {
 	level        atomic.Pointer[protocol.Level]
 	feed         *feed
 	opened       chan struct{} // closed when initialize has been answered
+	ready        chan struct{} // closed by notifications/initialized
+	readied      sync.Once
 }
 
 func (s *session) logLevel() protocol.Level {
@@ -106,7 +108,7 @@ func (c *conn) open(p *protocol.InitializeParams) (*session, bool) {
 	d := dialect.Handshake(p.Version)
 	c.session = &session{
 		id: rand.Text(), dialect: d, client: p.Client, capabilities: p.Capabilities,
-		feed: newFeed(c.e, d), opened: make(chan struct{}),
+		feed: newFeed(c.e, d), opened: make(chan struct{}), ready: make(chan struct{}),
 	}
 	return c.session, true
 }

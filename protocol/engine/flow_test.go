@@ -147,6 +147,30 @@ func TestAsk(t *testing.T) {
 	shows(t, old.ask(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ask",`+modernMeta+`}}`), `cannot be asked`)
 }
 
+// TestAskWaitsForInitialized: requests of ours are held back until the handshake
+// is over.
+func TestAskWaitsForInitialized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+			return text("done"), err
+		}})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		p.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`)
+		synctest.Wait()
+		if len(p.frames) != 0 {
+			t.Fatalf("asked before initialized: %s", <-p.frames)
+		}
+		p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		shows(t, p.next(), `"method":"ping"`)
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"result":{}}`), `done`)
+	})
+}
+
 func TestAskEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan error, 3)

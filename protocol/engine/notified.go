@@ -63,6 +63,7 @@ func (e *CancelledError) Error() string {
 
 func (c *conn) initialized(s *session) {
 	if s != nil {
+		s.readied.Do(func() { close(s.ready) })
 		s.feed.start()
 	}
 }
