@@ -384,3 +384,59 @@ func TestFrameMiddleware(t *testing.T) {
 	}
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":"boom","method":"ping"}`), `-32603`, `"id":"boom"`)
 }
+
+func TestInFlightLimit(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, MaxInFlight: 2,
+		Catalog: catalog{"wait": func(context.Context, *engine.Call) (protocol.Result, error) {
+			<-release
+			return text("done"), nil
+		}},
+	})
+	p := connect(t, e)
+	p.initialize("2025-11-25", `{}`)
+	for _, id := range []string{"1", "2"} {
+		p.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"wait"}}`)
+	}
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`), `"id":3`, `too many requests`)
+	close(release)
+	shows(t, p.next(), `done`)
+	shows(t, p.next(), `done`)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`), `"result":{}`)
+}
+
+// TestTraceContext: the caller's trace goes on with the requests that it causes.
+func TestTraceContext(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+		return text("done"), err
+	}}))
+	p.initialize("2025-11-25", `{}`)
+	const trace = `"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"`
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{`+trace+`,"baggage":7,"x":1}}}`),
+		`"method":"ping"`, trace)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"result":{}}`), `done`)
+}
+
+func TestRootsChanged(t *testing.T) {
+	t.Parallel()
+	heard := make(chan string, 1)
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+		OnRootsChanged: func(ctx context.Context) {
+			client := engine.From(ctx).Client()
+			heard <- client.Name
+			panic("must not end the process")
+		},
+	})
+	p := connect(t, e)
+	p.initialize("2025-11-25", `{"roots":{"listChanged":true}}`)
+	p.quiet(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	if name := <-heard; name != "c" {
+		t.Fatalf("heard of the client %q", name)
+	}
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`), `"result":{}`)
+}

@@ -72,3 +72,26 @@ func TestIDKey(t *testing.T) {
 		t.Error("== does not compare ids")
 	}
 }
+
+// FuzzParseID: what is an id is echoed byte for byte and means the same to itself.
+func FuzzParseID(f *testing.F) {
+	for _, seed := range []string{`1`, `-0`, `1.0`, `1e3`, `"a"`, `"\u0061"`, `null`, `{}`, ``, `"`, `9007199254740993`, ` 1`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		id, ok := jsonrpc.ParseID(raw)
+		if !ok {
+			if !id.IsZero() {
+				t.Fatalf("%q is refused, but leaves %q", raw, id)
+			}
+			return
+		}
+		if got := string(id.Append(nil)); got != string(raw) {
+			t.Fatalf("%q is echoed as %q", raw, got)
+		}
+		again, ok := jsonrpc.ParseID(raw)
+		if !ok || again != id || again.Key() != id.Key() {
+			t.Fatalf("%q is not itself", raw)
+		}
+	})
+}
