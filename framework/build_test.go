@@ -184,6 +184,22 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+func TestOptionalVariableOfARequiredField(t *testing.T) {
+	t.Parallel()
+	read := func(context.Context, struct {
+		Page int `uri:"page"`
+		Size int `uri:"size" default:"9"`
+	},
+	) (string, error) {
+		return "", nil
+	}
+	component := framework.ResourceTemplate("notes://all{?page,size}", read, framework.Describe("Notes."))
+	report := faultsOf(t, quiet(framework.WithStrict()).Add(component))
+	if len(report.Faults) != 1 || !strings.Contains(report.Error(), `matches without "page", but the field is required`) {
+		t.Errorf("WithStrict: %v", report)
+	}
+}
+
 func TestWhereIsTheUsersFunction(t *testing.T) {
 	t.Parallel()
 	m := &shop{}

@@ -116,6 +116,9 @@ func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Tem
 		fields = append(fields, f.Name)
 		if !slices.Contains(variables, f.Name) {
 			m.fault(b, p.Name()+"."+f.GoName, fmt.Sprintf("uri %q is not in %s", f.Name, m.name), didYouMean(f.Name, variables))
+		} else if f.Required && template.Optional(f.Name) {
+			m.warn(b, p.Name()+"."+f.GoName, fmt.Sprintf("%s matches without %q, but the field is required", m.name, f.Name),
+				"Give the field a default or omitempty")
 		}
 	}
 	for _, v := range variables {

@@ -162,16 +162,18 @@ func (t *Template) compile() error {
 // rest says which of "?" and "#" the template goes on with after a part, so that
 // {+x} before them leaves them alone.
 func (t *Template) rest(from int) string {
-	excluded := ""
+	query, fragment := false, false
 	for _, p := range t.parts[from:] {
-		if p.isQuery() || strings.Contains(p.literal, "?") {
-			excluded += "?#"
-		}
-		if p.op == '#' || strings.Contains(p.literal, "#") {
-			excluded += "#"
-		}
+		query = query || p.isQuery() || strings.Contains(p.literal, "?")
+		fragment = fragment || p.op == '#' || strings.Contains(p.literal, "#")
 	}
-	return excluded
+	switch {
+	case query:
+		return "?#"
+	case fragment:
+		return "#"
+	}
+	return ""
 }
 
 // addQuery writes a run of query expressions as one optional group.
