@@ -14,6 +14,8 @@ func (p *Plan) wanted(n node, c *constraints) string {
 	switch inner := bare(n).(type) {
 	case *structNode:
 		return "an object" + memberWords(inner.names(), len(inner.fields) > 0)
+	case *unionNode:
+		return inner.words()
 	case *arrayNode:
 		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
 	}

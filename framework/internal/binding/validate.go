@@ -130,6 +130,8 @@ func divesTo(t reflect.Type) int {
 				return 0
 			}
 			return n
+		case reflect.Interface:
+			return n * min(t.NumMethod(), 1) // a union's variants are structs
 		default:
 			return 0
 		}
@@ -146,6 +148,8 @@ func hasRules(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return hasRules(t.Elem(), seen)
+	case reflect.Interface:
+		return t.NumMethod() > 0 // a variant may have some
 	case reflect.Struct:
 		for i := range t.NumField() {
 			sf := t.Field(i)
@@ -408,6 +412,8 @@ func (l *locator) walk(n node, c *constraints, v reflect.Value, rest string) boo
 		return l.item(n.elem, c, v, rest)
 	case *mapNode:
 		return l.entry(n, c, v, rest)
+	case *unionNode:
+		return l.variant(n, v, rest)
 	}
 	return true // inside a type that marshals itself: reported where it stands
 }
