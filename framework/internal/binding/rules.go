@@ -10,6 +10,7 @@ import (
 type rule struct {
 	name, param string
 	alts        []rule
+	check       *Check // the application's own; nil: validator's
 }
 
 func (r rule) String() string {
@@ -85,6 +86,7 @@ func (c *compiler) constraints(f *field, cand candidate) *constraints {
 		c.fault("", fmt.Sprintf("validate tag %q cannot be read", tag), "Separate rules by commas; keys…endkeys follow dive")
 		return nil
 	}
+	c.attach(out)
 	if !c.lint(out, cand.sf.Type, cand.owner) {
 		return nil
 	}

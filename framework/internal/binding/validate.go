@@ -20,7 +20,7 @@ func (c *compiler) compileRules(p *Plan) {
 	if c.mode == Output || !hasRules(p.root.goType(), map[reflect.Type]bool{}) {
 		return
 	}
-	v := validator.New(validator.WithRequiredStructEnabled())
+	v := c.newValidator()
 	done := map[reflect.Type]bool{}
 	for _, s := range c.structs {
 		registerRules(v, s.t, done)
