@@ -189,6 +189,7 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 }
 
 func (b *builder) set(g *Set, at string, layers []*layer) {
+	b.faults = append(b.faults, g.faults...)
 	l := &layer{prefix: g.prefix, opts: g.opts, used: make([]bool, len(g.opts))}
 	for _, c := range g.members {
 		b.walk(c, at, append(slices.Clip(layers), l))
@@ -196,7 +197,7 @@ func (b *builder) set(g *Set, at string, layers []*layer) {
 	for i, o := range g.opts {
 		if opt, ok := o.(componentOption); ok && !l.used[i] && len(g.members) > 0 {
 			b.faults = append(b.faults, Fault{
-				Component: fmt.Sprintf("group %q", g.prefix), Where: g.where,
+				Component: g.head, Where: g.where,
 				Problem: opt.name + " fits no member", Fix: "Remove it or give it to a component that it fits",
 			})
 		}
@@ -221,12 +222,28 @@ func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 		m.listed = m.group + "_" + d.name
 	}
 	b.configure(m, layers)
+	before := len(b.faults)
+	defer func() { m.offerWayOut(b.faults[before:]) }()
 	if d.problem != "" {
 		m.fault(b, "", d.problem, d.fix)
 	}
 	b.checkName(m)
 	b.claim(m)
 	b.bind(m)
+}
+
+// offerWayOut adds to each fix what mends any fault of the component.
+func (m *member) offerWayOut(faults []Fault) {
+	for i := range faults {
+		f := &faults[i]
+		switch {
+		case m.wayOut == "" || f.Warning:
+		case f.Fix == "":
+			f.Fix = "Leave it out: " + m.wayOut
+		default:
+			f.Fix = sentence(f.Fix) + " Or leave it out: " + m.wayOut
+		}
+	}
 }
 
 // claim takes the name, or names both who want it.

@@ -49,7 +49,11 @@ type signature struct {
 func (f *funcTool) compile(b *builder, m *member) {
 	sig, fault := signatureOf(f.fn, m.options.params)
 	if fault != nil {
-		m.fault(b, fault.Path, fault.Problem, fault.Fix)
+		fix := fault.Fix
+		if fix == fixUnnamed && m.wayOut != "" { // Params is no option of Methods
+			fix = "Take one struct, or register it with Func and Params"
+		}
+		m.fault(b, fault.Path, fault.Problem, fix)
 		return
 	}
 	plan := b.tool(m, sig.in, sig.out)
@@ -69,6 +73,8 @@ func (f *funcTool) compile(b *builder, m *member) {
 		return plan.answer(ctx, m.listed, out, report)
 	}
 }
+
+const fixUnnamed = "Add Params, or take one struct"
 
 // call runs the function.
 func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, error) {
@@ -166,7 +172,7 @@ func (s *signature) parameters(params []reflect.Type, names []string) *binding.F
 	default:
 		return &binding.Fault{
 			Problem: fmt.Sprintf("the %d parameters of the function have no names", len(params)),
-			Fix:     "Add Params, or take one struct",
+			Fix:     fixUnnamed,
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ const (
 	kindTemplate
 	kindPrompt
 	kindMethod
+	kindMethods // what Methods returns: the only one that is no component of its own
 
 	kindsRead = kindResource | kindTemplate
 	kindsAll  = kindTool | kindsRead | kindPrompt | kindMethod
@@ -62,6 +63,7 @@ type declaration struct {
 	function string // its name without the package
 	problem  string // of the declaration itself, such as a nil function
 	fix      string
+	wayOut   string // of a method in Methods: the Exclude that leaves it out
 
 	// compile checks the types and makes the innermost step of the chain.
 	compile func(b *builder, m *member)
