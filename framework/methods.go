@@ -115,11 +115,11 @@ func (s *Set) fill(v reflect.Value, excluded []string) {
 	if len(s.members) > 0 || len(s.faults) > 0 {
 		return
 	}
-	problem := fmt.Sprintf("%s has no exported method that could be a tool", t)
 	if len(excluded) > 0 {
-		problem += " and is not excluded"
+		s.fault(fmt.Sprintf("every method of %s that could be a tool is excluded", t), "Exclude fewer, or remove Methods")
+		return
 	}
-	s.fault(problem, "Export a method, or remove Methods")
+	s.fault(fmt.Sprintf("%s has no exported method that could be a tool", t), "Export a method, or remove Methods")
 }
 
 // unreachable reports a method that only a pointer to the receiver has.

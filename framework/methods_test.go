@@ -49,9 +49,9 @@ var _ json.Marshaler = (*store)(nil)
 
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	s := build(t, quiet().Add(framework.Group("db",
-		framework.Methods(&store{clock: &clock{"noon"}}, framework.Exclude("ServeHTTP"), framework.ReadOnly()))))
 	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		s := build(t, quiet().Add(framework.Group("db",
+			framework.Methods(&store{clock: &clock{"noon"}}, framework.Exclude("ServeHTTP"), framework.ReadOnly()))))
 		p := dial(t, s, rev)
 		list := p.call("tools/list", "")
 		if got, want := list.names("tools", "name"), []string{"db_count", "db_fail", "db_http_time", "db_search_rows", "db_set"}; !slices.Equal(got, want) {

@@ -80,7 +80,7 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 		d.problem, d.fix = "the function is nil", "Register a function"
 	case v.Kind() != reflect.Func:
 		d.where = callerPlace(2)
-		d.problem, d.fix = "got a "+v.Type().String()+", not a function", "Register a function"
+		d.problem, d.fix = "got a value of type "+v.Type().String()+", not a function", "Register a function"
 	default:
 		d.where, d.function = functionPlace(v)
 		if d.where == "" { // of a method value only the wrapper is known, which has no place
