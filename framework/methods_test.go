@@ -1,14 +1,18 @@
 package framework_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -172,3 +176,76 @@ type outer struct {
 }
 
 func (outer) Outer(int) int { return 0 }
+
+type loop struct{ *loop }
+
+func (*loop) Turn() int { return 1 }
+
+type box[T any] struct{ value T }
+
+func (b *box[T]) Get() T  { return b.value }
+func (b *box[T]) Put(_ T) {}
+
+type twins struct { // Do is ambiguous, and therefore no method
+	deep
+	Other
+}
+
+type Other struct{}
+
+func (Other) Do(int) int { return 0 }
+
+// Whatever Methods is given, Build answers with a server or a report.
+func TestMethodsOfAnything(t *testing.T) {
+	t.Parallel()
+	for name, receiver := range map[string]any{
+		"int": 3, "text": "x", "channel": make(chan int), "function": func() {}, "nil function": greeting(nil), "map": map[string]int{},
+		"nil map": http.Header(nil), "time": time.Now(), "time pointer": new(time.Time), "buffer": new(bytes.Buffer), "client": http.DefaultClient,
+		"type": reflect.TypeFor[int](), "value": reflect.ValueOf(3), "pointer to pointer": new(new(store)), "recursive": &loop{},
+		"generic": &box[string]{}, "generic of struct": &box[searchIn]{}, "nil embedded": &store{}, "nil embedded interface": outer{},
+		"anonymous": struct{ *clock }{}, "ambiguous": &twins{}, "app": quiet(), "set": framework.Group("g"), "error": errors.ErrUnsupported,
+		"context": context.Background(), "array": [2]names{}, "test": t,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := quiet().Add(framework.Methods(receiver)).Build()
+			var report *framework.BuildError
+			switch {
+			case err == nil:
+				if err := s.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+			case !errors.As(err, &report):
+				t.Errorf("Build = %v", err)
+			default:
+				for _, f := range report.Faults {
+					if f.Where == "" || f.Problem == "" || f.Fix == "" {
+						t.Errorf("a fault without place, problem or fix: %+v", f)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A method that panics, as one of a nil embedded pointer does, costs its call.
+func TestMethodOfNilPanics(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Methods(struct{ *clock }{})))
+	p := dial(t, s, protocol.Rev20251125)
+	p.tool("http_time", `{}`).isError().mentions("The tool failed")
+	p.tool("http_time", `{}`).isError()
+}
+
+func TestMethodsAtRunTime(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("one", none)))
+	methods := framework.Methods(&onlyOne{})
+	if err := s.Add(methods); err == nil {
+		t.Error("a name that is taken was added")
+	}
+	if err := s.Add(framework.Group("more", methods)); err != nil {
+		t.Fatal(err)
+	}
+	dial(t, s, protocol.Rev20251125).tool("more_one", `{}`).ok()
+}
