@@ -67,7 +67,10 @@ func kindCalls(t *testing.T) []judged {
 	if err := json.Unmarshal(raw, &kinds); err != nil {
 		t.Fatal(err)
 	}
-	calls := []judged{{Name: "nils", Valid: []json.RawMessage{json.RawMessage(`{}`)}, Invalid: []json.RawMessage{json.RawMessage(`{"v":1}`)}}}
+	var calls []judged
+	for _, name := range []string{"nils", "zeros"} { // they have no argument
+		calls = append(calls, judged{Name: name, Valid: []json.RawMessage{[]byte(`{}`)}, Invalid: []json.RawMessage{[]byte(`{"v":1}`)}})
+	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		calls = append(calls, judged{Name: name, Valid: wrap(kinds[name].Valid), Invalid: wrap(kinds[name].Invalid)})
 	}

@@ -106,6 +106,8 @@ func roots() []framework.Component {
 		framework.Tool("own_schemas", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil },
 			framework.Describe("Brings its own schemas."),
 			framework.InputSchema(ownSchema), framework.OutputSchema(ownSchema), framework.ReadOnly()),
+		framework.Tool("zeros", func(context.Context, struct{}) (zeros, error) { return zeros{}, nil },
+			framework.Describe("Returns nothing but zero values."), framework.ReadOnly()),
 		framework.Tool("nils", func(context.Context, struct{}) (nils, error) { return nils{}, nil },
 			framework.Describe("Returns nothing but nil lists, maps and pointers."), framework.ReadOnly()),
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -204,4 +206,18 @@ type nils struct {
 	Pointer *inner         `json:"pointer"`
 	Any     any            `json:"any"`
 	Tree    *tree          `json:"tree"`
+}
+
+// zeros are the kinds whose zero value is not nil, as handlers leave them.
+type zeros struct {
+	Time     time.Time       `json:"time"`
+	Duration time.Duration   `json:"duration"`
+	Prefix   netip.Prefix    `json:"prefix"`
+	Big      big.Int         `json:"big"`
+	BigPtr   *big.Int        `json:"big_pointer"`
+	Number   json.Number     `json:"number"`
+	Raw      json.RawMessage `json:"raw"`
+	Text     textPointer     `json:"text"`
+	Money    money           `json:"money"`
+	Array    [2]string       `json:"array"`
 }
