@@ -161,9 +161,9 @@ func (p *moneyPointer) JSONSchema() *jsonschema.Schema { return p.m.JSONSchema()
 // opaque says nothing about its form.
 type opaque struct{ raw json.RawMessage }
 
-func (o opaque) MarshalJSON() ([]byte, error) { return o.raw, nil }
+func (o opaque) MarshalJSON() ([]byte, error) { return o.raw, nil } //nolint:unparam // the interface's
 
-func (o *opaque) UnmarshalJSON(b []byte) error {
+func (o *opaque) UnmarshalJSON(b []byte) error { //nolint:unparam // the interface's
 	o.raw = append(o.raw[:0], b...)
 	return nil
 }
