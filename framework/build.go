@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,52 +10,70 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 )
 
-// BuildError lists every fault.
+// BuildError lists every fault. Error is the report for people, its JSON that
+// for programs.
 type BuildError struct {
-	Faults []Fault
+	Faults []Fault // in the order of registration
 
 	outcome string // what did not happen
 }
 
 // Fault is one mistake in a registration.
 type Fault struct {
-	Component string // kind and name, such as: tool "refund"
-	Where     string // file:line
-	Function  string // the user's function
-	Path      string // field path
-	Problem   string
-	Fix       string
-	Warning   bool
+	Component string `json:"component"`          // kind and name, such as: tool "refund"
+	Where     string `json:"where,omitempty"`    // file:line
+	Function  string `json:"function,omitempty"` // the user's function
+	Path      string `json:"path,omitempty"`     // field path
+	Problem   string `json:"problem"`
+	Fix       string `json:"fix,omitempty"`
+	Warning   bool   `json:"warning"`
 }
 
 // Error is a report of many lines: the faults of one component together, in the
 // order of registration, warnings last.
 func (e *BuildError) Error() string {
-	warnings := 0
-	for _, f := range e.Faults {
-		if f.Warning {
-			warnings++
-		}
-	}
+	problems, warnings := e.where(false), e.where(true)
 	var s strings.Builder
-	s.WriteString("kagami: " + count(len(e.Faults)-warnings, "problem"))
-	if warnings > 0 {
-		s.WriteString(", " + count(warnings, "warning"))
+	s.WriteString("kagami: " + count(len(problems), "problem"))
+	if len(warnings) > 0 {
+		s.WriteString(", " + count(len(warnings), "warning"))
 	}
-	outcome := e.outcome
-	if outcome == "" {
-		outcome = "Nothing was started."
-	}
-	s.WriteString(". " + outcome + "\n")
+	s.WriteString(". " + e.ending() + "\n")
 	var head string
-	for _, f := range slices.Concat(e.where(false), e.where(true)) {
+	for _, f := range slices.Concat(problems, warnings) {
 		if h := f.head(); h != head {
 			head = h
 			s.WriteString("\n  " + h + "\n")
 		}
-		s.WriteString("    " + f.sentence() + "\n")
+		s.WriteString("    " + strings.ReplaceAll(f.sentence(), "\n", "\n    ") + "\n")
 	}
 	return strings.TrimSuffix(s.String(), "\n")
+}
+
+// MarshalJSON is the report for programs:
+//
+//	{"problems": 1, "warnings": 0, "outcome": "Nothing was started.", "faults": [
+//	  {"component": "tool \"refund\"", "where": "billing/billing.go:41", "function": "(*Billing).Refund",
+//	   "path": "Refund.C", "problem": "type chan int has no JSON form", "fix": "Remove the field", "warning": false}]}
+//
+// The faults are in the order of the text. Of a fault, where, function, path and
+// fix are absent where there is nothing to say. There is no error.
+func (e *BuildError) MarshalJSON() ([]byte, error) {
+	problems, warnings := e.where(false), e.where(true)
+	return json.Marshal(struct {
+		Problems int     `json:"problems"`
+		Warnings int     `json:"warnings"`
+		Outcome  string  `json:"outcome"`
+		Faults   []Fault `json:"faults"`
+	}{len(problems), len(warnings), e.ending(), append(append([]Fault{}, problems...), warnings...)})
+}
+
+// ending says what did not happen.
+func (e *BuildError) ending() string {
+	if e.outcome == "" {
+		return "Nothing was started."
+	}
+	return e.outcome
 }
 
 // where are the warnings, or all others, grouped by component.
@@ -189,6 +208,7 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 }
 
 func (b *builder) set(g *Set, at string, layers []*layer) {
+	b.faults = append(b.faults, g.faults...)
 	l := &layer{prefix: g.prefix, opts: g.opts, used: make([]bool, len(g.opts))}
 	for _, c := range g.members {
 		b.walk(c, at, append(slices.Clip(layers), l))
@@ -196,7 +216,7 @@ func (b *builder) set(g *Set, at string, layers []*layer) {
 	for i, o := range g.opts {
 		if opt, ok := o.(componentOption); ok && !l.used[i] && len(g.members) > 0 {
 			b.faults = append(b.faults, Fault{
-				Component: fmt.Sprintf("group %q", g.prefix), Where: g.where,
+				Component: g.head, Where: g.where,
 				Problem: opt.name + " fits no member", Fix: "Remove it or give it to a component that it fits",
 			})
 		}
@@ -221,12 +241,28 @@ func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 		m.listed = m.group + "_" + d.name
 	}
 	b.configure(m, layers)
+	before := len(b.faults)
+	defer func() { m.offerWayOut(b.faults[before:]) }()
 	if d.problem != "" {
 		m.fault(b, "", d.problem, d.fix)
 	}
 	b.checkName(m)
 	b.claim(m)
 	b.bind(m)
+}
+
+// offerWayOut adds to each fix what mends any fault of the component.
+func (m *member) offerWayOut(faults []Fault) {
+	for i := range faults {
+		f := &faults[i]
+		switch {
+		case m.wayOut == "" || f.Warning:
+		case f.Fix == "":
+			f.Fix = "Leave it out: " + m.wayOut
+		default:
+			f.Fix = sentence(f.Fix) + " Or leave it out: " + m.wayOut
+		}
+	}
 }
 
 // claim takes the name, or names both who want it.

@@ -2,7 +2,14 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,15 +39,18 @@ func faultsOf(t *testing.T, app *framework.App) *framework.BuildError {
 	return report
 }
 
-func TestRegistrationFaults(t *testing.T) {
-	t.Parallel()
+// faulty is a registration, and what its report must mention. The whole reports
+// are in testdata/reports.golden.
+type faulty struct {
+	component framework.Component
+	want      []string
+}
+
+func registrationFaults() map[string]faulty {
 	twice := framework.Tool("twice", none)
 	var nilTool *framework.ToolOf[struct{}, string]
 	var nilSet *framework.Set
-	tests := map[string]struct {
-		component framework.Component
-		want      []string
-	}{
+	return map[string]faulty{
 		"nil component":         {nil, []string{"the component is nil"}},
 		"nil handle":            {nilTool, []string{"the component is nil"}},
 		"nil set":               {nilSet, []string{"the component is nil"}},
@@ -88,7 +98,8 @@ func TestRegistrationFaults(t *testing.T) {
 		"typed nil func":        {framework.Func("f", (func())(nil)), []string{"the function is nil"}},
 		"variadic":              {framework.Func("f", func(...string) {}), []string{"variadic"}},
 		"nameless":              {framework.Func("f", func(int, int) int { return 0 }), []string{"Params"}},
-		"too few names":         {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a")), []string{"names 1 parameters, the function has 2"}},
+		"no name for one":       {framework.Func("f", func(int) {}), []string{"the parameter of the function has no name"}},
+		"too few names":         {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a")), []string{"names 1 parameter, the function has 2"}},
 		"names twice":           {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a", "a")), []string{"two parameters"}},
 		"three results":         {framework.Func("f", func() (int, int, error) { return 0, 0, nil }), []string{"2 results"}},
 		"two errors":            {framework.Func("f", func() (error, error) { return nil, nil }), []string{"two errors"}},
@@ -99,8 +110,62 @@ func TestRegistrationFaults(t *testing.T) {
 		) (string, error) {
 			return "", nil
 		}), []string{"abc"}},
+		"pointer to a struct":   {framework.Func("f", func(*int) {}), []string{"Params"}},
+		"empty parameter name":  {framework.Func("f", func(int) {}, framework.Params("")), []string{"cannot have this name"}},
+		"odd parameter name":    {framework.Func("f", func(int) {}, framework.Params("a b")), []string{"a b", "cannot have this name"}},
+		"channel parameter":     {framework.Func("f", func(chan int) {}, framework.Params("c")), []string{"c: type chan int"}},
+		"nested parameter":      {framework.Func("f", func(int, struct{ C chan int }) {}, framework.Params("n", "c")), []string{"c.C: type chan int"}},
+		"parameters of nothing": {framework.Func("f", func() {}, framework.Params("a")), []string{"names 1 parameter, the function has 0"}},
+		"exclude of a tool":     {framework.Tool("t", none, framework.Exclude("A")), []string{"the option Exclude does not fit a tool"}},
+		"exclude of a group":    {framework.Group("g", framework.Methods(&onlyOne{})).With(framework.Exclude("A")), []string{`group "g"`, "Exclude fits no member"}},
+
+		"methods of nil":            {framework.Methods(nil), []string{"methods", "framework/build_test.go:", "the receiver is nil"}},
+		"methods of a typed nil":    {framework.Methods((*store)(nil)), []string{`methods "*framework_test.store"`, "the receiver is nil"}},
+		"methods of an interface":   {framework.Methods(new(doer)), []string{"pointer to an interface"}},
+		"methods of a component":    {framework.Methods(framework.Tool("t", none)), []string{"component itself"}},
+		"no methods":                {framework.Methods(struct{}{}), []string{"no exported method"}},
+		"no methods left":           {framework.Methods(&onlyOne{}, framework.Exclude("One")), []string{"is excluded"}},
+		"only standard methods":     {framework.Methods(time.Weekday(1)), []string{`methods "time.Weekday"`, "no exported method"}},
+		"excluded twice over":       {framework.Methods(&onlyOne{}, framework.Exclude("Onee", "Two")), []string{`no exported method "Onee"`, `Did you mean "One"?`, `no exported method "Two"`}},
+		"excluded as a tool":        {framework.Methods(&store{}, framework.Exclude("search_rows", "ServeHTTP")), []string{`no exported method "search_rows"`, `Did you mean "SearchRows"?`}},
+		"methods of a pointer":      {framework.Methods(half{}), []string{`methods "framework_test.half"`, "framework/methods_test.go:", "(*half).Pointer", "Pointer is a method of *framework_test.half", `Exclude("Pointer")`}},
+		"methods that nearly fit":   {framework.Methods(&misfits{}), []string{`tool "add"`, "framework/build_test.go:", "(*misfits).Add", "2 parameters", "Take one struct", `Exclude("Add")`, `Exclude("Late")`, `Exclude("Many")`, `Exclude("Both")`, `Exclude("Chan")`, `Exclude("Scalar")`}},
+		"methods with equal names":  {framework.Methods(equals{}), []string{`tool "get_url"`, "registered twice", `Exclude("GetUrl")`}},
+		"methods in other letters":  {framework.Methods(letters{}), []string{"characters that clients refuse", `Exclude("Größe")`}},
+		"methods with names":        {framework.Methods(&onlyOne{}, framework.Params("a")), []string{"Params does not fit"}},
+		"methods with a nil option": {framework.Methods(&onlyOne{}, nil), []string{"an option is nil"}},
+		"methods with a MIME type":  {framework.Methods(&onlyOne{}, framework.MIME("a/b")), []string{`methods "*framework_test.onlyOne"`, "MIME fits no member"}},
+		"methods and a tool":        {framework.Group("", framework.Tool("one", none), framework.Methods(&onlyOne{})), []string{`tool "one"`, "registered twice"}},
 	}
-	for name, tt := range tests {
+}
+
+type onlyOne struct{}
+
+func (*onlyOne) One() int { return 1 }
+
+// misfits has methods that are no tools, each for a reason of its own.
+type misfits struct{}
+
+func (*misfits) Add(_, _ int) int                                   { return 0 }
+func (*misfits) Late(_ searchIn, _ context.Context) (string, error) { return "", nil } //nolint:revive // that is the fault
+func (*misfits) Many(...string)                                     {}
+func (*misfits) Both() (int, string)                                { return 0, "" }
+func (*misfits) Chan(struct{ C chan int }) error                    { return nil }
+func (*misfits) Scalar(context.Context, string) error               { return nil }
+func (*misfits) Fine() string                                       { return "" }
+
+type equals struct{}
+
+func (equals) GetURL() int { return 0 }
+func (equals) GetUrl() int { return 0 } //nolint:revive // that is the fault
+
+type letters struct{}
+
+func (letters) Größe() int { return 0 }
+
+func TestRegistrationFaults(t *testing.T) {
+	t.Parallel()
+	for name, tt := range registrationFaults() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := faultsOf(t, quiet().Add(tt.component)).Error()
@@ -110,6 +175,79 @@ func TestRegistrationFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// places are what changes with every edit of a test: lines, and the numbers of
+// functions without a name.
+var places = regexp.MustCompile(`(\.go:|\.func)\d+(\.\d+)*`)
+
+// TestReports keeps the whole text of every report.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	var got strings.Builder
+	faults := registrationFaults()
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		report := faultsOf(t, quiet().Add(faults[name].component)).Error()
+		fmt.Fprintf(&got, "== %s\n%s\n\n", name, places.ReplaceAllString(report, "${1}N"))
+	}
+	if len(faults) < 40 {
+		t.Errorf("only %d faulty registrations", len(faults))
+	}
+	golden(t, "testdata/reports.golden", got.String())
+}
+
+func TestReportAsJSON(t *testing.T) {
+	t.Parallel()
+	report := faultsOf(t, quiet().Add(
+		framework.Tool("a b", none, framework.MIME("x")),
+		framework.Tool("fine", none),
+		framework.Tool("refund", func(context.Context, struct{ C chan int }) (string, error) { return "", nil }, framework.Describe("Refunds.")),
+		framework.Methods(&misfits{}, framework.Exclude("Many", "Both", "Chan", "Late", "Fine")),
+		nil,
+	))
+	raw, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/report.json", places.ReplaceAllString(string(raw), "${1}N")+"\n")
+	var read struct {
+		Problems, Warnings int
+		Faults             []framework.Fault
+	}
+	if err := json.Unmarshal(raw, &read); err != nil || len(read.Faults) != len(report.Faults) || read.Problems+read.Warnings != len(read.Faults) {
+		t.Errorf("read back: %v, %+v", err, read)
+	}
+	for _, f := range report.Faults {
+		if !slices.Contains(read.Faults, f) {
+			t.Errorf("the JSON does not have %+v", f)
+		}
+	}
+	if empty, err := json.Marshal(&framework.BuildError{}); err != nil || string(empty) != `{"problems":0,"warnings":0,"outcome":"Nothing was started.","faults":[]}` {
+		t.Errorf("without faults: %s, %v", empty, err)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := string(raw); got != want {
+		a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+		i := 0
+		for i < min(len(a), len(b))-1 && a[i] == b[i] {
+			i++
+		}
+		t.Errorf("%s, line %d (run with -update to rewrite):\ngot  %s\nwant %s", file, i+1, a[i], b[i])
 	}
 }
 

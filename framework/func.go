@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
@@ -49,10 +50,16 @@ type signature struct {
 func (f *funcTool) compile(b *builder, m *member) {
 	sig, fault := signatureOf(f.fn, m.options.params)
 	if fault != nil {
-		m.fault(b, fault.Path, fault.Problem, fault.Fix)
+		fix := fault.Fix
+		if fix == fixUnnamed && m.wayOut != "" { // Params is no option of Methods
+			fix = "Take one struct, or register it with Func and Params"
+		}
+		m.fault(b, fault.Path, fault.Problem, fix)
 		return
 	}
+	before := len(b.faults)
 	plan := b.tool(m, sig.in, sig.out)
+	sig.namePaths(b.faults[before:], m.options.params)
 	if plan == nil {
 		return
 	}
@@ -69,6 +76,8 @@ func (f *funcTool) compile(b *builder, m *member) {
 		return plan.answer(ctx, m.listed, out, report)
 	}
 }
+
+const fixUnnamed = "Add Params, or take one struct"
 
 // call runs the function.
 func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, error) {
@@ -154,7 +163,7 @@ func (s *signature) parameters(params []reflect.Type, names []string) *binding.F
 	switch {
 	case len(names) > 0 && len(names) != len(params):
 		return &binding.Fault{
-			Problem: fmt.Sprintf("Params names %d parameters, the function has %d", len(names), len(params)),
+			Problem: fmt.Sprintf("Params names %s, the function has %d", count(len(names), "parameter"), len(params)),
 			Fix:     "Name each parameter but the context",
 		}
 	case len(params) == 0:
@@ -164,10 +173,11 @@ func (s *signature) parameters(params []reflect.Type, names []string) *binding.F
 	case len(params) == 1 && holdsMembers(params[0]):
 		s.in = params[0]
 	default:
-		return &binding.Fault{
-			Problem: fmt.Sprintf("the %d parameters of the function have no names", len(params)),
-			Fix:     "Add Params, or take one struct",
+		problem := "the parameter of the function has no name"
+		if len(params) > 1 {
+			problem = fmt.Sprintf("the %d parameters of the function have no names", len(params))
 		}
+		return &binding.Fault{Problem: problem, Fix: fixUnnamed}
 	}
 	return nil
 }
@@ -178,6 +188,25 @@ func holdsMembers(t reflect.Type) bool {
 		t = t.Elem()
 	}
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t == typeRaw
+}
+
+// namePaths makes the paths of faults begin with the parameter, where its field
+// is one that spreadOver has made.
+func (s *signature) namePaths(faults []Fault, names []string) {
+	if !s.spread {
+		return
+	}
+	for i := range faults {
+		first, rest, nested := strings.Cut(strings.TrimPrefix(faults[i].Path, "In."), ".")
+		field, ok := s.in.FieldByName(first)
+		if !ok {
+			continue
+		}
+		faults[i].Path = names[field.Index[0]]
+		if nested {
+			faults[i].Path += "." + rest
+		}
+	}
 }
 
 // spreadOver makes a struct whose fields are the parameters.

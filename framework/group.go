@@ -1,9 +1,11 @@
 package framework
 
+import "fmt"
+
 // Group names its members "prefix_name". URIs and methods keep their names.
 // Groups nest; an empty prefix names nothing and only carries options.
 func Group(prefix string, components ...Component) *Set {
-	return &Set{prefix: prefix, members: components, where: callerPlace(1)}
+	return &Set{prefix: prefix, members: components, where: callerPlace(1), head: fmt.Sprintf("group %q", prefix)}
 }
 
 // Set is a group.
@@ -12,6 +14,18 @@ type Set struct {
 	members []Component
 	opts    []Option
 	where   string
+	head    string  // what a report calls it
+	faults  []Fault // of Methods, which could not say so
+}
+
+// fault notes a fault of the set itself.
+func (s *Set) fault(problem, fix string) {
+	s.report(Fault{Where: s.where, Problem: problem, Fix: fix})
+}
+
+func (s *Set) report(f Fault) {
+	f.Component = s.head
+	s.faults = append(s.faults, f)
 }
 
 func (*Set) component() {}

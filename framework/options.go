@@ -45,6 +45,7 @@ type settings struct {
 	outputSchema             json.RawMessage
 	hidden                   bool
 	params                   []string
+	excluded                 []string // of Methods
 }
 
 // configure applies the options of the groups, outermost first, and then the
@@ -67,7 +68,11 @@ func (b *builder) configure(m *member, layers []*layer) {
 		m.fault(b, "", "a tool that is ReadOnly cannot be Destructive(true)", "Keep one")
 	}
 	if m.kind != kindMethod && m.options.description == "" {
-		m.warn(b, "", "no description", `Add Describe("…"): it is what a model chooses by`)
+		fix := `Add Describe("…"): it is what a model chooses by`
+		if m.wayOut != "" { // an option of Methods would describe all alike
+			fix = `Register it with Tool and Describe("…"): it is what a model chooses by`
+		}
+		m.warn(b, "", "no description", fix)
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	kindTemplate
 	kindPrompt
 	kindMethod
+	kindMethods // what Methods returns: the only one that is no component of its own
 
 	kindsRead = kindResource | kindTemplate
 	kindsAll  = kindTool | kindsRead | kindPrompt | kindMethod
@@ -62,6 +63,7 @@ type declaration struct {
 	function string // its name without the package
 	problem  string // of the declaration itself, such as a nil function
 	fix      string
+	wayOut   string // of a method in Methods: the Exclude that leaves it out
 
 	// compile checks the types and makes the innermost step of the chain.
 	compile func(b *builder, m *member)
@@ -78,7 +80,7 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 		d.problem, d.fix = "the function is nil", "Register a function"
 	case v.Kind() != reflect.Func:
 		d.where = callerPlace(2)
-		d.problem, d.fix = "got a "+v.Type().String()+", not a function", "Register a function"
+		d.problem, d.fix = "got a value of type "+v.Type().String()+", not a function", "Register a function"
 	default:
 		d.where, d.function = functionPlace(v)
 		if d.where == "" { // of a method value only the wrapper is known, which has no place

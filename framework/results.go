@@ -278,3 +278,7 @@ func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
 	}
 	return blocks, nil
 }
+
+// URL is an absolute URL that is a string in JSON, where net/url's URL is refused:
+// encoding/json would write it as a struct of eleven fields.
+type URL = binding.URL

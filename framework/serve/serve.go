@@ -44,6 +44,8 @@ func program(app *framework.App, args []string, opts []Option) int {
 // Run builds and serves by flags (--stdio | --inspect[=json] | --version | --help) until ctx ends. For programs with flags,
 // configuration or defers of their own.
 //
+// With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
+//
 // The error is a [*UsageError] for flags that do not exist or do not fit, a [*framework.BuildError] for a faulty app, and otherwise
 // that of the carrier or of a start hook. It is nil when ctx ended and when the client closed stdin.
 func Run(ctx context.Context, app *framework.App, args []string, opts ...Option) error {
@@ -60,7 +62,7 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	}
 	server, err := app.Build()
 	if err != nil {
-		return err
+		return s.broken(err, f)
 	}
 	if f.version || f.inspect != inspectNot {
 		return s.show(ctx, server, f)

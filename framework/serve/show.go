@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -32,4 +33,20 @@ func (s *settings) show(ctx context.Context, server *framework.Server, f *flags)
 		return all.WriteJSON(s.out)
 	}
 	return all.WriteText(s.out)
+}
+
+// broken answers --inspect=json of an app that does not build: who asked for JSON
+// is a program, and it gets the report as it would have got the surface. The
+// error is that of Build all the same: people find its text on stderr.
+func (s *settings) broken(err error, f *flags) error {
+	var report *framework.BuildError
+	if f.inspect != inspectJSON || f.version || !errors.As(err, &report) {
+		return err
+	}
+	out := json.NewEncoder(s.out)
+	out.SetIndent("", "  ")
+	if failure := out.Encode(report); failure != nil {
+		return errors.Join(err, fmt.Errorf("writing the report: %w", failure))
+	}
+	return err
 }

@@ -17,8 +17,10 @@ func TestAppend(t *testing.T) {
 		want string
 	}{
 		{"request", jsonrpc.AppendRequest(nil, id, "tools/list", nil), `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`},
-		{"request with params", jsonrpc.AppendRequest(nil, jsonrpc.StringID("a"), "m", []byte(`{"x":1}`)),
-			`{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":1}}`},
+		{
+			"request with params", jsonrpc.AppendRequest(nil, jsonrpc.StringID("a"), "m", []byte(`{"x":1}`)),
+			`{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":1}}`,
+		},
 		{"request without id", jsonrpc.AppendRequest(nil, jsonrpc.ID{}, "m", nil), `{"jsonrpc":"2.0","method":"m"}`},
 		{"notification", jsonrpc.AppendNotification(nil, "n\"", nil), `{"jsonrpc":"2.0","method":"n\""}`},
 		{"notification with params", jsonrpc.AppendNotification([]byte("x"), "n", []byte(`{}`)), `x{"jsonrpc":"2.0","method":"n","params":{}}`},

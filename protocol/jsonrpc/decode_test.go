@@ -27,8 +27,10 @@ func TestDecodeAccepts(t *testing.T) {
 		message, errorData string
 	}{
 		{name: "request", frame: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, kind: jsonrpc.Request, id: "1", method: "ping"},
-		{name: "members in any order", frame: ` { "params" : {"a":[1]} , "method":"m", "id":"x" , "jsonrpc" : "2.0" } `,
-			kind: jsonrpc.Request, id: `"x"`, method: "m", params: `{"a":[1]}`},
+		{
+			name: "members in any order", frame: ` { "params" : {"a":[1]} , "method":"m", "id":"x" , "jsonrpc" : "2.0" } `,
+			kind: jsonrpc.Request, id: `"x"`, method: "m", params: `{"a":[1]}`,
+		},
 		{name: "escaped names", frame: `{"\u006asonrpc":"2.\u0030","id":1,"method":"\u006d"}`, kind: jsonrpc.Request, id: "1", method: "m"},
 		{name: "unknown members", frame: `{"jsonrpc":"2.0","id":1,"method":"m","Method":2,"x":null}`, kind: jsonrpc.Request, id: "1", method: "m"},
 		{name: "empty string id", frame: `{"jsonrpc":"2.0","id":"","method":"m"}`, kind: jsonrpc.Request, id: `""`, method: "m"},
@@ -37,8 +39,10 @@ func TestDecodeAccepts(t *testing.T) {
 		{name: "id with escapes", frame: `{"jsonrpc":"2.0","id":"\u0061\/","method":"m"}`, kind: jsonrpc.Request, id: `"\u0061\/"`, method: "m"},
 		{name: "notification", frame: `{"jsonrpc":"2.0","method":"n","params":{}}`, kind: jsonrpc.Notification, method: "n", params: `{}`},
 		{name: "result", frame: `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`, kind: jsonrpc.Result, id: "1", result: `{"a":1}`},
-		{name: "failure", frame: `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":[1],"x":0}}`,
-			kind: jsonrpc.Failure, id: "1", code: -32601, message: "no", errorData: `[1]`},
+		{
+			name: "failure", frame: `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":[1],"x":0}}`,
+			kind: jsonrpc.Failure, id: "1", code: -32601, message: "no", errorData: `[1]`,
+		},
 		{name: "failure with null id", frame: `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}`, kind: jsonrpc.Failure, code: 1},
 		{name: "failure without id", frame: `{"jsonrpc":"2.0","error":{"code":1,"message":"\n"}}`, kind: jsonrpc.Failure, code: 1, message: "\n"},
 	}

@@ -13,7 +13,7 @@ func IsInteger(value []byte) bool {
 		return false
 	}
 	end, reason := scanNumber(value, 0)
-	return reason == "" && end == len(value) && bytes.IndexAny(value, ".eE") < 0
+	return reason == "" && end == len(value) && !bytes.ContainsAny(value, ".eE")
 }
 
 // Int64 returns a number that is an integer in the range of int64, however it

@@ -122,7 +122,9 @@ func skipValue(text []byte, i int) int {
 	case '{', '[':
 		return skipContainer(text, i)
 	}
-	for i++; i < len(text) && !endsScalar(text[i]); i++ {
+	i++
+	for i < len(text) && !endsScalar(text[i]) {
+		i++
 	}
 	return i
 }

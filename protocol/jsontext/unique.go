@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // DuplicateError says that an object has two members of the same name. RFC 8259
@@ -29,11 +30,8 @@ func Unique(value []byte) error {
 		return nil
 	}
 	// The steps were collected from the inside out.
-	path := ""
-	for _, step := range slices.Backward(u.path) {
-		path += step
-	}
-	return &DuplicateError{Path: path, Name: u.name}
+	slices.Reverse(u.path)
+	return &DuplicateError{Path: strings.Join(u.path, ""), Name: u.name}
 }
 
 // fewNames is up to how many names of an object are compared one by one; of

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -32,13 +33,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestTypeScript runs the two TypeScript SDKs' clients.
-func TestTypeScript(t *testing.T) {
+// installed is the outcome of npm ci, which runs once.
+var installed = sync.OnceValues(func() ([]byte, error) {
 	ci := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	ci.Dir = "node"
-	if out, err := ci.CombinedOutput(); err != nil {
+	return ci.CombinedOutput()
+})
+
+func installNode(t *testing.T) {
+	t.Helper()
+	if out, err := installed(); err != nil {
 		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
+}
+
+// TestTypeScript runs the two TypeScript SDKs' clients.
+func TestTypeScript(t *testing.T) {
+	installNode(t)
 	for _, script := range []string{"legacy.mjs", "modern.mjs"} {
 		t.Run(script, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

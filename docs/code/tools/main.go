@@ -4,6 +4,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -81,6 +83,42 @@ func (s *Shop) Pack(ctx context.Context, _ struct{}) (string, error) {
 // Add is not even aware of contexts.
 func Add(a, b int) int { return a + b }
 
+// Till is a prototype: each of its methods is to be a tool.
+type Till struct {
+	mu    sync.Mutex
+	cents int64
+}
+
+// PayIn is an amount.
+type PayIn struct {
+	Cents int64 `json:"cents" doc:"amount in cents" validate:"min=1"`
+}
+
+// TakeCash becomes take_cash.
+func (t *Till) TakeCash(in PayIn) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cents += in.Cents
+	return t.cents
+}
+
+// SalesTax becomes sales_tax.
+func (t *Till) SalesTax(_ context.Context, in PayIn) (int64, error) {
+	if in.Cents > 1_000_000 {
+		return 0, framework.UserErrorf("ask the bookkeeper about amounts over 10000.00")
+	}
+	return in.Cents * 19 / 119, nil
+}
+
+// Audit writes a report for people: it is no tool.
+func (t *Till) Audit(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%d cents\n", t.TakeCash(PayIn{}))
+	return err
+}
+
+// String is that of fmt.Stringer, and no tool either.
+func (t *Till) String() string { return "the till" }
+
 // NewApp registers the tools.
 func NewApp() *framework.App {
 	shop := &Shop{orders: map[string]Order{
@@ -95,6 +133,9 @@ func NewApp() *framework.App {
 			framework.Tool("pack", shop.Pack, framework.Describe("Pack all orders."), framework.Timeout(time.Minute)),
 		),
 		framework.Func("add", Add, framework.Params("a", "b"), framework.Describe("Add two numbers.")),
+		framework.Group("till",
+			framework.Methods(&Till{}, framework.Exclude("Audit"), framework.Timeout(time.Second)),
+		),
 	)
 }
 

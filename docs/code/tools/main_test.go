@@ -1,8 +1,13 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -18,5 +23,27 @@ func TestShop(t *testing.T) {
 		s.CallRaw("orders_ship", `{"id":"a1"}`).OK()
 		s.CallRaw("orders_pack", `{}`).OK().Mentions("packed 3 orders")
 		s.CallRaw("add", `{"a":2,"b":40}`).OK().Mentions("42")
+		s.CallRaw("till_take_cash", `{"cents":500}`).OK().Mentions("500")
+		s.CallRaw("till_take_cash", `{"cents":0}`).IsError().Mentions("/cents", "at least 1")
+		s.CallRaw("till_sales_tax", `{"cents":119}`).OK().Mentions("19")
+		s.CallRaw("till_sales_tax", `{"cents":1000001}`).IsError().Mentions("bookkeeper")
 	})
+}
+
+// TestReport holds the report that the page shows against a real one.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = framework.New("faulty", "1").Add(framework.Func("add", Add, framework.Describe("Add two numbers."))).Build()
+	report, marshalErr := json.MarshalIndent(err, "", "  ")
+	if marshalErr != nil {
+		t.Fatal(marshalErr)
+	}
+	line := regexp.MustCompile(`main\.go:\d+`)
+	if want := line.ReplaceAllString(string(report), "main.go:N"); !strings.Contains(line.ReplaceAllString(string(page), "main.go:N"), want) {
+		t.Errorf("the page does not show\n%s", report)
+	}
 }

@@ -44,6 +44,8 @@ var table = []rule{
 	{prefix: "testkit", internal: []string{
 		"framework", "protocol", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport", "transport/inmem",
 	}},
+	// A user's program, for the interop tests: its types say their schemas themselves.
+	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
 		"framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-playground/validator/v10"
+
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 

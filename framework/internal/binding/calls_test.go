@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"reflect"
@@ -67,7 +68,7 @@ func TestWrongCalls(t *testing.T) {
 		name, raw, _ := strings.Cut(line, " ")
 		p := plans[name]
 		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
-		invalid, ok := err.(*binding.Invalid)
+		invalid, ok := errors.AsType[*binding.Invalid](err)
 		if !ok {
 			t.Errorf("%s was accepted (%v)", line, err)
 			continue

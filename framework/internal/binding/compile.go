@@ -231,7 +231,7 @@ func (c *compiler) known(t reflect.Type) (node, bool) {
 	case urlType:
 		// encoding/json writes url.URL as a struct of eleven fields and cannot
 		// read a string into it.
-		c.fault("", "type url.URL has no text form in JSON", `Use string with validate:"url", or a type with MarshalText and UnmarshalText`)
+		c.fault("", "type url.URL has no text form in JSON", `Use framework.URL, or string with validate:"url"`)
 		return nil, true
 	case emptyInterface:
 		return &anyNode{t}, true

@@ -166,7 +166,7 @@ func (n *mapNode) schema(s *schemer, c *constraints) keywords {
 	names := n.key.schema()
 	c.keyRules().apply(&names, &stringNode{n.key.t})
 	if len(names) > 0 {
-		k.set("propertyNames", names.render(nil))
+		k.set("propertyNames", names.render())
 	}
 	return k
 }

@@ -151,8 +151,9 @@ func (n *methodNode) schema(s *schemer, c *constraints) keywords {
 		return textSchema(n.t)
 	case byJSON:
 		return nil
+	default:
+		return n.base.schema(s, c)
 	}
-	return n.base.schema(s, c)
 }
 
 // textSchema names the formats of the text types that everybody uses.

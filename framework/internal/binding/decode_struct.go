@@ -309,7 +309,7 @@ func (n *structNode) schema(s *schemer, _ *constraints) keywords {
 	var properties keywords
 	var required []string
 	for _, f := range n.fields {
-		properties = append(properties, keyword{f.name, f.schema(s).render(nil)})
+		properties = append(properties, keyword{f.name, f.schema(s).render()})
 		if f.required {
 			required = append(required, f.name)
 		}

@@ -3,6 +3,7 @@ package binding_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/big"
 	"net/netip"
@@ -178,7 +179,7 @@ func TestDefaults(t *testing.T) {
 	type nested struct {
 		N struct {
 			X int `json:"x" default:"7"`
-		} `json:"n,omitempty"`
+		} `json:"n,omitzero"`
 	}
 	n, _, err := decodeTo[nested](t, "{}")
 	if err != nil || n.N.X != 7 {
@@ -233,7 +234,7 @@ func TestUserValidate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var v *vCtx
-	if _, err := p.Decode(ctx, []byte(`{"a":1}`), reflect.ValueOf(&v).Elem()); err != context.Canceled {
+	if _, err := p.Decode(ctx, []byte(`{"a":1}`), reflect.ValueOf(&v).Elem()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := p.Decode(t.Context(), []byte(`{"a":1}`), reflect.ValueOf(&v).Elem()); err != nil || v == nil || v.A != 1 {
@@ -249,7 +250,7 @@ func TestBounds(t *testing.T) {
 	}
 	raw := `{"query":"a","tags":[` + strings.Join(items, ",") + `]}`
 	_, _, err := decodeTo[cSearch](t, raw)
-	invalid, ok := err.(*binding.Invalid)
+	invalid, ok := errors.AsType[*binding.Invalid](err)
 	if !ok || len(invalid.Issues) != 20 || invalid.Total != 50_000 {
 		t.Fatalf("got %d of %d issues", len(invalid.Issues), invalid.Total)
 	}

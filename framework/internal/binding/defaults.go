@@ -61,7 +61,7 @@ func (p *Plan) readDefault(f *field, text string) ([]byte, bool) {
 	tries = append(tries, quoted)
 	if kindOf(f.node) == listKind {
 		var items, texts [][]byte
-		for _, item := range strings.Split(text, ",") {
+		for item := range strings.SplitSeq(text, ",") {
 			items = append(items, []byte(strings.TrimSpace(item)))
 			texts = append(texts, jsontext.Quote(nil, strings.TrimSpace(item)))
 		}

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -68,7 +69,7 @@ func TestEncode(t *testing.T) {
 	writes(t, [2]*int{}, `[null,null]`)
 	type zero struct {
 		T time.Time `json:"t,omitzero"`
-		S struct{}  `json:"s,omitempty"`
+		S struct{}  `json:"s,omitempty"` //nolint:modernize // that it has no effect is tested
 		I int       `json:"i,omitempty"`
 	}
 	writes(t, zero{}, `{"s":{}}`)
@@ -131,7 +132,7 @@ func TestStrings(t *testing.T) {
 		t.Errorf("got %v %v", out, err)
 	}
 	for in, want := range map[string]string{
-		"year=ten": "/year", "year=1999": "/year", "yaer=2026": "/yaer /year", "kind=pink": "/kind /year", "flag=yes": "/flag /year",
+		"year=ten": "/year", "year=1999": "/year", "years=2026": "/years /year", "kind=pink": "/kind /year", "flag=yes": "/flag /year",
 		"year=2026.5": "/year", "year= 2026": "", "year=2e3": "",
 	} {
 		key, value, _ := strings.Cut(in, "=")
@@ -139,7 +140,7 @@ func TestStrings(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	err = p.DecodeStrings(t.Context(), map[string]string{"user": "7", "yaer": "2026", "flag": "maybe"}, into)
+	err = p.DecodeStrings(t.Context(), map[string]string{"user": "7", "years": "2026", "flag": "maybe"}, into)
 	if err == nil || !strings.HasSuffix(err.Error(), `Try: {"user":"7","flag":"true","year":"2026"}`) {
 		t.Errorf("got %v", err)
 	}
@@ -201,7 +202,7 @@ func TestRaw(t *testing.T) {
 		`{"a":2,"c":"y","d":1}`: "/a /b /c /d", `{"a":"x","a":1}`: "/a", `[]`: "", `{}`: "/a /b", ``: "/a /b",
 	} {
 		err := raw.Check([]byte(value))
-		invalid, ok := err.(*binding.Invalid)
+		invalid, ok := errors.AsType[*binding.Invalid](err)
 		if !ok {
 			t.Errorf("%s: %v", value, err)
 			continue
@@ -210,7 +211,7 @@ func TestRaw(t *testing.T) {
 		for _, issue := range invalid.Issues {
 			found[issue.Path] = true
 		}
-		for _, path := range strings.Fields(want) {
+		for path := range strings.FieldsSeq(want) {
 			if !found[path] {
 				t.Errorf("%s: no fault at %s: %v", value, path, err)
 			}

@@ -114,8 +114,9 @@ func comparableOnWire(n node) bool {
 	switch kindOf(elem) {
 	case textKind, intKind, uintKind, floatKind, boolKind:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func (c *constraints) expressAny(r rule, n node, k *keywords) bool {
@@ -125,7 +126,7 @@ func (c *constraints) expressAny(r rule, n node, k *keywords) bool {
 		if alt.structural() || !c.express(alt, n, &one) {
 			return false
 		}
-		options = append(options, one.render(nil))
+		options = append(options, one.render())
 	}
 	if k.has("anyOf") {
 		return false
@@ -146,8 +147,9 @@ func (r rule) expressSize(what kind, k *keywords) bool {
 		return r.countBounds(k, "minProperties", "maxProperties")
 	case intKind, uintKind, floatKind:
 		return r.numberBounds(what, k)
+	default:
+		return false
 	}
-	return false
 }
 
 func (r rule) countBounds(k *keywords, low, high string) bool {
@@ -303,7 +305,7 @@ func (r rule) expressEqual(what kind, k *keywords) bool {
 
 // exclude adds a not. A second one goes into allOf.
 func (k *keywords) exclude(what keywords) bool {
-	raw := what.render(nil)
+	raw := what.render()
 	if !k.has("not") {
 		k.set("not", raw)
 		return true
@@ -314,7 +316,7 @@ func (k *keywords) exclude(what keywords) bool {
 
 // also demands one more schema.
 func (k *keywords) also(what keywords) {
-	raw := what.render(nil)
+	raw := what.render()
 	if old, ok := k.get("allOf"); ok {
 		k.set("allOf", append(append(append([]byte(nil), old[:len(old)-1]...), ','), append(raw, ']')...))
 		return

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/invopop/jsonschema"
+
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
@@ -38,14 +39,16 @@ type fPanicHook struct{}
 
 func (fPanicHook) JSONSchema() *jsonschema.Schema { panic("no") }
 
-type fBig struct{ A, B fBig1 }
-type fBig1 struct{ A, B, C, D fBig2 }
-type fBig2 struct{ A, B, C, D fBig3 }
-type fBig3 struct{ A, B, C, D fBig4 }
-type fBig4 struct{ A, B, C, D fBig5 }
-type fBig5 struct{ A, B, C, D fBig6 }
-type fBig6 struct{ A, B, C, D fBig7 }
-type fBig7 struct{ A, B, C, D string }
+type (
+	fBig  struct{ A, B fBig1 }
+	fBig1 struct{ A, B, C, D fBig2 }
+	fBig2 struct{ A, B, C, D fBig3 }
+	fBig3 struct{ A, B, C, D fBig4 }
+	fBig4 struct{ A, B, C, D fBig5 }
+	fBig5 struct{ A, B, C, D fBig6 }
+	fBig6 struct{ A, B, C, D fBig7 }
+	fBig7 struct{ A, B, C, D string }
+)
 
 func TestFaults(t *testing.T) {
 	t.Parallel()

@@ -7,9 +7,10 @@ import (
 	"reflect"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-	"pgregory.net/rapid"
 )
 
 // fAgree has the shapes that encoding/json reads the same way.

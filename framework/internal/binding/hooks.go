@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -39,7 +40,7 @@ func (c *compiler) override(t reflect.Type, n node) {
 		}
 	} else {
 		own = c.schemer().inline(n, nil)
-		if err := json.Unmarshal(own.render(nil), s); err != nil {
+		if err := json.Unmarshal(own.render(), s); err != nil {
 			c.fault("", fmt.Sprintf("the schema of %s cannot be extended: %v", t, err), "Use JSONSchema instead")
 			return
 		}
@@ -207,7 +208,7 @@ func (c *compiler) unread(tag string, got keywords) bool {
 	wire := map[string]string{"example": "examples", "oneof_type": "oneOf", "anyof_type": "anyOf"}
 	items := parseKeywords(mustGet(got, "items"))
 	bad := false
-	for _, part := range strings.Split(strings.ReplaceAll(tag, `\,`, ""), ",") {
+	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
 		if other, ok := wire[name]; ok {
 			name = other
@@ -226,7 +227,7 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 	}
 	known := slices.Concat(tagKeys[""], tagKeys[jsonType])
 	ok := true
-	for _, part := range strings.Split(strings.ReplaceAll(tag, `\,`, ""), ",") {
+	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
 		switch {
 		case name == "required":
@@ -293,30 +294,14 @@ func (c *compiler) mergeExtra(f *field, got keywords) {
 	bare := c.schemer().of(f.node, nil)
 	var extra, enforced keywords
 	for _, w := range got {
-		if w.name == "type" && bare.has("type") {
-			if string(w.value) != string(mustGet(bare, "type")) && !strings.Contains(string(mustGet(bare, "type")), string(w.value)) {
-				c.fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.value), "Leave it out")
-			}
+		value, ok := c.added(w, base, bare)
+		if !ok || c.mode == Output && !annotations[w.name] {
 			continue
 		}
-		if w.name == "items" && len(parseKeywords(w.value)) <= 1 {
-			continue
-		}
-		if old, ok := base.get(w.name); ok && string(old) != string(w.value) {
-			if said, typed := bare.get(w.name); !typed || string(said) != string(old) {
-				c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s", w.name, w.value, old), "Keep one; validate is the source")
-				continue
-			}
-			if w.name == "items" {
-				w.value = mergeItems(old, w.value)
-			}
-		}
-		if annotations[w.name] {
-			extra = append(extra, w)
-			continue
-		}
-		if c.mode != Output {
-			extra, enforced = append(extra, w), append(enforced, w)
+		w.value = value
+		extra = append(extra, w)
+		if !annotations[w.name] {
+			enforced = append(enforced, w)
 		}
 	}
 	if title := extra.text("title"); title != "" && f.title == "" {
@@ -334,6 +319,38 @@ func (c *compiler) mergeExtra(f *field, got keywords) {
 	}
 }
 
+// added is the value that a keyword of the tag has beside the schema of all
+// other tags (base) and that of the type alone (bare). It is false if the
+// keyword adds nothing, or says something else, which is a fault.
+func (c *compiler) added(w keyword, base, bare keywords) ([]byte, bool) {
+	if w.name == "type" && bare.has("type") {
+		c.checkType(w, string(mustGet(bare, "type")))
+		return nil, false
+	}
+	if w.name == "items" && len(parseKeywords(w.value)) <= 1 {
+		return nil, false
+	}
+	old, ok := base.get(w.name)
+	if !ok || string(old) == string(w.value) {
+		return w.value, true
+	}
+	if said, typed := bare.get(w.name); !typed || string(said) != string(old) {
+		c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s", w.name, w.value, old), "Keep one; validate is the source")
+		return nil, false
+	}
+	if w.name == "items" {
+		return mergeItems(old, w.value), true
+	}
+	return w.value, true
+}
+
+// checkType refuses a type keyword that names none of the types of the field.
+func (c *compiler) checkType(w keyword, types string) {
+	if !strings.Contains(types, string(w.value)) {
+		c.fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.value), "Leave it out")
+	}
+}
+
 func mustGet(k keywords, name string) []byte {
 	raw, _ := k.get(name)
 	return raw
@@ -346,7 +363,7 @@ func mergeItems(old, added []byte) []byte {
 			k.set(w.name, w.value)
 		}
 	}
-	return k.render(nil)
+	return k.render()
 }
 
 // enforce compiles the keywords that no validate tag stands behind.
@@ -357,7 +374,7 @@ func (c *compiler) enforce(f *field, k keywords) {
 	if _, isPtr := f.node.(*ptrNode); isPtr {
 		k = wrapNullable(k)
 	}
-	raw, err := CompileRaw(k.render(nil))
+	raw, err := CompileRaw(k.render())
 	if err != nil {
 		c.fault("", fmt.Sprintf("jsonschema tag: %v", err), "Correct the keyword")
 		return

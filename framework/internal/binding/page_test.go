@@ -24,9 +24,14 @@ var pageKinds = []struct {
 	name string
 	t    reflect.Type
 }{
-	{"text", reflect.TypeFor[string]()}, {"integer", reflect.TypeFor[int]()}, {"number", reflect.TypeFor[float64]()},
-	{"boolean", reflect.TypeFor[bool]()}, {"list", reflect.TypeFor[[]string]()}, {"map", reflect.TypeFor[map[string]string]()},
-	{"time", reflect.TypeFor[time.Time]()}, {"duration", reflect.TypeFor[time.Duration]()},
+	{"text", reflect.TypeFor[string]()},
+	{"integer", reflect.TypeFor[int]()},
+	{"number", reflect.TypeFor[float64]()},
+	{"boolean", reflect.TypeFor[bool]()},
+	{"list", reflect.TypeFor[[]string]()},
+	{"map", reflect.TypeFor[map[string]string]()},
+	{"time", reflect.TypeFor[time.Time]()},
+	{"duration", reflect.TypeFor[time.Duration]()},
 }
 
 // pageGroup is one table: tags with an example parameter, on the kinds named.

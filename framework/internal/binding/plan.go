@@ -144,10 +144,10 @@ func (p *Plan) SchemaIn(member string) json.RawMessage {
 		k.set("$defs", defs)
 		inner.drop("$defs")
 	}
-	k.set("properties", renderMembers(keywords{{member, inner.render(nil)}}))
+	k.set("properties", renderMembers(keywords{{member, inner.render()}}))
 	k.set("required", list(quoteAll([]string{member})))
 	k.set("additionalProperties", []byte("false"))
-	return k.render(nil)
+	return k.render()
 }
 
 // Type is the compiled type.
@@ -175,8 +175,7 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 		}
 	}
 	into.SetZero()
-	var invalid *Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*Invalid](err); ok {
 		invalid.Try = p.correct(ctx, raw, invalid)
 	}
 	return Report{}, err

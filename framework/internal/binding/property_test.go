@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"pgregory.net/rapid"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
 type pDeep struct {

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	failed "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // Raw is a schema that somebody brought, compiled. It is immutable and safe
@@ -64,8 +65,7 @@ func (r *Raw) Check(raw []byte) error {
 	}
 	if err := jsontext.Unique(raw); err != nil {
 		issue := Issue{Rule: RuleDuplicate}
-		var dup *jsontext.DuplicateError
-		if errors.As(err, &dup) {
+		if dup, ok := errors.AsType[*jsontext.DuplicateError](err); ok {
 			issue.Path = jsontext.Pointer(dup.Path, dup.Name)
 		}
 		return NewInvalid(issue)

@@ -147,7 +147,7 @@ func parseRule(part string) rule {
 	}
 	if strings.Contains(part, "|") {
 		var r rule
-		for _, alt := range strings.Split(part, "|") {
+		for alt := range strings.SplitSeq(part, "|") {
 			r.alts = append(r.alts, parseRule(alt))
 		}
 		return r

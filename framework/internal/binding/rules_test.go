@@ -3,6 +3,7 @@ package binding_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -144,7 +145,7 @@ func TestPresence(t *testing.T) {
 		P *string `json:"p" validate:"min=2"`
 		N struct {
 			X int `json:"x" validate:"min=1"`
-		} `json:"n,omitempty"`
+		} `json:"n,omitempty"` //nolint:modernize // presence of a struct that says omitempty is tested
 		L []struct {
 			Y string `json:"y" validate:"min=1"`
 		} `json:"l,omitempty"`
@@ -173,7 +174,7 @@ func TestPresence(t *testing.T) {
 }
 
 func paths(err error) string {
-	invalid, ok := err.(*binding.Invalid)
+	invalid, ok := errors.AsType[*binding.Invalid](err)
 	if !ok {
 		return ""
 	}
@@ -289,7 +290,7 @@ func TestCostIsLinear(t *testing.T) {
 	} {
 		_, err := p.Decode(t.Context(), []byte(tc.raw), reflect.New(p.Type()).Elem())
 		total := 0
-		if invalid, ok := err.(*binding.Invalid); ok {
+		if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
 			total = invalid.Total
 		}
 		if total != tc.want {

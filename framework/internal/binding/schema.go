@@ -78,11 +78,11 @@ func (k *keywords) note(sentence string) {
 	k.setText("description", sentence)
 }
 
-// render appends the object, its members in schemaOrder.
-func (k keywords) render(dst []byte) []byte {
+// render writes the object, its members in schemaOrder.
+func (k keywords) render() []byte {
 	sorted := slices.Clone(k)
 	slices.SortStableFunc(sorted, func(a, b keyword) int { return rank(a.name) - rank(b.name) })
-	dst = append(dst, '{')
+	dst := []byte{'{'}
 	for i, w := range sorted {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -154,7 +154,7 @@ func wrapNullable(k keywords) keywords {
 			inner.drop(name)
 		}
 	}
-	out.set("anyOf", slices.Concat([]byte("["), inner.render(nil), []byte(`,{"type":"null"}]`)))
+	out.set("anyOf", slices.Concat([]byte("["), inner.render(), []byte(`,{"type":"null"}]`)))
 	return out
 }
 
@@ -201,7 +201,7 @@ func (s *schemer) root(n node) (json.RawMessage, bool) {
 		k = slices.Clone(k)
 		k.set("$defs", renderMembers(defs))
 	}
-	out := k.render(nil)
+	out := k.render()
 	return out, s.size <= maxSchema && len(out) <= maxSchema
 }
 
@@ -215,7 +215,7 @@ func (s *schemer) of(n node, c *constraints) keywords {
 	// the recursion.
 	if _, known := s.done[name]; !known {
 		s.done[name] = nil
-		s.done[name] = s.inline(n, nil).render(nil)
+		s.done[name] = s.inline(n, nil).render()
 	}
 	if c.plain() {
 		return keywords{{"$ref", jsontext.Quote(nil, "#/$defs/"+name)}}
@@ -240,7 +240,7 @@ func (s *schemer) inline(n node, c *constraints) keywords {
 
 // text renders the schema of n for use as a value.
 func (s *schemer) text(n node, c *constraints) []byte {
-	raw := s.of(n, c).render(nil)
+	raw := s.of(n, c).render()
 	s.size += len(raw)
 	return raw
 }

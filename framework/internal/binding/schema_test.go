@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -216,7 +216,7 @@ type tTagged struct {
 
 type tNames struct {
 	Plain  int
-	Dash   int     `json:"-,"`
+	Dash   int     `json:"-,"` //nolint:staticcheck // the name "-" is tested
 	Hidden int     `json:"-"`
 	Opt    int     `json:",omitempty"`
 	Quoted int     `json:"quoted,string"`
@@ -327,7 +327,7 @@ func (v *vCtx) Validate(ctx context.Context) error {
 		return err
 	}
 	if v.A == 13 {
-		return errors.New("a is unlucky.")
+		return errors.New("a is unlucky.") //nolint:revive // its full stop must not be doubled
 	}
 	return nil
 }

@@ -331,7 +331,7 @@ func (v *variantNode) schema(s *schemer, _ *constraints) keywords {
 		others = append(others, keyword{key.String(), value})
 	}
 	tag.set("const", jsontext.Quote(nil, v.name))
-	k.set("properties", renderMembers(append(keywords{{v.member, tag.render(nil)}}, others...)))
+	k.set("properties", renderMembers(append(keywords{{v.member, tag.render()}}, others...)))
 	required := []string{v.member}
 	for item := range jsontext.Elements(mustGet(k, "required")) {
 		if name, ok := jsontext.String(item); ok && name != v.member {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -30,7 +31,8 @@ func (c *Config) mac(payload []byte) []byte {
 
 func (c *Config) parseCursor(kind protocol.ListKind, cursor string) (order uint64, key string, ok bool) {
 	buf, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(buf) <= macSize {
+	// The decoder skips line breaks, strict or not; there is one spelling of a cursor.
+	if err != nil || len(buf) <= macSize || strings.ContainsAny(cursor, "\r\n") {
 		return 0, "", false
 	}
 	payload, mac := buf[:len(buf)-macSize], buf[len(buf)-macSize:]

@@ -27,7 +27,7 @@
 // see [Template.Match].
 //
 // A Template is immutable and safe for concurrent use. Matching takes time
-// linear in the length of the URI, which the caller bounds.
+// linear in the length of the URI, which is at most 64 KiB.
 //
 // The package does not resolve or normalise URIs and does not compare schemes or
 // hosts without regard to case.

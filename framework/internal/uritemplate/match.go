@@ -27,10 +27,15 @@ type capture struct {
 //   - begins with "/" or "\",
 //   - contains a control character,
 //   - comes from an escape that is broken or not UTF-8, or
-//   - comes from an escaped slash or backslash, outside {+x} and {#x}.
+//   - has a backslash or comes from an escaped slash, outside {+x} and {#x}.
+//
+// A URI that begins like the template and has more than 64 KiB is unsafe too.
 func (t *Template) Match(uri string) (map[string]string, bool, error) {
 	if !strings.HasPrefix(uri, t.prefix) {
 		return nil, false, nil
+	}
+	if len(uri) > maxURI {
+		return nil, false, fmt.Errorf("matching URI template %q: %w", t.raw, unsafe("URI of more than 64 KiB"))
 	}
 	groups := t.pattern.FindStringSubmatchIndex(uri)
 	if groups == nil {

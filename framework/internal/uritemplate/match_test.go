@@ -36,6 +36,8 @@ func TestMatch(t *testing.T) {
 		{"o://{x}", "o://é", vars{"x": "é"}},
 		{"o://{x}", "o://a,b", vars{"x": "a,b"}},
 		{"o://{x}", "o://%252e%252e%252f", vars{"x": "%2e%2e%2f"}}, // decoded once
+		{"o://{x}", "o://a%252Fb", vars{"x": "a%2Fb"}},
+		{"o://{x}", "o://a%255Cb", vars{"x": "a%5Cb"}},
 		{"o://{x}", "o://a+b", vars{"x": "a+b"}},
 		{"o://{x,y}", "o://1,2", vars{"x": "1", "y": "2"}},
 		{"o://{x,y}", "o://1,2,3", nil},
@@ -59,6 +61,8 @@ func TestMatch(t *testing.T) {
 		{"f:///{+path}", "f:///", nil},
 		{"f:///{+path}", "f:///a?b#c", vars{"path": "a?b#c"}},
 		{"f:///{+path}", "f:///a%2Fb", vars{"path": "a/b"}},
+		{"f:///{+path}", "f:///a%252F..%252Fb", vars{"path": "a%2F..%2Fb"}}, // decoded once
+		{"f:///{+path}", `f:///a\b`, vars{"path": `a\b`}},
 		{"f:///{+path}", "f:///a..b/...", vars{"path": "a..b/..."}},
 		{"f:///{+path}{?v}", "f:///a/b?v=1", vars{"path": "a/b", "v": "1"}},
 		{"f:///{+path}{#at}", "f:///a?b#c", vars{"path": "a?b", "at": "c"}},
@@ -146,6 +150,16 @@ func TestMatchRefusesUnsafeValues(t *testing.T) {
 		{"f:///{x}", "f:///a%5cb", "escaped slash or backslash"},
 		{"r:{/x*}", "r:/a%2Fb", "escaped slash or backslash"},
 		{"q{?a}", "q?a=b%2Fc", "escaped slash or backslash"},
+		{"f:///{x}", `f:///a\b`, "backslash"}, // a separator on Windows
+		{"f:///{x}", `f:///a\`, "backslash"},
+		{"f:///{x,y}", `f:///a,b\c`, "backslash"},
+		{"f{.x}", `f.a\b`, "backslash"},
+		{"m{;x}", `m;x=a\b`, "backslash"},
+		{"r:{/x*}", `r:/a/b\c`, "backslash"},
+		{"q{?a}", `q?a=b\c`, "backslash"},
+		{"q?f=1{&a}", `q?f=1&a=b\c`, "backslash"},
+		{"f:///{x}", "f:///" + strings.Repeat("a", 64<<10), "URI of more than 64 KiB"},
+		{"f:///{+x}", "f:///" + strings.Repeat("a/", 32<<10), "URI of more than 64 KiB"},
 		{"f:///{x}", "f:///a%00", "control character"},
 		{"f:///{x}", "f:///a\x00", "control character"},
 		{"f:///{x}", "f:///a%0d%0a", "control character"},
@@ -169,6 +183,18 @@ func TestMatchRefusesUnsafeValues(t *testing.T) {
 		if ok || got != nil {
 			t.Errorf("%s with %q: got %q, %v beside the error", tt.template, tt.uri, got, ok)
 		}
+	}
+}
+
+func TestMatchLongURI(t *testing.T) {
+	t.Parallel()
+	parsed := mustParse(t, "f:///{x}")
+	longest := strings.Repeat("a", 64<<10-len("f:///"))
+	if got, ok, err := parsed.Match("f:///" + longest); err != nil || !ok || got["x"] != longest {
+		t.Errorf("64 KiB: got %v, %v", ok, err)
+	}
+	if got, ok, err := parsed.Match("g:///" + longest + "aa"); err != nil || ok || got != nil {
+		t.Errorf("of another template: got %v, %v", ok, err)
 	}
 }
 
@@ -212,10 +238,21 @@ func checkRoundTrip(t *testing.T, template *uritemplate.Template, values vars) {
 		return
 	}
 	got, ok, err := template.Match(uri)
+	if err != nil && !errors.Is(err, uritemplate.ErrUnsafe) {
+		t.Fatalf("%s: error %v is not ErrUnsafe", template, err)
+	}
 	switch {
-	case harmless(values["x"]) && harmless(values["y"]):
+	case len(uri) > 64<<10:
+		if err == nil {
+			t.Fatalf("%s: %d bytes were let through", template, len(uri))
+		}
+	case each(values, harmless):
 		if err != nil || !ok || !maps.Equal(got, values) {
 			t.Fatalf("%s: %q became %q, which became %q, %v, %v", template, values, uri, got, ok, err)
+		}
+	case !ok && err == nil: // only what has an empty part has no way back
+		if each(values, wellFormed) && !strings.Contains(template.String(), "{/x*}") {
+			t.Fatalf("%s: %q became %q, which does not match", template, values, uri)
 		}
 	case ok: // whatever is let through is what went in
 		for name, value := range got {
@@ -226,10 +263,21 @@ func checkRoundTrip(t *testing.T, template *uritemplate.Template, values vars) {
 	}
 }
 
+func each(values vars, is func(string) bool) bool {
+	for _, value := range values {
+		if !is(value) {
+			return false
+		}
+	}
+	return true
+}
+
+func wellFormed(s string) bool { return s != "" && utf8.ValidString(s) }
+
 // harmless is a stricter notion of safe than the package's own, written without
 // a look at it: printable, not empty, no slashes, no pair of dots.
 func harmless(s string) bool {
-	if s == "" || !utf8.ValidString(s) || strings.ContainsAny(s, `/\`) || strings.Contains(s, "..") {
+	if !wellFormed(s) || strings.ContainsAny(s, `/\`) || strings.Contains(s, "..") {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || 0x7f <= r && r < 0xa0 })
@@ -259,6 +307,9 @@ func FuzzMatch(f *testing.F) {
 			}
 			if strings.HasPrefix(value, "/") || strings.Contains("/"+strings.ReplaceAll(value, `\`, "/")+"/", "/../") {
 				t.Fatalf("%q lets %q through as %q", template, uri, value)
+			}
+			if !strings.Contains(template, "{+") && !strings.Contains(template, "{#") && strings.Contains(value, `\`) {
+				t.Fatalf("%q lets the backslash of %q through", template, uri)
 			}
 		}
 	})

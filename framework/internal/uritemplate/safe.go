@@ -12,6 +12,10 @@ import (
 // a value that no handler should see.
 var ErrUnsafe = errors.New("unsafe value")
 
+// maxURI is the longest URI that is looked at: the carriers only bound whole
+// frames, in megabytes, and a URI is tried against every template there is.
+const maxURI = 64 << 10
+
 // unsafe wraps ErrUnsafe with a reason. The value itself stays out of the text:
 // it comes from outside and may end in a log.
 func unsafe(reason string) error { return fmt.Errorf("%w: %s", ErrUnsafe, reason) }
@@ -25,7 +29,14 @@ func decode(text string, reserved bool) (string, error) {
 			return "", err
 		}
 	}
-	return value, check(value)
+	if err := check(value); err != nil {
+		return "", err
+	}
+	// Escaped ones were refused above; on Windows the raw one separates as well.
+	if !reserved && strings.Contains(value, `\`) {
+		return "", unsafe("backslash")
+	}
+	return value, nil
 }
 
 func unescape(text string, reserved bool) (string, error) {

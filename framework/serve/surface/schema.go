@@ -25,6 +25,7 @@ type Schema struct {
 	Required    []string          `json:"required"`
 	Items       *Schema           `json:"items"`
 	Additional  *Schema           `json:"additionalProperties"`
+	Keys        *Schema           `json:"propertyNames"`
 	Enum        []json.RawMessage `json:"enum"`
 	Const       json.RawMessage   `json:"const"`
 	Default     json.RawMessage   `json:"default"`
@@ -131,7 +132,7 @@ func (s *Schema) adopt(root *Schema) {
 			d.adopt(root)
 		}
 	}
-	for _, sub := range slices.Concat(s.AnyOf, s.OneOf, []*Schema{s.Items, s.Additional}) {
+	for _, sub := range slices.Concat(s.AnyOf, s.OneOf, []*Schema{s.Items, s.Additional, s.Keys}) {
 		sub.adopt(root)
 	}
 }
@@ -165,6 +166,16 @@ func (s *Schema) find(ref string) *Schema {
 		return s.Old[name]
 	}
 	return nil
+}
+
+// settled resolves s, and where all that it says is "this or null", this.
+func (s *Schema) settled() *Schema {
+	s = s.Resolve()
+	alternatives := slices.DeleteFunc(slices.Concat(s.AnyOf, s.OneOf), func(a *Schema) bool { return slices.Equal(a.Types, Types{"null"}) })
+	if len(s.Properties) == 0 && s.Items == nil && len(alternatives) == 1 {
+		return alternatives[0].Resolve()
+	}
+	return s
 }
 
 // Allows says whether a value of the JSON type may fit; "number" allows "integer".

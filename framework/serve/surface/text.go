@@ -161,27 +161,57 @@ func (p *printer) fields(title string, table [][3]string) {
 // rows describes the members of an object, nested ones by dotted names. above are
 // the schemas that s is inside of: a recursive type is described once.
 func rows(s *Schema, prefix string, depth int, above ...*Schema) [][3]string {
-	s = s.Resolve()
+	s = s.settled()
 	var table [][3]string
 	for _, property := range s.Properties {
-		member := property.Schema.Resolve()
 		name := prefix + property.Name
 		table = append(table, [3]string{
-			name, summary(member, slices.Contains(s.Required, property.Name)), describe(property.Schema),
+			name, summary(property.Schema.Resolve(), slices.Contains(s.Required, property.Name)), describe(property.Schema),
 		})
-		if depth > 0 && member != s && !slices.Contains(above, member) {
+		if member := property.Schema.settled(); depth > 0 && member != s && !slices.Contains(above, member) {
 			table = append(table, nested(member, name, depth-1, append(above, s))...)
 		}
 	}
 	return table
 }
 
+// nested describes what is inside of a member: its members, items, names and values.
 func nested(s *Schema, name string, depth int, above []*Schema) [][3]string {
 	table := rows(s, name+".", depth, above...)
-	if s.Items == nil || slices.Contains(above, s.Items.Resolve()) {
-		return table
+	above = append(slices.Clip(above), s)
+	table = append(table, inside(s.Items, name+"[]", depth, above)...)
+	if s.Keys != nil {
+		names := *s.Keys.Resolve()
+		names.Types = Types{"string"} // as names of members are, also where the schema does not say so
+		table = append(table, remark(&names, name+" (names)")...)
 	}
-	return append(table, rows(s.Items, name+"[].", depth, above...)...)
+	if s.Additional != nil && !s.Additional.Never {
+		table = append(table, inside(s.Additional, name+".*", depth-1, above)...)
+	}
+	return table
+}
+
+// inside describes items or values.
+func inside(s *Schema, name string, depth int, above []*Schema) [][3]string {
+	inner := s.settled()
+	if s == nil || depth < 0 || slices.Contains(above, inner) {
+		return nil
+	}
+	if len(inner.Properties) == 0 {
+		depth-- // a list of lists of lists goes down, too
+	}
+	return append(remark(s, name), nested(inner, name, depth, above)...)
+}
+
+// remark is a row for what has no name of its own, where there is more to say of
+// it than its type: a rule that no keyword expresses is a sentence in the description.
+func remark(s *Schema, name string) [][3]string {
+	inner := s.Resolve()
+	text, note := summary(inner, true), describe(s)
+	if note == "" && text == typeName(inner, maxDepth) {
+		return nil
+	}
+	return [][3]string{{name, text, note}}
 }
 
 // describe prefers what is said at the place over what is said of the type.

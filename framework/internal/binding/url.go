@@ -1,0 +1,30 @@
+package binding
+
+import (
+	"errors"
+	"net/url"
+
+	"github.com/invopop/jsonschema"
+)
+
+// URL is an absolute URL, a string in JSON. net/url's own type has no text form:
+// encoding/json writes its eleven fields.
+type URL struct{ url.URL }
+
+// MarshalText is the URL as text.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText takes an absolute URL.
+func (u *URL) UnmarshalText(text []byte) error {
+	parsed, err := url.Parse(string(text))
+	if err != nil || !parsed.IsAbs() {
+		return errors.New("want an absolute URL such as https://example.com/a")
+	}
+	u.URL = *parsed
+	return nil
+}
+
+// JSONSchema says that it is a string.
+func (URL) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Format: "uri", Description: "An absolute URL such as https://example.com/a."}
+}

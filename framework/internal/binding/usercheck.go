@@ -1,0 +1,74 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// userCheck is a type's own Validate method.
+type userCheck interface {
+	run(ctx context.Context, v reflect.Value) error
+}
+
+type (
+	checker        interface{ Validate() error }
+	contextChecker interface {
+		Validate(ctx context.Context) error
+	}
+	plainCheck   struct{}
+	contextCheck struct{}
+)
+
+// userCheckOf looks at the value's own methods and at those of its pointer.
+func userCheckOf(t reflect.Type) userCheck {
+	p := reflect.PointerTo(deref(t))
+	switch {
+	case p.Implements(reflect.TypeFor[checker]()):
+		return plainCheck{}
+	case p.Implements(reflect.TypeFor[contextChecker]()):
+		return contextCheck{}
+	}
+	return nil
+}
+
+func receiver(v reflect.Value) any {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	return v.Addr().Interface()
+}
+
+func (plainCheck) run(_ context.Context, v reflect.Value) error {
+	return custom(receiver(v).(checker).Validate())
+}
+
+func (contextCheck) run(ctx context.Context, v reflect.Value) error {
+	err := receiver(v).(contextChecker).Validate(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return custom(err)
+}
+
+// custom turns an error of the user's Validate into issues: it was written for
+// the caller. Joined errors are one issue each.
+func custom(err error) error {
+	if err == nil {
+		return nil
+	}
+	if invalid, ok := errors.AsType[*Invalid](err); ok {
+		return invalid
+	}
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+		errs = joined.Unwrap()
+	}
+	issues := make([]Issue, 0, len(errs))
+	for _, e := range errs {
+		text := strings.TrimSuffix(clip(oneLine(e.Error()), 500), ".")
+		issues = append(issues, Issue{Hint: text + ".", Rule: RuleCustom})
+	}
+	return NewInvalid(issues...)
+}

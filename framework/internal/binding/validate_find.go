@@ -1,0 +1,77 @@
+package binding
+
+import (
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// finder looks values up by path. The first look-ups search the text; when
+// there are many, it is indexed once, so that a long list of items without an
+// optional member does not cost its square.
+type finder struct {
+	raw   []byte
+	count int
+	index map[string][]byte
+}
+
+func (f *finder) find(path string) ([]byte, bool) {
+	const few = 16
+	f.count++
+	if f.count <= few {
+		return valueAt(f.raw, path)
+	}
+	if f.index == nil {
+		f.index = map[string][]byte{}
+		f.add("", f.raw)
+	}
+	value, ok := f.index[path]
+	return value, ok
+}
+
+func (f *finder) add(path string, raw []byte) {
+	f.index[path] = raw
+	if inner, ok := unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
+		raw = inner
+	}
+	for key, value := range jsontext.Members(raw) {
+		f.add(jsontext.Pointer(path, key.String()), value)
+	}
+	i := 0
+	for item := range jsontext.Elements(raw) {
+		f.add(jsontext.PointerIndex(path, i), item)
+		i++
+	}
+}
+
+// valueAt finds the value at a JSON pointer, also inside strings that hold
+// JSON: a repaired document is judged by where its values really were.
+func valueAt(raw []byte, path string) ([]byte, bool) {
+	for path != "" {
+		var part string
+		part, path = firstStep(path)
+		if inner, ok := unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
+			raw = inner
+		}
+		next, ok := childOf(raw, unescaped(part))
+		if !ok {
+			return nil, false
+		}
+		raw = next
+	}
+	return raw, true
+}
+
+func childOf(raw []byte, part string) ([]byte, bool) {
+	if jsontext.KindOf(raw) == jsontext.KindObject {
+		return jsontext.Member(raw, part)
+	}
+	i := 0
+	for item := range jsontext.Elements(raw) {
+		if fmt.Sprint(i) == part {
+			return item, true
+		}
+		i++
+	}
+	return nil, false
+}

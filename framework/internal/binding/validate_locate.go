@@ -1,0 +1,179 @@
+package binding
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// locator follows a namespace of validator's, which is written in Go names,
+// with raw map keys in it, down the plan and the value.
+type locator struct {
+	path   []step
+	n      node
+	c      *constraints
+	f      *field
+	secret bool
+	keys   *constraints // rules of the keys, where the last step is an entry of a map
+}
+
+// inKeys reports whether the rule that failed is one of the map's keys.
+func (l *locator) inKeys(name string) bool {
+	has := func(c *constraints) bool {
+		return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool { return r.name == name })
+	}
+	return has(l.keys) && !has(l.c)
+}
+
+func (l *locator) locate(root node, v reflect.Value, ns string) bool {
+	if t := deref(root.goType()); t.Kind() == reflect.Struct && t.Name() != "" {
+		ns = strings.TrimPrefix(ns, t.Name())
+	} else if t.Kind() == reflect.Struct {
+		ns = "." + ns
+	}
+	return l.walk(root, nil, v, ns)
+}
+
+func (l *locator) walk(n node, c *constraints, v reflect.Value, rest string) bool {
+	for {
+		p, ok := n.(*ptrNode)
+		if !ok {
+			break
+		}
+		n = p.elem
+		if v.IsValid() {
+			v = v.Elem()
+		}
+	}
+	if m, ok := n.(*methodNode); ok && m.shown() == byShape {
+		n = m.base
+	}
+	l.n, l.c = n, c
+	if rest != "" {
+		l.keys = nil
+	}
+	if rest == "" || !v.IsValid() {
+		return rest == ""
+	}
+	switch n := n.(type) {
+	case *structNode:
+		return l.member(n, v, rest)
+	case *sliceNode:
+		return l.item(n.elem, c, v, rest)
+	case *arrayNode:
+		return l.item(n.elem, c, v, rest)
+	case *mapNode:
+		return l.entry(n, c, v, rest)
+	case *unionNode:
+		return l.variant(n, v, rest)
+	}
+	return true // inside a type that marshals itself: reported where it stands
+}
+
+// member descends by a Go field name, through embedded structs.
+func (l *locator) member(n *structNode, v reflect.Value, rest string) bool {
+	var index []int
+	t := n.t
+	for strings.HasPrefix(rest, ".") {
+		name := rest[1:]
+		if end := strings.IndexAny(name, ".["); end >= 0 {
+			name = name[:end]
+		}
+		rest = rest[1+len(name):]
+		sf, ok := directField(t, name)
+		if !ok {
+			return false
+		}
+		index = append(index, sf.Index...)
+		if f := n.byIndex(index); f != nil {
+			value, ok := f.value(v)
+			if !ok {
+				return false
+			}
+			l.path = append(l.path, step{name: f.name, member: true})
+			l.f = f
+			l.secret = l.secret || f.secret
+			return l.walk(f.node, f.c, value, rest)
+		}
+		t = deref(sf.Type)
+		if !sf.Anonymous || t.Kind() != reflect.Struct {
+			return false
+		}
+	}
+	return false
+}
+
+func directField(t reflect.Type, name string) (reflect.StructField, bool) {
+	for sf := range t.Fields() {
+		if sf.Name == name {
+			return sf, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+func (n *structNode) byIndex(index []int) *field {
+	for _, f := range n.fields {
+		if slices.Equal(f.index, index) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (l *locator) item(elem node, c *constraints, v reflect.Value, rest string) bool {
+	var i int
+	if _, err := fmt.Sscanf(rest, "[%d]", &i); err != nil || i < 0 || i >= v.Len() {
+		return false
+	}
+	rest = rest[strings.IndexByte(rest, ']')+1:]
+	l.path = append(l.path, step{index: i})
+	return l.walk(elem, c.element(), v.Index(i), rest)
+}
+
+// entry tries the keys that are there: a key may contain any character of the
+// namespace's syntax.
+func (l *locator) entry(n *mapNode, c *constraints, v reflect.Value, rest string) bool {
+	for key, after := range n.keysIn(v, rest) {
+		value := v.MapIndex(key)
+		name, err := n.key.write(key)
+		if err != nil || !value.IsValid() {
+			continue
+		}
+		before := *l
+		l.path = append(slices.Clip(l.path), step{name: name, member: true})
+		l.keys = c.keyRules()
+		if l.walk(n.elem, c.element(), value, after) {
+			return true
+		}
+		*l = before
+	}
+	return false
+}
+
+// keysIn yields the keys that rest may begin with, and what follows them. Keys
+// of texts are cut out of rest; others are compared one by one.
+func (n *mapNode) keysIn(v reflect.Value, rest string) iter.Seq2[reflect.Value, string] {
+	return func(yield func(reflect.Value, string) bool) {
+		if n.key.t.Kind() != reflect.String {
+			for it := v.MapRange(); it.Next(); {
+				after, ok := strings.CutPrefix(rest, fmt.Sprintf("[%v]", it.Key()))
+				if ok && !yield(it.Key(), after) {
+					return
+				}
+			}
+			return
+		}
+		for i := 1; i < len(rest); i++ {
+			if rest[i] != ']' {
+				continue
+			}
+			key := reflect.ValueOf(rest[1:i]).Convert(n.key.t)
+			if !yield(key, rest[i+1:]) {
+				return
+			}
+		}
+	}
+}

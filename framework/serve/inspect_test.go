@@ -1,0 +1,94 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+// ruled has rules that JSON Schema has no keyword for, in every place where a
+// schema can have one.
+type ruled struct {
+	From  int               `json:"from" doc:"First row."`
+	To    int               `json:"to" doc:"Last row." validate:"gtfield=From"`
+	Why   string            `json:"why,omitempty" validate:"required_if=From 3"`
+	Card  *string           `json:"card" validate:"omitnil,luhn_checksum"`
+	Cards []string          `json:"cards" doc:"All cards." validate:"dive,luhn_checksum"`
+	Grid  [][]string        `json:"grid" validate:"dive,dive,luhn_checksum"`
+	By    map[string]string `json:"by" validate:"dive,keys,luhn_checksum,endkeys,isbn13"`
+	Rows  []struct {
+		Card string `json:"card" validate:"luhn_checksum"`
+	} `json:"rows" validate:"unique=Card"`
+	Held map[string]struct {
+		Card string `json:"card" validate:"luhn_checksum"`
+	} `json:"held"`
+	Tree *tree `json:"tree"`
+}
+
+type tree struct {
+	Card  string           `json:"card" validate:"luhn_checksum"`
+	Left  *tree            `json:"left"`
+	Many  []tree           `json:"many"`
+	Named map[string]*tree `json:"named"`
+}
+
+// A client sees the schema and nothing else: rules without a keyword are
+// sentences in descriptions, and --inspect shows each of them.
+func TestInspectShowsRulesWithoutKeyword(t *testing.T) {
+	t.Parallel()
+	app := framework.New("rules", "1").Add(framework.Tool("t", func(context.Context, ruled) (string, error) { return "", nil }))
+	out, _, err := run(t, app, []string{"--inspect"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const card = "A number with a valid Luhn checksum."
+	for name, rule := range map[string]string{
+		"to": "Last row. Must be greater than from.", "why": "Required if from is 3.", "card": card,
+		"cards": "All cards.", "cards[]": card, "grid[][]": card, "by (names)": card, "by.*": "Must satisfy isbn13.",
+		"rows": "No two items have the same card.", "rows[].card": card, "held.*.card": card, "tree.card": card,
+	} {
+		found := 0
+		for line := range strings.Lines(out) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, name+"  ") && strings.HasSuffix(line, rule) {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d lines with %q in\n%s", name, found, rule, out)
+		}
+	}
+	if n := strings.Count(out, "\n"); n > 40 {
+		t.Errorf("the recursive type takes %d lines:\n%s", n, out)
+	}
+}
+
+func TestInspectFaultyAsJSON(t *testing.T) {
+	t.Parallel()
+	out, _, err := run(t, apps["faulty"](), []string{"--inspect=json"})
+	var build *framework.BuildError
+	if !errors.As(err, &build) || serve.ExitCode(err) != 2 {
+		t.Fatalf("Run = %v, want a BuildError", err)
+	}
+	var report struct {
+		Problems int
+		Outcome  string
+		Faults   []framework.Fault
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if report.Problems != 2 || report.Outcome != "Nothing was started." || len(report.Faults) != len(build.Faults) || report.Faults[0].Component != `tool "bad name!"` {
+		t.Errorf("the report: %s", out)
+	}
+	for _, args := range [][]string{nil, {"--inspect"}, {"--version", "--inspect=json"}} {
+		if out, _, err := run(t, apps["faulty"](), args); out != "" || err == nil {
+			t.Errorf("Run(%q) = %v, and wrote %q to stdout", args, err, out)
+		}
+	}
+}
