@@ -42,39 +42,71 @@ type pageGroup struct {
 }
 
 var pageGroups = []pageGroup{
-	{"Size and bounds", "A text is measured in characters, a list in items, a map in members, a number by its value.",
-		"text integer number list map", "min=3 max=3 len=3 gte=3 lte=3 gt=3 lt=3"},
-	{"Bounds of durations", "", "duration", "min=3s max=3s len=3s gte=3s lte=3s gt=3s lt=3s eq=3s ne=3s"},
-	{"Bounds of times", "Against the moment of the call.", "time", "gte lte gt lt"},
-	{"Equality and choice", "Words of a list of choices are separated by spaces; one with spaces in it stands in 'single quotes'.",
-		"text integer number", "eq=3 ne=3 oneof=3_5 noneof=3_5"},
-	{"Choice without regard to case", "", "text", "oneofci=a_b noneofci=a_b eq_ignore_case=a ne_ignore_case=a"},
-	{"Equality of booleans", "", "boolean", "eq=true ne=true"},
-	{"Difference", "A list of structs may name a field: unique=Name.", "list map", "unique"},
-	{"Parts of texts", "", "text",
-		"startswith=ab endswith=ab contains=ab containsany=ab containsrune=a startsnotwith=ab endsnotwith=ab excludes=ab excludesall=ab excludesrune=a"},
-	{"Characters", "", "text",
-		"alpha alphaspace alphanum alphanumspace alphaunicode alphanumunicode numeric number hexadecimal boolean ascii printascii multibyte lowercase uppercase isdefault"},
-	{"Identifiers and hashes", "", "text",
+	{
+		"Size and bounds", "A text is measured in characters, a list in items, a map in members, a number by its value.",
+		"text integer number list map", "min=3 max=3 len=3 gte=3 lte=3 gt=3 lt=3",
+	},
+	{
+		"Bounds of durations", "", "duration", "min=3s max=3s len=3s gte=3s lte=3s gt=3s lt=3s eq=3s ne=3s",
+	},
+	{
+		"Bounds of times", "Against the moment of the call.", "time", "gte lte gt lt",
+	},
+	{
+		"Equality and choice", "Words of a list of choices are separated by spaces; one with spaces in it stands in 'single quotes'.",
+		"text integer number", "eq=3 ne=3 oneof=3_5 noneof=3_5",
+	},
+	{
+		"Choice without regard to case", "", "text", "oneofci=a_b noneofci=a_b eq_ignore_case=a ne_ignore_case=a",
+	},
+	{
+		"Equality of booleans", "", "boolean", "eq=true ne=true",
+	},
+	{
+		"Difference", "A list of structs may name a field: unique=Name.", "list map", "unique",
+	},
+	{
+		"Parts of texts", "", "text",
+		"startswith=ab endswith=ab contains=ab containsany=ab containsrune=a startsnotwith=ab endsnotwith=ab excludes=ab excludesall=ab excludesrune=a",
+	},
+	{
+		"Characters", "", "text",
+		"alpha alphaspace alphanum alphanumspace alphaunicode alphanumunicode numeric number hexadecimal boolean ascii printascii multibyte lowercase uppercase isdefault",
+	},
+	{
+		"Identifiers and hashes", "", "text",
 		"uuid uuid_rfc4122 uuid3 uuid3_rfc4122 uuid4 uuid4_rfc4122 uuid5 uuid5_rfc4122 uuid7 ulid mongodb md4 md5 sha256 sha384 sha512 " +
 			"ripemd128 ripemd160 tiger128 tiger160 tiger192 semver cve spicedb isbn isbn10 isbn13 issn ein ssn e164 credit_card luhn_checksum " +
-			"bic bic_iso_9362_2014 btc_addr btc_addr_bech32 eth_addr eth_addr_checksum"},
-	{"Networks and addresses", "", "text",
+			"bic bic_iso_9362_2014 btc_addr btc_addr_bech32 eth_addr eth_addr_checksum",
+	},
+	{
+		"Networks and addresses", "", "text",
 		"email url uri http_url https_url origin urn_rfc2141 urn_rfc8141 datauri hostname hostname_rfc1123 hostname_label fqdn dns_rfc1035_label " +
-			"hostname_port ip ipv4 ipv6 cidr cidrv4 cidrv6 mac mongodb_connection_string"},
-	{"Encodings and formats", "A datetime names a layout of Go's package time.", "text",
+			"hostname_port ip ipv4 ipv6 cidr cidrv4 cidrv6 mac mongodb_connection_string",
+	},
+	{
+		"Encodings and formats", "A datetime names a layout of Go's package time.", "text",
 		"datetime=2006-01-02 datetime=2006-01-02T15:04:05Z07:00 datetime=02.01.2006 timezone duration cron json jwt html html_encoded url_encoded " +
-			"base32 base64 base64url base64rawurl hexcolor rgb rgba hsl hsla cmyk iscolor latitude longitude"},
-	{"Countries, languages and money", "", "text",
+			"base32 base64 base64url base64rawurl hexcolor rgb rgba hsl hsla cmyk iscolor latitude longitude",
+	},
+	{
+		"Countries, languages and money", "", "text",
 		"iso3166_1_alpha2 iso3166_1_alpha2_eu iso3166_1_alpha3 iso3166_1_alpha3_eu iso3166_1_alpha_numeric iso3166_1_alpha_numeric_eu iso3166_2 " +
-			"country_code eu_country_code iso4217 bcp47_language_tag bcp47_strict_language_tag postcode_iso3166_alpha2=NL postcode_iso3166_alpha2_field=Other"},
-	{"Numbers as codes", "", "integer", "iso4217_numeric port"},
-	{"Other members", "The parameter is the Go name of a field; texts tell its name on the wire. The tags with cs may name a field of another struct.", "text",
+			"country_code eu_country_code iso4217 bcp47_language_tag bcp47_strict_language_tag postcode_iso3166_alpha2=NL postcode_iso3166_alpha2_field=Other",
+	},
+	{
+		"Numbers as codes", "", "integer", "iso4217_numeric port",
+	},
+	{
+		"Other members", "The parameter is the Go name of a field; texts tell its name on the wire. The tags with cs may name a field of another struct.", "text",
 		"eqfield=Other nefield=Other gtfield=Other gtefield=Other ltfield=Other ltefield=Other eqcsfield=Other necsfield=Other gtcsfield=Other gtecsfield=Other " +
-			"ltcsfield=Other ltecsfield=Other fieldcontains=Other fieldexcludes=Other"},
-	{"Presence by other members", "Give these members omitempty in the json tag, so that they may be left out.", "text",
+			"ltcsfield=Other ltecsfield=Other fieldcontains=Other fieldexcludes=Other",
+	},
+	{
+		"Presence by other members", "Give these members omitempty in the json tag, so that they may be left out.", "text",
 		"required_if=Other_x required_unless=Other_x skip_unless=Other_x required_with=Other required_with_all=Other required_without=Other " +
-			"required_without_all=Other excluded_if=Other_x excluded_unless=Other_x excluded_with=Other excluded_with_all=Other excluded_without=Other excluded_without_all=Other"},
+			"required_without_all=Other excluded_if=Other_x excluded_unless=Other_x excluded_with=Other excluded_with_all=Other excluded_without=Other excluded_without_all=Other",
+	},
 }
 
 // structuralTags steer the reading and are told in the page's prose.
