@@ -221,3 +221,17 @@ type zeros struct {
 	Money    money           `json:"money"`
 	Array    [2]string       `json:"array"`
 }
+
+// shape is a sum type: a circle, or a group of shapes.
+type shape interface{ isShape() }
+
+type circle struct {
+	Radius float64 `json:"radius" validate:"gt=0"`
+}
+
+type group struct {
+	Members []shape `json:"members" validate:"max=3"`
+}
+
+func (circle) isShape() {}
+func (group) isShape()  {}
