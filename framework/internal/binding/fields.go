@@ -199,6 +199,7 @@ func (c *compiler) field(cand candidate) *field {
 	}
 	c.header(f)
 	f.c = c.constraints(f, cand)
+	c.zeroIsLegal(f)
 	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.c.mayBeAbsent()
 	c.defaultOf(f, cand)
@@ -208,7 +209,10 @@ func (c *compiler) field(cand candidate) *field {
 	if !f.required {
 		f.node = orNull(f.node)
 	}
-	c.afterwards(func() { c.vague(f) })
+	c.afterwards(func() {
+		c.vague(f)
+		c.contradiction(f)
+	})
 	return f
 }
 

@@ -1,0 +1,93 @@
+package binding_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+// TestContradictions: rules that no value meets are faults at Build, not tools
+// that can never be called.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		in   any
+		want string // empty: no fault
+	}{
+		"text": {struct {
+			V string `json:"v" validate:"min=5,max=3"`
+		}{}, "at least 5 characters and at most 3"},
+		"text exact": {struct {
+			V string `json:"v" validate:"min=5,max=5"`
+		}{}, ""},
+		"number": {struct {
+			V int `json:"v" validate:"gte=5,lte=3"`
+		}{}, "at least 5 and at most 3"},
+		"whole number": {struct {
+			V int `json:"v" validate:"gt=5,lt=6"`
+		}{}, "at least 6 and at most 5"},
+		"real number": {struct {
+			V float64 `json:"v" validate:"gt=5,lt=6"`
+		}{}, ""},
+		"whole with room": {struct {
+			V int `json:"v" validate:"gt=5,lt=7"`
+		}{}, ""},
+		"small type": {struct {
+			V uint8 `json:"v" validate:"min=300"`
+		}{}, "at least 300 and at most 255"},
+		"list": {struct {
+			V []int `json:"v" validate:"min=3,max=1"`
+		}{}, "at least 3 items and at most 1"},
+		"map": {struct {
+			V map[string]int `json:"v" validate:"min=3,max=1"`
+		}{}, "at least 3 members and at most 1"},
+		"element": {struct {
+			V []string `json:"v" validate:"dive,min=3,max=1"`
+		}{}, "of an element, at least 3 characters"},
+		"enum out of them": {struct {
+			V int `json:"v" validate:"oneof=1 2,min=5"`
+		}{}, "none of the allowed values"},
+		"enum in part": {struct {
+			V int `json:"v" validate:"oneof=1 7,min=5"`
+		}{}, ""},
+		"enum of texts": {struct {
+			V string `json:"v" validate:"oneof=a b,min=2"`
+		}{}, "none of the allowed values"},
+		"words for number": {struct {
+			V int `json:"v" validate:"oneof=a 2"`
+		}{}, `"a" is no whole number`},
+		"nested": {struct {
+			L []struct {
+				V int `json:"v" validate:"oneof=a"`
+			} `json:"l"`
+		}{}, `"a" is no whole number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, faults := binding.Compile(reflect.TypeOf(tt.in), binding.Input, binding.Options{})
+			var said []string
+			for _, f := range faults {
+				said = append(said, f.String())
+			}
+			got := strings.Join(said, "\n")
+			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+				t.Errorf("faults %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRequiredNumbersWarn(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		N int    `json:"n" validate:"required"`
+		B bool   `json:"b" validate:"required"`
+		S string `json:"s" validate:"required"`
+	}
+	plan, faults := binding.Compile(reflect.TypeFor[in](), binding.Input, binding.Options{})
+	if plan == nil || len(faults) != 2 || !faults[0].Warning || !faults[1].Warning {
+		t.Fatalf("%v", faults)
+	}
+}
