@@ -49,7 +49,7 @@ func TestInspectShowsRulesWithoutKeyword(t *testing.T) {
 	const card = "A number with a valid Luhn checksum."
 	for name, rule := range map[string]string{
 		"to": "Last row. Must be greater than from.", "why": "Required if from is 3.", "card": card,
-		"cards": "All cards.", "cards[]": card, "grid[][]": card, "by (names)": card, "by.*": "Must satisfy isbn13.",
+		"cards": "All cards.", "cards[]": card, "grid[][]": card, "by (names)": card, "by.*": "An ISBN of thirteen digits.",
 		"rows": "No two items have the same card.", "rows[].card": card, "held.*.card": card, "tree.card": card,
 	} {
 		found := 0

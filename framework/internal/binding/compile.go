@@ -55,8 +55,9 @@ type compiler struct {
 	mode      Mode
 	opts      Options
 	nodes     map[reflect.Type]node
-	order     []node        // as met: names in $defs depend on it
-	structs   []*structNode // in the order met
+	order     []node         // as met: names in $defs depend on it
+	structs   []*structNode  // in the order met
+	variants  []*variantNode // likewise
 	overrides map[node]keywords
 	faults    []Fault
 	path      []string
@@ -289,6 +290,9 @@ func (c *compiler) container(t reflect.Type, n node, step string, elem reflect.T
 }
 
 func (c *compiler) iface(t reflect.Type) node {
+	if u, ok := c.opts.union(t); ok {
+		return c.union(t, u)
+	}
 	if c.mode == Output || t.NumMethod() == 0 {
 		return &anyNode{t}
 	}
@@ -394,12 +398,22 @@ func (c *compiler) schemer() *schemer {
 		if c.nodes[n.goType()] != n || n.goType().Name() == "" || !reaches(n, n, map[node]bool{}) {
 			continue
 		}
-		name := defName(n.goType())
-		for i := 2; taken[name]; i++ {
-			name = fmt.Sprintf("%s_%d", defName(n.goType()), i)
+		s.names[n] = freeName(defName(n.goType()), taken)
+	}
+	for _, v := range c.variants {
+		if reaches(v, v, map[node]bool{}) {
+			s.names[v] = freeName(defName(v.goType())+"_variant", taken)
 		}
-		taken[name] = true
-		s.names[n] = name
 	}
 	return s
+}
+
+// freeName takes the name, or it with a number.
+func freeName(base string, taken map[string]bool) string {
+	name := base
+	for i := 2; taken[name]; i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
+	taken[name] = true
+	return name
 }

@@ -46,16 +46,24 @@ func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 		}
 		raw = inner
 	}
+	n.decodeMembers(d, raw, v, "")
+}
+
+// decodeMembers reads an object. tag is a member that is known although no
+// field has it, the discriminator of a union; "" is none.
+func (n *structNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag string) {
 	var few [64]bool
 	seen := few[:]
 	if len(n.fields) > len(few) {
 		seen = make([]bool, len(n.fields))
 	}
-	next := 0
+	next, tags := 0, 0
 	var unknown []string
 	for key, value := range jsontext.Members(raw) {
 		i := n.lookup(key, next)
 		switch {
+		case i < 0 && tag != "" && key.Is(tag):
+			tags++
 		case i < 0:
 			unknown = d.noteUnknown(unknown, key)
 		case seen[i]:
@@ -67,6 +75,11 @@ func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 			next = i + 1
 			n.fields[i].decode(d, value, v)
 		}
+	}
+	if tags > 1 {
+		d.enter(tag)
+		d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n})
+		d.leave()
 	}
 	for _, name := range unknown {
 		n.unknown(d, name, seen)
@@ -251,10 +264,18 @@ func (n *structNode) encode(e *encoder, v reflect.Value) {
 		return
 	}
 	e.dst = append(e.dst, '{')
-	first := true
+	n.encodeMembers(e, v, "")
+	e.dst = append(e.dst, '}')
+	e.depth--
+}
+
+// encodeMembers writes the members, behind tag, a member that is written
+// already, if it is not "".
+func (n *structNode) encodeMembers(e *encoder, v reflect.Value, tag string) {
+	first := tag == ""
 	for _, f := range n.fields {
 		value, ok := f.value(v)
-		if !ok || f.omitEmpty && isEmpty(value) || f.isZero != nil && f.isZero(value) {
+		if !ok || f.omitEmpty && isEmpty(value) || f.isZero != nil && f.isZero(value) || tag != "" && f.name == tag {
 			continue
 		}
 		if !first {
@@ -267,8 +288,6 @@ func (n *structNode) encode(e *encoder, v reflect.Value) {
 		f.node.encode(e, value)
 		e.leave()
 	}
-	e.dst = append(e.dst, '}')
-	e.depth--
 }
 
 // isEmpty is omitempty's rule in encoding/json.

@@ -11,9 +11,14 @@ import (
 
 // wanted says in words what n wants under rules c.
 func (p *Plan) wanted(n node, c *constraints) string {
+	if words := c.checkWords(); words != "" {
+		return words
+	}
 	switch inner := bare(n).(type) {
 	case *structNode:
 		return "an object" + memberWords(inner.names(), len(inner.fields) > 0)
+	case *unionNode:
+		return inner.words()
 	case *arrayNode:
 		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
 	}

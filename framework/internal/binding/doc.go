@@ -13,7 +13,7 @@
 //
 // Tags: json names a member; doc describes it; title titles it; validate is
 // the one source of constraints, enforced by go-playground/validator and
-// advertised as keywords (see rules.go for the table); default fills an absent
+// advertised as keywords (docs/validation.md is the table); default fills an absent
 // member and makes it optional; uri names a template variable; header becomes
 // x-mcp-header; secret keeps a value out of every text; jsonschema remains for
 // keywords that the others cannot say and is read by invopop/jsonschema.
@@ -24,6 +24,10 @@
 // rule is applied to what was sent: an absent member is never measured.
 // omitempty in a validate tag makes a member optional and keeps validator's
 // meaning, that a zero value passes; the schema's bounds are stricter there.
+//
+// An interface with methods is a Union of structs that Options name: a oneOf in
+// the schema, chosen by its discriminator when read and written. A Check in
+// Options is a validate tag of the application's own.
 //
 // Output promises the shape alone: rules are not advertised, because results
 // are not judged by them. A value outside of its type's Values, though, is an

@@ -78,6 +78,9 @@ func (c *constraints) express(r rule, n node, k *keywords) bool {
 	if len(r.alts) > 0 {
 		return c.expressAny(r, n, k)
 	}
+	if r.check != nil {
+		return r.check.express(k)
+	}
 	switch r.name {
 	case "min", "gte", "max", "lte", "gt", "lt", "len":
 		return r.expressSize(what, k)
@@ -440,6 +443,9 @@ func ecmaQuote(s string) string {
 
 // sentence says in words what no keyword says.
 func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
+	if r.check != nil {
+		return r.check.sentence()
+	}
 	if text, ok := relation(r, owner); ok {
 		return text
 	}

@@ -205,6 +205,9 @@ func (c *compiler) field(cand candidate) *field {
 	if f.c.mustExist() && !f.viaPtr {
 		f.required = true
 	}
+	if !f.required {
+		f.node = orNull(f.node)
+	}
 	c.afterwards(func() { c.vague(f) })
 	return f
 }
@@ -273,8 +276,8 @@ func (c *compiler) header(f *field) {
 	if !headerToken.MatchString(f.header) {
 		c.fault("", fmt.Sprintf("header %q is no token", f.header), "Use letters, digits and -")
 	}
-	if slices.Contains(c.path, "[]") || slices.Contains(c.path, "[key]") {
-		c.fault("", "header inside a list or map", "Move the field out")
+	if slices.ContainsFunc(c.path, func(step string) bool { return step == "[]" || step == "[key]" || strings.HasPrefix(step, "(") }) {
+		c.fault("", "header inside a list, a map or a variant", "Move the field out")
 	}
 	if other, taken := c.headers[strings.ToLower(f.header)]; taken {
 		c.fault("", fmt.Sprintf("header %q is that of %s", f.header, other), "Use different names")

@@ -45,6 +45,14 @@ func children(n node) []node {
 		if n.base != nil && n.shown() == byShape {
 			return []node{n.base}
 		}
+	case *unionNode:
+		out := make([]node, 0, len(n.variants))
+		for _, v := range n.variants {
+			out = append(out, v)
+		}
+		return out
+	case *variantNode:
+		return children(n.elem) // the struct by itself has no discriminator
 	case *structNode:
 		out := make([]node, 0, len(n.fields))
 		for _, f := range n.fields {

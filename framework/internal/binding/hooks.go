@@ -400,7 +400,7 @@ func (c *compiler) enforce(f *field, k keywords) {
 // checkPattern refuses what only Go's regular expressions know: clients
 // compile every pattern with ECMAScript's.
 func (c *compiler) checkPattern(pattern string) bool {
-	for _, only := range []string{"(?i)", "(?s)", "(?m)", "(?U)", "(?P<", `\z`, `\A`, `\Q`, `\x{`, "[[:", `\pL`, `\C`} {
+	for _, only := range goSyntax {
 		if strings.Contains(pattern, only) {
 			c.fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, only), "Write it as an ECMAScript pattern")
 			return false

@@ -13,7 +13,7 @@ import (
 // struct whose members the rule may name.
 func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 	if c.linter == nil {
-		c.linter = validator.New(validator.WithRequiredStructEnabled())
+		c.linter = c.newValidator()
 	}
 	return c.lintLevel(c.linter, k, t, owner)
 }
@@ -59,6 +59,9 @@ func (c *compiler) lintRule(v *validator.Validate, r rule, t, owner reflect.Type
 	}
 	if r.structural() {
 		return true
+	}
+	if r.check != nil {
+		return c.lintCheck(r, t)
 	}
 	if _, ok := fieldSentences[r.name]; ok {
 		return c.lintNames(r, owner, []string{r.param})

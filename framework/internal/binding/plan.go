@@ -28,8 +28,10 @@ const (
 
 // Options of one plan.
 type Options struct {
-	AllowUnknown bool // unknown members are ignored instead of refused
-	NoRepair     bool // a list, object, number or bool that arrived as a string is refused instead of read
+	AllowUnknown bool    // unknown members are ignored instead of refused
+	NoRepair     bool    // a list, object, number or bool that arrived as a string is refused instead of read
+	Unions       []Union // the types behind interfaces
+	Checks       []Check // validate tags of the application's own
 }
 
 // Fault is one thing that is wrong with a type at registration.

@@ -83,7 +83,7 @@ func propertyTypes() []reflect.Type {
 		reflect.TypeFor[tViaPtr](), reflect.TypeFor[tNode](), reflect.TypeFor[tPing](), reflect.TypeFor[tBoxList[tBase]](),
 		reflect.TypeFor[map[string]tBase](), reflect.TypeFor[tAnyRoot](), reflect.TypeFor[tDefaults](), reflect.TypeFor[pDeep](),
 		reflect.TypeFor[pText](), reflect.TypeFor[pNumbers](), reflect.TypeFor[pHeader](), reflect.TypeFor[pMaps](),
-		reflect.TypeFor[pEnums](), reflect.TypeFor[struct{}](),
+		reflect.TypeFor[pEnums](), reflect.TypeFor[struct{}](), reflect.TypeFor[uPicture](), reflect.TypeFor[uFlatIn](),
 	}
 }
 
@@ -107,6 +107,13 @@ func (m maker) value(schema map[string]any, depth int) string {
 		merged := map[string]any{"type": schema["type"]}
 		maps.Copy(merged, options[m.dice(len(options), "option")].(map[string]any))
 		return m.value(merged, depth)
+	}
+	if options, ok := schema["oneOf"].([]any); ok {
+		return m.value(options[m.dice(len(options), "variant")].(map[string]any), depth)
+	}
+	if value, ok := schema["const"]; ok {
+		raw, _ := json.Marshal(value)
+		return string(raw)
 	}
 	if enum, ok := schema["enum"].([]any); ok {
 		raw, _ := json.Marshal(enum[m.dice(len(enum), "enum")])
@@ -211,7 +218,7 @@ func TestSchemaAndPlanAgree(t *testing.T) {
 	for _, typ := range propertyTypes() {
 		t.Run(typ.String(), func(t *testing.T) {
 			t.Parallel()
-			p := mustCompile(t, typ, binding.Input, binding.Options{NoRepair: true})
+			p := mustCompile(t, typ, binding.Input, binding.Options{NoRepair: true, Unions: unions()})
 			judge := judgeOf(t, p.Schema())
 			dec := json.NewDecoder(bytes.NewReader(p.Schema()))
 			dec.UseNumber()
@@ -263,7 +270,7 @@ func TestOutputIsValid(t *testing.T) {
 	for _, typ := range append(propertyTypes(), reflect.TypeFor[tRules](), reflect.TypeFor[tNames](), reflect.TypeFor[[]tNode](), reflect.TypeFor[tNest]()) {
 		t.Run(typ.String(), func(t *testing.T) {
 			t.Parallel()
-			p := mustCompile(t, typ, binding.Output, binding.Options{})
+			p := mustCompile(t, typ, binding.Output, binding.Options{Unions: unions()})
 			judge := judgeOf(t, p.Schema())
 			encoded := 0
 			rapid.Check(t, func(rt *rapid.T) {
@@ -282,6 +289,19 @@ func TestOutputIsValid(t *testing.T) {
 				t.Error("nothing was encoded")
 			}
 		})
+	}
+}
+
+// fillUnion stores a random variant, or leaves v nil.
+func fillUnion(t *rapid.T, v reflect.Value, depth int) {
+	for _, u := range unions() {
+		if u.Interface != v.Type() || rapid.IntRange(0, 4).Draw(t, "nil") == 0 {
+			continue
+		}
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(u.Variants))).Draw(t, "variant")
+		value := reflect.New(u.Variants[name]).Elem()
+		fill(t, value, depth)
+		v.Set(value)
 	}
 }
 
@@ -360,6 +380,7 @@ func fill(t *rapid.T, v reflect.Value, depth int) {
 		}
 	case reflect.Interface:
 		if v.NumMethod() > 0 {
+			fillUnion(t, v, depth)
 			return
 		}
 		v.Set(reflect.ValueOf(rapid.SampledFrom([]any{1, "x", 1.5, true, []any{nil}, map[string]any{"k": "<"}, []int(nil)}).Draw(t, "any")))

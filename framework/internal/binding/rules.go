@@ -10,6 +10,7 @@ import (
 type rule struct {
 	name, param string
 	alts        []rule
+	check       *Check // the application's own; nil: validator's
 }
 
 func (r rule) String() string {
@@ -62,7 +63,7 @@ func (c *constraints) keyRules() *constraints {
 
 // forbidden tags touch files, sockets or DNS with what a caller sent.
 var forbidden = map[string]bool{
-	"file": true, "dir": true, "filepath": true, "dirpath": true, "image": true, "uds_exists": true,
+	"file": true, "dir": true, "filepath": true, "dirpath": true, "image": true, "mimetype": true, "uds_exists": true,
 	"tcp4_addr": true, "tcp6_addr": true, "tcp_addr": true, "udp4_addr": true, "udp6_addr": true, "udp_addr": true,
 	"ip4_addr": true, "ip6_addr": true, "ip_addr": true, "unix_addr": true,
 }
@@ -85,6 +86,7 @@ func (c *compiler) constraints(f *field, cand candidate) *constraints {
 		c.fault("", fmt.Sprintf("validate tag %q cannot be read", tag), "Separate rules by commas; keys…endkeys follow dive")
 		return nil
 	}
+	c.attach(out)
 	if !c.lint(out, cand.sf.Type, cand.owner) {
 		return nil
 	}

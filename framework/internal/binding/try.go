@@ -48,24 +48,7 @@ func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
 // showsSecret reports whether the caller sent a secret: it must not be written
 // back into texts that are logged.
 func (p *Plan) showsSecret(raw []byte) bool {
-	s, ok := structOf(p.root)
-	return ok && s.holdsSecret(raw)
-}
-
-func (n *structNode) holdsSecret(raw []byte) bool {
-	for _, f := range n.fields {
-		value, given := jsontext.Member(raw, f.name)
-		if !given {
-			continue
-		}
-		if f.secret {
-			return true
-		}
-		if inner, ok := structOf(f.node); ok && inner.holdsSecret(value) {
-			return true
-		}
-	}
-	return false
+	return holdsSecret(p.root, raw)
 }
 
 // mendAll corrects every finding in the text, deepest last, so that paths stay
@@ -284,6 +267,9 @@ func (p *Plan) example(n node, c *constraints, depth int) []byte {
 		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
 	case *mapNode:
 		return p.exampleMap(inner, c, depth)
+	case *unionNode:
+		first := inner.variants[0]
+		return first.tagged(p.exampleObject(first.elem, depth))
 	case *methodNode:
 		if inner.shown() == byShape {
 			return p.example(inner.base, c, depth)

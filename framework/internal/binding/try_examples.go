@@ -50,10 +50,14 @@ func (p *Plan) exampleMap(n *mapNode, c *constraints, depth int) []byte {
 	if raw, ok := p.printer.words(n, c).get("minProperties"); ok {
 		least, _ = jsontext.Int64(raw)
 	}
-	if least == 0 && (depth > 0 && reaches(n, n, map[node]bool{}) || !p.fits(n, c, p.exampleMembers(n, c, 1, depth))) {
+	if least == 0 && depth > 0 && reaches(n, n, map[node]bool{}) {
 		return emptyObject
 	}
-	return p.exampleMembers(n, c, max(least, 1), depth)
+	members := p.exampleMembers(n, c, max(least, 1), depth)
+	if least == 0 && !p.fits(n, c, members) {
+		return emptyObject
+	}
+	return members
 }
 
 func (p *Plan) exampleMembers(n *mapNode, c *constraints, count int64, depth int) []byte {

@@ -68,6 +68,8 @@ func (l *locator) walk(n node, c *constraints, v reflect.Value, rest string) boo
 		return l.item(n.elem, c, v, rest)
 	case *mapNode:
 		return l.entry(n, c, v, rest)
+	case *unionNode:
+		return l.variant(n, v, rest)
 	}
 	return true // inside a type that marshals itself: reported where it stands
 }

@@ -14,7 +14,7 @@ func (c *compiler) compileRules(p *Plan) {
 	if c.mode == Output || !hasRules(p.root.goType(), map[reflect.Type]bool{}) {
 		return
 	}
-	v := validator.New(validator.WithRequiredStructEnabled())
+	v := c.newValidator()
 	done := map[reflect.Type]bool{}
 	for _, s := range c.structs {
 		registerRules(v, s.t, done)
@@ -123,6 +123,8 @@ func divesTo(t reflect.Type) int {
 				return 0
 			}
 			return n
+		case reflect.Interface:
+			return n * min(t.NumMethod(), 1) // a union's variants are structs
 		default:
 			return 0
 		}
@@ -139,6 +141,8 @@ func hasRules(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return hasRules(t.Elem(), seen)
+	case reflect.Interface:
+		return t.NumMethod() > 0 // a variant may have some
 	case reflect.Struct:
 		for sf := range t.Fields() {
 			if tag := sf.Tag.Get("validate"); tag != "" && tag != "-" && (sf.IsExported() || sf.Anonymous) {

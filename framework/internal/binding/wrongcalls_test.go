@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -88,7 +89,7 @@ func wantRepaired(t *testing.T, at string, p *binding.Plan, call wrongCall) {
 func wantBlamed(t *testing.T, at string, p *binding.Plan, call wrongCall, name string) bool {
 	t.Helper()
 	_, err := p.Decode(t.Context(), call.Args, reflect.New(p.Type()).Elem())
-	invalid, ok := err.(*binding.Invalid)
+	invalid, ok := errors.AsType[*binding.Invalid](err)
 	if !ok {
 		t.Errorf("%s: accepted (%v)", at, err)
 		return false

@@ -301,7 +301,7 @@ type wConfig struct {
 }
 
 type wMenu struct {
-	Root   wMenuItem `json:"root"`
+	Root   wMenuItem `json:"top"`
 	Locale string    `json:"locale" default:"en" validate:"len=2"`
 	Draft  bool      `json:"draft,omitempty"`
 }

@@ -17,7 +17,8 @@ import (
 
 func main() {
 	// Without repair the server accepts what its schemas accept and nothing else.
-	serve.Main(framework.New("schemas", "1.0.0", framework.WithoutRepair(), framework.WithPageSize(20)).
+	serve.Main(framework.New("schemas", "1.0.0", framework.WithoutRepair(), framework.WithPageSize(20),
+		framework.OneOf("kind", map[string]shape{"circle": circle{}, "group": group{}})).
 		Add(scalars()...).
 		Add(leaves()...).
 		Add(containers()...).
@@ -92,6 +93,7 @@ func ownForms() []framework.Component {
 
 func rules() []framework.Component {
 	return []framework.Component{
+		echo[framework.URL]("url"), echo[shape]("union"), echo[[]shape]("union_slice"), root[shape]("root_union"),
 		echo[limits]("limits"), echo[formats]("formats"), echo[defaults]("defaults"),
 	}
 }

@@ -161,9 +161,9 @@ func (p *moneyPointer) JSONSchema() *jsonschema.Schema { return p.m.JSONSchema()
 // opaque says nothing about its form.
 type opaque struct{ raw json.RawMessage }
 
-func (o opaque) MarshalJSON() ([]byte, error) { return o.raw, nil }
+func (o opaque) MarshalJSON() ([]byte, error) { return o.raw, nil } //nolint:unparam // the interface's
 
-func (o *opaque) UnmarshalJSON(b []byte) error {
+func (o *opaque) UnmarshalJSON(b []byte) error { //nolint:unparam // the interface's
 	o.raw = append(o.raw[:0], b...)
 	return nil
 }
@@ -222,3 +222,17 @@ type zeros struct {
 	Money    money           `json:"money"`
 	Array    [2]string       `json:"array"`
 }
+
+// shape is a sum type: a circle, or a group of shapes.
+type shape interface{ isShape() }
+
+type circle struct {
+	Radius float64 `json:"radius" validate:"gt=0"`
+}
+
+type group struct {
+	Members []shape `json:"members" validate:"max=3"`
+}
+
+func (circle) isShape() {}
+func (group) isShape()  {}

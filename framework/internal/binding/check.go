@@ -1,0 +1,196 @@
+package binding
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Check is a rule of the application's own: a validate tag, what it demands of
+// values of one Go type, and how that is told.
+type Check struct {
+	Tag    string
+	Type   reflect.Type             // of the values; pointers to them are looked through
+	Holds  func(reflect.Value) bool // called with values of Type only; safe for concurrent use
+	Schema json.RawMessage          // keywords for the schema of a value; empty: there are none
+	Want   string                   // what is wanted, as in "a Dutch postcode such as 1234 AB"
+}
+
+var tagName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// Problem is what is wrong with the check by itself, or "".
+func (k Check) Problem() string {
+	switch {
+	case !tagName.MatchString(k.Tag):
+		return fmt.Sprintf("%q is no name of a tag; use a-z, 0-9 and _", k.Tag)
+	case isBuiltIn(k.Tag):
+		return fmt.Sprintf("the tag %q exists already", k.Tag)
+	case k.Holds == nil:
+		return fmt.Sprintf("the function of %q is nil", k.Tag)
+	case k.Type == nil || k.Type.Kind() == reflect.Pointer || k.Type.Kind() == reflect.Interface:
+		return fmt.Sprintf("%q is for the type %v; use the type of the values themselves", k.Tag, k.Type)
+	case strings.TrimSpace(k.Want) == "":
+		return fmt.Sprintf("%q does not say what it wants", k.Tag)
+	case len(k.Schema) == 0:
+		return ""
+	}
+	return k.schemaProblem()
+}
+
+// notForChecks are keywords that are the plan's to set, or point elsewhere.
+var notForChecks = []string{"type", "$ref", "$defs", "$id", "$schema", "$anchor", "$dynamicRef", "default", "title", "description"}
+
+func (k Check) schemaProblem() string {
+	if jsontext.KindOf(k.Schema) != jsontext.KindObject {
+		return fmt.Sprintf("the schema of %q is no JSON object", k.Tag)
+	}
+	if _, err := CompileRaw(k.Schema); err != nil {
+		return fmt.Sprintf("the schema of %q: %v", k.Tag, err)
+	}
+	for _, w := range parseKeywords(k.Schema) {
+		if slices.Contains(notForChecks, w.name) {
+			return fmt.Sprintf("the schema of %q has %s, which comes from the Go type and the other tags", k.Tag, w.name)
+		}
+		if pattern, ok := jsontext.String(w.value); ok && w.name == "pattern" && goOnly(pattern) != "" {
+			return fmt.Sprintf("the pattern of %q uses %s, which JSON Schema does not know", k.Tag, goOnly(pattern))
+		}
+	}
+	return ""
+}
+
+// isBuiltIn asks validator, which tells an unknown tag from others by a panic
+// alone. Words of the tag syntax panic with another text.
+func isBuiltIn(tag string) (known bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			known = !strings.HasPrefix(fmt.Sprint(r), "Undefined validation function")
+		}
+	}()
+	// The verdict on the sample does not matter, only that there is one.
+	_ = validator.New().Var("x", tag)
+	return true
+}
+
+func (o Options) check(tag string) *Check {
+	i := slices.IndexFunc(o.Checks, func(k Check) bool { return k.Tag == tag })
+	if i < 0 {
+		return nil
+	}
+	return &o.Checks[i]
+}
+
+// newValidator knows the application's own rules. One that has a problem is
+// left out; using it is the fault.
+func (c *compiler) newValidator() *validator.Validate {
+	v := validator.New(validator.WithRequiredStructEnabled())
+	for _, k := range c.opts.Checks {
+		if k.Problem() != "" {
+			continue
+		}
+		err := v.RegisterValidation(k.Tag, func(fl validator.FieldLevel) bool {
+			return k.holds(fl.Field())
+		})
+		if err != nil {
+			c.fault("", fmt.Sprintf("validate rule %q: %v", k.Tag, err), "Use another name")
+		}
+	}
+	return v
+}
+
+// holds asks the function, which may panic on a value that nobody thought of:
+// that value is refused.
+func (k *Check) holds(v reflect.Value) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return v.Type() == k.Type && k.Holds(v)
+}
+
+// attach ties the rules of a tag to the application's checks.
+func (c *compiler) attach(k *constraints) {
+	if k == nil || len(c.opts.Checks) == 0 {
+		return
+	}
+	attachTo(k.rules, c.opts)
+	c.attach(k.keys)
+	c.attach(k.elem)
+}
+
+func attachTo(rules []rule, opts Options) {
+	for i := range rules {
+		attachTo(rules[i].alts, opts)
+		rules[i].check = opts.check(rules[i].name)
+	}
+}
+
+// lintCheck looks at the use of a check on type t.
+func (c *compiler) lintCheck(r rule, t reflect.Type) bool {
+	switch problem := r.check.Problem(); {
+	case problem != "":
+		c.fault("", "Validation: "+problem, "Correct the option")
+	case r.param != "":
+		c.fault("", fmt.Sprintf("validate rule %q has a parameter", r), "Write "+r.name)
+	case t != r.check.Type:
+		c.fault("", fmt.Sprintf("validate rule %q is for type %s, not %s", r, r.check.Type, t), "Use it on fields of that type")
+	default:
+		return true
+	}
+	return false
+}
+
+// express lays the check's keywords on the schema. It never says that they say
+// all: the sentence with what is wanted is for the reader of the schema.
+func (k *Check) express(into *keywords) bool {
+	for _, w := range parseKeywords(k.Schema) {
+		if into.has(w.name) {
+			into.also(keywords{w})
+			continue
+		}
+		into.set(w.name, w.value)
+	}
+	return false
+}
+
+func (k *Check) sentence() string { return "Must be " + k.wanted() + "." }
+
+func (k *Check) wanted() string { return strings.TrimSuffix(strings.TrimSpace(k.Want), ".") }
+
+// checkWords are the words of the only rule, where that is a check.
+func (c *constraints) checkWords() string {
+	if c == nil {
+		return ""
+	}
+	words := ""
+	for _, r := range c.rules {
+		switch {
+		case r.structural():
+		case r.check == nil || words != "":
+			return ""
+		default:
+			words = r.check.wanted()
+		}
+	}
+	return words
+}
+
+// goOnly is the first part of a pattern that only Go's regular expressions
+// know, or "".
+func goOnly(pattern string) string {
+	for _, only := range goSyntax {
+		if strings.Contains(pattern, only) {
+			return only
+		}
+	}
+	return ""
+}
+
+var goSyntax = []string{"(?i)", "(?s)", "(?m)", "(?U)", "(?P<", `\z`, `\A`, `\Q`, `\x{`, "[[:", `\pL`, `\C`}

@@ -1,0 +1,365 @@
+package binding
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Union says which struct types stand behind an interface. They are told apart
+// by the member Discriminator, whose value is the variant's name.
+type Union struct {
+	Interface     reflect.Type            // with a method at least: every type implements any
+	Discriminator string                  // the member's name on the wire
+	Variants      map[string]reflect.Type // structs or pointers to structs that implement Interface
+}
+
+// Problem is what is wrong with the union by itself, or "".
+func (u Union) Problem() string {
+	switch {
+	case u.Interface == nil || u.Interface.Kind() != reflect.Interface:
+		return fmt.Sprintf("type %v is no interface", u.Interface)
+	case u.Interface.NumMethod() == 0:
+		return fmt.Sprintf("every type implements %s; give it a method", u.Interface)
+	case u.Discriminator == "" || !legalName(u.Discriminator):
+		return fmt.Sprintf("the discriminator %q is no name of a member", u.Discriminator)
+	case len(u.Variants) == 0:
+		return fmt.Sprintf("%s has no variants", u.Interface)
+	}
+	names := map[reflect.Type]string{}
+	for _, name := range slices.Sorted(maps.Keys(u.Variants)) {
+		t := u.Variants[name]
+		if problem := u.variantProblem(name, t); problem != "" {
+			return problem
+		}
+		if other, taken := names[deref(t)]; taken {
+			return fmt.Sprintf("type %s has two names, %q and %q", t, other, name)
+		}
+		names[deref(t)] = name
+	}
+	return ""
+}
+
+func (u Union) variantProblem(name string, t reflect.Type) string {
+	switch {
+	case name == "":
+		return fmt.Sprintf("a variant of %s has an empty name", u.Interface)
+	case t == nil:
+		return fmt.Sprintf("variant %q is nil; give a value of its type", name)
+	case t.Kind() != reflect.Struct && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
+		return fmt.Sprintf("variant %q has type %s, which is no struct and no pointer to one", name, t)
+	case !t.Implements(u.Interface):
+		return fmt.Sprintf("variant %q has type %s, which does not implement %s", name, t, u.Interface)
+	}
+	return ""
+}
+
+func (o Options) union(t reflect.Type) (Union, bool) {
+	i := slices.IndexFunc(o.Unions, func(u Union) bool { return u.Interface == t })
+	if i < 0 {
+		return Union{}, false
+	}
+	return o.Unions[i], true
+}
+
+// union is what a unionNode and its copies share: a variant may
+// contain the interface, so that a copy is made before the variants are known.
+type union struct {
+	t        reflect.Type
+	member   string
+	variants []*variantNode                // sorted by name
+	byType   map[reflect.Type]*variantNode // by struct type
+}
+
+// unionNode is an interface whose types are known.
+type unionNode struct {
+	*union
+	null bool // nil has a form: in results, and where the member may be left out
+}
+
+// variantNode is a struct as it stands behind an interface: with one more
+// member, or with one of its own pinned. It is no node of its Go type, which
+// may also occur by itself.
+type variantNode struct {
+	member, name string
+	pointer      bool
+	elem         *structNode
+}
+
+// union compiles the variants. The node is known before them, because a
+// variant may contain it.
+func (c *compiler) union(t reflect.Type, u Union) node {
+	if problem := u.Problem(); problem != "" {
+		c.fault("", "OneOf: "+problem, "Correct the option")
+		return nil
+	}
+	n := &unionNode{union: &union{t: t, member: u.Discriminator, byType: map[reflect.Type]*variantNode{}}, null: c.mode == Output}
+	c.put(t, n)
+	for _, name := range slices.Sorted(maps.Keys(u.Variants)) {
+		c.at("("+name+")", func() { c.variant(n.union, name, u.Variants[name]) })
+	}
+	if len(n.variants) < len(u.Variants) {
+		c.remove(t, n) // the fault is filed
+		return nil
+	}
+	return n
+}
+
+func (c *compiler) variant(u *union, name string, t reflect.Type) {
+	inner := c.node(deref(t))
+	if inner == nil {
+		return
+	}
+	elem, ok := inner.(*structNode)
+	if !ok {
+		c.fault("", fmt.Sprintf("type %s writes its own JSON, which has no room for the discriminator", t), "Use a plain struct")
+		return
+	}
+	v := &variantNode{member: u.member, name: name, pointer: t.Kind() == reflect.Pointer, elem: elem}
+	u.variants = append(u.variants, v)
+	u.byType[elem.t] = v
+	c.variants = append(c.variants, v)
+	c.afterwards(func() { c.checkTag(v) })
+}
+
+// checkTag looks at the struct's own member of the discriminator's name.
+func (c *compiler) checkTag(v *variantNode) {
+	i, ok := v.elem.byName[v.member]
+	if !ok {
+		return
+	}
+	f := v.elem.fields[i]
+	raw := jsontext.Quote(nil, v.name)
+	switch enum, listed := bare(f.node).(*enumNode); {
+	case kindOf(f.node) != textKind:
+		c.fault("", fmt.Sprintf("field %s has the discriminator's name %q and type %s", f.goName, v.member, f.node.goType()),
+			"Make it a string, rename it, or choose another discriminator")
+	case listed && !slices.ContainsFunc(enum.texts, func(text []byte) bool { return string(text) == string(raw) }):
+		c.fault("", fmt.Sprintf("%q is none of the values of field %s, which has the discriminator's name", v.name, f.goName),
+			"Add it to Values or name the variant as there")
+	}
+}
+
+// orNull is n where its member may be left out: an interface may be null
+// there, as encoding/json writes it.
+func orNull(n node) node {
+	u, ok := n.(*unionNode)
+	if !ok {
+		return n
+	}
+	return &unionNode{union: u.union, null: true}
+}
+
+func (n *unionNode) goType() reflect.Type { return n.t }
+
+func (n *unionNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindObject:
+	case jsontext.KindNull:
+		if !n.null || c.mustExist() {
+			d.refuse(RuleType, n, raw, c)
+		}
+		return
+	default:
+		inner, ok := d.mend(raw, jsontext.KindObject)
+		if !ok {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
+		raw = inner
+	}
+	variant := n.choose(d, raw)
+	if variant == nil {
+		return
+	}
+	value := reflect.New(variant.elem.t)
+	variant.decode(d, raw, value.Elem(), nil)
+	if !variant.pointer {
+		value = value.Elem()
+	}
+	v.Set(value)
+}
+
+// choose reads the discriminator, or files what is wrong with it: nothing else
+// of the object can be judged then.
+func (n *unionNode) choose(d *decoder, raw []byte) *variantNode {
+	value, given := jsontext.Member(raw, n.member)
+	text, isText := jsontext.String(value)
+	for _, v := range n.variants {
+		if given && isText && v.name == text {
+			return v
+		}
+	}
+	d.enter(n.member)
+	defer d.leave()
+	f := finding{n: &tagNode{n.guesses(raw)}, missing: !given}
+	f.Want = d.plan.wanted(&tagNode{n.names()}, nil)
+	switch {
+	case !given:
+		f.Rule = RuleRequired
+	case !isText:
+		f.Rule, f.Got = RuleType, d.got(value)
+	default:
+		f.Rule, f.Got = RuleEnum, d.got(value)
+		if best := nearestName(text, n.names()); best != "" && d.secret == 0 {
+			f.Hint = "Did you mean " + quoteShort(best) + "?"
+		}
+	}
+	d.file(f)
+	return nil
+}
+
+func (n *unionNode) names() []string {
+	out := make([]string, len(n.variants))
+	for i, v := range n.variants {
+		out[i] = v.name
+	}
+	return out
+}
+
+// guesses are the names, first the one whose members the caller seems to have
+// sent: for the corrected call.
+func (n *unionNode) guesses(raw []byte) []string {
+	names := n.names()
+	best, most := 0, -1
+	for i, v := range n.variants {
+		known := 0
+		for key := range jsontext.Members(raw) {
+			if v.elem.lookup(key, 0) >= 0 {
+				known++
+			}
+		}
+		if known > most {
+			best, most = i, known
+		}
+	}
+	return slices.Concat(names[best:best+1], names[:best], names[best+1:])
+}
+
+// held is the variant of a value, and the value without interface and pointer.
+// The struct is not valid where the value is nil.
+func (u *union) held(v reflect.Value) (*variantNode, reflect.Value) {
+	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return nil, v
+	}
+	return u.byType[v.Type()], v
+}
+
+// variant follows a namespace of validator's, which goes through interfaces
+// without a trace.
+func (l *locator) variant(n *unionNode, v reflect.Value, rest string) bool {
+	variant, value := n.held(v)
+	return variant != nil && l.walk(variant.elem, nil, value, rest)
+}
+
+func (n *unionNode) encode(e *encoder, v reflect.Value) {
+	variant, value := n.held(v)
+	switch {
+	case !value.IsValid():
+		e.dst = append(e.dst, "null"...)
+	case variant == nil:
+		e.fail("type %s is none of the variants of %s; name it in OneOf", value.Type(), n.t)
+	default:
+		variant.encode(e, value)
+	}
+}
+
+func (n *unionNode) schema(s *schemer, c *constraints) keywords {
+	k := typed("object")
+	options := make([][]byte, len(n.variants))
+	for i, v := range n.variants {
+		options[i] = s.text(v, nil)
+	}
+	k.set("oneOf", list(options))
+	if n.null && !c.mustExist() {
+		return nullable(k)
+	}
+	return k
+}
+
+func (n *unionNode) words() string {
+	return "an object whose " + quoteShort(n.member) + " is " + describe((&tagNode{n.names()}).schema(nil, nil))
+}
+
+func (v *variantNode) goType() reflect.Type { return v.elem.t }
+
+func (v *variantNode) decode(d *decoder, raw []byte, into reflect.Value, _ *constraints) {
+	v.elem.decodeMembers(d, raw, into, v.member)
+}
+
+func (v *variantNode) encode(e *encoder, value reflect.Value) {
+	if !e.deeper() {
+		return
+	}
+	e.dst = append(e.dst, '{')
+	e.dst = jsontext.Quote(e.dst, v.member)
+	e.dst = append(e.dst, ':')
+	e.dst = jsontext.Quote(e.dst, v.name)
+	v.elem.encodeMembers(e, value, v.member)
+	e.dst = append(e.dst, '}')
+	e.depth--
+}
+
+// tagged is an object of the struct with the discriminator in front.
+func (v *variantNode) tagged(object []byte) []byte {
+	out := appendMember([]byte{'{'}, v.member, jsontext.Quote(nil, v.name))
+	for key, value := range jsontext.Members(object) {
+		if !key.Is(v.member) {
+			out = appendMember(out, key.String(), value)
+		}
+	}
+	return append(out, '}')
+}
+
+// schema is the struct's with the discriminator as its first member.
+func (v *variantNode) schema(s *schemer, _ *constraints) keywords {
+	k := slices.Clone(s.inline(v.elem, nil))
+	tag := typed("string")
+	var others keywords
+	for key, value := range jsontext.Members(mustGet(k, "properties")) {
+		if key.Is(v.member) {
+			tag = parseKeywords(value)
+			tag.drop("default")
+			continue
+		}
+		others = append(others, keyword{key.String(), value})
+	}
+	tag.set("const", jsontext.Quote(nil, v.name))
+	k.set("properties", renderMembers(append(keywords{{v.member, tag.render()}}, others...)))
+	required := []string{v.member}
+	for item := range jsontext.Elements(mustGet(k, "required")) {
+		if name, ok := jsontext.String(item); ok && name != v.member {
+			required = append(required, name)
+		}
+	}
+	k.set("required", list(quoteAll(required)))
+	return k
+}
+
+// tagNode is the value of a discriminator in findings: one of the names.
+type tagNode struct{ names []string }
+
+func (n *tagNode) goType() reflect.Type { return reflect.TypeFor[string]() }
+
+func (n *tagNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	text, ok := jsontext.String(raw)
+	if !ok || !slices.Contains(n.names, text) {
+		d.refuse(RuleEnum, n, raw, c)
+		return
+	}
+	v.SetString(text)
+}
+
+func (n *tagNode) encode(e *encoder, v reflect.Value) { e.dst = jsontext.Quote(e.dst, v.String()) }
+
+func (n *tagNode) schema(*schemer, *constraints) keywords {
+	k := typed("string")
+	k.set("enum", list(quoteAll(n.names)))
+	return k
+}

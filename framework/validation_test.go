@@ -1,0 +1,61 @@
+package framework_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type letter struct {
+	To string `json:"to" validate:"shouted"`
+}
+
+func shouted(s string) bool { return s != "" && s == strings.ToUpper(s) }
+
+func TestValidation(t *testing.T) {
+	t.Parallel()
+	option := framework.Validation("shouted", shouted, `{"not":{"pattern":"[a-z]"}}`, "text in capitals such as AMSTERDAM")
+	tool := framework.Tool("send", func(_ context.Context, in letter) (string, error) { return in.To, nil })
+	s := build(t, quiet(option).Add(tool))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		if r := p.tool("send", `{"to":"AMSTERDAM"}`); r.text() != "AMSTERDAM" {
+			t.Errorf("text = %s", r.text())
+		}
+		if not := p.call("tools/list", "").field("tools.0.inputSchema.properties.to.not.pattern"); not != "[a-z]" {
+			t.Errorf("not = %v", not)
+		}
+	})
+	err := tool.Check([]byte(`{"to":"Amsterdam"}`))
+	if want := `/to: got "Amsterdam" (text). Want text in capitals such as AMSTERDAM.`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+func TestValidationFaults(t *testing.T) {
+	t.Parallel()
+	fine := framework.Validation("shouted", shouted, "", "capitals")
+	cases := map[string]struct {
+		opts []framework.AppOption
+		want string
+	}{
+		"built in":     {[]framework.AppOption{fine, framework.Validation("email", shouted, "", "capitals")}, `the tag "email" exists already`},
+		"nil":          {[]framework.AppOption{fine, framework.Validation[string]("loud", nil, "", "capitals")}, `the function of "loud" is nil`},
+		"schema":       {[]framework.AppOption{fine, framework.Validation("loud", shouted, "{", "capitals")}, `the schema of "loud"`},
+		"twice":        {[]framework.AppOption{fine, fine}, `the tag "shouted" is given twice`},
+		"another type": {[]framework.AppOption{framework.Validation("shouted", func(int) bool { return true }, "", "capitals")}, `is for type int, not string`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tool := framework.Tool("send", func(context.Context, letter) (string, error) { return "", nil })
+			report := faultsOf(t, quiet(tc.opts...).Add(tool))
+			if !strings.Contains(report.Error(), tc.want) {
+				t.Errorf("%s\nwant %s", report, tc.want)
+			}
+		})
+	}
+}
