@@ -11,17 +11,10 @@ import (
 )
 
 // laxSchemas are kinds of which the schema can say less than the plan demands:
-// text forms that only the type's own method knows.
+// text forms that only the type's own method knows, and integers as keys whose
+// exact pattern would fill a page.
 var laxSchemas = map[string]bool{
-	"prefix": true, "bigfloat": true, "text map": true, "text on pointer": true, "opaque": true, "written as text": true,
-}
-
-// unsettled are values on which the plan and the schema of a kind differ today.
-var unsettled = map[string][]string{
-	"addr":            {`""`, `"fe80::1%eth0"`},
-	"time":            {`"2026-01-31T15:04:05,5Z"`, `"2026-01-31T5:04:05Z"`, `"2026-01-31T15:04:05+24:00"`},
-	"hook on pointer": {"null"},
-	"int map":         {`{"9223372036854775808":"x"}`},
+	"prefix": true, "int map": true, "bigfloat": true, "text map": true, "text on pointer": true, "opaque": true, "written as text": true,
 }
 
 // scalarPool has a value for every kind, and a near miss of each.
@@ -87,9 +80,6 @@ func agreeOnPool(t *testing.T, kind typeCase, pool []string) {
 	inJudge, outJudge := judgeOf(t, in.Schema()), judgeOf(t, out.Schema())
 	accepted := 0
 	for _, value := range pool {
-		if slices.Contains(unsettled[kind.name], value) {
-			continue
-		}
 		raw := []byte(`{"v":` + value + `}`)
 		v := reflect.New(kind.t).Elem()
 		_, err := in.Decode(t.Context(), raw, v)

@@ -39,6 +39,10 @@ var (
 	urlType        = reflect.TypeFor[url.URL]()
 	ipType         = reflect.TypeFor[net.IP]()
 	addrType       = reflect.TypeFor[netip.Addr]()
+	prefixType     = reflect.TypeFor[netip.Prefix]()
+	addrPortType   = reflect.TypeFor[netip.AddrPort]()
+	bigFloatType   = reflect.TypeFor[big.Float]()
+	bigRatType     = reflect.TypeFor[big.Rat]()
 	jsonReader     = reflect.TypeFor[json.Unmarshaler]()
 	jsonWriter     = reflect.TypeFor[json.Marshaler]()
 	textReader     = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -322,9 +326,9 @@ func (c *compiler) keyOf(t reflect.Type) *keyCodec {
 	k.writes = t.Kind() != reflect.String && (t.Implements(textWriter) || reflect.PointerTo(t).Implements(textWriter))
 	switch {
 	case t.Kind() == reflect.String, isInt(t.Kind()), isUint(t.Kind()):
-		return k
+		return c.enumKey(k)
 	case c.mode == Output && k.writes, c.mode != Output && k.reads:
-		return k
+		return c.enumKey(k)
 	}
 	c.fault("", fmt.Sprintf("map key type %s has no text form", t), "Use string or integer keys, or a type with MarshalText and UnmarshalText")
 	return nil

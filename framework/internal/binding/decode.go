@@ -26,7 +26,9 @@ type finding struct {
 	Issue
 	n       node
 	c       *constraints
-	f       *field // the member, where the issue is one of a member
+	f       *field      // the member, where the issue is one of a member
+	owner   *structNode // the struct of the member, where a rule between members failed
+	key     *keyCodec   // where the key of a map's entry is at fault; c has the rules of the keys then
 	missing bool
 }
 

@@ -1,12 +1,9 @@
 package binding
 
 import (
-	"encoding"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -111,7 +108,7 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 		k, err := n.key.read(name)
 		switch {
 		case err != nil:
-			d.file(finding{Issue: Issue{Want: n.key.words(), Hint: safeHint(err), Rule: RuleType, Got: "the key " + quoteShort(name)}, n: n})
+			d.file(n.badKey(name, err, c))
 		case m.MapIndex(k).IsValid():
 			d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n})
 		default:
@@ -122,6 +119,14 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 		d.leave()
 	}
 	v.Set(m)
+}
+
+// badKey words that name is no key.
+func (n *mapNode) badKey(name string, err error, c *constraints) finding {
+	return finding{
+		Issue: Issue{Want: n.key.words(), Hint: safeHint(err, n.key.t), Rule: n.key.rule(), Got: "the key " + quoteShort(name)},
+		n:     n, key: n.key, c: c.keyRules(),
+	}
 }
 
 func (n *mapNode) encode(e *encoder, v reflect.Value) {
@@ -136,6 +141,9 @@ func (n *mapNode) encode(e *encoder, v reflect.Value) {
 	entries := make([]entry, 0, v.Len())
 	for iter := v.MapRange(); iter.Next(); {
 		name, err := n.key.write(iter.Key())
+		if err == nil && !n.key.allows(name) {
+			err = fmt.Errorf("%q is not one of the values of %s", clip(name, 40), n.key.t)
+		}
 		if err != nil {
 			e.fail("map key: %v", err)
 			return
@@ -169,98 +177,4 @@ func (n *mapNode) schema(s *schemer, c *constraints) keywords {
 		k.set("propertyNames", names.render())
 	}
 	return k
-}
-
-// keyCodec turns member names into map keys and back.
-type keyCodec struct {
-	t             reflect.Type
-	reads, writes bool // by the type's own methods
-}
-
-// read is strict about integers: "01" and "1" would be two members for one key.
-func (k *keyCodec) read(name string) (reflect.Value, error) {
-	v := reflect.New(k.t).Elem()
-	switch {
-	case k.reads:
-		return v, callText(v, name)
-	case k.t.Kind() == reflect.String:
-		v.SetString(name)
-		return v, nil
-	case isInt(k.t.Kind()):
-		i, err := strconv.ParseInt(name, 10, 64)
-		if err != nil || v.OverflowInt(i) || strconv.FormatInt(i, 10) != name {
-			return v, errUnreadable
-		}
-		v.SetInt(i)
-		return v, nil
-	case isUint(k.t.Kind()):
-		u, err := strconv.ParseUint(name, 10, 64)
-		if err != nil || v.OverflowUint(u) || strconv.FormatUint(u, 10) != name {
-			return v, errUnreadable
-		}
-		v.SetUint(u)
-		return v, nil
-	}
-	return v, errUnreadable
-}
-
-func (k *keyCodec) write(v reflect.Value) (string, error) {
-	switch {
-	case k.t.Kind() == reflect.String:
-		return v.String(), nil
-	case k.writes:
-		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
-		return string(text), err
-	case isInt(k.t.Kind()):
-		return strconv.FormatInt(v.Int(), 10), nil
-	case isUint(k.t.Kind()):
-		return strconv.FormatUint(v.Uint(), 10), nil
-	}
-	return "", fmt.Errorf("type %s has no text form", k.t)
-}
-
-func (k *keyCodec) schema() keywords {
-	var pattern string
-	switch {
-	case k.reads || k.writes || k.t.Kind() == reflect.String:
-		return nil
-	case isInt(k.t.Kind()):
-		top := uint64(1) << (k.t.Bits() - 1)
-		pattern = "^(?:0|" + digitsTo(top-1) + "|-(?:" + digitsTo(top) + "))$"
-	default:
-		pattern = "^(?:0|" + digitsTo(math.MaxUint64>>(64-k.t.Bits())) + ")$"
-	}
-	return keywords{{"pattern", jsontext.Quote(nil, pattern)}}
-}
-
-// digitsTo matches the whole numbers from 1 to top. Beyond four digits only
-// their number is bounded: the exact pattern would be as long as a page, and
-// the plan is exact in any case.
-func digitsTo(top uint64) string {
-	digits := strconv.FormatUint(top, 10)
-	if len(digits) > 5 {
-		return fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-1)
-	}
-	options := []string{fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-2)}
-	for i, d := range []byte(digits) {
-		low := byte('0')
-		if i == 0 {
-			low = '1'
-		}
-		if d > low {
-			options = append(options, fmt.Sprintf("%s[%c-%c][0-9]{%d}", digits[:i], low, d-1, len(digits)-i-1))
-		}
-	}
-	return strings.Join(append(options, digits), "|")
-}
-
-func (k *keyCodec) words() string {
-	switch {
-	case k.reads:
-		return "a key that names a " + k.t.Name()
-	case isUint(k.t.Kind()):
-		return "whole numbers from 0 as keys"
-	default:
-		return "whole numbers as keys"
-	}
 }

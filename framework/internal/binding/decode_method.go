@@ -4,9 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -29,6 +27,7 @@ type methodNode struct {
 	mode        Mode
 	read, write codec
 	base        node // for the direction that goes by shape; nil if there is none
+	noNull      bool // the type's own schema does not admit null, so neither does the plan
 }
 
 // shown is the codec whose form the schema shows.
@@ -45,6 +44,10 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	var err error
 	switch n.read {
 	case byJSON:
+		if n.noNull && jsontext.KindOf(raw) == jsontext.KindNull {
+			d.refuse(RuleType, n, raw, c)
+			return
+		}
 		if !d.unique(raw, n) {
 			return
 		}
@@ -67,7 +70,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	if err == nil {
 		return
 	}
-	hint := safeHint(err)
+	hint := n.hint(err)
 	if d.secret > 0 {
 		hint = ""
 	}
@@ -80,7 +83,12 @@ func callJSON(v reflect.Value, raw []byte) (err error) {
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(append([]byte(nil), raw...))
 }
 
+// callText reads text by the type's own method, unless it is a text that only
+// the method would take, and the schema would not.
 func callText(v reflect.Value, text string) (err error) {
+	if form, ok := textForms[v.Type()]; ok && !form.legal(text) {
+		return errUnreadable
+	}
 	defer recovered(&err)
 	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 }
@@ -91,21 +99,6 @@ func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = errUnreadable
 	}
-}
-
-// safeHint is the text of the user's own error. Texts of encoding/json name Go
-// types and help nobody.
-func safeHint(err error) string {
-	var typ *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	if err == nil || errors.Is(err, errUnreadable) || errors.As(err, &typ) || errors.As(err, &syntax) {
-		return ""
-	}
-	text := strings.TrimSuffix(clip(oneLine(err.Error()), 160), ".")
-	if text == "" || strings.HasPrefix(text, "json: ") {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 func (n *methodNode) encode(e *encoder, v reflect.Value) {
@@ -148,23 +141,10 @@ func addressable(v reflect.Value) reflect.Value {
 func (n *methodNode) schema(s *schemer, c *constraints) keywords {
 	switch n.shown() {
 	case byText:
-		return textSchema(n.t)
+		return textSchema(n.t, n.mode)
 	case byJSON:
 		return nil
 	default:
 		return n.base.schema(s, c)
 	}
-}
-
-// textSchema names the formats of the text types that everybody uses.
-func textSchema(t reflect.Type) keywords {
-	k := typed("string")
-	switch t {
-	case ipType, addrType:
-		k.set("anyOf", []byte(`[{"format":"ipv4"},{"format":"ipv6"}]`))
-		k.setText("description", "An IP address.")
-	default:
-		k.setText("description", fmt.Sprintf("The text form of %s.", plainName(t)))
-	}
-	return k
 }

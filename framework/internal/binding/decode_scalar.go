@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -271,9 +272,23 @@ func (n *timeNode) goType() reflect.Type { return n.t }
 
 func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	text, ok := jsontext.String(raw)
-	if !ok || v.Addr().Interface().(*time.Time).UnmarshalText([]byte(text)) != nil {
+	if !ok || !strictTime(text) || v.Addr().Interface().(*time.Time).UnmarshalText([]byte(text)) != nil {
 		d.refuse(RuleType, n, raw, c)
 	}
+}
+
+// strictTime refuses what package time takes for RFC 3339 and is none: an hour
+// of one digit, a comma before the fraction, an offset of a day or more.
+func strictTime(text string) bool {
+	const upToHour = len("2006-01-02T15")
+	if len(text) <= upToHour || text[upToHour] != ':' || strings.Contains(text, ",") {
+		return false
+	}
+	if strings.HasSuffix(text, "Z") {
+		return true
+	}
+	hours, minutes, ok := strings.Cut(text[len(text)-len("00:00"):], ":")
+	return ok && hours <= "23" && minutes <= "59"
 }
 
 func (n *timeNode) encode(e *encoder, v reflect.Value) {

@@ -102,10 +102,14 @@ func propertyWords(k keywords) string {
 	for key := range jsontext.Members(mustGet(k, "properties")) {
 		names = append(names, key.String())
 	}
-	if len(names) == 0 {
+	if len(names) > 0 {
+		return memberWords(names, true)
+	}
+	count, some := strings.CutPrefix(countWords(k, "minProperties", "maxProperties", "member"), " of ")
+	if !some {
 		return ""
 	}
-	return memberWords(names, true)
+	return " with " + count
 }
 
 // rangeWords leaves out bounds that are only those of the Go type, where these

@@ -1,8 +1,10 @@
 package binding
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -16,26 +18,53 @@ type enumNode struct {
 
 // enum wraps the node of a type that lists its values.
 func (c *compiler) enum(t reflect.Type, n node) node {
-	if t.Name() == "" || t.Kind() == reflect.Interface {
+	if !listsValues(t) {
 		return n
 	}
-	method, ok := reflect.PointerTo(t).MethodByName("Values")
+	values, texts, ok := c.listValues(t, func(v reflect.Value) ([]byte, error) {
+		e := &encoder{}
+		n.encode(e, v)
+		return e.dst, e.err
+	})
 	if !ok {
 		return n
 	}
-	mt := method.Type // with the receiver as its first parameter
-	if mt.NumIn() != 1 || mt.NumOut() != 1 || mt.Out(0).Kind() != reflect.Slice || mt.Out(0).Elem() != t {
-		return n
-	}
-	out := &enumNode{node: n}
-	if !c.listValues(out, t) {
-		return n
-	}
-	return out
+	return &enumNode{node: n, values: values, texts: texts}
 }
 
-// listValues calls the type's methods, which may panic.
-func (c *compiler) listValues(n *enumNode, t reflect.Type) (ok bool) {
+// listsValues reports whether t has a method Values() []t.
+func listsValues(t reflect.Type) bool {
+	if t.Name() == "" || t.Kind() == reflect.Interface {
+		return false
+	}
+	method, ok := reflect.PointerTo(t).MethodByName("Values")
+	if !ok {
+		return false
+	}
+	mt := method.Type // with the receiver as its first parameter
+	return mt.NumIn() == 1 && mt.NumOut() == 1 && mt.Out(0).Kind() == reflect.Slice && mt.Out(0).Elem() == t
+}
+
+// enumKey has the keys of a map be the values that their type lists.
+func (c *compiler) enumKey(k *keyCodec) *keyCodec {
+	if !listsValues(k.t) {
+		return k
+	}
+	if !k.writes && k.t.Kind() != reflect.String && !isInt(k.t.Kind()) && !isUint(k.t.Kind()) {
+		return k // it has no text to compare with
+	}
+	_, names, _ := c.listValues(k.t, func(v reflect.Value) ([]byte, error) {
+		name, err := k.write(v)
+		return []byte(name), err
+	})
+	for _, name := range names {
+		k.names = append(k.names, string(name))
+	}
+	return k
+}
+
+// listValues calls the type's methods, which may panic, and writes the values.
+func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte, error)) (values []reflect.Value, texts [][]byte, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			c.fault("", fmt.Sprintf("%s.Values panicked: %v", t, r), "Make it independent of the receiver")
@@ -44,23 +73,26 @@ func (c *compiler) listValues(n *enumNode, t reflect.Type) (ok bool) {
 	}()
 	result := reflect.New(t).MethodByName("Values").Call(nil)[0]
 	for i := range result.Len() {
-		e := &encoder{}
-		n.node.encode(e, result.Index(i))
-		if e.err != nil {
-			c.fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, e.err), "Return values that can be written")
-			return false
+		text, err := write(result.Index(i))
+		if err != nil {
+			c.fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, err), "Return values that can be written")
+			return nil, nil, false
 		}
-		n.values = append(n.values, result.Index(i))
-		n.texts = append(n.texts, e.dst)
+		values = append(values, result.Index(i))
+		texts = append(texts, text)
 	}
-	if len(n.values) == 0 {
+	if len(values) == 0 {
 		c.fault("", fmt.Sprintf("%s.Values returned no values", t), "Return the allowed values, independent of the receiver")
-		return false
+		return nil, nil, false
 	}
-	return true
+	return values, texts, true
 }
 
 func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	if jsontext.KindOf(raw) == jsontext.KindNull && !n.lists(raw) {
+		d.refuse(RuleEnum, n, raw, c) // a method may take null for nothing to do
+		return
+	}
 	before := d.total
 	n.node.decode(d, raw, v, c)
 	if d.total > before {
@@ -74,6 +106,10 @@ func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 	if !n.contains(v) {
 		d.refuse(RuleEnum, n, raw, c)
 	}
+}
+
+func (n *enumNode) lists(text []byte) bool {
+	return slices.ContainsFunc(n.texts, func(known []byte) bool { return bytes.Equal(known, text) })
 }
 
 func (n *enumNode) contains(v reflect.Value) bool {

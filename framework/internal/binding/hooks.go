@@ -61,6 +61,21 @@ func (c *compiler) override(t reflect.Type, n node) {
 		}
 	}
 	c.overrides[n] = k
+	refuseNull(n, k)
+}
+
+// refuseNull has a type that reads its own JSON refuse null where its schema
+// does: most UnmarshalJSON take null for nothing to do.
+func refuseNull(n node, k keywords) {
+	if enum, ok := n.(*enumNode); ok {
+		n = enum.node
+	}
+	method, ok := n.(*methodNode)
+	if !ok {
+		return
+	}
+	raw, err := CompileRaw(k.render())
+	method.noNull = err == nil && !raw.accepts([]byte("null"))
 }
 
 // fromInvopop writes the schema as our keywords, without invopop's habits.

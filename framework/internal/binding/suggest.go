@@ -18,6 +18,8 @@ var synonyms = [][]string{
 	{"from", "start", "since", "begin"},
 	{"to", "end", "until"},
 	{"name", "title", "label"},
+	{"lat", "latitude"},
+	{"lon", "lng", "long", "longitude"},
 }
 
 // nearestName is the name that was probably meant, or "".

@@ -75,6 +75,12 @@ func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
 		return edit(raw, parent, func(object []byte) []byte { return dropRepeated(object, name) })
 	}
 	value, given := valueAt(raw, f.Path)
+	if f.key != nil {
+		return p.mendKey(raw, parent, name, f)
+	}
+	if between, ok := p.mendBetween(raw, parent, name, f, round); ok {
+		return between, true
+	}
 	if given && f.missing && jsontext.KindOf(value) != jsontext.KindNull {
 		return raw, false // a misspelt member was renamed to it
 	}
@@ -161,12 +167,27 @@ func (p *Plan) near(f finding, k keywords, value []byte) []byte {
 			return clamp(k, value)
 		}
 	}
-	for _, candidate := range [][]byte{list([][]byte{value}), jsontext.QuoteBytes(nil, value)} {
-		if jsontext.KindOf(value) != jsontext.KindArray && p.fits(f.n, f.c, candidate) {
+	for _, candidate := range rewrapped(value) {
+		if p.fits(f.n, f.c, candidate) {
 			return candidate
 		}
 	}
 	return nil
+}
+
+// rewrapped is a value in other wrappings: the only item of a list without it,
+// anything else in a list, and what is no text as one.
+func rewrapped(value []byte) [][]byte {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindArray:
+		if jsontext.Len(value) != 1 {
+			return nil
+		}
+		return slices.Collect(jsontext.Elements(value))
+	case jsontext.KindString:
+		return [][]byte{list([][]byte{value})}
+	}
+	return [][]byte{list([][]byte{value}), jsontext.QuoteBytes(nil, value)}
 }
 
 // sameShape reports whether a container is the kind of container wanted.
@@ -204,13 +225,14 @@ func nearEnum(enum, value []byte) []byte {
 	return byName[closeName(sent, names)]
 }
 
-// clamp moves a number to the nearest bound.
+// clamp moves a number to the nearest bound, unless that is only where int64
+// and its like end, which nobody means.
 func clamp(k keywords, value []byte) []byte {
-	if low, ok := k.get("minimum"); ok && compareNumbers(value, low) < 0 {
-		return low
+	if low, ok := bound(k, "minimum"); ok && compareNumbers(value, []byte(low)) < 0 {
+		return []byte(low)
 	}
-	if high, ok := k.get("maximum"); ok && compareNumbers(value, high) > 0 {
-		return high
+	if high, ok := bound(k, "maximum"); ok && compareNumbers(value, []byte(high)) > 0 {
+		return []byte(high)
 	}
 	whole := k.text("type") == "integer"
 	if low, ok := k.get("exclusiveMinimum"); ok && whole && compareNumbers(value, low) <= 0 {
@@ -244,7 +266,7 @@ func (p *Plan) example(n node, c *constraints, depth int) []byte {
 	case *arrayNode:
 		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
 	case *mapNode:
-		return emptyObject
+		return p.exampleMap(inner, c, depth)
 	case *unionNode:
 		first := inner.variants[0]
 		return first.tagged(p.exampleObject(first.elem, depth))
@@ -255,7 +277,7 @@ func (p *Plan) example(n node, c *constraints, depth int) []byte {
 	case *anyNode, *rawNode:
 		return emptyObject
 	}
-	for _, candidate := range scalarExamples(p.printer.words(n, c)) {
+	for _, candidate := range slices.Concat(typeExamples(n), ruleExamples(c), scalarExamples(p.printer.words(n, c))) {
 		if p.fits(n, c, candidate) {
 			return candidate
 		}

@@ -277,6 +277,7 @@ func typeCases() []typeCase {
 		on[field[netip.Addr]]("addr", "i"), on[field[netip.Prefix]]("prefix", "i"),
 		on[field[map[string]int]]("map", "i"), on[field[map[int]string]]("int map", "i"), on[field[map[uint8]string]]("uint map", "i"),
 		on[field[map[netip.Addr]int]]("text map", "i"), on[field[map[string]any]]("any map", "i"),
+		on[field[map[tColor]int]]("enum map", "i"), on[field[netip.Addr]]("addr out", "o"), on[field[map[tColor]int]]("enum map out", "o"),
 		on[field[[3]int]]("array", "i"), on[field[[4]byte]]("byte array", "i"), on[field[[]string]]("slice", "i"),
 		on[field[[][]int]]("slices", "i"), on[field[*string]]("pointer", "i"), on[field[**int]]("pointer pointer", "i"),
 		on[field[[]*int]]("slice of pointers", "i"), on[field[struct{}]]("empty struct", "i"),

@@ -64,7 +64,7 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, v re
 		return
 	}
 	path := pointerOf(l.path)
-	if d.faulty(path) {
+	if d.faulty(path) || d.lostKeys(path, l.n) {
 		return
 	}
 	rule := fe.ActualTag()
@@ -83,14 +83,31 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, v re
 		}
 		rule = failed
 	}
+	f := l.finding(p, path, rule, value, sent)
+	parent, name := splitPointer(path)
+	if other, _, between := f.between(name); between && d.faulty(jsontext.Pointer(parent, other.name)) {
+		return // there is nothing to compare with
+	}
 	d.total++
-	d.found = append(d.found, l.finding(p, path, rule, value, sent))
+	d.found = append(d.found, f)
 }
 
 // faulty reports whether the value at path, or one around it, has a finding.
 func (d *decoder) faulty(path string) bool {
 	return slices.ContainsFunc(d.found, func(f finding) bool {
 		return f.Path == "" || path == f.Path || strings.HasPrefix(path, f.Path+"/")
+	})
+}
+
+// lostKeys reports whether entries of the map at path have keys that could not
+// be read: its size is not that of what was sent then.
+func (d *decoder) lostKeys(path string, n node) bool {
+	if _, ok := n.(*mapNode); !ok {
+		return false
+	}
+	return slices.ContainsFunc(d.found, func(f finding) bool {
+		parent, _ := splitPointer(f.Path)
+		return f.n == n && parent == path && f.Path != ""
 	})
 }
 
@@ -113,12 +130,13 @@ func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe valid
 
 // finding words one failed rule.
 func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) finding {
-	f := finding{Issue: Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f}
+	f := finding{Issue: Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f, owner: l.owner}
 	switch {
 	case l.inKeys(rule):
 		_, name := splitPointer(path)
 		f.Got = "the key " + quoteShort(name)
 		f.Want = "keys that are " + describe(p.printer.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
+		f.key, f.c = l.key, l.keys
 	case !sent:
 		f.missing, f.Rule = true, RuleRequired
 	case l.secret:

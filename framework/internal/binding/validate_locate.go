@@ -17,6 +17,8 @@ type locator struct {
 	f      *field
 	secret bool
 	keys   *constraints // rules of the keys, where the last step is an entry of a map
+	key    *keyCodec    // its codec
+	owner  *structNode  // the struct of f
 }
 
 // inKeys reports whether the rule that failed is one of the map's keys.
@@ -93,7 +95,7 @@ func (l *locator) member(n *structNode, v reflect.Value, rest string) bool {
 				return false
 			}
 			l.path = append(l.path, step{name: f.name, member: true})
-			l.f = f
+			l.f, l.owner = f, n
 			l.secret = l.secret || f.secret
 			return l.walk(f.node, f.c, value, rest)
 		}
@@ -144,7 +146,7 @@ func (l *locator) entry(n *mapNode, c *constraints, v reflect.Value, rest string
 		}
 		before := *l
 		l.path = append(slices.Clip(l.path), step{name: name, member: true})
-		l.keys = c.keyRules()
+		l.keys, l.key = c.keyRules(), n.key
 		if l.walk(n.elem, c.element(), value, after) {
 			return true
 		}

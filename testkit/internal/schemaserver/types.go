@@ -212,6 +212,7 @@ type nils struct {
 type zeros struct {
 	Time     time.Time       `json:"time"`
 	Duration time.Duration   `json:"duration"`
+	Addr     netip.Addr      `json:"addr"`
 	Prefix   netip.Prefix    `json:"prefix"`
 	Big      big.Int         `json:"big"`
 	BigPtr   *big.Int        `json:"big_pointer"`

@@ -1,0 +1,138 @@
+package binding_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+// fHex reads its text with the standard library, whose errors name packages.
+type fHex struct{ raw []byte }
+
+func (h *fHex) UnmarshalText(text []byte) (err error) {
+	h.raw, err = hex.DecodeString(string(text))
+	if err != nil {
+		return errors.Join(errors.New("encoding/hex: no hex"), err)
+	}
+	return nil
+}
+
+// fTold says itself what is wrong.
+type fTold struct{}
+
+func (*fTold) UnmarshalText([]byte) error { return errors.New("no such room; rooms are A1 and B2") }
+
+type fFixes struct {
+	Hex    fHex            `json:"hex,omitzero"`
+	Told   fTold           `json:"told,omitzero"`
+	Port   netip.AddrPort  `json:"port,omitzero"`
+	Low    int             `json:"low,omitempty" validate:"ltefield=High"`
+	High   int             `json:"high,omitempty" validate:"max=100"`
+	Least  time.Duration   `json:"least,omitempty"`
+	Most   time.Duration   `json:"most,omitempty" validate:"gtfield=Least"`
+	Again  string          `json:"again,omitempty" validate:"eqfield=First"`
+	First  string          `json:"first,omitempty"`
+	Ratio  float64         `json:"ratio,omitempty"`
+	Above  float64         `json:"above,omitempty" validate:"gtfield=Ratio"`
+	Big    int64           `json:"big,omitempty"`
+	Text   string          `json:"text,omitempty" validate:"min=4"`
+	At     string          `json:"at,omitempty" validate:"datetime=02 Jan 06 15:04"`
+	Net    string          `json:"net,omitempty" validate:"cidr"`
+	Colors map[tColor]int  `json:"colors,omitempty"`
+	Rows   map[int8]string `json:"rows,omitempty" validate:"min=1"`
+	Named  map[string]int  `json:"named,omitempty" validate:"min=2,dive,keys,alpha,endkeys,min=5"`
+	Hosts  map[netip.Addr]int
+}
+
+func TestCorrectedCalls(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[fFixes](), binding.Input, binding.Options{})
+	const rest = `,"Hosts":{}}`
+	for _, c := range []struct {
+		args string // without the end
+		text string // must stand in the text
+		not  string // must not
+		try  string // without the end; "" where there is none
+	}{
+		{`{"hex":"zz"`, `/hex: got "zz"`, "encoding", ""},
+		{`{"told":"C3"`, "No such room; rooms are A1 and B2.", "fTold:", ""},
+		{`{"port":""`, "an IP address and port such as 192.0.2.1:443", "netip", `{"port":"192.0.2.1:443"`},
+		{`{"low":9,"high":3`, "Must not be greater than high", "", `{"low":3,"high":9`},
+		{`{"low":900,"high":3`, "/low", "", `{"low":2,"high":3`},
+		{`{"low":9,"high":"x"`, "/high", "/low:", ``},
+		{`{"least":"5s","most":"5s"`, "/most", "", `{"least":"5s","most":"6s"`},
+		{`{"least":"5s","most":"1s"`, "/most", "", `{"least":"1s","most":"5s"`},
+		{`{"first":"a","again":"b"`, "/again", "", `{"first":"a","again":"a"`},
+		{`{"ratio":0.5,"above":0.25`, "/above", "", `{"ratio":0.25,"above":0.5`},
+		{`{"ratio":0.5,"above":0.5`, "/above", "", `{"ratio":0.5,"above":1.5`},
+		{`{"big":9223372036854775808`, "/big", "Try: {\"big\":9223372036854775807", `{"big":1`},
+		{`{"text":"hi"`, "at least 4 characters", `\"`, `{"text":"text"`},
+		{`{"text":["four"]`, "/text", "", `{"text":"four"`},
+		{`{"at":"now"`, "/at", "", `{"at":"31 Jan 26 15:04"`},
+		{`{"net":"home"`, "/net", "", `{"net":"10.0.0.0/8"`},
+		{`{"colors":{"Red":1}`, `/colors/Red: got the key "Red". Want a key that is one of "red", "green", "blue".`, "", `{"colors":{"red":1}`},
+		{`{"colors":{"red":1,"pink":2}`, `/colors/pink`, "", `{"colors":{"red":1,"green":2}`},
+		{`{"rows":{"128":"x"}`, "/rows/128: got the key \"128\". Want a key that is a whole number from -128 to 127.", "/rows:", `{"rows":{"1":"x"}`},
+		{`{"rows":{"row 7":"x"}`, "/rows/row 7", "/rows:", `{"rows":{"7":"x"}`},
+		{`{"rows":["x"]`, "an object with at least 1 member", "", `{"rows":{"1":"text"}`},
+		{`{"named":{"a":5}`, "an object with at least 2 members", "", ""},
+		{`{"named":{"a1":7,"b":5}`, "/named/a1", "/named:", `{"named":{"b":5,"key":7}`},
+		{`{"Hosts":{"":1}`, "a key that is an IP address", "netip", `{"Hosts":{"192.0.2.1":1}`},
+	} {
+		args, try := c.args+rest, c.try
+		if strings.Contains(c.args, "Hosts") {
+			args = c.args + "}"
+			try += "}"
+		} else if try != "" {
+			try += rest
+		}
+		_, err := p.Decode(t.Context(), []byte(args), reflect.New(p.Type()).Elem())
+		var invalid *binding.Invalid
+		if !errors.As(err, &invalid) {
+			t.Errorf("%s: %v, want it refused", args, err)
+			continue
+		}
+		text := invalid.Error()
+		if !strings.Contains(text, c.text) || c.not != "" && strings.Contains(text, c.not) {
+			t.Errorf("%s: want %q and not %q in\n%s", args, c.text, c.not, text)
+		}
+		if try != "" && invalid.Try != try {
+			t.Errorf("%s: Try is %s, want %s", args, invalid.Try, try)
+		}
+	}
+}
+
+// TestKeysOutsideOfTheirValues: the schema promises the values, so nothing else
+// may be written.
+func TestKeysOutsideOfTheirValues(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[map[tColor]int](), binding.Output, binding.Options{})
+	if raw, err := p.Append(nil, reflect.ValueOf(map[tColor]int{"red": 1})); err != nil || string(raw) != `{"red":1}` {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	if raw, err := p.Append(nil, reflect.ValueOf(map[tColor]int{"pink": 1})); err == nil || !strings.Contains(err.Error(), `"pink"`) {
+		t.Errorf("got %s, %v, want an error that names the key", raw, err)
+	}
+}
+
+// TestZeroAddressesAreValid: a struct with an address that was never set is no
+// error of the handler's, and readers that assert formats must take it.
+func TestZeroAddressesAreValid(t *testing.T) {
+	t.Parallel()
+	type out struct {
+		Addr   netip.Addr   `json:"addr"`
+		Prefix netip.Prefix `json:"prefix"`
+	}
+	p := mustCompile(t, reflect.TypeFor[out](), binding.Output, binding.Options{})
+	raw, err := p.Append(nil, reflect.ValueOf(out{}))
+	if err != nil || !json.Valid(raw) || !accepts(t, judgeOf(t, p.Schema()), raw) {
+		t.Errorf("%s (%v) is not valid by %s", raw, err, p.Schema())
+	}
+}

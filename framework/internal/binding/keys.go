@@ -1,0 +1,150 @@
+package binding
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// keyCodec turns member names into map keys and back.
+type keyCodec struct {
+	t             reflect.Type
+	reads, writes bool     // by the type's own methods
+	names         []string // the only ones there are; nil if the type lists no values
+}
+
+// allows reports whether the type's own list of values, if there is one, has name.
+func (k *keyCodec) allows(name string) bool { return k.names == nil || slices.Contains(k.names, name) }
+
+// read is strict about integers: "01" and "1" would be two members for one key.
+func (k *keyCodec) read(name string) (reflect.Value, error) {
+	v := reflect.New(k.t).Elem()
+	if !k.allows(name) {
+		return v, errUnreadable
+	}
+	switch {
+	case k.reads:
+		return v, callText(v, name)
+	case k.t.Kind() == reflect.String:
+		v.SetString(name)
+		return v, nil
+	case isInt(k.t.Kind()):
+		i, err := strconv.ParseInt(name, 10, 64)
+		if err != nil || v.OverflowInt(i) || strconv.FormatInt(i, 10) != name {
+			return v, errUnreadable
+		}
+		v.SetInt(i)
+		return v, nil
+	case isUint(k.t.Kind()):
+		u, err := strconv.ParseUint(name, 10, 64)
+		if err != nil || v.OverflowUint(u) || strconv.FormatUint(u, 10) != name {
+			return v, errUnreadable
+		}
+		v.SetUint(u)
+		return v, nil
+	}
+	return v, errUnreadable
+}
+
+func (k *keyCodec) write(v reflect.Value) (string, error) {
+	switch {
+	case k.t.Kind() == reflect.String:
+		return v.String(), nil
+	case k.writes:
+		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
+		return string(text), err
+	case isInt(k.t.Kind()):
+		return strconv.FormatInt(v.Int(), 10), nil
+	case isUint(k.t.Kind()):
+		return strconv.FormatUint(v.Uint(), 10), nil
+	}
+	return "", fmt.Errorf("type %s has no text form", k.t)
+}
+
+func (k *keyCodec) schema() keywords {
+	if k.names != nil {
+		return keywords{{"enum", list(quoteAll(k.names))}}
+	}
+	var pattern string
+	switch {
+	case k.reads || k.writes || k.t.Kind() == reflect.String:
+		return nil
+	case isInt(k.t.Kind()):
+		top := uint64(1) << (k.t.Bits() - 1)
+		pattern = "^(?:0|" + digitsTo(top-1) + "|-(?:" + digitsTo(top) + "))$"
+	default:
+		pattern = "^(?:0|" + digitsTo(math.MaxUint64>>(64-k.t.Bits())) + ")$"
+	}
+	out := keywords{{"pattern", jsontext.Quote(nil, pattern)}}
+	if k.t.Bits() > exactBits {
+		low, high := k.bounds()
+		out.setText("description", "A whole number from "+low+" to "+high+".")
+	}
+	return out
+}
+
+// exactBits is the largest size of integers whose range the pattern tells in full.
+const exactBits = 16
+
+// bounds are the least and the greatest integer key.
+func (k *keyCodec) bounds() (low, high string) {
+	if isUint(k.t.Kind()) {
+		return "0", strconv.FormatUint(math.MaxUint64>>(64-k.t.Bits()), 10)
+	}
+	top := int64(math.MaxInt64) >> (64 - k.t.Bits())
+	return strconv.FormatInt(-top-1, 10), strconv.FormatInt(top, 10)
+}
+
+// digitsTo matches the whole numbers from 1 to top. Beyond four digits only
+// their number is bounded: the exact pattern would be as long as a page, and
+// the plan is exact in any case.
+func digitsTo(top uint64) string {
+	digits := strconv.FormatUint(top, 10)
+	if len(digits) > 5 {
+		return fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-1)
+	}
+	options := []string{fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-2)}
+	for i, d := range []byte(digits) {
+		low := byte('0')
+		if i == 0 {
+			low = '1'
+		}
+		if d > low {
+			options = append(options, fmt.Sprintf("%s[%c-%c][0-9]{%d}", digits[:i], low, d-1, len(digits)-i-1))
+		}
+	}
+	return strings.Join(append(options, digits), "|")
+}
+
+// words say what keys are wanted.
+func (k *keyCodec) words() string {
+	switch {
+	case k.names != nil:
+		shown := make([]string, len(k.names))
+		for i, name := range k.names {
+			shown[i] = quoteShort(name)
+		}
+		return "a key that is one of " + strings.Join(capped(shown), ", ")
+	case k.reads:
+		if form, ok := textForms[k.t]; ok {
+			return "a key that is " + form.words
+		}
+		return "a key that names a " + plainName(k.t)
+	}
+	low, high := k.bounds()
+	return "a key that is a whole number from " + low + " to " + high
+}
+
+// rule is the rule that an unreadable key breaks.
+func (k *keyCodec) rule() string {
+	if k.names != nil {
+		return RuleEnum
+	}
+	return RuleType
+}

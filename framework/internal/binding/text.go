@@ -1,0 +1,94 @@
+package binding
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"path"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// textForm is what is known of a type of the standard library that reads and
+// writes its own text.
+type textForm struct {
+	words   string // with the article
+	example string
+	address bool // an address: formats ipv4 and ipv6, which know no zones
+	filled  bool // "" is no such text, though UnmarshalText takes it for the zero value
+}
+
+var textForms = map[reflect.Type]textForm{
+	ipType:       {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
+	addrType:     {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
+	prefixType:   {words: "an IP prefix such as 10.0.0.0/8", example: "10.0.0.0/8", filled: true},
+	addrPortType: {words: "an IP address and port such as 192.0.2.1:443", example: "192.0.2.1:443", filled: true},
+	bigFloatType: {words: "a number in quotes such as 1.5", example: "1.5"},
+	bigRatType:   {words: "a fraction in quotes such as 3/4", example: "3/4"},
+}
+
+// legal reports whether the schema admits text, as far as the type's own method
+// does not judge that.
+func (f textForm) legal(text string) bool {
+	return (!f.filled || text != "") && (!f.address || !strings.Contains(text, "%"))
+}
+
+// textSchema names the formats of the text types that everybody uses. An output
+// has none: the zero value of an address is written as "", which is neither of
+// the formats, and readers that assert them would refuse the whole result.
+func textSchema(t reflect.Type, mode Mode) keywords {
+	k := typed("string")
+	form, known := textForms[t]
+	if !known {
+		k.setText("description", "The text form of "+plainName(t)+".")
+		return k
+	}
+	if form.address && mode != Output {
+		k.set("anyOf", []byte(`[{"format":"ipv4"},{"format":"ipv6"}]`))
+	}
+	note := strings.ToUpper(form.words[:1]) + form.words[1:]
+	if form.filled && mode == Output {
+		note += ", or empty"
+	}
+	k.setText("description", note+".")
+	return k
+}
+
+// hint is what the type's own method said, if it was said for the caller.
+func (n *methodNode) hint(err error) string {
+	if _, known := textForms[n.t]; known {
+		return "" // the wanted form says it all
+	}
+	return safeHint(err, n.t)
+}
+
+// goWords are parts of errors that only a reader of Go understands:
+// netip.ParseAddr("x"), encoding/hex: …, math/big: …
+var goWords = regexp.MustCompile(`\b[a-z][a-z0-9]*\.[A-Z]\w*|^[a-z0-9]+(/[a-z0-9]+)+: |^json: `)
+
+// safeHint is the text of the error of t's own method. Texts of the standard
+// library, and those that name a Go package, help nobody.
+func safeHint(err error, t reflect.Type) string {
+	if err == nil || errors.Is(err, errUnreadable) || ofLibrary(err) {
+		return ""
+	}
+	text := strings.TrimSuffix(clip(oneLine(err.Error()), 160), ".")
+	if text == "" || goWords.MatchString(text) || t.PkgPath() != "" && strings.HasPrefix(text, path.Base(t.PkgPath())+": ") {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+func ofLibrary(err error) bool {
+	return isA[*json.UnmarshalTypeError](err) || isA[*json.SyntaxError](err) || isA[*strconv.NumError](err) ||
+		isA[*time.ParseError](err) || isA[*net.ParseError](err) || isA[*url.Error](err)
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

@@ -1,0 +1,118 @@
+package binding
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// mendBetween corrects a member by a rule that compares it with another one:
+// the two are swapped if they are the wrong way round, else the member is put
+// next to the other. It is false where the rule is none of these.
+func (p *Plan) mendBetween(raw []byte, parent, name string, f finding, round int) ([]byte, bool) {
+	other, sign, ok := f.between(name)
+	if !ok {
+		return raw, false
+	}
+	changed := false
+	out, found := edit(raw, parent, func(object []byte) []byte {
+		mine, _ := jsontext.Member(object, name)
+		theirs, given := jsontext.Member(object, other.name)
+		if !given {
+			theirs = other.def
+		}
+		if round == 0 && given && sign != 0 && p.fits(f.n, f.c, theirs) && p.fits(other.node, other.c, mine) &&
+			p.ordered(f, theirs, mine, sign) {
+			changed = true
+			return replaced(replaced(object, name, theirs), other.name, mine)
+		}
+		if next := beside(kindOf(f.n), theirs, sign); next != nil && p.fits(f.n, f.c, next) {
+			changed = true
+			return replaced(object, name, next)
+		}
+		return object
+	})
+	return out, found && changed
+}
+
+// between is the other member of a failed rule, and where the member must be:
+// above it (1), below it (-1) or at it (0).
+func (f finding) between(name string) (other *field, sign int, ok bool) {
+	if f.owner == nil || f.f == nil || f.f.name != name || f.c == nil || f.missing {
+		return nil, 0, false
+	}
+	switch f.Rule {
+	case "gtfield", "gtefield":
+		sign = 1
+	case "ltfield", "ltefield":
+		sign = -1
+	case "eqfield":
+	default:
+		return nil, 0, false
+	}
+	i := slices.IndexFunc(f.c.rules, func(r rule) bool { return r.name == f.Rule })
+	if i < 0 {
+		return nil, 0, false
+	}
+	for _, member := range f.owner.fields {
+		if member.goName == f.c.rules[i].param {
+			return member, sign, true
+		}
+	}
+	return nil, 0, false
+}
+
+// ordered reports whether mine is beyond theirs in the wanted direction.
+func (p *Plan) ordered(f finding, mine, theirs []byte, sign int) bool {
+	switch kindOf(f.n) {
+	case timeKind:
+		a, errA := time.Parse(time.RFC3339Nano, textOf(mine))
+		b, errB := time.Parse(time.RFC3339Nano, textOf(theirs))
+		return errA == nil && errB == nil && a.Compare(b) == sign
+	case durationKind:
+		a, errA := time.ParseDuration(textOf(mine))
+		b, errB := time.ParseDuration(textOf(theirs))
+		return errA == nil && errB == nil && (a > b) == (sign > 0) && a != b
+	case intKind, uintKind, floatKind:
+		return compareNumbers(mine, theirs) == sign
+	case textKind:
+		return strings.Compare(textOf(mine), textOf(theirs)) == sign
+	default:
+		return false
+	}
+}
+
+// beside is a value that stands to the given one as sign says, a natural step
+// away; nil if none is known.
+func beside(what kind, value []byte, sign int) []byte {
+	if len(value) == 0 || sign == 0 {
+		return value
+	}
+	switch what {
+	case timeKind:
+		if t, err := time.Parse(time.RFC3339Nano, textOf(value)); err == nil {
+			return jsontext.Quote(nil, t.Add(time.Duration(sign)*time.Hour).Format(time.RFC3339Nano))
+		}
+	case durationKind:
+		if d, err := time.ParseDuration(textOf(value)); err == nil {
+			return jsontext.Quote(nil, durationText(d+time.Duration(sign)*time.Second))
+		}
+	case intKind, uintKind:
+		return addOne(value, int64(sign))
+	case floatKind:
+		if x, err := strconv.ParseFloat(string(value), 64); err == nil {
+			return appendFloat(nil, x+float64(sign), 64)
+		}
+	default:
+	}
+	return nil
+}
+
+// replaced gives the first member of a name another value, in its place.
+func replaced(object []byte, name string, value []byte) []byte {
+	out, _ := edit(object, jsontext.Pointer("", name), func([]byte) []byte { return value })
+	return out
+}

@@ -1,0 +1,141 @@
+package binding
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// typeExamples are those of a type whose text form is known.
+func typeExamples(n node) [][]byte {
+	if form, ok := textForms[n.goType()]; ok {
+		return quoteAll([]string{form.example})
+	}
+	return nil
+}
+
+// sentenceExamples are texts for rules that no keyword expresses.
+var sentenceExamples = map[string]string{
+	"cidr": "10.0.0.0/8", "cidrv4": "10.0.0.0/8", "cidrv6": "2001:db8::/32", "mac": "00:00:5e:00:53:01",
+	"latitude": "52.5", "longitude": "13.4", "timezone": "Europe/Berlin", "port": "443", "hostname_port": "example.com:443",
+	"iso3166_1_alpha2": "DE", "iso3166_1_alpha3": "DEU", "iso4217": "EUR", "bcp47_language_tag": "en-US",
+	"json": "{}", "base64": "dGV4dA==", "lowercase": "text", "uppercase": "TEXT",
+}
+
+// ruleExamples are texts for the rules of a value that have no keyword: those
+// of validator's that the schema can only describe.
+func ruleExamples(c *constraints) [][]byte {
+	if c == nil {
+		return nil
+	}
+	var out []string
+	for _, r := range c.rules {
+		if r.name == "datetime" {
+			out = append(out, layoutExample(r.param))
+		}
+		if text, ok := sentenceExamples[r.name]; ok {
+			out = append(out, text)
+		}
+	}
+	return quoteAll(out)
+}
+
+// exampleMap has one member, which shows the form of the keys, or as many as
+// there have to be. Below itself a map may be empty, where the rules allow it.
+func (p *Plan) exampleMap(n *mapNode, c *constraints, depth int) []byte {
+	least := int64(0)
+	if raw, ok := p.printer.words(n, c).get("minProperties"); ok {
+		least, _ = jsontext.Int64(raw)
+	}
+	if least == 0 && depth > 0 && reaches(n, n, map[node]bool{}) {
+		return emptyObject
+	}
+	members := p.exampleMembers(n, c, max(least, 1), depth)
+	if least == 0 && !p.fits(n, c, members) {
+		return emptyObject
+	}
+	return members
+}
+
+func (p *Plan) exampleMembers(n *mapNode, c *constraints, count int64, depth int) []byte {
+	out := emptyObject
+	for i, name := range p.keyExamples(n.key, c.keyRules()) {
+		if int64(i) == count {
+			break
+		}
+		out = withMember(out, name, p.example(n.elem, c.element(), depth+1))
+	}
+	return out
+}
+
+// keyExamples are keys that the codec and the rules accept, all different.
+func (p *Plan) keyExamples(k *keyCodec, c *constraints) []string {
+	names := k.names
+	if names == nil {
+		names = p.keyGuesses(k, c)
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !p.keyFits(k, c, name) })
+}
+
+func (p *Plan) keyGuesses(k *keyCodec, c *constraints) []string {
+	if form, ok := textForms[k.t]; ok {
+		return []string{form.example}
+	}
+	if !k.reads && k.t.Kind() != reflect.String {
+		return numbered("")
+	}
+	var names []string
+	text := &stringNode{reflect.TypeFor[string]()}
+	for _, raw := range slices.Concat([][]byte{[]byte(`"key"`)}, ruleExamples(c), scalarExamples(p.printer.words(text, c))) {
+		names = append(names, textOf(raw))
+	}
+	return uniqueTexts(append(names, numbered("key")...))
+}
+
+// numbered are enough keys for any map that a corrected call has room for.
+func numbered(prefix string) []string {
+	out := make([]string, 64)
+	for i := range out {
+		out[i] = prefix + strconv.Itoa(i+1)
+	}
+	return out
+}
+
+func uniqueTexts(texts []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(texts, func(text string) bool {
+		known := seen[text]
+		seen[text] = true
+		return known
+	})
+}
+
+func (p *Plan) keyFits(k *keyCodec, c *constraints, name string) bool {
+	v, err := k.read(name)
+	if err != nil {
+		return false
+	}
+	return p.rules == nil || c == nil || p.holds(v, c.tag(k.t, true))
+}
+
+// mendKey gives the entry of a key that is wrong the nearest key, or the first
+// example that is free.
+func (p *Plan) mendKey(raw []byte, parent, name string, f finding) ([]byte, bool) {
+	return edit(raw, parent, func(object []byte) []byte {
+		value, _ := jsontext.Member(object, name)
+		rest := withoutMember(object, name)
+		guesses := slices.Concat([]string{strings.Trim(name, notDigits), closeName(name, f.key.names)}, p.keyExamples(f.key, f.c))
+		for _, guess := range guesses {
+			if _, taken := jsontext.Member(rest, guess); !taken && p.keyFits(f.key, f.c, guess) {
+				return withMember(rest, guess, value)
+			}
+		}
+		return rest
+	})
+}
+
+// notDigits is what stands around a number that was meant: 12A, row 12.
+const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
