@@ -109,6 +109,19 @@ func (d *decoder) got(raw []byte) string {
 	return gotWords(raw)
 }
 
+// expect is raw if it is of the wanted kind, or what a string holds that is;
+// otherwise it blames the value.
+func (d *decoder) expect(want jsontext.Kind, n node, raw []byte, c *constraints) ([]byte, bool) {
+	if jsontext.KindOf(raw) == want {
+		return raw, true
+	}
+	inner, ok := d.mend(raw, want)
+	if !ok {
+		d.refuse(RuleType, n, raw, c)
+	}
+	return inner, ok
+}
+
 // mend returns what a string contains if that is a JSON value of one of the
 // wanted kinds: models often send "5" for 5 and "[1]" for [1]. Only on the
 // second pass, and never called for strings (FastMCP #3931 shows the harm).

@@ -165,13 +165,9 @@ type numberNode struct{ t reflect.Type }
 func (n *numberNode) goType() reflect.Type { return n.t }
 
 func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindNumber {
-		inner, ok := d.mend(raw, jsontext.KindNumber)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
+	if !fits {
+		return
 	}
 	v.SetString(string(raw))
 }

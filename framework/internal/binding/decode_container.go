@@ -17,13 +17,9 @@ type sliceNode struct {
 func (n *sliceNode) goType() reflect.Type { return n.t }
 
 func (n *sliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindArray {
-		inner, ok := d.mend(raw, jsontext.KindArray)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindArray, n, raw, c)
+	if !fits {
+		return
 	}
 	size := jsontext.Len(raw)
 	v.Set(reflect.MakeSlice(n.t, size, size))
@@ -52,13 +48,9 @@ type arrayNode struct {
 func (n *arrayNode) goType() reflect.Type { return n.t }
 
 func (n *arrayNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindArray {
-		inner, ok := d.mend(raw, jsontext.KindArray)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindArray, n, raw, c)
+	if !fits {
+		return
 	}
 	if jsontext.Len(raw) != n.t.Len() {
 		d.refuse(RuleLength, n, raw, c)
@@ -92,13 +84,9 @@ type mapNode struct {
 func (n *mapNode) goType() reflect.Type { return n.t }
 
 func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindObject {
-		inner, ok := d.mend(raw, jsontext.KindObject)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
+	if !fits {
+		return
 	}
 	m := reflect.MakeMapWithSize(n.t, jsontext.Len(raw))
 	value := reflect.New(n.t.Elem()).Elem()

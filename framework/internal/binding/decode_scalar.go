@@ -18,13 +18,9 @@ type boolNode struct{ t reflect.Type }
 func (n *boolNode) goType() reflect.Type { return n.t }
 
 func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindBool {
-		inner, ok := d.mend(raw, jsontext.KindBool)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindBool, n, raw, c)
+	if !fits {
+		return
 	}
 	v.SetBool(raw[0] == 't')
 }
@@ -38,13 +34,9 @@ type intNode struct{ t reflect.Type }
 func (n *intNode) goType() reflect.Type { return n.t }
 
 func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindNumber {
-		inner, ok := d.mend(raw, jsontext.KindNumber)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
+	if !fits {
+		return
 	}
 	i, ok := jsontext.Int64(raw)
 	if !ok || v.OverflowInt(i) {
@@ -69,13 +61,9 @@ type uintNode struct{ t reflect.Type }
 func (n *uintNode) goType() reflect.Type { return n.t }
 
 func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindNumber {
-		inner, ok := d.mend(raw, jsontext.KindNumber)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
+	if !fits {
+		return
 	}
 	u, ok := uint64Of(raw)
 	if !ok || v.OverflowUint(u) {
@@ -139,13 +127,9 @@ type bigNode struct{ t reflect.Type }
 func (n *bigNode) goType() reflect.Type { return n.t }
 
 func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindNumber {
-		inner, ok := d.mend(raw, jsontext.KindNumber)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
+	if !fits {
+		return
 	}
 	i, ok := bigOf(raw)
 	if !ok {
@@ -166,13 +150,9 @@ type floatNode struct{ t reflect.Type }
 func (n *floatNode) goType() reflect.Type { return n.t }
 
 func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindNumber {
-		inner, ok := d.mend(raw, jsontext.KindNumber)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
+	if !fits {
+		return
 	}
 	f, err := strconv.ParseFloat(string(raw), n.t.Bits())
 	if err != nil || v.OverflowFloat(f) {

@@ -38,13 +38,9 @@ type field struct {
 func (n *structNode) goType() reflect.Type { return n.t }
 
 func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindObject {
-		inner, ok := d.mend(raw, jsontext.KindObject)
-		if !ok {
-			d.refuse(RuleType, n, raw, c)
-			return
-		}
-		raw = inner
+	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
+	if !fits {
+		return
 	}
 	n.decodeMembers(d, raw, v, "")
 }
