@@ -41,6 +41,9 @@ func (w *frameWriter) Send(ctx context.Context, frame []byte) error {
 	select {
 	case w.lock <- struct{}{}:
 	case <-ctx.Done():
+		if w.gone.is() { // which is why the context ended
+			return w.gone.err
+		}
 		return fmt.Errorf("sending a frame: %w", context.Cause(ctx))
 	case <-w.gone.ch:
 		return w.gone.err
