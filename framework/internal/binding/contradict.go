@@ -28,7 +28,18 @@ func (c *compiler) contradiction(f *field) {
 // wordsForNumbers refuses oneof=a on a whole number: validator never panics at
 // it and never passes it.
 func (c *compiler) wordsForNumbers(n node, rules *constraints) {
-	if what := kindOf(n); rules == nil || what != intKind && what != uintKind {
+	if rules == nil {
+		return
+	}
+	switch inner := bare(n).(type) {
+	case *sliceNode:
+		c.wordsForNumbers(inner.elem, rules.elem)
+	case *arrayNode:
+		c.wordsForNumbers(inner.elem, rules.elem)
+	case *mapNode:
+		c.wordsForNumbers(inner.elem, rules.elem)
+	}
+	if what := kindOf(n); what != intKind && what != uintKind {
 		return
 	}
 	for _, r := range rules.rules {
@@ -41,6 +52,21 @@ func (c *compiler) wordsForNumbers(n node, rules *constraints) {
 			}
 		}
 	}
+}
+
+// rivals reports a bound of a jsonschema tag beside one of the other kind (at
+// least, more than) that validate has set: a reader would not know which holds.
+func (c *compiler) rivals(w keyword, base, bare keywords) bool {
+	other := map[string]string{
+		"minimum": "exclusiveMinimum", "exclusiveMinimum": "minimum",
+		"maximum": "exclusiveMaximum", "exclusiveMaximum": "maximum",
+	}[w.name]
+	said, ok := base.get(other)
+	if own, typed := bare.get(other); !ok || typed && string(own) == string(said) {
+		return false
+	}
+	c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s %s", w.name, w.value, other, said), "Keep one; validate is the source")
+	return true
 }
 
 // zeroIsLegal warns of required on a type whose zero people mean to forbid.

@@ -55,6 +55,15 @@ func TestContradictions(t *testing.T) {
 		"enum of texts": {struct {
 			V string `json:"v" validate:"oneof=a b,min=2"`
 		}{}, "none of the allowed values"},
+		"rival bounds": {struct {
+			V int `json:"v" jsonschema:"minimum=1" validate:"gt=5"`
+		}{}, "jsonschema minimum=1 but validate says exclusiveMinimum 5"},
+		"jsonschema alone": {struct {
+			V int `json:"v" jsonschema:"minimum=1"`
+		}{}, ""},
+		"words for elements": {struct {
+			V []int `json:"v" validate:"dive,oneof=a"`
+		}{}, `"a" is no whole number`},
 		"words for number": {struct {
 			V int `json:"v" validate:"oneof=a 2"`
 		}{}, `"a" is no whole number`},

@@ -345,6 +345,9 @@ func (c *compiler) added(w keyword, base, bare keywords) ([]byte, bool) {
 	if w.name == "items" && len(parseKeywords(w.value)) <= 1 {
 		return nil, false
 	}
+	if c.rivals(w, base, bare) {
+		return nil, false
+	}
 	old, ok := base.get(w.name)
 	if !ok || string(old) == string(w.value) {
 		return w.value, true
