@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 // TestMCPGo drives the server with mcp-go's client, in both eras.
 func TestMCPGo(t *testing.T) {
-	for _, version := range []string{"2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"} {
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			c, seen := mcpGo(t, version)
@@ -21,7 +22,9 @@ func TestMCPGo(t *testing.T) {
 			t.Run("calls", func(t *testing.T) { mcpGoCalls(t, c, version) })
 			t.Run("resources and prompts", func(t *testing.T) { mcpGoResources(t, c) })
 			t.Run("progress", func(t *testing.T) { mcpGoProgress(t, c, seen) })
-			if version != "2026-07-28" {
+			if version == "2026-07-28" {
+				t.Run("listen and logs", func(t *testing.T) { mcpGoModern(t, c, seen) })
+			} else {
 				t.Run("subscribe and ping", func(t *testing.T) { mcpGoLegacy(t, c, seen) })
 			}
 		})
@@ -112,6 +115,7 @@ func mcpGoCalls(t *testing.T, c *client.Client, version string) {
 	if asResult && (err != nil || !r.IsError) || !asResult && (err == nil || !strings.Contains(err.Error(), "/seconds")) {
 		t.Fatalf("invalid arguments: %v, %v", r, err)
 	}
+	before := mcpGoCancelled(t, c)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	request := mcp.CallToolRequest{}
@@ -119,6 +123,21 @@ func mcpGoCalls(t *testing.T, c *client.Client, version string) {
 	if _, err := c.CallTool(ctx, request); err == nil {
 		t.Fatal("the call was not cancelled")
 	}
+	within(t, "the cancellation of the handler", func() bool { return mcpGoCancelled(t, c) > before })
+}
+
+func mcpGoCancelled(t *testing.T, c *client.Client) int64 {
+	t.Helper()
+	r, err := mcpGoCall(t, c, "slow_cancelled", nil)
+	if err != nil || len(r.Content) != 1 {
+		t.Fatal(r, err)
+	}
+	text, _ := r.Content[0].(mcp.TextContent)
+	var out struct{ Count int64 }
+	if err := json.Unmarshal([]byte(text.Text), &out); err != nil {
+		t.Fatalf("%q: %v", text.Text, err)
+	}
+	return out.Count
 }
 
 func mcpGoResources(t *testing.T, c *client.Client) {
@@ -177,4 +196,31 @@ func mcpGoLegacy(t *testing.T, c *client.Client, seen *tally) {
 	if err := c.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func mcpGoModern(t *testing.T, c *client.Client, seen *tally) {
+	request := mcp.CallToolRequest{}
+	request.Params.Name, request.Params.Arguments = "burst", map[string]any{"n": 100}
+	request.Params.Meta = &mcp.Meta{AdditionalFields: map[string]any{"io.modelcontextprotocol/logLevel": "debug"}}
+	if _, err := c.CallTool(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "100 logs", func() bool { return seen.logs.Load() == 100 })
+	stop, err := c.ListenAsync(t.Context(), mcp.SubscriptionFilter{
+		ToolsListChanged: true, ResourceSubscriptions: []string{"test://watched-resource"},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	// ListenAsync does not say when the stream is open, so the changes are made
+	// until they are seen.
+	within(t, "the update and list_changed", func() bool {
+		for _, tool := range []string{"update_watched", "test_trigger_tool_change"} {
+			if _, err := mcpGoCall(t, c, tool, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return seen.updates.Load() > 0 && seen.changes.Load() > 0
+	})
 }
