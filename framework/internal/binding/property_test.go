@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -15,6 +17,20 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
+
+// TestMain draws the same values in every run: a property that fails by chance tells
+// somebody who changed nothing. `.ci/run full` hunts with a seed and a number of its own.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	seeded := false
+	flag.Visit(func(f *flag.Flag) { seeded = seeded || f.Name == "rapid.seed" })
+	if !seeded {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 type pDeep struct {
 	A []map[string][]int8 `json:"a,omitempty" validate:"max=2,dive,min=1,dive,max=2,dive,gt=-3"`
@@ -248,8 +264,28 @@ func TestSchemaAndPlanAgree(t *testing.T) {
 	}
 }
 
-// roundTrip: what was decoded encodes, is valid, and decodes to the same.
+// roundTrip: what was decoded encodes, is valid, and decodes to the same. A field with
+// both omitempty and a default cannot say its zero: the first turn makes it the default,
+// so it is the second turn that must change nothing.
 func roundTrip(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) {
+	first := turn(t, p, typ, v)
+	if typ != reflect.TypeFor[uPicture]() {
+		if out, err := p.Append(nil, v); err != nil || !bytes.Equal(out, first) {
+			t.Fatalf("unstable: %s then %s (%v)", out, first, err)
+		}
+		return
+	}
+	again := reflect.New(typ).Elem()
+	if _, err := p.Decode(context.Background(), first, again); err != nil {
+		t.Fatalf("%s does not decode again: %v", first, err)
+	}
+	if second := turn(t, p, typ, again); !bytes.Equal(first, second) {
+		t.Fatalf("unstable: %s then %s", first, second)
+	}
+}
+
+// turn encodes v, decodes that, and encodes what came out.
+func turn(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) []byte {
 	out, err := p.Append(nil, v)
 	if err != nil {
 		t.Fatalf("encoding %+v: %v", v, err)
@@ -258,10 +294,11 @@ func roundTrip(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) {
 	if _, err := p.Decode(context.Background(), out, again); err != nil {
 		t.Fatalf("%s does not decode again: %v", out, err)
 	}
-	second, err := p.Append(nil, again)
-	if err != nil || !bytes.Equal(out, second) {
-		t.Fatalf("unstable: %s then %s (%v)", out, second, err)
+	back, err := p.Append(nil, again)
+	if err != nil {
+		t.Fatalf("encoding %+v: %v", again, err)
 	}
+	return back
 }
 
 // TestOutputIsValid: any value that encodes is valid by the output schema.
