@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
@@ -136,6 +137,7 @@ func (a *App) Build() (*Server, error) {
 		onStart: slices.Clone(a.onStart),
 		onStop:  slices.Clone(a.onStop),
 		quit:    make(chan struct{}),
+		events:  memory.New().Events(),
 	}
 	s.registry = catalog.New(catalog.Config{
 		PageSize: a.cfg.pageSize,

@@ -34,6 +34,7 @@ type appConfig struct {
 	mapper              func(context.Context, error) error
 	plans               binding.Options
 	grace               time.Duration
+	auth                transport.Authenticator // nil: nobody must say who they are
 }
 
 func defaultConfig() appConfig {
@@ -129,6 +130,22 @@ func WithShutdownGrace(d time.Duration) AppOption {
 			return "the duration is negative"
 		}
 		c.grace = d
+		return ""
+	}}
+}
+
+// WithAuth demands a principal for every HTTP exchange: carriers over HTTP ask a
+// before they look at the body, and refuse what it refuses. Other carriers have
+// principals of their own, or none. a is called concurrently.
+func WithAuth(a transport.Authenticator) AppOption {
+	return appOption{"WithAuth", func(c *appConfig) string {
+		switch {
+		case a == nil:
+			return "the authenticator is nil"
+		case c.auth != nil:
+			return "it is given twice; only one authenticator decides who calls"
+		}
+		c.auth = a
 		return ""
 	}}
 }

@@ -119,6 +119,18 @@ func registrationFaults() map[string]faulty {
 		"exclude of a tool":     {framework.Tool("t", none, framework.Exclude("A")), []string{"the option Exclude does not fit a tool"}},
 		"exclude of a group":    {framework.Group("g", framework.Methods(&onlyOne{})).With(framework.Exclude("A")), []string{`group "g"`, "Exclude fits no member"}},
 
+		"header of a number":  {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}`)), []string{`tool "t"`, "InputSchema: n", `"N"`, `type "number"`}},
+		"header with a space": {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"a b"}}}}}`)), []string{"InputSchema: a.b", "is no header name"}},
+		"header twice":        {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Tenant"},"b":{"type":"string","x-mcp-header":"tenant"}}}`)), []string{"InputSchema: b", "declared twice"}},
+		"header of the root":  {framework.Tool("t", none, framework.InputSchema(`{"type":"object","x-mcp-header":"A"}`)), []string{`InputSchema: x-mcp-header "A" is not on a property`}},
+		"header in a list":    {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`)), []string{"InputSchema: l: x-mcp-header", "properties alone"}},
+		"header that may be null": {framework.Tool("t", func(context.Context, struct {
+			A *string `json:"a" header:"A"`
+		},
+		) (string, error) {
+			return "", nil
+		}), []string{`tool "t"`, `In: a: x-mcp-header "A"`, "null"}},
+
 		"methods of nil":            {framework.Methods(nil), []string{"methods", "framework/build_test.go:", "the receiver is nil"}},
 		"methods of a typed nil":    {framework.Methods((*store)(nil)), []string{`methods "*framework_test.store"`, "the receiver is nil"}},
 		"methods of an interface":   {framework.Methods(new(doer)), []string{"pointer to an interface"}},
@@ -265,6 +277,8 @@ func TestAppFaults(t *testing.T) {
 		"page size":      {framework.New("a", "1", framework.WithPageSize(0)), "WithPageSize"},
 		"nil mapper":     {framework.New("a", "1", framework.WithErrorMapper(nil)), "WithErrorMapper"},
 		"negative grace": {framework.New("a", "1", framework.WithShutdownGrace(-1)), "WithShutdownGrace"},
+		"nil auth":       {framework.New("a", "1", framework.WithAuth(nil)), "WithAuth: the authenticator is nil"},
+		"auth twice":     {framework.New("a", "1", framework.WithAuth(door{}), framework.WithAuth(door{})), "WithAuth: it is given twice"},
 		"middleware":     {framework.New("a", "1").Use(framework.Middleware{Name: "x"}), `"x"`},
 		"nil adapter":    {framework.New("a", "1").Use(framework.OnToolCall("x", nil)), `"x"`},
 		"nil list":       {framework.New("a", "1").Use(framework.OnList("x", nil)), `"x"`},

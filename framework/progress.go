@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Number is any real number type.
@@ -44,5 +46,14 @@ func Track[T any](ctx context.Context, items []T, label string) iter.Seq2[int, T
 				Progress(ctx, done, len(items), label)
 			}
 		}
+	}
+}
+
+// ReleaseStream lets a client of 2025-11-25 poll for the answer instead of holding
+// its stream. Elsewhere it does nothing. The call goes on either way; what it sends
+// from now on is kept until the client asks for it.
+func ReleaseStream(ctx context.Context) {
+	if r := transport.RequestFrom(ctx); r != nil && r.Release != nil {
+		r.Release()
 	}
 }

@@ -92,7 +92,8 @@ func TestChangesAtRunTime(t *testing.T) {
 	if got := tools(); got != "[first g_second]" {
 		t.Errorf("after Add: %s", got)
 	}
-	for what, c := range map[string]framework.Component{"name": framework.Tool("first", none), "handle": first, "fault": framework.Tool("a b", none)} {
+	badHeader := framework.Tool("h", none, framework.InputSchema(`{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}`))
+	for what, c := range map[string]framework.Component{"name": framework.Tool("first", none), "handle": first, "fault": framework.Tool("a b", none), "header": badHeader} {
 		var report *framework.BuildError
 		if err := s.Add(framework.Tool("new", none), c); !errors.As(err, &report) || !strings.Contains(err.Error(), "Nothing was added.") {
 			t.Errorf("Add of a taken %s = %v", what, err)
@@ -207,5 +208,8 @@ func TestZeroServer(t *testing.T) {
 	}
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if s.Authenticator() != nil || s.Events() != nil || s.Closing() != nil {
+		t.Error("a server that was not built has something for carriers")
 	}
 }

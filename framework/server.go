@@ -11,6 +11,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -24,6 +25,7 @@ type Server struct {
 	engine   *engine.Engine
 	registry *catalog.Registry
 	forms    sync.Map // reflect.Type -> *form: the compiled questions of Elicit
+	events   eventlog.Store
 
 	changing sync.Mutex // serializes changes at run time
 
@@ -39,7 +41,7 @@ type Server struct {
 	stopErr  error // written under stopping
 }
 
-var _ transport.Host = (*Server)(nil)
+var _ transport.Server = (*Server)(nil)
 
 // errNotBuilt is the answer of a Server that no Build made.
 var errNotBuilt = errors.New("framework: the server was not built")
@@ -171,6 +173,22 @@ func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 		return nil, errNotBuilt
 	}
 	return s.engine.Accept(ctx, frame)
+}
+
+// Authenticator is that of WithAuth, for carriers over HTTP.
+func (s *Server) Authenticator() transport.Authenticator { return s.cfg.auth }
+
+// Events keeps what was sent on streams that may be resumed, for carriers over
+// HTTP. It is in memory, and takes none until it is used.
+func (s *Server) Events() eventlog.Store { return s.events }
+
+// Closing is closed when the server begins to stop: carriers over HTTP then end
+// the streams that would never end by themselves.
+func (s *Server) Closing() <-chan struct{} {
+	if s.engine == nil {
+		return nil
+	}
+	return s.engine.Closing()
 }
 
 // ResourceUpdated tells subscribers. It never blocks.

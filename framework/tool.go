@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
@@ -273,7 +274,33 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 		Icons: m.options.icons, Meta: m.options.meta,
 	}
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })
+	if plan.in.check == nil {
+		m.mirror(b, "In")
+	} else {
+		m.mirror(b, "InputSchema")
+	}
 	return plan
+}
+
+// mirror finds the arguments that travel in headers, in the schema as those clients
+// see it who send them. Most faults of a header tag are found with its field; this
+// finds what the whole schema shows, and what was written by hand.
+func (m *member) mirror(b *builder, where string) {
+	for _, d := range dialect.All() {
+		wire := m.entry.Wire[d]
+		if wire == nil || !d.MirrorHeaders() {
+			continue
+		}
+		schema, _ := jsontext.Member(wire, "inputSchema")
+		mirrors, err := dialect.Mirrors(schema)
+		if err != nil {
+			// 2026-07-28 server/tools "x-mcp-header": clients must leave such a tool out.
+			m.fault(b, where, strings.TrimPrefix(err.Error(), ": "),
+				"Put x-mcp-header on a string, integer or boolean that cannot be null, reached through properties alone, with a header of its own")
+			return
+		}
+		m.entry.Mirrors = mirrors
+	}
 }
 
 // write encodes the listed form for every dialect.

@@ -1,18 +1,14 @@
 package transport
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // Peer is who is at the other end of one connection, as far as the carrier
 // knows. The engine keeps the state of a handshake session with the
 // connection; it is dropped when the context given to Connect ends.
 type Peer struct {
-	Carrier    string      // "stdio", "memory", ...; for logs
-	RemoteAddr string      // empty: not a network
-	Header     http.Header // nil unless HTTP
-	Principal  *Principal  // nil: nobody is known
+	Carrier    string     // "stdio", "memory", ...; for logs
+	RemoteAddr string     // empty: not a network
+	Principal  *Principal // nil: nobody is known
 
 	// Out takes what belongs to no exchange, such as list_changed. Nil: the
 	// Outbound of the exchange that opened the session.

@@ -11,10 +11,15 @@
 //		go exchange.Serve(ctx, out)
 //	}
 //
+// Where each frame comes by an HTTP request of its own, the context carries that
+// [Request] instead, and the host finds the connection through it ([Sessions]): what
+// kind of frame it is decides whether there is one.
+//
 // A carrier for clients makes a [Conn].
 //
 // Guarantees. Accept runs no user code, writes nothing and does not block; it
-// must not be called concurrently for one connection. Serve runs user code,
+// must not be called concurrently for one connection, but for frames that come by
+// requests. Serve runs user code,
 // may be called in any goroutine, and must be called exactly once for each
 // exchange: it returns when everything the frame caused has been sent, and
 // sends nothing afterwards. Outbound.Send is called from many goroutines at

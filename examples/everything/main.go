@@ -32,6 +32,7 @@ func newApp() *framework.App {
 		Add(contentTools()...).
 		Add(schemaTools()...).
 		Add(askTools()...).
+		Add(streamTools()...).
 		Add(loggingTool()).
 		Add(t.tools()...).
 		Add(interopTools(s, w)...).

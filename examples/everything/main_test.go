@@ -32,7 +32,8 @@ func TestLists(t *testing.T) {
 			"test_image_content", "test_audio_content", "test_embedded_resource", "test_multiple_content_types",
 			"test_error_handling", "test_tool_with_logging", "test_tool_with_progress", "test_sampling", "test_elicitation",
 			"test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums", "json_schema_2020_12_tool",
-			"test_x_mcp_header", "test_missing_capability", "test_logging_tool", "test_trigger_tool_change", "test_trigger_prompt_change",
+			"test_x_mcp_header", "test_missing_capability", "test_reconnection", "test_streaming_elicitation", "test_logging_tool",
+			"test_trigger_tool_change", "test_trigger_prompt_change",
 		} {
 			if !slices.Contains(first, name) {
 				t.Errorf("%s is not on the first page: %q", name, first)
@@ -64,8 +65,10 @@ func TestSchemas(t *testing.T) {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			case "test_x_mcp_header":
-				if !strings.Contains(string(tool.InputSchema), `"x-mcp-header":"Region"`) {
-					t.Errorf("no header in %s", tool.InputSchema)
+				for _, header := range []string{"Region", "Replicas", "Dry-Run"} {
+					if !strings.Contains(string(tool.InputSchema), `"x-mcp-header":"`+header+`"`) {
+						t.Errorf("no header %s in %s", header, tool.InputSchema)
+					}
 				}
 			}
 		}
@@ -73,6 +76,7 @@ func TestSchemas(t *testing.T) {
 		s.CallRaw("json_schema_2020_12_tool", `{"name":"A","contactMethod":"phone","email":"a"}`).IsError().Mentions("phone")
 		s.CallRaw("json_schema_2020_12_tool", `{"phone":"1","email":"a","extra":1}`).IsError().Mentions("extra")
 		s.CallRaw("test_x_mcp_header", `{"region":"eu"}`).OK().Mentions("Region: eu")
+		s.CallRaw("test_x_mcp_header", `{"region":"eu","replicas":42,"dryRun":true}`).OK().Mentions("Region: eu, replicas: 42, dry run: true")
 		s.CallRaw("test_x_mcp_header", `{}`).OK().Mentions("No region given.")
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/kagami-mcp/kagami/framework"
 )
@@ -20,7 +21,7 @@ func schemaTools() []framework.Component {
 			framework.Describe("Takes a contact, described by a schema of its own."),
 			framework.InputSchema(contactSchema), framework.ReadOnly()),
 		framework.Tool("test_x_mcp_header", inRegion,
-			framework.Describe("Takes an argument that is mirrored into an HTTP header."), framework.ReadOnly()),
+			framework.Describe("Takes arguments that are mirrored into HTTP headers."), framework.ReadOnly()),
 	}
 }
 
@@ -29,12 +30,14 @@ func contact(_ context.Context, in json.RawMessage) (string, error) {
 }
 
 type regionIn struct {
-	Region string `json:"region,omitempty" doc:"where to run" header:"Region"`
+	Region   string `json:"region,omitempty" doc:"where to run" header:"Region"`
+	Replicas int    `json:"replicas,omitempty" doc:"how many to run" header:"Replicas"`
+	DryRun   bool   `json:"dryRun,omitempty" doc:"only say what would run" header:"Dry-Run"`
 }
 
 func inRegion(_ context.Context, in regionIn) (string, error) {
 	if in.Region == "" {
 		return "No region given.", nil
 	}
-	return "Region: " + in.Region, nil
+	return fmt.Sprintf("Region: %s, replicas: %d, dry run: %t", in.Region, in.Replicas, in.DryRun), nil
 }

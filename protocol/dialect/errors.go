@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -268,4 +269,16 @@ func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
 		return nil
 	}
 	return f
+}
+
+// HTTPStatus is the status that belongs to the code of an error where the status
+// follows it (see [Dialect.StatusByCode]); 200 for codes without one.
+func HTTPStatus(code int) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeParse, jsonrpc.CodeInvalidRequest, codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }

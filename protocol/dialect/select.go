@@ -65,3 +65,13 @@ func PerRequestVersions() []string {
 	}
 	return versions
 }
+
+// KnownHandshake says whether version is the date of a revision with sessions.
+func KnownHandshake(version string) bool {
+	for _, d := range dialects {
+		if d.handshake && d.rev.String() == version {
+			return true
+		}
+	}
+	return false
+}

@@ -14,19 +14,23 @@ import (
 // Accept understands one frame, in the order of arrival: sessions are opened and
 // requests filed here, so that whatever follows in the stream finds them.
 func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
-	c := e.connection(ctx)
+	request := transport.RequestFrom(ctx)
+	if request != nil && request.Sessions != nil {
+		return e.acceptPosted(request, frame)
+	}
+	c := e.connection(transport.ConnectionFrom(ctx))
 	if err := jsontext.Check(frame, e.cfg.Limits); err != nil {
 		return e.admit(c, c.refusal(jsonrpc.ID{}, unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
-		return c.acceptBatch(frame)
+		return c.acceptBatch(frame, request)
 	}
-	return e.admit(c, c.accept(frame, false))
+	return e.admit(c, c.accept(frame, request, false))
 }
 
 // admit counts the exchange in; when the server stops nothing is accepted.
 func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
-	if !e.begin(1) {
+	if !e.enter(c) {
 		if x.filed {
 			c.unfile(x)
 		}
@@ -46,7 +50,7 @@ func unreadable(err error) *jsonrpc.Error {
 }
 
 // accept understands one message; batched says that it is part of a batch.
-func (c *conn) accept(frame []byte, batched bool) *exchange {
+func (c *conn) accept(frame []byte, request *transport.Request, batched bool) *exchange {
 	msg, fault := jsonrpc.Decode(frame)
 	if fault != nil {
 		if fault.Notification {
@@ -54,7 +58,7 @@ func (c *conn) accept(frame []byte, batched bool) *exchange {
 		}
 		return c.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
-	x := &exchange{conn: c, frame: frame, id: msg.ID, method: msg.Method}
+	x := &exchange{conn: c, frame: frame, id: msg.ID, method: msg.Method, request: request}
 	switch msg.Kind {
 	case jsonrpc.Request:
 		if fault := c.classify(x, msg.Params, batched); fault != nil {
@@ -111,6 +115,9 @@ func (c *conn) classifyModern(x *exchange, params []byte, version string) *proto
 			Supported: dialect.PerRequestVersions(), Requested: version,
 		}
 	}
+	if fault := x.mirrored(params); fault != nil {
+		return fault
+	}
 	return c.understand(x, params)
 }
 
@@ -140,6 +147,9 @@ func (c *conn) understand(x *exchange, params []byte) *protocol.Fault {
 	}
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
+		return fault
+	}
+	if fault := x.mirroredArguments(params); fault != nil {
 		return fault
 	}
 	p, fault := x.dialect.DecodeParams(x.method, params)

@@ -88,6 +88,9 @@ func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
 		answer: make(chan jsonrpc.Message, 1), failure: make(chan error, 1), alive: make(chan struct{}, 1),
 		progress: progress,
 	}
+	if c.asks == nil {
+		c.asks = make(map[string]*ask, 1)
+	}
 	c.asks[a.id.Key()] = a
 	return a, nil
 }

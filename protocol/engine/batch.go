@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -14,30 +15,31 @@ import (
 // requests of ours go out as they happen.
 type batch struct {
 	conn    *conn
+	request *transport.Request
 	members []*exchange
 }
 
-func (c *conn) acceptBatch(frame []byte) (transport.Exchange, error) {
+func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.Exchange, error) {
 	s := c.current()
 	if s == nil || !s.dialect.Batches() {
-		return c.e.admit(c, c.refusal(jsonrpc.ID{}, &jsonrpc.Error{
+		return c.e.admit(c, c.refusedBatch(request, &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision",
 		}))
 	}
 	frames, fault := jsonrpc.Batch(frame)
 	if fault != nil {
-		return c.e.admit(c, c.refusal(jsonrpc.ID{}, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason}))
+		return c.e.admit(c, c.refusedBatch(request, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason}))
 	}
 	if len(frames) > c.e.cfg.MaxInFlight {
-		return c.e.admit(c, c.refusal(jsonrpc.ID{}, &jsonrpc.Error{
+		return c.e.admit(c, c.refusedBatch(request, &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Message: "the batch is too large",
 		}))
 	}
-	b := &batch{conn: c}
+	b := &batch{conn: c, request: request}
 	for _, f := range frames {
-		b.members = append(b.members, c.acceptMember(f))
+		b.members = append(b.members, c.acceptMember(f, request))
 	}
-	if !c.e.begin(1) {
+	if !c.e.enter(c) {
 		for _, x := range b.members {
 			if x.filed {
 				c.unfile(x)
@@ -50,7 +52,7 @@ func (c *conn) acceptBatch(frame []byte) (transport.Exchange, error) {
 
 // acceptMember refuses a member that claims a revision of its own: those have no
 // batches.
-func (c *conn) acceptMember(frame []byte) *exchange {
+func (c *conn) acceptMember(frame []byte, request *transport.Request) *exchange {
 	msg, fault := jsonrpc.Decode(frame)
 	if fault == nil && msg.Kind == jsonrpc.Request {
 		if _, claimed := dialect.Peek(msg.Params); claimed {
@@ -59,19 +61,39 @@ func (c *conn) acceptMember(frame []byte) *exchange {
 			})
 		}
 	}
-	return c.accept(frame, true)
+	return c.accept(frame, request, true)
 }
 
 // Serve runs the members and sends their answers.
 func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
-	defer b.conn.e.running.Done()
+	defer b.conn.e.leave(b.conn)
 	collect := &collector{next: out}
 	var wg sync.WaitGroup
 	for _, x := range b.members {
 		wg.Go(func() { _ = x.serve(ctx, collect.of(x)) }) // a failed send shows below
 	}
 	wg.Wait()
+	if b.request != nil {
+		ctx = transport.Final(ctx, http.StatusOK)
+	}
 	return collect.flush(ctx)
+}
+
+// Plan tells an HTTP carrier how to respond.
+func (b *batch) Plan() transport.Plan {
+	var p transport.Plan
+	for _, x := range b.members {
+		p.Answered = p.Answered || x.Plan().Answered
+	}
+	d := b.conn.current().dialect
+	p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
+	return p
+}
+
+func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exchange {
+	x := c.refusal(jsonrpc.ID{}, err)
+	x.request, x.status = request, http.StatusBadRequest
+	return x
 }
 
 // collector keeps answers back and lets everything else pass.

@@ -74,16 +74,19 @@ func (c *Call) Capabilities() protocol.ClientCapabilities {
 	return protocol.ClientCapabilities{}
 }
 
-// Header is the HTTP header of the request; nil on other carriers.
+// Header is the HTTP header of the request; nil on other carriers. Read-only.
 func (c *Call) Header() http.Header {
-	if link := c.x.conn.link; link != nil {
-		return link.Header
+	if r := c.x.request; r != nil {
+		return r.Fields.Header()
 	}
 	return nil
 }
 
 // RemoteAddr is the client's address; empty on carriers without one.
 func (c *Call) RemoteAddr() string {
+	if r := c.x.request; r != nil {
+		return r.RemoteAddr
+	}
 	if link := c.x.conn.link; link != nil {
 		return link.RemoteAddr
 	}

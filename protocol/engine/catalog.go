@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // Catalog is what a server serves. Snapshot is called once for each request and
@@ -29,6 +30,10 @@ type Snapshot interface {
 
 	// Complete an argument: at most 100 values.
 	Complete(ctx context.Context, c *Call, p *protocol.CompleteParams) (*protocol.Completion, error)
+
+	// Mirrors are the arguments of a tool that HTTP requests repeat in headers;
+	// nil for a tool that is unknown or has none. Compiled once, read-only.
+	Mirrors(tool string) []dialect.Mirror
 }
 
 // Handler runs one call. The context carries the Call (see From) and ends when

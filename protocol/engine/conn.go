@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"crypto/rand"
 	"strings"
 	"sync"
@@ -17,8 +16,9 @@ import (
 //
 // Locks are taken in the order conn.mu, feed.mu, Engine.mu.
 type conn struct {
-	e    *Engine
-	link *transport.Connection // nil: the carrier told nothing
+	e      *Engine
+	link   *transport.Connection // nil: the carrier told nothing
+	single bool                  // of one exchange, which no other shares
 
 	mu      sync.Mutex // guards the fields below
 	session *session
@@ -50,21 +50,16 @@ func (s *session) logLevel() protocol.Level {
 	return ""
 }
 
-// connection finds or makes the state of the connection that ctx belongs to; it
-// is dropped when the connection is gone.
-func (e *Engine) connection(ctx context.Context) *conn {
-	link := transport.ConnectionFrom(ctx)
+// connection finds or makes the state of a connection; it is dropped when the
+// connection is gone.
+func (e *Engine) connection(link *transport.Connection) *conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c, ok := e.conns[link]
+	c, ok := e.links[link]
 	if !ok {
-		c = &conn{
-			e: e, link: link,
-			calls:   make(map[string]*exchange),
-			listens: make(map[string]*feed),
-			asks:    make(map[string]*ask),
-		}
-		e.conns[link] = c
+		c = &conn{e: e, link: link}
+		e.links[link] = c
+		e.conns[c] = struct{}{}
 		if link != nil {
 			link.OnClose(func() { e.drop(link) })
 		}
@@ -74,8 +69,9 @@ func (e *Engine) connection(ctx context.Context) *conn {
 
 func (e *Engine) drop(link *transport.Connection) {
 	e.mu.Lock()
-	c := e.conns[link]
-	delete(e.conns, link)
+	c := e.links[link]
+	delete(e.links, link)
+	delete(e.conns, c)
 	e.mu.Unlock()
 	if c != nil {
 		c.close()
@@ -88,7 +84,7 @@ func (c *conn) close() {
 	c.mu.Lock()
 	c.gone = true
 	asks := c.asks
-	c.asks = make(map[string]*ask)
+	c.asks = nil
 	c.mu.Unlock()
 	for _, a := range asks {
 		a.fail(errGone)
@@ -130,6 +126,9 @@ func (c *conn) file(x *exchange) *protocol.Fault {
 	if len(c.calls) >= c.e.cfg.MaxInFlight {
 		return protocol.Faultf(protocol.FaultInternal, "too many requests in flight: at most %d", c.e.cfg.MaxInFlight)
 	}
+	if c.calls == nil {
+		c.calls = make(map[string]*exchange, 1)
+	}
 	c.calls[key] = x
 	return nil
 }
@@ -153,6 +152,9 @@ func (c *conn) call(key string) *exchange {
 func (c *conn) listen(x *exchange, f *feed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.listens == nil {
+		c.listens = make(map[string]*feed, 1)
+	}
 	c.listens[x.id.Key()] = f
 	if c.gone {
 		f.stop()

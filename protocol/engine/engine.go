@@ -64,10 +64,12 @@ type Engine struct {
 	calls      atomic.Uint64
 
 	closing atomic.Bool
+	closed  chan struct{}  // closed with closing
 	running sync.WaitGroup // exchanges and feeds
 
-	mu    sync.Mutex // guards conns and the step from open to closing
-	conns map[*transport.Connection]*conn
+	mu    sync.Mutex // guards what follows, and the step from open to closing
+	conns map[*conn]struct{}
+	links map[*transport.Connection]*conn // those of conns that carriers know
 }
 
 // New makes an engine. It starts nothing.
@@ -86,7 +88,9 @@ func New(cfg Config) *Engine {
 		serverInfo: make(map[*dialect.Dialect][]byte),
 		frames:     compose(cfg.Frames),
 		callPrefix: rand.Text()[:8] + "-",
-		conns:      make(map[*transport.Connection]*conn),
+		closed:     make(chan struct{}),
+		conns:      make(map[*conn]struct{}),
+		links:      make(map[*transport.Connection]*conn),
 	}
 	for _, d := range dialect.All() {
 		e.serverInfo[d] = d.AppendImplementation(nil, &cfg.Info)
@@ -137,7 +141,7 @@ func (e *Engine) eachFeed(do func(*feed)) {
 func (e *Engine) connections() []*conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.conns))
+	return slices.Collect(maps.Keys(e.conns))
 }
 
 // stopGrace is how long Shutdown waits for handlers after cancelling them. One
@@ -149,7 +153,9 @@ const stopGrace = 2 * time.Second
 // handlers two more seconds. The error is ctx's if calls had to be cancelled.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
-	e.closing.Store(true)
+	if !e.closing.Swap(true) {
+		close(e.closed)
+	}
 	e.mu.Unlock()
 	for _, c := range e.connections() {
 		c.endListens()
@@ -176,16 +182,47 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Closing is closed when Shutdown begins.
+func (e *Engine) Closing() <-chan struct{} { return e.closed }
+
 // begin counts an exchange in, unless the engine is closing. Under e.mu, so that
 // Shutdown's Wait sees every exchange that Accept let in.
-func (e *Engine) begin(n int) bool {
+func (e *Engine) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.beginLocked()
+}
+
+func (e *Engine) beginLocked() bool {
 	if e.closing.Load() {
 		return false
 	}
-	e.running.Add(n)
+	e.running.Add(1)
 	return true
+}
+
+// enter counts an exchange in. The state of one that stands alone is known for as
+// long as it is served, so that changes and Shutdown reach it.
+func (e *Engine) enter(c *conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.beginLocked() {
+		return false
+	}
+	if c.single {
+		e.conns[c] = struct{}{}
+	}
+	return true
+}
+
+// leave undoes enter.
+func (e *Engine) leave(c *conn) {
+	if c.single {
+		e.mu.Lock()
+		delete(e.conns, c)
+		e.mu.Unlock()
+	}
+	e.running.Done()
 }
 
 func (e *Engine) failed(ctx context.Context, c *Call, err error) {

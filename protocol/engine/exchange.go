@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -25,8 +26,10 @@ type exchange struct {
 	snapshot Snapshot
 	call     *Call
 	filed    bool
+	request  *transport.Request // nil: the frame came by a connection
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
+	status int            // the HTTP status of refuse
 	run    step           // of notifications and responses
 
 	out transport.Outbound
@@ -65,7 +68,7 @@ func (x *exchange) file() *protocol.Fault {
 
 // Serve runs the frame-level chain around the exchange.
 func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
-	defer x.conn.e.running.Done()
+	defer x.conn.e.leave(x.conn)
 	return x.serve(ctx, out)
 }
 
@@ -215,12 +218,12 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	if err != nil {
 		return x.sendError(ctx, x.wireError(ctx, err))
 	}
-	return x.finish(ctx, append(frame, '}'))
+	return x.finish(ctx, append(frame, '}'), http.StatusOK)
 }
 
 // finish sends the answer, unless the call was abandoned. The id is free before
 // the client can know that it is.
-func (x *exchange) finish(ctx context.Context, frame []byte) error {
+func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
 	if !x.close() {
 		return nil
 	}
@@ -228,7 +231,11 @@ func (x *exchange) finish(ctx context.Context, frame []byte) error {
 		x.conn.unfile(x)
 	}
 	x.answering.Store(true)
-	return x.out.Send(context.WithoutCancel(ctx), frame)
+	ctx = context.WithoutCancel(ctx)
+	if x.request != nil {
+		ctx = transport.Final(ctx, status)
+	}
+	return x.out.Send(ctx, frame)
 }
 
 // argumentResult makes faults of a tool's arguments a result that the model
@@ -280,5 +287,9 @@ func (x *exchange) fault(err error) *jsonrpc.Error {
 
 func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
 	nullID := x.dialect != nil && x.dialect.NullErrorID()
-	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, nullID))
+	status := x.status
+	if wire != x.refuse {
+		status = x.answerStatus(wire.Code)
+	}
+	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, nullID), status)
 }

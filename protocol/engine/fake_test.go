@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -61,6 +62,8 @@ func (k catalog) Find(_ context.Context, _ *engine.Call, p protocol.Params) (eng
 	}
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found")
 }
+
+func (k catalog) Mirrors(string) []dialect.Mirror { return nil }
 
 func (k catalog) Complete(context.Context, *engine.Call, *protocol.CompleteParams) (*protocol.Completion, error) {
 	return &protocol.Completion{}, nil

@@ -129,7 +129,7 @@ func (f *feed) pend(watched, uri string) {
 
 // kick starts a drain if there is something to send and nobody does. Under f.mu.
 func (f *feed) kick() {
-	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin(1) {
+	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin() {
 		return
 	}
 	f.draining = true

@@ -68,7 +68,7 @@ func (x *exchange) acknowledge(ctx context.Context, f *feed) error {
 // basic/patterns/cancellation demands notifications/cancelled, the schema narrows
 // that to stdio, and basic/patterns/subscriptions wants the result after it.
 func (x *exchange) farewell(ctx context.Context) error {
-	if link := x.conn.link; link != nil && link.Header != nil {
+	if x.conn.single {
 		return nil
 	}
 	params, err := x.dialect.AppendParams(nil, &protocol.CancelledParams{ID: x.id}, nil)

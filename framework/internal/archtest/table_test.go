@@ -14,10 +14,14 @@ var table = []rule{
 	{prefix: "protocol/jsonrpc", internal: []string{"protocol/jsontext"}},
 	{prefix: "protocol", internal: []string{"protocol/jsonrpc"}},
 	{prefix: "protocol/dialect", internal: []string{"protocol", "protocol/jsonrpc", "protocol/jsontext"}},
-	{prefix: "transport"},
+	{prefix: "protocol/eventlog"},
+	{prefix: "transport", internal: []string{"protocol/eventlog"}},
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
+	{prefix: "transport/streamable", internal: []string{
+		"transport", "transport/internal", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc",
+	}},
 	{prefix: "protocol/engine", internal: []string{"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport"}},
 	{prefix: "protocol/client", internal: []string{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
@@ -34,9 +38,10 @@ var table = []rule{
 		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework", internal: []string{
-		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsonrpc", "protocol/jsontext", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate",
+		"protocol", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext", "transport",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate", "framework/store/memory",
 	}, external: []string{"go.uber.org/zap"}},
+	{prefix: "framework/store/memory", internal: []string{"protocol/eventlog"}},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"go.uber.org/zap"}},
@@ -46,6 +51,7 @@ var table = []rule{
 	}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
+	{prefix: "testkit/storetest", internal: []string{"protocol/eventlog"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
 		"framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",

@@ -275,3 +275,26 @@ func TestPageAllocations(t *testing.T) {
 		t.Errorf("a page of 100 makes %v allocations", got)
 	}
 }
+
+func TestMirrors(t *testing.T) {
+	t.Parallel()
+	tool := entry(catalog.Tool, "t", "admin") // whoever asks
+	tool.Mirrors = []dialect.Mirror{{Header: "Mcp-Param-Region", Path: []string{"region"}}}
+	r := registry(t, tool, entry(catalog.Tool, "plain"), entry(catalog.Prompt, "t"))
+	old := r.Snapshot()
+	if got := old.Mirrors("t"); len(got) != 1 || got[0].Header != "Mcp-Param-Region" {
+		t.Errorf("mirrors: %+v", got)
+	}
+	for _, name := range []string{"plain", "unknown", ""} {
+		if got := old.Mirrors(name); got != nil {
+			t.Errorf("mirrors of %q: %+v", name, got)
+		}
+	}
+	r.Update([]*catalog.Entry{tool}, nil)
+	if got := r.Snapshot().Mirrors("t"); got != nil {
+		t.Errorf("mirrors of a tool that is gone: %+v", got)
+	}
+	if got := old.Mirrors("t"); got == nil {
+		t.Error("a snapshot changed")
+	}
+}

@@ -34,6 +34,9 @@ type Entry struct {
 	Scopes []string // the caller must have all of them
 	Hidden bool     // served but not listed
 
+	// Mirrors are the arguments of a tool that HTTP requests repeat in headers.
+	Mirrors []dialect.Mirror
+
 	// Wire is the listed form in each dialect.
 	Wire map[*dialect.Dialect][]byte
 

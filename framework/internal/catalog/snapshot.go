@@ -164,6 +164,16 @@ func (s *Snapshot) resource(who *transport.Principal, uri string) (engine.Handle
 	return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found", URI: uri}
 }
 
+// Mirrors are the arguments of a tool that HTTP requests repeat in headers; nil for
+// a tool that is unknown or has none. Read-only. They are the same for all callers,
+// those included who may not see the tool.
+func (s *Snapshot) Mirrors(tool string) []dialect.Mirror {
+	if e := s.byKey[Tool][tool]; e != nil {
+		return e.Mirrors
+	}
+	return nil
+}
+
 // Complete an argument of a prompt or a variable of a template.
 func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
 	who := transport.PrincipalFrom(ctx)

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+// streamTools are for what a client sees of the stream that a call is answered on.
+func streamTools() []framework.Component {
+	return []framework.Component{
+		framework.Tool("test_reconnection", reconnection,
+			framework.Describe("Lets go of its stream before it answers: the client comes back for the result."), framework.ReadOnly()),
+		framework.Tool("test_streaming_elicitation", streamingElicitation,
+			framework.Describe("Reports progress, then asks the user, where that is possible."), framework.ReadOnly()),
+	}
+}
+
+// away is how long test_reconnection works after it let go of the stream.
+const away = 100 * time.Millisecond
+
+func reconnection(ctx context.Context, _ none) (string, error) {
+	framework.ReleaseStream(ctx)
+	if err := sleep(ctx, away); err != nil {
+		return "", err
+	}
+	return "Reconnection test completed successfully. If you received this, the client came back for it.", nil
+}
+
+// streamingElicitation asks on the stream of its own call, or in the way of the
+// revision that forbids that; it does without an answer where there is nobody to ask.
+func streamingElicitation(ctx context.Context, _ none) (string, error) {
+	framework.Progress(ctx, 1, 2, "about to ask")
+	answer, err := framework.ElicitAnswer[user](ctx, "Who are you?")
+	if errors.Is(err, framework.ErrUnsupported) {
+		framework.Progress(ctx, 2, 2, "not asked")
+		return "The user cannot be asked.", nil
+	}
+	framework.Progress(ctx, 2, 2, "asked")
+	return report("User response", answer, err)
+}

@@ -1,0 +1,49 @@
+package memory_test
+
+import (
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+// Each goroutine has a stream of its own. "own store" is what no division of the
+// mutex could beat.
+func BenchmarkAppend(b *testing.B) {
+	frame := make([]byte, 300)
+	shared := memory.New().Events()
+	for name, open := range map[string]func() eventlog.Store{
+		"one store": func() eventlog.Store { return shared },
+		"own store": func() eventlog.Store { return memory.New().Events() },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var n atomic.Int64
+			b.RunParallel(func(pb *testing.PB) {
+				events, stream, ctx := open(), strconv.FormatInt(n.Add(1), 10), b.Context()
+				for pb.Next() {
+					if _, err := events.Append(ctx, stream, frame); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkAfter(b *testing.B) {
+	events := memory.New().Events()
+	ctx := b.Context()
+	var last uint64
+	for range 20000 { // the ring has turned
+		last, _ = events.Append(ctx, "s", make([]byte, 300))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := events.After(ctx, "s", last-10); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package dialect
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// MirrorPrefix begins the name of the header that repeats an argument.
+const MirrorPrefix = "Mcp-Param-"
+
+// Mirror is one argument of a tool that HTTP requests repeat in a header of
+// their own, for proxies that route without reading bodies (2026-07-28
+// basic/transports/streamable-http "Custom Headers from Tool Parameters"). Immutable.
+type Mirror struct {
+	Header  string   // canonical or not: header names have no case
+	Path    []string // names of members, from the arguments down
+	Integer bool     // compared as a number: 42.0 is 42
+}
+
+// Mirrors are those that a tool's input schema declares with x-mcp-header, in the
+// order of the schema. The error says which rule a declaration breaks; such a tool
+// must not be served over HTTP, and clients leave it out.
+func Mirrors(inputSchema []byte) ([]Mirror, error) {
+	w := mirrorWalk{seen: map[string]bool{}}
+	if err := w.schema(inputSchema, nil, true); err != nil {
+		return nil, err
+	}
+	return w.found, nil
+}
+
+type mirrorWalk struct {
+	found []Mirror
+	seen  map[string]bool // lower-case names
+}
+
+// schema looks at one subschema. reachable: only properties lead to it, so that
+// its place in the arguments is known.
+func (w *mirrorWalk) schema(schema []byte, path []string, reachable bool) error {
+	switch jsontext.KindOf(schema) {
+	case jsontext.KindArray:
+		for item := range jsontext.Elements(schema) {
+			if err := w.schema(item, path, false); err != nil {
+				return err
+			}
+		}
+	case jsontext.KindObject:
+		return w.object(schema, path, reachable)
+	}
+	return nil
+}
+
+func (w *mirrorWalk) object(schema []byte, path []string, reachable bool) error {
+	if name, ok := jsontext.Member(schema, "x-mcp-header"); ok {
+		if err := w.declare(name, schema, path, reachable); err != nil {
+			return err
+		}
+	}
+	for key, value := range jsontext.Members(schema) {
+		name := key.String()
+		var err error
+		switch {
+		case name == "properties" && jsontext.KindOf(value) == jsontext.KindObject:
+			err = w.properties(value, path, reachable)
+		case name == "default", name == "const", name == "enum", name == "examples":
+			// values, not schemas
+		default:
+			err = w.schema(value, path, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *mirrorWalk) properties(members []byte, path []string, reachable bool) error {
+	for key, value := range jsontext.Members(members) {
+		below := append(slices.Clip(path), key.String())
+		if err := w.schema(value, below, reachable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110 section 5.6.2
+
+func (w *mirrorWalk) declare(raw, schema []byte, path []string, reachable bool) error {
+	name, isText := jsontext.String(raw)
+	kind, _ := jsontext.Member(schema, "type")
+	typ, _ := jsontext.String(kind)
+	at := strings.Join(path, ".")
+	switch {
+	case !isText || !headerToken.MatchString(name):
+		return fmt.Errorf("%s: x-mcp-header %s is no header name", at, raw)
+	case !reachable || len(path) == 0:
+		return fmt.Errorf("%s: x-mcp-header %s is not on a property that properties alone lead to", at, raw)
+	case typ != "string" && typ != "integer" && typ != "boolean":
+		return fmt.Errorf("%s: x-mcp-header %s is on a property of type %s", at, raw, kind)
+	case w.seen[strings.ToLower(name)]:
+		return fmt.Errorf("%s: x-mcp-header %s is declared twice", at, raw)
+	}
+	w.seen[strings.ToLower(name)] = true
+	w.found = append(w.found, Mirror{Header: MirrorPrefix + name, Path: path, Integer: typ == "integer"})
+	return nil
+}
+
+// Value is the text that the header carries, not yet encoded; absent where the
+// arguments hold no such value or null.
+func (m *Mirror) Value(arguments []byte) (text string, present bool) {
+	value := arguments
+	for _, name := range m.Path {
+		if jsontext.KindOf(value) != jsontext.KindObject {
+			return "", false
+		}
+		var ok bool
+		if value, ok = jsontext.Member(value, name); !ok {
+			return "", false
+		}
+	}
+	if len(value) == 0 || jsontext.KindOf(value) == jsontext.KindNull {
+		return "", false
+	}
+	if text, isText := jsontext.String(value); isText {
+		return text, true
+	}
+	return string(value), true
+}
+
+// Same says whether a decoded header says what the arguments say.
+func (m *Mirror) Same(header, argument string) bool {
+	if header == argument {
+		return true
+	}
+	if !m.Integer {
+		return false
+	}
+	a, okA := wholeNumber(header)
+	b, okB := wholeNumber(argument)
+	return okA && okB && a == b
+}
+
+// wholeNumber reads 42, 42.0 and 4.2e1 alike, exactly.
+func wholeNumber(text string) (int64, bool) {
+	return jsontext.Int64([]byte(text))
+}
+
+// The sentinel around a base64 text, exactly in this case.
+const (
+	sentinelOpen  = "=?base64?"
+	sentinelClose = "?="
+)
+
+var errMirrorEncoding = errors.New("malformed base64 between =?base64? and ?=")
+
+// EncodeMirror makes text fit for a header: as it is where that is unambiguous,
+// else as base64 between sentinels.
+func EncodeMirror(text string) string {
+	encoded := strings.HasPrefix(text, sentinelOpen) && strings.HasSuffix(text, sentinelClose)
+	if plainHeader(text) && !encoded {
+		return text
+	}
+	return sentinelOpen + base64.StdEncoding.EncodeToString([]byte(text)) + sentinelClose
+}
+
+// plainHeader: visible ASCII, with spaces inside only.
+func plainHeader(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text == strings.TrimSpace(text)
+}
+
+// DecodeMirror is the text that a header means. Without both sentinels it is the
+// value itself; between them the base64 is padded and canonical, or it is an error.
+func DecodeMirror(value string) (string, error) {
+	inner, ok := strings.CutPrefix(value, sentinelOpen)
+	if ok {
+		inner, ok = strings.CutSuffix(inner, sentinelClose)
+	}
+	if !ok {
+		if !plainHeader(value) {
+			return "", errors.New("characters that a header cannot carry")
+		}
+		return value, nil
+	}
+	if strings.ContainsAny(inner, "\r\n") { // the decoder skips them
+		return "", errMirrorEncoding
+	}
+	text, err := base64.StdEncoding.Strict().DecodeString(inner)
+	if err != nil {
+		return "", errMirrorEncoding
+	}
+	return string(text), nil
+}
+
+// MirrorName is what the Mcp-Name header of a request repeats; false where the
+// method has none. The text is empty where params lack it.
+func MirrorName(method string, params []byte) (text string, ok bool) {
+	var member string
+	switch method {
+	case protocol.MethodCallTool, protocol.MethodGetPrompt:
+		member = "name"
+	case protocol.MethodReadResource:
+		member = "uri"
+	case protocol.MethodGetTask, protocol.MethodUpdateTask, protocol.MethodCancelTask:
+		member = "taskId"
+	default:
+		return "", false
+	}
+	if jsontext.KindOf(params) != jsontext.KindObject {
+		return "", true
+	}
+	value, _ := jsontext.Member(params, member)
+	if len(value) == 0 {
+		return "", true
+	}
+	text, _ = jsontext.String(value)
+	return text, true
+}

@@ -1,0 +1,12 @@
+// Package storetest proves stores: each function runs the suite of one port
+// against an implementation of it.
+//
+//	func TestEvents(t *testing.T) {
+//		storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
+//	}
+//
+// The suites test what a port promises and nothing else, so that every
+// implementation passes the same. The amounts are small enough for the bounds of
+// any sensible configuration; that bounds hold is for each store's own tests.
+// Run them with -race: they use stores from many goroutines.
+package storetest

@@ -1,0 +1,335 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+// Events runs the suite, in parallel; open gives an empty store each time and
+// registers with t.Cleanup what ends it.
+func Events(t *testing.T, open func(t testing.TB) eventlog.Store) {
+	t.Helper()
+	tests := []struct {
+		name string
+		run  func(t *testing.T, e log)
+	}{
+		{"NumbersFromOne", eventsNumbers},
+		{"After", eventsAfter},
+		{"UnknownStream", eventsUnknown},
+		{"BeyondTheLast", eventsBeyond},
+		{"EmptyFrame", eventsEmptyFrame},
+		{"AnyBytes", eventsAnyBytes},
+		{"AnyName", eventsAnyName},
+		{"Isolation", eventsIsolation},
+		{"Drop", eventsDrop},
+		{"AppendCopies", eventsAppendCopies},
+		{"ReadersShareNothingGrowing", eventsReaders},
+		{"ConcurrentStreams", eventsConcurrentStreams},
+		{"ConcurrentAppends", eventsConcurrentAppends},
+		{"ReadWhileAppending", eventsReadWhileAppending},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t, log{t, open(t)})
+		})
+	}
+}
+
+// log is a store that fails the test where the port allows no error.
+type log struct {
+	t     testing.TB
+	store eventlog.Store
+}
+
+// append may be called in any goroutine.
+func (e log) append(stream, frame string) uint64 {
+	e.t.Helper()
+	seq, err := e.store.Append(e.t.Context(), stream, []byte(frame))
+	if err != nil {
+		e.t.Errorf("Append(%q, %q): %v", stream, frame, err)
+	}
+	return seq
+}
+
+// after may be called in any goroutine.
+func (e log) after(stream string, seq uint64) []eventlog.Event {
+	e.t.Helper()
+	events, err := e.store.After(e.t.Context(), stream, seq)
+	if err != nil {
+		e.t.Errorf("After(%q, %d): %v", stream, seq, err)
+	}
+	return events
+}
+
+func (e log) expired(stream string, seq uint64) {
+	e.t.Helper()
+	if events, err := e.store.After(e.t.Context(), stream, seq); !errors.Is(err, eventlog.ErrExpired) || len(events) > 0 {
+		e.t.Errorf("After(%q, %d) = %d events, %v; want ErrExpired", stream, seq, len(events), err)
+	}
+}
+
+// want compares all that follows seq.
+func (e log) want(stream string, seq uint64, frames ...string) {
+	e.t.Helper()
+	events := e.after(stream, seq)
+	got := make([]string, len(events))
+	for i, event := range events {
+		got[i] = string(event.Frame)
+		if event.Seq != seq+uint64(i)+1 {
+			e.t.Errorf("After(%q, %d): event %d has number %d", stream, seq, i, event.Seq)
+		}
+	}
+	if !slices.Equal(got, frames) {
+		e.t.Errorf("After(%q, %d) = %q, want %q", stream, seq, got, frames)
+	}
+}
+
+func eventsNumbers(t *testing.T, e log) {
+	t.Helper()
+	for i := range uint64(100) {
+		if seq := e.append("s", "x"); seq != i+1 {
+			t.Fatalf("event %d has number %d", i+1, seq)
+		}
+	}
+	if seq := e.append("other", "x"); seq != 1 {
+		t.Errorf("another stream begins with number %d", seq)
+	}
+}
+
+func eventsAfter(t *testing.T, e log) {
+	t.Helper()
+	frames := make([]string, 50)
+	for i := range frames {
+		frames[i] = fmt.Sprintf("frame %d", i+1)
+		e.append("s", frames[i])
+	}
+	for _, seq := range []int{0, 1, 25, 49, 50} {
+		e.want("s", uint64(seq), frames[seq:]...)
+	}
+	e.append("s", "one more")
+	e.want("s", 50, "one more")
+	e.want("s", 50, "one more") // reading takes nothing away
+}
+
+func eventsUnknown(t *testing.T, e log) {
+	t.Helper()
+	e.expired("s", 0)
+	e.expired("s", 1)
+	e.append("s", "x")
+	e.expired("t", 0)
+}
+
+func eventsBeyond(t *testing.T, e log) {
+	t.Helper()
+	e.append("s", "x")
+	e.want("s", 1)
+	e.expired("s", 2)
+	e.expired("s", 1<<63)
+	e.expired("s", 1<<64-1)
+	if seq := e.append("s", "y"); seq != 2 {
+		t.Errorf("number %d after a read beyond the end", seq)
+	}
+}
+
+func eventsEmptyFrame(t *testing.T, e log) {
+	t.Helper()
+	e.append("s", "")
+	if seq, err := e.store.Append(t.Context(), "s", nil); seq != 2 || err != nil {
+		t.Errorf("Append of nil = %d, %v", seq, err)
+	}
+	e.append("s", "x")
+	e.want("s", 0, "", "", "x")
+}
+
+func eventsAnyBytes(t *testing.T, e log) {
+	t.Helper()
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	large := string(slices.Repeat([]byte("0123456789abcdef"), 1<<16)) // 1 MiB
+	e.append("s", string(all))
+	e.append("s", large)
+	e.want("s", 0, string(all), large)
+}
+
+// eventsAnyName has names that a store may put together wrongly.
+func eventsAnyName(t *testing.T, e log) {
+	t.Helper()
+	names := []string{"a", "a/b", "a:b", "a:b:1", "a\x00b", "a b", "A", "ä", "\xff", "*", "a*", "..", "{a}", "1"}
+	for _, name := range names {
+		e.append(name, "of "+name)
+	}
+	for _, name := range names {
+		e.want(name, 0, "of "+name)
+	}
+}
+
+func eventsIsolation(t *testing.T, e log) {
+	t.Helper()
+	for range 3 {
+		e.append("a", "of a")
+		e.append("b", "of b")
+	}
+	e.want("a", 0, "of a", "of a", "of a")
+	e.want("b", 1, "of b", "of b")
+	if err := e.store.Drop(t.Context(), "a"); err != nil {
+		t.Errorf("Drop: %v", err)
+	}
+	e.want("b", 0, "of b", "of b", "of b")
+	if seq := e.append("b", "x"); seq != 4 {
+		t.Errorf("number %d after another stream was dropped", seq)
+	}
+}
+
+func eventsDrop(t *testing.T, e log) {
+	t.Helper()
+	e.append("s", "x")
+	e.append("s", "y")
+	for range 2 { // the second time it is unknown
+		if err := e.store.Drop(t.Context(), "s"); err != nil {
+			t.Errorf("Drop: %v", err)
+		}
+		e.expired("s", 0)
+		e.expired("s", 2)
+	}
+	if err := e.store.Drop(t.Context(), "never there"); err != nil {
+		t.Errorf("Drop of an unknown stream: %v", err)
+	}
+	if seq := e.append("s", "z"); seq != 1 {
+		t.Errorf("a stream begins anew with number %d", seq)
+	}
+	e.want("s", 0, "z")
+}
+
+func eventsAppendCopies(t *testing.T, e log) {
+	t.Helper()
+	buffer := []byte("first")
+	if _, err := e.store.Append(t.Context(), "s", buffer); err != nil {
+		t.Fatal(err)
+	}
+	copy(buffer, "XXXXX")
+	e.want("s", 0, "first")
+}
+
+// eventsReaders: frames are read-only, but the slice of events is the reader's,
+// and appending to a frame must not reach what others see.
+func eventsReaders(t *testing.T, e log) {
+	t.Helper()
+	e.append("s", "one")
+	e.append("s", "two")
+	events := e.after("s", 0)
+	if len(events) != 2 {
+		t.Fatalf("%d events", len(events))
+	}
+	_ = append(events[0].Frame, "XXXXXXXX"...)
+	events[0], events[1] = eventlog.Event{}, eventlog.Event{}
+	e.want("s", 0, "one", "two")
+}
+
+func eventsConcurrentStreams(t *testing.T, e log) {
+	t.Helper()
+	const streams, each = 8, 100
+	var all sync.WaitGroup
+	for i := range streams {
+		all.Go(func() {
+			name := fmt.Sprint("stream ", i)
+			for n := range uint64(each) {
+				if seq := e.append(name, fmt.Sprint(name, n)); seq != n+1 {
+					t.Errorf("%s: event %d has number %d", name, n+1, seq)
+				}
+			}
+			if i%2 == 0 {
+				return
+			}
+			if err := e.store.Drop(t.Context(), name); err != nil {
+				t.Errorf("Drop: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range streams {
+		name := fmt.Sprint("stream ", i)
+		if i%2 == 1 {
+			e.expired(name, 0)
+			continue
+		}
+		frames := make([]string, each)
+		for n := range frames {
+			frames[n] = fmt.Sprint(name, n)
+		}
+		e.want(name, 0, frames...)
+	}
+}
+
+// eventsConcurrentAppends: each event has a number of its own, and is found under it.
+func eventsConcurrentAppends(t *testing.T, e log) {
+	t.Helper()
+	const writers, each = 8, 100
+	var (
+		mu    sync.Mutex // guards frame
+		frame = map[uint64]string{}
+		all   sync.WaitGroup
+	)
+	for w := range writers {
+		all.Go(func() {
+			var last uint64
+			for n := range each {
+				text := fmt.Sprint(w, " ", n)
+				seq := e.append("s", text)
+				if seq <= last {
+					t.Errorf("number %d after %d", seq, last)
+				}
+				last = seq
+				mu.Lock()
+				frame[seq] = text
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	events := e.after("s", 0)
+	if len(events) != writers*each || len(frame) != writers*each {
+		t.Fatalf("%d events under %d numbers, want %d", len(events), len(frame), writers*each)
+	}
+	for _, event := range events {
+		if string(event.Frame) != frame[event.Seq] {
+			t.Errorf("number %d is %q, appended was %q", event.Seq, event.Frame, frame[event.Seq])
+		}
+	}
+}
+
+// eventsReadWhileAppending: a reader that goes on from the last number that it saw
+// sees all events, each once.
+func eventsReadWhileAppending(t *testing.T, e log) {
+	t.Helper()
+	const total = 500
+	e.append("s", "1")
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := 2; n <= total; n++ {
+			e.append("s", fmt.Sprint(n))
+		}
+	})
+	for range 3 {
+		all.Go(func() {
+			var seen uint64
+			for seen < total && !t.Failed() {
+				for _, event := range e.after("s", seen) {
+					seen++
+					if event.Seq != seen || string(event.Frame) != fmt.Sprint(seen) {
+						t.Errorf("event %d is number %d, %q", seen, event.Seq, event.Frame)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}

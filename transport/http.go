@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+// ErrNoSession is the answer of Sessions.Find for an id that was never issued,
+// has ended or is another principal's: nobody can tell which.
+var ErrNoSession = errors.New("transport: no such session")
+
+// Fields are the header fields of one HTTP request. They stay valid, and are
+// read-only, for as long as anything holds them.
+type Fields interface {
+	// Values are those of one field, in order of arrival; name in any case.
+	Values(name string) []string
+	// Header is all of them, built at most once.
+	Header() http.Header
+}
+
+// Request is the HTTP request that carries a frame. It goes into the context of
+// Accept and of Serve; carriers without requests have none. Immutable.
+type Request struct {
+	Fields     Fields // never nil
+	RemoteAddr string
+
+	// Sessions finds the connection that the frame belongs to, once the host has
+	// seen what kind of frame it is. Nil: the frame belongs to the connection of
+	// the context, as on HTTP+SSE, and no header speaks of the frame.
+	Sessions Sessions
+
+	// Release ends the response early where the client may come back for the
+	// rest (2025-11-25 basic/transports, SEP-1699). Nil: it cannot.
+	Release func()
+}
+
+// Sessions are a carrier's handshake sessions: each is a connection.
+type Sessions interface {
+	// Find is the session that the request names; nil where it names none, and
+	// ErrNoSession where there is no such session for this principal.
+	Find() (*Connection, error)
+	// Open makes the connection of a new session. It is called at most once for
+	// a request, when its initialize has been understood. The error says that
+	// there is no room.
+	Open() (*Connection, error)
+}
+
+type requestKey struct{}
+
+// WithRequest is for carriers: ctx carries r.
+func WithRequest(ctx context.Context, r *Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// RequestFrom is the HTTP request that ctx belongs to, or nil.
+func RequestFrom(ctx context.Context) *Request {
+	r, _ := ctx.Value(requestKey{}).(*Request)
+	return r
+}
+
+// Plan is what an HTTP carrier must know of an exchange before it runs.
+type Plan struct {
+	Answered      bool // there will be an answer; otherwise 202 and no body
+	Resumable     bool // a broken response may be resumed
+	Polls         bool // an event with an id primes the client to resume
+	CancelByClose bool // a closed response cancels the exchange
+}
+
+// Planned is an Exchange that has a Plan. Without one an exchange is answered and
+// nothing else.
+type Planned interface {
+	Exchange
+	Plan() Plan
+}
+
+type finalContext struct {
+	context.Context //nolint:containedctx // it is a context itself
+	status          int
+}
+
+type finalKey struct{}
+
+// Value makes the mark travel with contexts derived from this one.
+func (c *finalContext) Value(key any) any {
+	if key == (finalKey{}) {
+		return c.status
+	}
+	return c.Context.Value(key)
+}
+
+// Final marks the context of the Send of an exchange's last frame, its answer.
+// status is the HTTP status that belongs to it, as long as none was written.
+func Final(ctx context.Context, status int) context.Context {
+	return &finalContext{Context: ctx, status: status}
+}
+
+// FinalFrom says whether ctx was marked by Final, and with which status.
+func FinalFrom(ctx context.Context) (status int, final bool) {
+	status, final = ctx.Value(finalKey{}).(int)
+	return status, final
+}
+
+// Server is a Host that offers what carriers over HTTP can use.
+// *framework.Server is one.
+type Server interface {
+	Host
+	// Authenticator demands a principal of every request; nil: it does not.
+	Authenticator() Authenticator
+	// Events keeps what was sent on streams that may be resumed; nil: none may.
+	Events() eventlog.Store
+	// Closing is closed when the host begins to stop.
+	Closing() <-chan struct{}
+}
+
+// AuthError is an Authenticator's refusal in the terms of HTTP. Any other error of
+// an Authenticator is 401 with the challenge "Bearer". The text of Err is not
+// shown to the client.
+type AuthError struct {
+	Status    int    // 400, 401, 403 or 503
+	Challenge string // of WWW-Authenticate; empty: none
+	Err       error
+}
+
+// Error is the reason.
+func (e *AuthError) Error() string {
+	if e.Err == nil {
+		return http.StatusText(e.Status)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap is the reason.
+func (e *AuthError) Unwrap() error { return e.Err }

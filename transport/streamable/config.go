@@ -1,0 +1,44 @@
+package streamable
+
+import (
+	"time"
+)
+
+// Config of an Endpoint. The zero value of each field is its default.
+type Config struct {
+	// AllowedOrigins may call from a browser, besides pages of loopback hosts and
+	// of the server's own host: "https://app.example.com". They get CORS headers.
+	AllowedOrigins []string
+	// AllowedHosts are names under which the server is reached, besides those of
+	// loopback; without port any port is meant. "*" is any host: for servers
+	// behind a proxy that checks.
+	AllowedHosts []string
+
+	BodyLimit   int           // bytes of a POST; default 4 MiB
+	Heartbeat   time.Duration // of streams on which nothing else is sent; default 15 s
+	Patience    time.Duration // until an answer that is not there makes a stream; default 25 ms
+	Retry       time.Duration // after which clients shall resume; default 500 ms
+	SessionIdle time.Duration // until a session without requests and streams ends; default 30 min
+	MaxSessions int           // default 65,536
+	MaxStreams  int           // open at once for one session, principal or else address; default 1,024
+}
+
+// kept is how many finished streams of one session stay resumable.
+const kept = 64
+
+func (c Config) withDefaults() Config {
+	orDefault(&c.BodyLimit, 4<<20)
+	orDefault(&c.Heartbeat, 15*time.Second)
+	orDefault(&c.Patience, 25*time.Millisecond)
+	orDefault(&c.Retry, 500*time.Millisecond)
+	orDefault(&c.SessionIdle, 30*time.Minute)
+	orDefault(&c.MaxSessions, 65_536)
+	orDefault(&c.MaxStreams, 1024)
+	return c
+}
+
+func orDefault[T int | time.Duration](v *T, def T) {
+	if *v <= 0 {
+		*v = def
+	}
+}

@@ -1,0 +1,254 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Request is an HTTP request but for its body, as a carrier read it.
+type Request struct {
+	Method     string
+	Host       string // as sent: what proxies claim does not count
+	Fields     transport.Fields
+	RemoteAddr string
+}
+
+// Gate decides which requests come in: by Host, Origin and principal. It is the
+// part of the rules that Streamable HTTP and HTTP+SSE share.
+type Gate struct {
+	cfg    Config
+	server transport.Server // nil: the host offers no more than Accept
+}
+
+// NewGate guards host.
+func NewGate(host transport.Host, cfg Config) *Gate {
+	server, _ := host.(transport.Server)
+	return &Gate{cfg: cfg.withDefaults(), server: server}
+}
+
+// Closing is closed when the host begins to stop; nil for a host that never says so.
+func (g *Gate) Closing() <-chan struct{} {
+	if g.server == nil {
+		return nil
+	}
+	return g.server.Closing()
+}
+
+// Enter checks what comes before the body: the host's name first, so that a page
+// that rebinds its name in the DNS learns nothing (2025-11-25 basic/transports
+// "Security Warning"). It returns the fields that every reply carries, and a
+// refusal or nil. The context then carries the principal.
+func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (context.Context, []Field, *Reply) {
+	if !g.hostAllowed(r.Host) {
+		return ctx, nil, refuse(http.StatusForbidden, "this host name is not served here")
+	}
+	common, refused := g.origin(r, methods)
+	if refused != nil {
+		return ctx, common, refused
+	}
+	select {
+	case <-g.Closing():
+		return ctx, common, shuttingDown().with(common)
+	default:
+	}
+	ctx, refused = g.authenticate(ctx, r)
+	if refused != nil {
+		return ctx, common, refused.with(common)
+	}
+	return ctx, common, nil
+}
+
+func (g *Gate) hostAllowed(host string) bool {
+	name := hostname(host)
+	if name == "" {
+		return false
+	}
+	if loopback(name) || slices.Contains(g.cfg.AllowedHosts, "*") {
+		return true
+	}
+	return slices.ContainsFunc(g.cfg.AllowedHosts, func(allowed string) bool {
+		return strings.EqualFold(allowed, host) || strings.EqualFold(strings.Trim(allowed, "[]"), name)
+	})
+}
+
+// hostname is host without port and brackets, empty if it is malformed.
+func hostname(host string) string {
+	if strings.ContainsAny(host, "/\\@?# \t") {
+		return ""
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+func loopback(name string) bool {
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.IsLoopback()
+}
+
+// origin refuses pages of strangers, on every method (2025-11-25 basic/transports),
+// and answers a preflight. Without Origin the caller is no browser.
+func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
+	origins := r.Fields.Values("Origin")
+	if len(origins) == 0 {
+		return nil, nil
+	}
+	origin := origins[0]
+	listed := slices.Contains(g.cfg.AllowedOrigins, origin)
+	if len(origins) > 1 || !listed && !own(origin, r.Host) {
+		return nil, refuse(http.StatusForbidden, "this origin may not call")
+	}
+	if !listed {
+		return nil, nil
+	}
+	common := []Field{
+		{"Access-Control-Allow-Origin", origin},
+		{"Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After"},
+		{"Vary", "Origin"},
+	}
+	if r.Method != http.MethodOptions {
+		return common, nil
+	}
+	return common, (&Reply{Status: http.StatusNoContent, Header: []Field{
+		{"Access-Control-Allow-Methods", methods},
+		{"Access-Control-Allow-Headers", allowedHeaders(r.Fields)},
+		{"Access-Control-Max-Age", "7200"},
+	}}).with(common)
+}
+
+// own says whether a page is of this machine or of the host that was called: such
+// a call crosses no border.
+func own(origin, host string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return loopback(u.Hostname()) || strings.EqualFold(u.Host, host)
+}
+
+// allowedHeaders are those of the protocol and the mirrored arguments that the
+// browser asks for.
+func allowedHeaders(f transport.Fields) string {
+	list := []string{
+		"Authorization", "Content-Type", "Accept", "Last-Event-ID",
+		headerSession, headerVersion, "Mcp-Method", "Mcp-Name",
+	}
+	for _, value := range f.Values("Access-Control-Request-Headers") {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = strings.TrimSpace(name); mirrors(name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// mirrors says whether a header may repeat an argument. The name goes into a header
+// of ours: nothing but a token will do.
+func mirrors(name string) bool {
+	prefix := len(dialect.MirrorPrefix)
+	return len(name) > prefix && strings.EqualFold(name[:prefix], dialect.MirrorPrefix) && token(name)
+}
+
+func token(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",:;\"()<>@[]{}?=/\\", r) })
+}
+
+// authenticate demands a principal where the host does. One that the program's own
+// middleware put into the context counts.
+func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *Reply) {
+	if g.server == nil || transport.PrincipalFrom(ctx) != nil {
+		return ctx, nil
+	}
+	auth := g.server.Authenticator()
+	if auth == nil {
+		return ctx, nil
+	}
+	principal, err := auth.Authenticate(ctx, r.Fields.Header())
+	if err == nil && principal != nil {
+		return transport.WithPrincipal(ctx, principal), nil
+	}
+	status, challenge := http.StatusUnauthorized, "Bearer"
+	if refused, ok := errors.AsType[*transport.AuthError](err); ok {
+		status, challenge = refused.Status, refused.Challenge
+	}
+	if status < http.StatusBadRequest {
+		status = http.StatusUnauthorized
+	}
+	if challenge == "" {
+		return ctx, refuse(status, http.StatusText(status))
+	}
+	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
+}
+
+// client is whom limits are for.
+func client(ctx context.Context, r *Request) string {
+	if p := transport.PrincipalFrom(ctx); p != nil {
+		return principalKey(ctx)
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
+// principalKey tells principals apart; empty for nobody.
+func principalKey(ctx context.Context) string {
+	p := transport.PrincipalFrom(ctx)
+	if p == nil {
+		return ""
+	}
+	return p.Issuer + "\x00" + p.Subject
+}
+
+// accepted is what the client takes: both where it does not say, as some clients
+// and every person with curl do.
+func accepted(f transport.Fields) (json, sse bool) {
+	values := f.Values("Accept")
+	if len(values) == 0 {
+		return true, true
+	}
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			name, _, _ := strings.Cut(item, ";")
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "*/*":
+				return true, true
+			case typeJSON, "application/*":
+				json = true
+			case typeSSE, "text/*":
+				sse = true
+			}
+		}
+	}
+	return json, sse
+}
+
+// contentIsJSON: a body of another type is not read; browsers send those without
+// asking first.
+func contentIsJSON(f transport.Fields) bool {
+	values := f.Values("Content-Type")
+	if len(values) != 1 {
+		return false
+	}
+	if values[0] == typeJSON {
+		return true
+	}
+	name, params, err := mime.ParseMediaType(values[0])
+	charset := params["charset"]
+	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}

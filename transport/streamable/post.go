@@ -1,0 +1,199 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/refusal"
+)
+
+var errClientGone = errors.New("streamable: the client closed the stream")
+
+// posting is one POST. It is the transport.Sessions of its request.
+type posting struct {
+	v       *Visit
+	session *session // found or opened; in use until release
+	opened  bool
+}
+
+// Find is the session that the request names.
+func (p *posting) Find() (*transport.Connection, error) {
+	if p.session == nil {
+		s, err := p.v.named()
+		if err != nil || s == nil {
+			return nil, err
+		}
+		p.session = s
+	}
+	return p.session.link, nil
+}
+
+// Open makes a session; it is found by others only once the frame was accepted.
+func (p *posting) Open() (*transport.Connection, error) {
+	if !p.v.e.room() {
+		return nil, errTooMany
+	}
+	p.session, p.opened = p.v.e.newSession(p.v.ctx, p.v.r), true
+	return p.session.link, nil
+}
+
+func (p *posting) release() {
+	if p.session != nil {
+		p.session.release()
+	}
+}
+
+// discard gives up a session that was opened for a frame that was not accepted.
+func (p *posting) discard() {
+	if p.opened {
+		p.session.cancel(errSessionEnded)
+		p.session, p.opened = nil, false
+	}
+}
+
+// post serves a frame. The exchange runs in a goroutine of its own, because it may
+// outlive the request; this one waits for what the response shall be.
+func (v *Visit) post(body []byte) *Reply {
+	p := &posting{v: v}
+	st := &stream{e: v.e}
+	st.json, st.sse = accepted(v.r.Fields)
+	request := &transport.Request{
+		Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: p, Release: st.release,
+	}
+	ctx := transport.WithRequest(v.ctx, request)
+	exchange, err := v.e.accept(ctx, body)
+	if err != nil || exchange == nil {
+		p.discard()
+		p.release()
+		if err == nil {
+			return broken(body)
+		}
+		return shuttingDown()
+	}
+	plan := transport.Plan{Answered: true}
+	if planned, ok := exchange.(transport.Planned); ok {
+		plan = planned.Plan()
+	}
+	if p.opened {
+		v.e.keep(p.session, plan)
+	}
+	st.plan, st.session = plan, p.session
+	if plan.Resumable && st.sse && p.session != nil {
+		st.log = v.e.events
+	}
+	st.first, st.attached = make(chan struct{}), make(chan struct{})
+	ctx, cancel := v.e.exchangeContext(ctx, p.session)
+	st.cancel = cancel
+	v.e.join()
+	go v.e.run(ctx, exchange, st, p, body)
+	if !plan.Answered {
+		return &Reply{Status: http.StatusAccepted}
+	}
+	return v.await(st, p)
+}
+
+// accept is Host.Accept. A panic is the fault of one frame: there is neither
+// exchange nor error then.
+func (e *Endpoint) accept(ctx context.Context, body []byte) (exchange transport.Exchange, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			report(value)
+			exchange, err = nil, nil
+		}
+	}()
+	return e.host.Accept(ctx, body)
+}
+
+func report(value any) {
+	_, _ = fmt.Fprintf(os.Stderr, "streamable: panic in the host: %v\n%s", value, debug.Stack())
+}
+
+// broken is the reply to a frame on which the host panicked.
+func broken(body []byte) *Reply {
+	return &Reply{Status: http.StatusInternalServerError, Header: []Field{contentJSON}, Body: refusal.Panicked(body)}
+}
+
+// exchangeContext has the values of the request, but not its end: that is the
+// session's, or the client's where closing cancels.
+func (e *Endpoint) exchangeContext(ctx context.Context, s *session) (context.Context, context.CancelCauseFunc) {
+	life := e.life
+	if s != nil {
+		life = s.ctx
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	return ctx, func(cause error) { stop(); cancel(cause) }
+}
+
+// run serves the exchange to its end.
+func (e *Endpoint) run(ctx context.Context, x transport.Exchange, st *stream, p *posting, body []byte) {
+	defer e.end()
+	defer p.release()
+	defer st.cancel(nil)
+	defer st.finish()
+	defer func() {
+		if value := recover(); value != nil {
+			report(value)
+			if answer := refusal.Panicked(body); answer != nil {
+				_ = st.Send(transport.Final(ctx, http.StatusOK), answer)
+			}
+		}
+	}()
+	_ = x.Serve(ctx, st) // the error is that of a Send, and its sender knows
+}
+
+// await decides what the response is: whole if the answer is the first message and
+// comes soon, else a stream that a carrier takes over.
+func (v *Visit) await(st *stream, p *posting) *Reply {
+	timer := time.NewTimer(v.e.cfg.Patience)
+	defer timer.Stop()
+	select {
+	case <-st.first:
+	case <-timer.C:
+	case <-v.ctx.Done():
+	}
+	reply := st.whole()
+	if reply == nil {
+		return v.open(st, position{}, p)
+	}
+	return reply.with(p.issued())
+}
+
+// issued is the id of a session that this request opened.
+func (p *posting) issued() []Field {
+	if !p.opened {
+		return nil
+	}
+	return []Field{{headerSession, p.session.id}}
+}
+
+// open hands the stream over to a carrier, unless the client has too many.
+func (v *Visit) open(st *stream, from position, p *posting) *Reply {
+	who := v.limited(p.session)
+	if !v.e.enter(who) {
+		st.gone(errTooMany)
+		return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
+	}
+	if p.session != nil {
+		p.session.use()
+	}
+	return &Reply{Stream: &Stream{st: st, from: from, header: p.issued(), leave: func() {
+		v.e.leave(who)
+		p.release()
+		v.e.end()
+	}}}
+}
+
+// limited is for whom streams are counted.
+func (v *Visit) limited(s *session) string {
+	if s != nil {
+		return s.id
+	}
+	return client(v.ctx, v.r)
+}

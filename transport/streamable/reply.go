@@ -1,0 +1,67 @@
+package streamable
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// Field is one header field of a response.
+type Field struct{ Name, Value string }
+
+// Reply is what a carrier has to write: a whole response, or one that is still
+// open. Read-only.
+type Reply struct {
+	Status int
+	Header []Field
+	Body   []byte
+
+	// Stream, if not nil, takes the response over; the other fields are unset.
+	Stream *Stream
+}
+
+// The media types of Streamable HTTP.
+const (
+	typeJSON = "application/json"
+	typeSSE  = "text/event-stream"
+)
+
+var contentJSON = Field{"Content-Type", typeJSON}
+
+// refuse is a reply whose body is a JSON-RPC error without id: clients of
+// 2026-07-28 look into the body to tell a refusal from a server that does not
+// know them (basic/transports/streamable-http).
+func refuse(status int, message string, more ...Field) *Reply {
+	code := jsonrpc.CodeInvalidRequest
+	if status >= http.StatusInternalServerError {
+		code = jsonrpc.CodeInternal
+	}
+	return &Reply{
+		Status: status,
+		Header: append([]Field{contentJSON}, more...),
+		Body:   jsonrpc.AppendError(nil, jsonrpc.ID{}, &jsonrpc.Error{Code: code, Message: message}, false),
+	}
+}
+
+func (r *Reply) with(fields []Field) *Reply {
+	r.Header = append(slices.Clip(r.Header), fields...)
+	return r
+}
+
+// retryAfter is in seconds: another node, or this one after its restart.
+var retryAfter = Field{"Retry-After", "1"}
+
+func shuttingDown() *Reply {
+	return refuse(http.StatusServiceUnavailable, "the server is shutting down", retryAfter)
+}
+
+// TooLarge is the reply to a body beyond the limit.
+func (v *Visit) TooLarge() *Reply {
+	return refuse(http.StatusRequestEntityTooLarge, "the body is too large").with(v.common)
+}
+
+// Unreadable is the reply to a body that broke off or was malformed as HTTP.
+func (v *Visit) Unreadable() *Reply {
+	return refuse(http.StatusBadRequest, "the body could not be read").with(v.common)
+}

@@ -1,0 +1,276 @@
+package streamable_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+func answers(context.Context, string, func(string) error) (int, string) {
+	return http.StatusOK, `{"a":1}`
+}
+
+// TestSessionIDs: ended, foreign and never issued ids get one and the same answer,
+// for every method; ids are random.
+func TestSessionIDs(t *testing.T) {
+	t.Parallel()
+	e := streamable.New(&host{plan: polling, log: &keeper{}, handle: answers}, streamable.Config{})
+	open := func(user string) *site {
+		s := &site{t: t, e: e, user: user}
+		s.session = field(s.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
+		return s
+	}
+	alice, ended := open("alice"), open("alice")
+	defer alice.stop()
+	if alice.session == ended.session || len(alice.session) < 26 {
+		t.Fatalf("ids %q and %q", alice.session, ended.session)
+	}
+	if r := ended.do(http.MethodDelete, ""); r.Status != http.StatusNoContent {
+		t.Fatalf("DELETE: %d %s", r.Status, r.Body)
+	}
+	others := map[string]*site{
+		"ended":   ended,
+		"foreign": {t: t, e: e, user: "bob", session: alice.session},
+		"nobody":  {t: t, e: e, session: alice.session},
+		"unknown": {t: t, e: e, user: "alice", session: "ABCDEFGHIJKLMNOPQRSTUVWXYZ"},
+	}
+	for name, s := range others {
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			if r := s.do(method, ""); r.Status != http.StatusNotFound {
+				t.Errorf("%s %s: %d", method, name, r.Status)
+			}
+		}
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusNotFound || string(r.Body) != `{"refused":true}` {
+			t.Errorf("POST %s: %d %s", name, r.Status, r.Body)
+		}
+	}
+	if r := alice.do(http.MethodPost, "x"); r.Status != http.StatusOK {
+		t.Errorf("the live one: %d", r.Status)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		if r := alice.do(method, "", "Mcp-Session-Id: "); r.Status != http.StatusBadRequest {
+			t.Errorf("%s without id: %d", method, r.Status)
+		}
+		if r := alice.do(method, "", "Mcp-Protocol-Version: 2026-07-28"); r.Status != http.StatusMethodNotAllowed || field(r.Header, "Allow") == "" {
+			t.Errorf("%s on 2026-07-28: %d", method, r.Status)
+		}
+		if r := alice.do(method, "", "Mcp-Protocol-Version: v9"); r.Status != http.StatusBadRequest {
+			t.Errorf("%s of an unknown revision: %d", method, r.Status)
+		}
+	}
+}
+
+// TestIdleSession: a session ends after a while without use; a request and an open
+// stream are use.
+func TestIdleSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: answers}, streamable.Config{SessionIdle: time.Minute})
+		defer s.stop()
+		for range 5 {
+			time.Sleep(50 * time.Second)
+			if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
+				t.Fatalf("in use: %d", r.Status)
+			}
+		}
+		c := s.carry(s.do(http.MethodGet, ""), -1)
+		time.Sleep(time.Hour)
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
+			t.Fatalf("with an open stream: %d", r.Status)
+		}
+		c.cancel()
+		c.wait()
+		time.Sleep(time.Minute + time.Second)
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusNotFound {
+			t.Fatalf("idle: %d", r.Status)
+		}
+	})
+}
+
+// TestEndedSession: DELETE cancels what runs and ends the stream of the session.
+func TestEndedSession(t *testing.T) {
+	t.Parallel()
+	cause := make(chan error, 1)
+	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+		<-ctx.Done()
+		cause <- context.Cause(ctx)
+		return http.StatusOK, `{"late":true}`
+	}}, streamable.Config{})
+	defer s.stop()
+	stream := s.carry(s.do(http.MethodGet, ""), -1)
+	running := s.carry(s.do(http.MethodPost, "x"), -1)
+	if r := s.do(http.MethodDelete, ""); r.Status != http.StatusNoContent {
+		t.Fatalf("DELETE: %d", r.Status)
+	}
+	if err := <-cause; errors.Is(err, context.Canceled) {
+		t.Errorf("cause: %v", err)
+	}
+	stream.wait()
+	running.wait()
+}
+
+// TestStandalone: what belongs to no exchange waits for a GET stream, goes to the
+// newest, and can be resumed.
+func TestStandalone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+			link, _ := transport.RequestFrom(ctx).Sessions.Find()
+			_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{})
+		defer s.stop()
+		change := func() {
+			if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
+				t.Fatalf("%d", r.Status)
+			}
+		}
+		change() // before anybody listens
+		first := s.carry(s.do(http.MethodGet, ""), -1)
+		synctest.Wait()
+		if got := first.events(); len(got) != 2 || got[1].data != `{"changed":true}` {
+			t.Fatalf("what waited: %v", got)
+		}
+		change()
+		synctest.Wait()
+		second := s.carry(s.do(http.MethodGet, "", "Last-Event-ID: "+first.events()[1].id), -1)
+		first.wait() // the newest connection wins
+		synctest.Wait()
+		if got := second.events(); len(got) != 1 {
+			t.Fatalf("resumed: %v", got)
+		}
+		second.cancel()
+		second.wait()
+		change()
+		third := s.carry(s.do(http.MethodGet, ""), -1)
+		synctest.Wait()
+		if got := third.events(); len(got) != 2 || got[1].data != `{"changed":true}` {
+			t.Fatalf("what nobody has seen: %v", got)
+		}
+	})
+}
+
+// TestHeartbeat: a stream on which nothing is sent shows that it lives.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: modern, handle: func(context.Context, string, func(string) error) (int, string) {
+			time.Sleep(time.Minute)
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{Heartbeat: 25 * time.Second})
+		defer s.stop()
+		c := s.carry(s.do(http.MethodPost, "x"), -1).wait()
+		if want := ": \n\n: \n\nevent: message\ndata: {\"a\":1}\n\n"; c.text() != want {
+			t.Errorf("%q", c.text())
+		}
+	})
+}
+
+// TestLimits: sessions and open streams are bounded.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, send func(string) error) (int, string) {
+		_ = send(`{"n":1}`)
+		<-ctx.Done()
+		return http.StatusOK, `{"a":1}`
+	}}, streamable.Config{MaxSessions: 2, MaxStreams: 2})
+	other := &site{t: t, e: s.e}
+	other.session = field(other.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
+	if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable {
+		t.Errorf("a session too many: %d", r.Status)
+	}
+	a, b := s.carry(s.do(http.MethodPost, "x"), -1), s.carry(s.do(http.MethodPost, "x"), -1)
+	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests || field(r.Header, "Retry-After") == "" {
+		t.Errorf("a stream too many: %d", r.Status)
+	}
+	c := other.carry(other.do(http.MethodPost, "x"), -1)
+	a.cancel()
+	a.wait()
+	d := s.carry(s.do(http.MethodGet, ""), -1)
+	s.do(http.MethodDelete, "")
+	other.do(http.MethodDelete, "")
+	b.wait()
+	c.wait()
+	d.wait()
+	s.stop()
+}
+
+// TestShutdown: what was accepted finishes, what comes is refused, what waits for
+// nothing ends.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(context.Context, string, func(string) error) (int, string) {
+			time.Sleep(time.Second)
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{})
+		standalone := s.carry(s.do(http.MethodGet, ""), -1)
+		running := s.carry(s.do(http.MethodPost, "x"), -1)
+		quick := make(chan *streamable.Reply, 1)
+		go func() { quick <- s.do(http.MethodPost, "x") }() // still within its patience
+		synctest.Wait()
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.e.Shutdown(t.Context()) }()
+		synctest.Wait()
+		standalone.wait()
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" {
+			t.Errorf("after Shutdown: %d", r.Status)
+		}
+		if got := running.wait().text(); got != `{"a":1}` {
+			t.Errorf("the call: %q", got)
+		}
+		if got := s.carry(<-quick, -1).wait().text(); got != `{"a":1}` {
+			t.Errorf("the young call: %q", got)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// TestShutdownCancels: at the end of its patience Shutdown cancels.
+func TestShutdownCancels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: modern, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+			<-ctx.Done()
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{})
+		c := s.carry(s.do(http.MethodPost, "x"), -1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.e.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if got := c.wait().text(); got != `{"a":1}` {
+			t.Errorf("the call: %q", got)
+		}
+	})
+}
+
+// TestPanics: a panic is answered, and the next request is served.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: modern, handle: func(_ context.Context, method string, _ func(string) error) (int, string) {
+		if method == "panic" {
+			panic("as asked")
+		}
+		return http.StatusOK, `{"a":1}`
+	}}, streamable.Config{})
+	defer s.stop()
+	for _, method := range []string{"panic", "panic in Accept"} {
+		r := s.do(http.MethodPost, method)
+		if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`; string(r.Body) != want {
+			t.Errorf("%s: %d %s", method, r.Status, r.Body)
+		}
+	}
+	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
+		t.Errorf("afterwards: %d", r.Status)
+	}
+}
