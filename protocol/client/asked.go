@@ -63,10 +63,21 @@ func (c *Client) request(msg jsonrpc.Message) {
 	}
 	ctx, refusal := c.questions.begin(c.link.life, msg.ID)
 	if refusal != nil {
-		_ = c.link.send(c.link.life, jsonrpc.AppendError(nil, msg.ID, refusal, false))
+		c.refuse(jsonrpc.AppendError(nil, msg.ID, refusal, false))
 		return
 	}
 	c.link.spawn(func() { c.reply(ctx, d, msg) })
+}
+
+// refuse is for the reader, which over HTTP must not wait for the server for ever.
+func (c *Client) refuse(frame []byte) {
+	ctx := c.link.life
+	if c.http != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, farewell)
+		defer cancel()
+	}
+	_ = c.link.send(ctx, frame) // a lost connection is the reader's to notice
 }
 
 // reply answers even if a handler ends its goroutine, as t.FailNow does: the

@@ -52,8 +52,11 @@ func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 		c.level.Store(&level)
 		return nil
 	}
-	_, err := c.do(ctx, d, &protocol.SetLevelParams{Level: level}, how{})
-	return err
+	if _, err := c.do(ctx, d, &protocol.SetLevelParams{Level: level}, how{}); err != nil {
+		return err
+	}
+	c.level.Store(&level) // for a new session
+	return nil
 }
 
 // RootsChanged tells the server that OnRoots would answer differently now. Where
@@ -64,7 +67,16 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 	if !d.ClientNotification(protocol.NotificationRootsChanged) {
 		return nil
 	}
-	return c.notify(ctx, d, &protocol.RootsChangedParams{})
+	err := c.notify(ctx, d, &protocol.RootsChangedParams{})
+	if err == nil {
+		return nil
+	}
+	if renewed, failed := c.remedy(ctx, d, protocol.NotificationRootsChanged, err); failed != nil {
+		return fmt.Errorf("%w; %w", err, failed)
+	} else if !renewed {
+		return err
+	}
+	return nil // a new session knows no old roots
 }
 
 // Request calls a method that the specification does not have, or one of its

@@ -17,6 +17,7 @@ type Client struct {
 	config  config
 	can     protocol.ClientCapabilities
 	link    *link
+	http    *httpConn                       // nil on other carriers
 	dialect atomic.Pointer[dialect.Dialect] // nil until a revision is offered by initialize or agreed on
 	level   atomic.Pointer[protocol.Level]  // sent with each request where the revision wants that
 
@@ -24,6 +25,7 @@ type Client struct {
 	questions questionTable
 	streams   streamTable
 	watched   watchTable
+	renewals  renewals
 
 	// Written by Connect, read-only afterwards.
 	server       protocol.Implementation
@@ -90,10 +92,25 @@ func (c *Client) meta(d *dialect.Dialect) *protocol.RequestMeta {
 type how struct {
 	progress func(protocol.Progress)
 	quiet    bool // initialize must not be cancelled, and a probe is better forgotten
+	once     bool // part of a remedy, which nothing remedies
 }
 
-// do sends one request and waits for its raw result.
+// do sends one request and waits for its raw result. Where a request over HTTP was
+// refused for a reason that can be remedied, it is sent once more, with a new id.
 func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
+	raw, err := c.attempt(ctx, d, p, h)
+	if err == nil || h.quiet || h.once {
+		return raw, err
+	}
+	if again, failed := c.remedy(ctx, d, p.Method(), err); failed != nil {
+		return nil, fmt.Errorf("%w; %w", err, failed)
+	} else if !again {
+		return nil, err
+	}
+	return c.attempt(ctx, d, p, h)
+}
+
+func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
 	id, m := c.link.nextID(), c.meta(d)
 	if h.progress != nil {
 		m.ProgressToken = id
@@ -109,15 +126,24 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	}
 	got, err := c.link.roundTrip(ctx, w, frame)
 	if err != nil {
-		if ctx.Err() != nil && !h.quiet {
-			c.cancelled(d, id)
+		if ctx.Err() != nil {
+			c.cancelled(d, id, h.quiet)
 		}
 		return nil, fmt.Errorf("%s: %w", p.Method(), err)
 	}
 	if got.msg.Kind == jsonrpc.Failure {
-		return nil, fmt.Errorf("%s: %w", p.Method(), d.DecodeError(got.msg.Error))
+		return nil, fmt.Errorf("%s: %w", p.Method(), refusal(d, got))
 	}
 	return got.msg.Result, nil
+}
+
+// refusal is a JSON-RPC error, with what the carrier says of it.
+func refusal(d *dialect.Dialect, got answer) error {
+	err := d.DecodeError(got.msg.Error)
+	if got.status == nil {
+		return err
+	}
+	return &refusedError{error: err, status: got.status, anonymous: got.msg.ID.IsZero()}
 }
 
 func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
@@ -170,12 +196,23 @@ const courtesy = 100 * time.Millisecond
 
 // cancelled tells the server that nobody waits any more, before anything else the
 // caller may send next; but a server that does not read must not hold up a caller
-// whose time is over.
-func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
+// whose time is over. Over HTTP of 2026-07-28 the end of the response tells the
+// server; before it does not, and must not come first (basic/transports). Quietly:
+// the server is told nothing.
+func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID, quietly bool) {
+	if c.http != nil && (quietly || d.CancelByClose()) {
+		c.http.abandon(id)
+	}
+	if quietly || c.http != nil && d.CancelByClose() {
+		return
+	}
 	told := make(chan struct{})
 	if !c.link.spawn(func() {
 		defer close(told)
 		_ = c.notify(c.link.life, d, &protocol.CancelledParams{ID: id, Reason: "the caller gave up"})
+		if c.http != nil {
+			c.http.abandon(id) // nobody reads it any more
+		}
 	}) {
 		return
 	}

@@ -50,6 +50,9 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 	c.link = newLink(life, cancel, conn)
 	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.drop
 	c.watched.turn = make(chan struct{}, 1)
+	if h, ok := conn.(*httpConn); ok {
+		c.http, h.gone = h, c.renewLater
+	}
 	return c
 }
 
@@ -58,6 +61,9 @@ func (c *Client) negotiate(ctx context.Context) error {
 	modern, legacy := c.config.newest(false), c.config.newest(true)
 	if modern != nil {
 		next, err := c.probe(ctx, modern, legacy)
+		if other := c.counterOffer(err); other != nil {
+			next, err = c.probe(ctx, other, legacy)
+		}
 		if err != nil || next == nil {
 			return err
 		}
@@ -93,11 +99,21 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
 }
 
+// counterOffer is what to probe again with, once, when the server supports a
+// revision without handshake after all; else nil (2026-07-28 basic/versioning).
+func (c *Client) counterOffer(err error) *dialect.Dialect {
+	fault, ok := errors.AsType[*protocol.Fault](err)
+	if !ok || fault.Kind != protocol.FaultUnsupportedVersion {
+		return nil
+	}
+	return c.config.mutual(false, fault.Supported)
+}
+
 // refused decides by the error of the probe. Errors that only 2026-07-28 has end
 // the search, but for a version that both sides know after all.
 func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
 	var fault *protocol.Fault
-	if ctx.Err() != nil || c.link.failure() != nil {
+	if ctx.Err() != nil || c.link.failure() != nil || c.http != nil && saysNothing(err) {
 		return nil, err
 	}
 	if !errors.As(err, &fault) {
@@ -105,6 +121,9 @@ func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error
 	}
 	switch fault.Kind {
 	case protocol.FaultUnsupportedVersion:
+		if c.counterOffer(err) != nil {
+			return nil, err
+		}
 		next := c.config.mutual(true, fault.Supported)
 		return next, orNone(next, err, "")
 	case protocol.FaultHeaderMismatch, protocol.FaultMissingCapability:
@@ -129,6 +148,12 @@ func orNone(next *dialect.Dialect, err error, text string) error {
 // refuse and name those it knows (2025-11-25 basic/lifecycle "Version Negotiation").
 func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	raw, err := c.initialize(ctx, offer)
+	if c.http != nil && isOldServer(err) {
+		if failed := c.http.fallBack(ctx, c.config.probe); failed != nil {
+			return fmt.Errorf("%w; HTTP+SSE: %w", err, failed)
+		}
+		raw, err = c.initialize(ctx, offer)
+	}
 	var fault *protocol.Fault
 	if errors.As(err, &fault) && fault.Kind == protocol.FaultUnsupportedVersion {
 		if other := c.config.mutual(true, fault.Supported); other != nil && other != offer {
@@ -171,4 +196,7 @@ func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can 
 		c.level.Store(&c.config.level)
 	}
 	c.dialect.Store(d)
+	if c.http != nil {
+		c.http.agree(d)
+	}
 }

@@ -13,6 +13,14 @@
 // done in its own way (a subscription is a listen stream or a
 // resources/subscribe, the log level travels with each request or is set once).
 //
+// Over [HTTP] the same happens in the terms of that carrier. The probe is a POST
+// too; a server that refuses it, or answers it oddly, gets an initialize, and one
+// that refuses that as well (400, 404, 405) is tried as HTTP+SSE of 2024-11-05. A
+// failing network, 5xx and 401 end Connect, for they say nothing of the revision.
+// What a proxy may want to know of a request is repeated in headers, the annotated
+// arguments of tools as soon as [Client.Tools] has seen them; a call that the
+// server refuses for want of such headers is repeated once, after tools/list.
+//
 // Guarantees. A Client is safe for concurrent use. Notifications are handed to
 // [OnNotification] and [OnProgress] one after another, in the order of arrival,
 // by one goroutine; when a call returns, the handlers of all notifications that
@@ -22,15 +30,21 @@
 // passes on the context it got; with another context that call is held up for a
 // second before it gives up the order.
 //
-// A call ends with its context: the server is told by notifications/cancelled and
-// a late answer is dropped. When the connection is lost, every call ends with an
-// error that wraps [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Errors of
-// the server are a *protocol.Error or *protocol.Fault, for errors.As.
+// A call ends with its context: the server is told by notifications/cancelled, over
+// HTTP of 2026-07-28 by the end of the response, and a late answer is dropped. When
+// the connection is lost, every call ends with an error that wraps
+// [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no
+// connection to lose: a stream that breaks before the answer, and cannot be resumed,
+// ends its call with that error, and a refused request ends with an [*HTTPError];
+// the others go on. A call that may have reached the server is never repeated
+// unasked. Errors of the server are a *protocol.Error or *protocol.Fault, for
+// errors.As.
 //
 // A Client owns its goroutines; Close ends them and waits for them. JSON that is
 // handed out (schemas, structured content, notification parameters) belongs to the
 // caller.
 //
-// Not here: HTTP and authorization, tasks, the answers to input_required results
-// ([ErrInputRequired]), reconnection, caching, validation against schemas.
+// Not here: authorization beyond [BearerToken], tasks, the answers to input_required
+// results ([ErrInputRequired]), waiting for [HTTPError].RetryAfter, reconnection of
+// other carriers, caching, validation against schemas.
 package client

@@ -60,6 +60,7 @@ type answer struct {
 	msg     jsonrpc.Message
 	frame   []byte          // the whole frame that carried msg
 	settled <-chan struct{} // closed when all notifications before it have been handled; nil: they have
+	status  error           // of the carrier, that came with a JSON-RPC error; nil: none
 	err     error
 }
 
@@ -99,6 +100,10 @@ func (l *link) read() {
 		frame, err := l.conn.Read(l.life)
 		if errors.Is(err, stdio.ErrFrameTooLong) {
 			l.failPending(fmt.Errorf("client: an answer was lost: %w", err))
+			continue
+		}
+		if one, ok := errors.AsType[*callError](err); ok {
+			l.end(one)
 			continue
 		}
 		if err != nil {
@@ -144,6 +149,21 @@ func (l *link) one(text, frame []byte) {
 			w.answer <- answer{msg: msg, frame: frame, settled: l.dispatch.barrier()}
 		}
 	}
+}
+
+// end takes what the carrier says of one call.
+func (l *link) end(one *callError) {
+	w := l.take(one.id)
+	if w == nil {
+		return
+	}
+	l.answered(w.id)
+	if one.frame == nil {
+		w.answer <- answer{err: fmt.Errorf("client: %w", one.err)}
+		return
+	}
+	msg, _ := jsonrpc.Decode(one.frame) // by the carrier already
+	w.answer <- answer{msg: msg, frame: one.frame, status: one.err, settled: l.dispatch.barrier()}
 }
 
 // malformed ends the call whose answer cannot be understood. A malformed request
@@ -235,6 +255,9 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 	}
 	if lost := l.failure(); lost != nil {
 		return lost
+	}
+	if one, ok := errors.AsType[*callError](err); ok {
+		return fmt.Errorf("client: %w", one.err)
 	}
 	return lostError(err)
 }

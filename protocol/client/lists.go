@@ -4,17 +4,32 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // maxPages bounds a list whose server never ends it.
 const maxPages = 10_000
 
-// Tools pages through tools/list. An error ends the sequence; likewise below.
+// Tools pages through tools/list. An error ends the sequence; likewise below. Over
+// HTTP of 2026-07-28, tools whose x-mcp-header declarations are invalid are left out.
 func (c *Client) Tools(ctx context.Context) iter.Seq2[protocol.Tool, error] {
 	return pages(ctx, c, protocol.ListTools, func(r *protocol.ListToolsResult) ([]protocol.Tool, *string) {
-		return r.Tools, r.Next
+		return c.callable(r.Tools), r.Next
+	})
+}
+
+// callable drops the tools that cannot be called with the right headers
+// (2026-07-28 server/tools).
+func (c *Client) callable(tools []protocol.Tool) []protocol.Tool {
+	if c.http == nil || !c.dialect.Load().MirrorHeaders() {
+		return tools
+	}
+	return slices.DeleteFunc(tools, func(t protocol.Tool) bool {
+		_, err := dialect.Mirrors(t.InputSchema)
+		return err != nil
 	})
 }
 

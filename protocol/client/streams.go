@@ -133,7 +133,7 @@ func (c *Client) endedEarly(d *dialect.Dialect, s *stream, w *waiter, end answer
 		return end.err
 	}
 	if end.msg.Kind == jsonrpc.Failure {
-		return d.DecodeError(end.msg.Error)
+		return refusal(d, end)
 	}
 	return errors.New("the server ended the stream before acknowledging it")
 }
@@ -152,6 +152,6 @@ func honoured(want, got protocol.SubscriptionFilter) error {
 func (c *Client) closeStream(d *dialect.Dialect, w *waiter) {
 	c.link.forget(w)
 	if c.streams.remove(w.id) != nil && c.link.failure() == nil {
-		c.cancelled(d, w.id)
+		c.cancelled(d, w.id, false)
 	}
 }

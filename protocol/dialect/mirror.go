@@ -65,10 +65,12 @@ func (w *mirrorWalk) object(schema []byte, path []string, reachable bool) error 
 	for key, value := range jsontext.Members(schema) {
 		name := key.String()
 		var err error
-		switch {
-		case name == "properties" && jsontext.KindOf(value) == jsontext.KindObject:
+		switch name {
+		case "properties":
 			err = w.properties(value, path, reachable)
-		case name == "default", name == "const", name == "enum", name == "examples":
+		case "$defs", "definitions", "patternProperties", "dependentSchemas":
+			err = w.properties(value, path, false) // the names are no keywords
+		case "default", "const", "enum", "examples":
 			// values, not schemas
 		default:
 			err = w.schema(value, path, false)
@@ -81,6 +83,9 @@ func (w *mirrorWalk) object(schema []byte, path []string, reachable bool) error 
 }
 
 func (w *mirrorWalk) properties(members []byte, path []string, reachable bool) error {
+	if jsontext.KindOf(members) != jsontext.KindObject {
+		return nil
+	}
 	for key, value := range jsontext.Members(members) {
 		below := append(slices.Clip(path), key.String())
 		if err := w.schema(value, below, reachable); err != nil {

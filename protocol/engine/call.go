@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -26,6 +29,10 @@ type Call struct {
 
 	x  *exchange
 	id string
+
+	round   atomic.Pointer[round] // nil until the client is asked in rounds, or answers
+	effects effects
+	silent  bool // nothing is sent for it: a check of replay
 }
 
 type callKey struct{}
@@ -102,7 +109,7 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 // nil is unknown. Values that do not increase are dropped: the specification
 // wants each to be greater than the one before (basic/utilities/progress).
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
-	if c.Meta.ProgressToken.IsZero() {
+	if c.Meta.ProgressToken.IsZero() || c.silent {
 		return
 	}
 	c.x.reporting.Lock()
@@ -131,7 +138,7 @@ func (c *Call) Logs(level protocol.Level) bool {
 
 // Log sends a log message if the client wants it. data is one JSON value.
 func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, data []byte) {
-	if c.Logs(level) {
+	if c.Logs(level) && !c.silent {
 		c.x.notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
 	}
 }
@@ -143,14 +150,66 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 // ErrCannotAsk, the client's *protocol.Error or *protocol.Fault, or the reason
 // that ended the wait.
 func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
-	if !c.canAsk(p) {
+	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
 		return nil, ErrCannotAsk
 	}
 	return c.x.ask(ctx, p, progress)
 }
 
+// Question is one that a handler puts to the client: elicitation, sampling or roots.
+type Question struct {
+	// Key names the question among those of the call; "" is its place in the order
+	// of the questions. The same question must have the same key in each round.
+	Key      string
+	Params   protocol.Params
+	Progress func(protocol.Progress) // may be nil; where the client is asked live
+}
+
+// Reply is what came of a Question.
+type Reply struct {
+	Result protocol.Result
+	Err    error
+}
+
+// Questions puts all questions to the client at once and returns what came of each.
+// Where the client can be asked live it waits, as Ask does. On 2026-07-28 an answer
+// comes from the journal of the call; without one the error is ErrPending: the
+// question is filed, the context of the handler has ended, and the handler will run
+// again with the answer.
+func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
+	if c.Dialect.InputRounds() {
+		return c.newRound(&rounds.Journal{Call: c.id}).questions(all)
+	}
+	replies := make([]Reply, len(all))
+	ask := func(i int) {
+		replies[i].Result, replies[i].Err = c.Ask(ctx, all[i].Params, all[i].Progress)
+	}
+	var asking sync.WaitGroup
+	for i := 1; i < len(all); i++ {
+		asking.Go(func() { ask(i) })
+	}
+	if len(all) > 0 {
+		ask(0)
+	}
+	asking.Wait()
+	return replies
+}
+
+// Once runs effect unless it has happened in this logical call, and keeps its
+// result. An effect that fails has not happened. ErrPending: a question is pending,
+// and nothing new may happen in this round. The value is shared: read-only.
+func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
+	return c.effects.run(ctx, key, effect, c.Pending)
+}
+
+// Pending says whether a question is filed: what the handler returns does not count.
+func (c *Call) Pending() bool {
+	r := c.round.Load()
+	return r != nil && r.pending()
+}
+
 func (c *Call) canAsk(p protocol.Params) bool {
-	if !c.Dialect.ServerRequests() || !c.Dialect.ServerMethod(p.Method()) {
+	if !asks(c.Dialect, c.Params) || !c.Dialect.ServerMethod(p.Method()) {
 		return false
 	}
 	can := c.Capabilities()

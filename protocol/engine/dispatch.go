@@ -47,6 +47,9 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 	if err != nil {
 		return nil, err
 	}
+	if x.dialect.InputRounds() {
+		return x.inRounds(ctx, h, p)
+	}
 	return h.Handle(ctx, x.call)
 }
 

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -36,6 +38,23 @@ type Config struct {
 	Failed func(ctx context.Context, c *Call, err error)
 	// Detail sends internal error texts to clients. For development.
 	Detail bool
+
+	// States seals what travels with a client that is asked in rounds; nil: by a
+	// secret of this process, so that no state survives it.
+	States *rounds.Sealer
+	// Claims makes a round that is sent again get the outcome of the first
+	// execution; nil: it runs again.
+	Claims claim.Store
+	// StateTTL is how long a client may take for its answers; 0 = 1 hour.
+	StateTTL time.Duration
+	// MaxRounds bounds how often one call may ask; 0 = 32.
+	MaxRounds int
+	// ReplayCheck runs each handler that asks once more on the same answers, and
+	// reports to Failed (*ReplayError) what it does differently. For development:
+	// what it does outside of Once happens twice.
+	ReplayCheck bool
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
 
 	// MaxInFlight bounds the requests of one connection at once; 0 = 1024.
 	MaxInFlight int
@@ -79,6 +98,18 @@ func New(cfg Config) *Engine {
 	}
 	if cfg.AskTimeout == 0 {
 		cfg.AskTimeout = 10 * time.Minute
+	}
+	if cfg.States == nil {
+		cfg.States = states()
+	}
+	if cfg.StateTTL == 0 {
+		cfg.StateTTL = defaultStateTTL
+	}
+	if cfg.MaxRounds == 0 {
+		cfg.MaxRounds = defaultMaxRounds
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	if cfg.Limits == (jsontext.Limits{}) {
 		cfg.Limits = jsontext.DefaultLimits()

@@ -27,6 +27,7 @@ type exchange struct {
 	call     *Call
 	filed    bool
 	request  *transport.Request // nil: the frame came by a connection
+	record   *record            // nil: the execution is not recorded
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -145,6 +146,15 @@ func (x *exchange) started(cancel context.CancelCauseFunc) {
 	}
 }
 
+// end ends the context of the call, which goes on to its answer.
+func (x *exchange) end(cause error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cancel != nil {
+		x.cancel(cause)
+	}
+}
+
 // stop ends the context of the call.
 func (x *exchange) stop(cause error) {
 	x.mu.Lock()
@@ -205,6 +215,9 @@ func (x *exchange) close() bool {
 }
 
 func (x *exchange) answer(ctx context.Context, result protocol.Result, err error) error {
+	if earlier, ok := errors.AsType[*outcomeError](err); ok {
+		return x.repeat(ctx, earlier)
+	}
 	if err != nil {
 		var converted *protocol.CallToolResult
 		if converted = x.argumentResult(err); converted == nil {
@@ -212,13 +225,28 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 		}
 		result = converted
 	}
-	frame := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","id":`...)
-	frame = append(x.id.Append(frame), `,"result":`...)
+	frame := x.resultFrame()
+	from := len(frame)
 	frame, err = x.dialect.AppendResult(frame, result, x.conn.e.serverInfo[x.dialect])
 	if err != nil {
 		return x.sendError(ctx, x.wireError(ctx, err))
 	}
+	x.settled(ctx, frame[from:], nil)
 	return x.finish(ctx, append(frame, '}'), http.StatusOK)
+}
+
+// resultFrame is an answer up to its result.
+func (x *exchange) resultFrame() []byte {
+	frame := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","id":`...)
+	return append(x.id.Append(frame), `,"result":`...)
+}
+
+// repeat answers with the outcome of an earlier execution.
+func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
+	if earlier.fault != nil {
+		return x.sendError(ctx, earlier.fault)
+	}
+	return x.finish(ctx, append(append(x.resultFrame(), earlier.result...), '}'), http.StatusOK)
 }
 
 // finish sends the answer, unless the call was abandoned. The id is free before
@@ -286,6 +314,7 @@ func (x *exchange) fault(err error) *jsonrpc.Error {
 }
 
 func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
+	x.settled(ctx, nil, wire)
 	nullID := x.dialect != nil && x.dialect.NullErrorID()
 	status := x.status
 	if wire != x.refuse {

@@ -5,6 +5,8 @@
 //		storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
 //	}
 //
+// Suites of ports with a clock wait for short lives to end, or call a [Clock].
+//
 // The suites test what a port promises and nothing else, so that every
 // implementation passes the same. The amounts are small enough for the bounds of
 // any sensible configuration; that bounds hold is for each store's own tests.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -43,6 +44,41 @@ func BenchmarkAfter(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := events.After(ctx, "s", last-10); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkClaim(b *testing.B) {
+	claims := memory.New().Claims()
+	value := make([]byte, 100)
+	b.ReportAllocs()
+	var n atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		key, ctx := strconv.FormatInt(n.Add(1), 10), b.Context()
+		for pb.Next() {
+			if _, mine, err := claims.Claim(ctx, key, value, time.Hour); !mine || err != nil {
+				b.Error(mine, err)
+			}
+			if err := claims.Delete(ctx, key, nil); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+// A store that is full of claims that live, one more each second.
+func BenchmarkSwapAmongMany(b *testing.B) {
+	claims, ctx := memory.New().Claims(), b.Context()
+	const many = 200_000
+	for i := range many {
+		if _, _, err := claims.Claim(ctx, strconv.Itoa(i), nil, time.Hour+time.Duration(i)*time.Second); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := claims.Swap(ctx, strconv.Itoa(i%many), nil, nil, time.Hour*time.Duration(i%1000+1)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,21 +1,27 @@
 package memory
 
-import "github.com/kagami-mcp/kagami/protocol/eventlog"
+import (
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
 
 // Store keeps what a server must remember. A program that replaces one port
 // embeds it and overrides one method. Safe for concurrent use; made by New.
 type Store struct {
 	events events
+	claims claims
 }
 
 // Option bounds a Store. Sealed.
 type Option func(*bounds)
 
-// bounds of the events.
+// bounds of all ports.
 type bounds struct {
 	streamBytes  int // of the frames of one stream
 	streamEvents int // of one stream
-	totalBytes   int // of everything
+	totalBytes   int // of all streams
+	claimEntries int
+	claimBytes   int // of all claims
 }
 
 // StreamBytes bounds the frames of one stream together; default 8 MiB. The newest
@@ -32,14 +38,28 @@ func StreamEvents(n int) Option { return func(b *bounds) { b.streamEvents = max(
 // the number is kept. n below 1 is 1.
 func TotalBytes(n int) Option { return func(b *bounds) { b.totalBytes = max(n, 1) } }
 
+// ClaimEntries bounds the number of claims, counters among them; default 262,144.
+// n below 1 is 1.
+func ClaimEntries(n int) Option { return func(b *bounds) { b.claimEntries = max(n, 1) } }
+
+// ClaimBytes bounds all claims together, their keys and the bookkeeping included;
+// default 64 MiB. n below 1 is 1.
+func ClaimBytes(n int) Option { return func(b *bounds) { b.claimBytes = max(n, 1) } }
+
 // New is empty and bounded.
 func New(opts ...Option) *Store {
-	s := &Store{events: events{bounds: bounds{streamBytes: 8 << 20, streamEvents: 16384, totalBytes: 256 << 20}}}
+	s := &Store{}
+	b := &s.events.bounds
+	*b = bounds{
+		streamBytes: 8 << 20, streamEvents: 16384, totalBytes: 256 << 20,
+		claimEntries: 1 << 18, claimBytes: 64 << 20,
+	}
 	for _, o := range opts {
 		if o != nil {
-			o(&s.events.bounds)
+			o(b)
 		}
 	}
+	s.claims.bounds = *b
 	return s
 }
 
@@ -48,3 +68,8 @@ func New(opts ...Option) *Store {
 // is remembered, so that it goes on counting where it was, until an eighth of
 // TotalBytes is full of such numbers.
 func (s *Store) Events() eventlog.Store { return &s.events }
+
+// Claims port. Nothing goes before its time: what does not fit is refused with
+// [ErrFull]. A claim can always be renewed, and replaced by one that is no longer.
+// A counter that would overflow stays as it is; Add says so.
+func (s *Store) Claims() claim.Store { return &s.claims }

@@ -1,0 +1,411 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+const ok = `{"resultType":"complete","content":[{"type":"text","text":"ok"}]}`
+
+func TestHTTPAnswers(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		answer func(*visit)
+		err    string // "" : the call succeeds
+		code   int    // of a JSON-RPC error
+		status int    // of an HTTPError
+	}{
+		"JSON":         {answer: func(v *visit) { v.result(ok) }},
+		"another type": {answer: func(v *visit) { v.say(200, "text/plain", v.answer(ok)) }},
+		"pretty JSON": {answer: func(v *visit) {
+			v.say(200, "application/json", "\n"+strings.ReplaceAll(v.answer(ok), ",", ",\n  ")+"\n")
+		}},
+		"a stream": {answer: func(v *visit) { v.stream(); v.event("", v.answer(ok)) }},
+		"CR LF, lines": {answer: func(v *visit) {
+			v.stream()
+			v.write("data: " + strings.ReplaceAll(v.answer(ok), ",", ",\r\ndata: ") + "\r\n\r\n")
+		}},
+		"primed":          {answer: func(v *visit) { v.stream(); v.write("retry: 5\nid: 1\ndata:\n\n: hi\n\n"); v.event("2", v.answer(ok)) }},
+		"other types":     {answer: func(v *visit) { v.stream(); v.write("event: ping\ndata: {}\n\n"); v.event("", v.answer(ok)) }},
+		"no JSON between": {answer: func(v *visit) { v.stream(); v.event("", "nonsense"); v.event("", v.answer(ok)) }},
+		"a held stream":   {answer: func(v *visit) { v.stream(); v.event("", v.answer(ok)); v.hold() }},
+		"an error":        {answer: func(v *visit) { v.refuse(200, -32603, "boom", "") }, err: "boom", code: -32603},
+		"an error, 400":   {answer: func(v *visit) { v.refuse(400, -32602, "boom", "") }, err: "boom", code: -32602, status: 400},
+		"an error, 500":   {answer: func(v *visit) { v.refuse(500, -32603, "boom", "") }, err: "boom", code: -32603, status: 500},
+		"no id": {answer: func(v *visit) {
+			v.say(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"boom"}}`)
+		}, err: "boom", code: -32700, status: 400},
+		"no id, 200": {answer: func(v *visit) {
+			v.say(200, "application/json", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"boom"}}`)
+		}, err: "boom", code: -32600},
+		"no id on a stream": {answer: func(v *visit) {
+			v.stream()
+			v.event("", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"boom"}}`)
+		}, err: "boom", code: -32600},
+		"text, 400":        {answer: func(v *visit) { v.say(400, "text/plain", "Bad Request\n") }, err: "HTTP 400 Bad Request: Bad Request", status: 400},
+		"nothing, 503":     {answer: func(v *visit) { v.say(503, "", "") }, err: "HTTP 503 Service Unavailable", status: 503},
+		"a result, 500":    {answer: func(v *visit) { v.say(500, "application/json", v.answer(ok)) }, err: "HTTP 500", status: 500},
+		"202":              {answer: func(v *visit) { v.say(202, "", "") }, err: "empty body (HTTP 202)"},
+		"empty":            {answer: func(v *visit) { v.say(200, "application/json", "") }, err: "empty body"},
+		"HTML":             {answer: func(v *visit) { v.say(200, "text/html", "<html>") }, err: "no JSON (text/html)"},
+		"of another call":  {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`) }, err: "does not hold the answer"},
+		"malformed":        {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"1.0","id":`+string(v.ID)+`,"result":{}}`) }, err: "malformed answer"},
+		"an ended stream":  {answer: func(v *visit) { v.stream(); v.event("", `{"jsonrpc":"2.0","method":"x"}`) }, err: "broke before the answer"},
+		"a broken body":    {answer: func(v *visit) { v.w.Header().Set("Content-Length", "1000"); v.say(200, "application/json", "{") }, err: "unexpected EOF"},
+		"a broken stream":  {answer: func(v *visit) { v.stream(); panic(http.ErrAbortHandler) }, err: "broke before the answer"},
+		"a broken network": {answer: func(*visit) { panic(http.ErrAbortHandler) }, err: "EOF"},
+	}
+	for _, era := range eras() {
+		for name, tt := range tests {
+			t.Run(era+" "+name, func(t *testing.T) {
+				t.Parallel()
+				s := open(t, era, func(v *visit) bool {
+					if v.Method != protocol.MethodCallTool || v.n > 0 {
+						return false
+					}
+					tt.answer(v)
+					return true
+				})
+				c := visitor(t, s, nil)
+				got, err := client.Call[string](t.Context(), c, "x", nil)
+				if tt.err == "" && (err != nil || got != "ok") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+					t.Errorf("%q, %v; want error %q", got, err, tt.err)
+				}
+				status, _ := errors.AsType[*client.HTTPError](err)
+				rpc, _ := errors.AsType[*protocol.Error](err)
+				if (rpc == nil) != (tt.code == 0) || rpc != nil && rpc.Code != tt.code {
+					t.Errorf("JSON-RPC error %v, want code %d", rpc, tt.code)
+				}
+				if (status == nil) != (tt.status == 0) || status != nil && status.Status != tt.status {
+					t.Errorf("HTTP error %v, want status %d", status, tt.status)
+				}
+				if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != "ok" {
+					t.Errorf("the next call: %q, %v", got, err)
+				}
+			})
+		}
+	}
+}
+
+func TestHTTPErrorFields(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status int
+		header map[string]string
+		body   string
+		check  func(*client.HTTPError) bool
+	}{
+		"challenge": {
+			401,
+			map[string]string{"WWW-Authenticate": `Bearer resource_metadata="https://x/y"`},
+			"",
+			func(e *client.HTTPError) bool { return e.Challenge == `Bearer resource_metadata="https://x/y"` },
+		},
+		"challenge with JSON-RPC": {
+			403,
+			map[string]string{"WWW-Authenticate": "Bearer error=\"insufficient_scope\""},
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}`,
+			func(e *client.HTTPError) bool { return strings.Contains(e.Challenge, "insufficient_scope") },
+		},
+		"seconds": {
+			429,
+			map[string]string{"Retry-After": "120"},
+			"slow down",
+			func(e *client.HTTPError) bool { return e.RetryAfter == 2*time.Minute && e.Body == "slow down" },
+		},
+		"date": {
+			503,
+			map[string]string{"Retry-After": time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")},
+			"",
+			func(e *client.HTTPError) bool { return e.RetryAfter > 58*time.Minute && e.RetryAfter <= time.Hour },
+		},
+		"nonsense": {
+			503,
+			map[string]string{"Retry-After": "-7"},
+			"",
+			func(e *client.HTTPError) bool { return e.RetryAfter == 0 },
+		},
+		"long text": {
+			500, nil, strings.Repeat("é", 5000),
+			func(e *client.HTTPError) bool { return len(e.Body) > 2000 && len(e.Body) <= 2048 },
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, "2026-07-28", func(v *visit) bool {
+				if v.Method != protocol.MethodCallTool {
+					return false
+				}
+				for name, value := range tt.header {
+					v.w.Header().Set(name, value)
+				}
+				v.say(tt.status, "", tt.body)
+				return true
+			})
+			c := visitor(t, s, nil)
+			_, err := c.CallTool(t.Context(), "x", nil)
+			e, isHTTP := errors.AsType[*client.HTTPError](err)
+			if !isHTTP || e.Status != tt.status || !tt.check(e) {
+				t.Errorf("error %+v (%v)", e, err)
+			}
+			if n := s.count("POST tools/call"); n != 1 {
+				t.Errorf("%d attempts", n)
+			}
+		})
+	}
+}
+
+func TestHTTPNotificationsComeBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	const many = 200 // more than wait for the reader at once
+	for _, era := range eras() {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, era, func(v *visit) bool {
+				if v.Method != protocol.MethodCallTool {
+					return false
+				}
+				v.stream()
+				for i := range many {
+					v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, v.ID, i))
+				}
+				v.event("", v.answer(ok))
+				return true
+			})
+			c := visitor(t, s, nil)
+			var got []int
+			_, err := c.CallTool(t.Context(), "x", nil, client.OnProgress(func(p protocol.Progress) { got = append(got, int(p.Done)) }))
+			if err != nil || len(got) != many || !slices.IsSorted(got) {
+				t.Errorf("progress %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestHTTPBatchIsOneBody(t *testing.T) {
+	t.Parallel()
+	s := open(t, "2025-03-26", func(v *visit) bool {
+		if v.Method != protocol.MethodCallTool {
+			return false
+		}
+		v.say(200, "application/json", `[{"jsonrpc":"2.0","method":"notifications/x"},`+v.answer(ok)+`]`)
+		return true
+	})
+	var mu sync.Mutex
+	var seen []string
+	c := visitor(t, s, nil, only(t, "2025-03-26"), client.OnNotification(func(_ context.Context, n protocol.Notification) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, n.Method)
+	}))
+	if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != "ok" {
+		t.Errorf("%q, %v", got, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(seen, []string{"notifications/x"}) {
+		t.Errorf("notifications %v", seen)
+	}
+}
+
+func TestHTTPExchange(t *testing.T) {
+	t.Parallel()
+	s := open(t, "2026-07-28", func(v *visit) bool {
+		if v.Method == "raw" && v.header("Mcp-Protocol-Version") != "v999" {
+			v.t.Errorf("the version of the header is %q", v.header("Mcp-Protocol-Version"))
+		}
+		return false
+	})
+	c := visitor(t, s, nil)
+	got, err := c.Exchange(t.Context(), []byte(`{"jsonrpc":"2.0","id":"a","method":"raw","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"v999"}}}`))
+	if err != nil || !strings.Contains(string(got), `"id":"a"`) || !strings.Contains(string(got), "-32601") {
+		t.Errorf("answer %s, %v", got, err)
+	}
+	if got, err := c.Exchange(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/x"}`)); err != nil || got != nil {
+		t.Errorf("answer %s, %v", got, err)
+	}
+}
+
+func TestHTTPExchangeOfABatch(t *testing.T) {
+	t.Parallel()
+	batches := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(405)
+		case strings.HasPrefix(string(body), "[{"):
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, event("", `{"jsonrpc":"2.0","id":"b","result":{}}`)+event("", `{"jsonrpc":"2.0","id":"a","result":{"a":1}}`))
+		case strings.HasPrefix(string(body), "["):
+			w.WriteHeader(400)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"empty"}}`)
+		case strings.Contains(string(body), "initialize\""):
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+idIn(body)+`,"result":`+initialization("2025-03-26")+`}`)
+		default:
+			w.WriteHeader(202)
+		}
+	}
+	s := httptest.NewServer(http.HandlerFunc(batches))
+	t.Cleanup(s.Close)
+	c := visitorAt(t, s.URL, only(t, "2025-03-26"))
+	for frame, want := range map[string]string{
+		`[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","method":"y"},{"jsonrpc":"2.0","id":"b","method":"x"}]`: `"a":1`,
+		`[]`:    "-32600",
+		`[1,2]`: "-32600",
+	} {
+		got, err := c.Exchange(t.Context(), []byte(frame))
+		if err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, %v", frame, got, err)
+		}
+	}
+}
+
+func TestHTTPAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("moves 128 MiB")
+	}
+	chunk := strings.Repeat("x", 1<<20)
+	for name, kind := range map[string]string{"JSON": "application/json", "a stream": "text/event-stream"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, "2025-11-25", func(v *visit) bool {
+				if v.Method != protocol.MethodCallTool || v.n > 0 {
+					return false
+				}
+				v.w.Header().Set("Content-Type", kind)
+				v.write("id: 1\n\ndata:")
+				for v.r.Context().Err() == nil {
+					if _, err := io.WriteString(v.w, chunk); err != nil {
+						break
+					}
+				}
+				return true
+			})
+			c := visitor(t, s, nil)
+			if _, err := c.CallTool(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "long") {
+				t.Errorf("error %v", err)
+			}
+			if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+// A frame that is no JSON is posted too: tests of servers want that.
+func TestHTTPExchangeOfNonsense(t *testing.T) {
+	t.Parallel()
+	c := visitorAt(t, nonsenseServer(t), only(t, "2026-07-28"))
+	got, err := c.Exchange(t.Context(), []byte(`{nonsense`))
+	if err != nil || !strings.Contains(string(got), "-32700") {
+		t.Errorf("answer %s, %v", got, err)
+	}
+	if err := c.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHTTPServerAsks(t *testing.T) {
+	t.Parallel()
+	replies := make(chan message, 1)
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		v.w.Header().Set("Mcp-Session-Id", "s")
+		switch {
+		case v.Method == protocol.MethodCallTool:
+			v.stream()
+			v.event("", `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`)
+			reply := <-replies
+			v.event("", v.answer(`{"content":[{"type":"text","text":`+fmt.Sprintf("%q", reply.Result)+`}]}`))
+			return true
+		case v.Method == "" && v.Result != nil:
+			if v.header("Mcp-Session-Id") != "s" || v.header("Mcp-Protocol-Version") != "2025-11-25" || v.header("Mcp-Method") != "" {
+				v.t.Errorf("headers of the reply %v", v.r.Header)
+			}
+			replies <- v.message
+		}
+		return false
+	})
+	c := visitor(t, s, nil, client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
+		return &client.ElicitAnswer{Action: "decline"}, nil
+	}))
+	if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != `{"action":"decline"}` {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestHTTPTargets(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "localhost:80", "ftp://x/", "http://", "/mcp", "http://a b/"} {
+		if _, err := client.Connect(t.Context(), client.HTTP(url)); err == nil {
+			t.Errorf("%q is taken for a URL", url)
+		}
+	}
+}
+
+// nonsenseServer answers what it cannot read as JSON-RPC says.
+func nonsenseServer(t testing.TB) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasPrefix(string(body), `{"`) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"no JSON"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+idIn(body)+`,"result":`+discovery+`}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func visitorAt(t testing.TB, url string, opts ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.Connect(t.Context(), client.HTTP(url), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func BenchmarkHTTPCallTool(b *testing.B) {
+	for name, answer := range map[string]func(*visit){
+		"JSON":   func(v *visit) { v.result(ok) },
+		"stream": func(v *visit) { v.stream(); v.event("", v.answer(ok)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				v := &visit{t: b, w: w, r: r, message: message{ID: []byte(idIn(body))}}
+				if r.Header.Get("Mcp-Method") == protocol.MethodDiscover {
+					v.result(discovery)
+					return
+				}
+				answer(v)
+			}))
+			b.Cleanup(s.Close)
+			c := visitorAt(b, s.URL)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.CallTool(b.Context(), "x", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+const (
+	// maxBody bounds one answer, and one event of a stream.
+	maxBody = 64 << 20
+
+	// httpQueue is how many frames may wait for Read; then streams are read no further.
+	httpQueue = 64
+
+	// deleteTimeout bounds the end of the session, for which nobody waits gladly.
+	deleteTimeout = 2 * time.Second
+)
+
+// httpConn is Streamable HTTP, or HTTP+SSE after fallBack. Each frame that awaits
+// an answer is a POST in a goroutine of its own; any other is posted by Write, which
+// returns when the server has accepted it. What fails concerns one call, so Read
+// and Write return *callError for it.
+type httpConn struct {
+	options httpOptions
+	client  http.Client
+	url     *url.URL
+	ctx     context.Context //nolint:containedctx // the connection's own life
+	cancel  context.CancelFunc
+	queue   chan arrival
+	tools   mirrorTable
+	gone    func(session string) // told when a stream finds that the session has ended; must not block
+
+	mu       sync.Mutex
+	closed   bool
+	group    sync.WaitGroup // guarded by mu against Add after Wait
+	agreed   *dialect.Dialect
+	session  string
+	endpoint *url.URL                      // of HTTP+SSE; nil: Streamable HTTP
+	running  map[string]context.CancelFunc // by the id of the request
+	listener context.CancelFunc            // of the GET stream; nil: none was opened
+}
+
+// arrival is what Read returns.
+type arrival struct {
+	frame []byte
+	err   error
+}
+
+func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%q is no absolute http or https URL", address)
+	}
+	c := &httpConn{
+		options: o, url: u,
+		queue:   make(chan arrival, httpQueue),
+		running: map[string]context.CancelFunc{},
+	}
+	for _, own := range []string{headerSession, headerVersion, headerMethod, headerName, headerEventID} {
+		c.options.header.Del(own)
+	}
+	c.client, c.gone = *o.client, func(string) {}
+	c.client.CheckRedirect = c.redirect
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	return c, nil
+}
+
+// redirect keeps what may be a secret from other hosts, as net/http does with
+// Authorization.
+func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
+	if req.URL.Hostname() != c.url.Hostname() {
+		for name := range c.options.header {
+			req.Header.Del(name)
+		}
+		req.Header.Del(headerSession)
+	}
+	if check := c.options.client.CheckRedirect; check != nil {
+		return check(req, via)
+	}
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	return nil
+}
+
+// Read returns the next frame. The frames of one stream are in its order.
+func (c *httpConn) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case a := <-c.queue:
+		return a.frame, a.err
+	case <-c.ctx.Done():
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// push queues what Read returns; false when nobody wants it any more.
+func (c *httpConn) push(ctx context.Context, a arrival) bool {
+	select {
+	case c.queue <- a:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// Write posts one frame.
+func (c *httpConn) Write(ctx context.Context, frame []byte) error {
+	o := understand(frame)
+	if len(o.waiting) == 0 {
+		ctx, stop := c.within(ctx)
+		defer stop()
+		if err := c.tell(ctx, o); err != nil {
+			return &callError{err: err}
+		}
+		return nil
+	}
+	// The values are the caller's, for traces; the end is abandon's.
+	ctx, stop := c.within(context.WithoutCancel(ctx))
+	c.file(o.waiting, stop)
+	if !c.spawn(func() {
+		defer stop()
+		c.call(ctx, stop, o)
+	}) {
+		stop()
+		return io.ErrClosedPipe
+	}
+	return nil
+}
+
+// within ends ctx with the connection.
+func (c *httpConn) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	detach := context.AfterFunc(c.ctx, cancel)
+	return ctx, func() {
+		detach()
+		cancel()
+	}
+}
+
+// spawn runs fn in a goroutine that Close waits for; false after Close.
+func (c *httpConn) spawn(fn func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.group.Go(fn)
+	return true
+}
+
+func (c *httpConn) file(ids []jsonrpc.ID, stop context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.running[id.Key()] = stop
+	}
+}
+
+func (c *httpConn) unfile(ids []jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		delete(c.running, id.Key())
+	}
+}
+
+// abandon closes the response to a request, which cancels it on 2026-07-28
+// (basic/transports/streamable-http "Cancellation").
+func (c *httpConn) abandon(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stop := c.running[id.Key()]; stop != nil {
+		stop()
+	}
+}
+
+func (c *httpConn) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+func (c *httpConn) setSession(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = id
+}
+
+// agree settles what requests say of the revision from now on.
+func (c *httpConn) agree(d *dialect.Dialect) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.agreed = d
+}
+
+// Close ends all requests, waits for their goroutines and ends the session.
+func (c *httpConn) Close() error {
+	c.mu.Lock()
+	session := c.session
+	if c.closed {
+		session = ""
+	}
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.group.Wait()
+	if session != "" {
+		c.endSession()
+	}
+	return nil
+}
+
+// endSession is best effort: the server may answer 405, or be gone (2025-11-25
+// basic/transports "Session Management").
+func (c *httpConn) endSession() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), deleteTimeout)
+	defer cancel()
+	req, err := c.request(ctx, http.MethodDelete, nil)
+	if err != nil {
+		return
+	}
+	if resp, err := c.client.Do(req); err == nil {
+		discard(resp)
+	}
+}

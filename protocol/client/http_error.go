@@ -1,0 +1,98 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// maxErrorText is how much of a body an HTTPError keeps.
+const maxErrorText = 2 << 10
+
+// HTTPError is a status that is no success. Where the body was a JSON-RPC error,
+// errors.As finds that as a *protocol.Error beside it.
+type HTTPError struct {
+	Status     int
+	Body       string        // at most 2 KiB of it, as text
+	Challenge  string        // WWW-Authenticate of 401 and 403
+	RetryAfter time.Duration // how long the server wants to be left alone; 0: it does not say
+
+	session string // that this answer says has ended
+}
+
+// Error is the status with the text of the body.
+func (e *HTTPError) Error() string {
+	text := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
+	if e.Body != "" {
+		text += ": " + e.Body
+	}
+	return text
+}
+
+func newHTTPError(resp *http.Response, body []byte) *HTTPError {
+	text := strings.ToValidUTF8(string(body[:min(len(body), maxErrorText)]), "")
+	return &HTTPError{
+		Status:     resp.StatusCode,
+		Body:       strings.TrimSpace(text),
+		Challenge:  strings.Join(resp.Header.Values("WWW-Authenticate"), ", "),
+		RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
+	}
+}
+
+// retryAfter reads seconds or a date (RFC 9110 section 10.2.3).
+func retryAfter(value string) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// sendError says that a request could not be sent or its answer not be had: no
+// server has said anything.
+type sendError struct{ error }
+
+func (e *sendError) Unwrap() error { return e.error }
+
+// saysNothing tells errors that give no hint at what the server knows.
+func saysNothing(err error) bool {
+	if _, unsent := errors.AsType[*sendError](err); unsent {
+		return true
+	}
+	status, refused := errors.AsType[*HTTPError](err)
+	_, answered := errors.AsType[*refusedError](err)
+	return refused && (status.Status == http.StatusUnauthorized || status.Status >= 500 && !answered)
+}
+
+// callError is an error of Read or Write that concerns one call; the connection
+// goes on.
+type callError struct {
+	id    jsonrpc.ID // of the call
+	frame []byte     // a JSON-RPC error that answers the call, by whatever id; nil: there is none
+	err   error      // nil only with a frame
+}
+
+func (e *callError) Error() string {
+	if e.err == nil {
+		return "the call was refused"
+	}
+	return e.err.Error()
+}
+
+func (e *callError) Unwrap() error { return e.err }
+
+// refusedError is a JSON-RPC error that came with a status of its own.
+type refusedError struct {
+	error
+	status    error
+	anonymous bool // it names no request: perhaps nobody has looked at the frame
+}
+
+func (e *refusedError) Unwrap() []error { return []error{e.error, e.status} }

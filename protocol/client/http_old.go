@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client/internal/sse"
+)
+
+// This file is HTTP+SSE, the binding of 2024-11-05 (basic/transports): one stream
+// brings all messages of the server, and its first event names the URL to post to.
+
+func (c *httpConn) oldBinding() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.endpoint != nil
+}
+
+// fallBack opens the stream and waits for the endpoint (2025-11-25
+// basic/transports "Backwards Compatibility").
+func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
+	life, cancel := context.WithCancel(c.ctx)
+	found := make(chan error, 1)
+	if !c.spawn(func() {
+		defer cancel()
+		c.oldStream(life, found)
+	}) {
+		cancel()
+		return ErrClosed
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-found:
+	case <-timer.C:
+		err = fmt.Errorf("no endpoint event within %v", patience)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+	}
+	return err
+}
+
+// oldStream reads the stream. Its end is that of the connection.
+func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
+	resp, err := c.get(ctx, "")
+	if err != nil {
+		found <- err
+		return
+	}
+	defer discard(resp)
+	r := sse.NewReader(resp.Body, maxBody)
+	if err := c.findEndpoint(r, resp.Request.URL); err != nil {
+		found <- err
+		return
+	}
+	found <- nil
+	for {
+		event, err := r.Next()
+		if err != nil {
+			c.push(ctx, arrival{err: fmt.Errorf("the event stream ended: %w", err)})
+			return
+		}
+		if frame := oneLine(event.Data); frame != nil && event.Type == "message" {
+			c.push(ctx, arrival{frame: frame})
+		}
+	}
+}
+
+// findEndpoint reads up to the endpoint event. The URI is relative to the stream's
+// and must be of the origin that the caller named, which the credentials are for.
+func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
+	for {
+		event, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the stream ended before an endpoint event")
+		}
+		if err != nil {
+			return err
+		}
+		if event.Type != "endpoint" {
+			continue
+		}
+		endpoint, err := base.Parse(string(event.Data))
+		if err != nil {
+			return fmt.Errorf("the endpoint: %w", err)
+		}
+		if origin(endpoint) != origin(c.url) {
+			return fmt.Errorf("the endpoint %s is on another origin", endpoint.Redacted())
+		}
+		c.mu.Lock()
+		c.endpoint, c.session = endpoint, ""
+		c.mu.Unlock()
+		return nil
+	}
+}
+
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
+}
+
+// isOldServer says whether an answer to initialize looks like that of a server
+// which has HTTP+SSE only: it does not take this POST, and if it says why, it
+// neither names the request nor uses a code of 2026-07-28 (2025-11-25
+// basic/transports "Backwards Compatibility").
+func isOldServer(err error) bool {
+	e, refused := errors.AsType[*HTTPError](err)
+	if !refused {
+		return false
+	}
+	if answer, answered := errors.AsType[*refusedError](err); answered && (!answer.anonymous || isReserved(err)) {
+		return false
+	}
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
+// isReserved says whether the code is one of those that the specification keeps for
+// itself since 2026-07-28 (basic "Error Codes").
+func isReserved(err error) bool {
+	e, ok := errors.AsType[*protocol.Error](err)
+	return ok && e.Code <= -32020 && e.Code >= -32099
+}

@@ -1,0 +1,228 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// call posts a frame that is answered and queues all that comes of it: the answer,
+// or for each request of the frame why there is none.
+func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoing) {
+	ids := o.waiting
+	defer c.unfile(ids)
+	err := c.converse(ctx, stop, o)
+	if err == nil {
+		err = errors.New("the server's response does not hold the answer")
+	}
+	for _, id := range o.waiting {
+		c.push(ctx, arrival{err: &callError{id: id, err: err}})
+	}
+}
+
+func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *outgoing) error {
+	resp, session, err := c.post(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer discard(resp)
+	switch {
+	case !accepted(resp):
+		return c.refused(ctx, o, resp, session)
+	case c.oldBinding(): // the answer comes by the stream
+		o.waiting = nil
+		return nil
+	case isStream(resp):
+		return c.follow(ctx, stop, o, resp.Body)
+	default:
+		return c.whole(ctx, o, resp)
+	}
+}
+
+// tell posts a frame that is not answered.
+func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
+	resp, session, err := c.post(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer discard(resp)
+	if !accepted(resp) {
+		return statusError(resp, session, readText(resp.Body))
+	}
+	if o.method == protocol.NotificationInitialized && !c.oldBinding() {
+		c.listen(ctx)
+	}
+	return nil
+}
+
+// post sends a frame. session is the one that the request named.
+func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, session string, err error) {
+	req, err := c.request(ctx, http.MethodPost, o)
+	if err != nil {
+		return nil, "", err
+	}
+	session = req.Header.Get(headerSession)
+	resp, err = c.client.Do(req)
+	if err != nil {
+		return nil, "", &sendError{err}
+	}
+	if verb := resp.Request.Method; verb != http.MethodPost {
+		discard(resp)
+		return nil, "", fmt.Errorf("the server redirects to %s in a way that turns a POST into a %s", resp.Request.URL.Redacted(), verb)
+	}
+	if o.method == protocol.MethodInitialize && accepted(resp) {
+		c.setSession(resp.Header.Get(headerSession))
+	}
+	return resp, session, nil
+}
+
+func accepted(resp *http.Response) bool { return resp.StatusCode/100 == 2 }
+
+func isStream(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == typeStream
+}
+
+// discard ends with a response whose body does not matter; a short one is read, so
+// that the connection can be used again.
+func discard(resp *http.Response) {
+	if resp.ContentLength >= 0 && resp.ContentLength < 4<<10 {
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	_ = resp.Body.Close()
+}
+
+func readText(body io.Reader) []byte {
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorText)) // what there is of it
+	return text
+}
+
+// readBody reads a body within bounds.
+func readBody(body io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, maxBody+1))
+	if err != nil {
+		return nil, lostAnswer(err)
+	}
+	if len(text) > maxBody {
+		return nil, fmt.Errorf("the answer is longer than %d MiB", maxBody>>20)
+	}
+	return text, nil
+}
+
+// lostAnswer says why there is no answer; io.ErrUnexpectedEOF is always in its chain.
+func lostAnswer(cause error) error {
+	if cause == nil || errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the stream broke before the answer: %w", io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("the stream broke before the answer: %w (%w)", io.ErrUnexpectedEOF, cause)
+}
+
+// whole takes an answer that is one body. The type is not looked at: what is JSON
+// was meant as JSON.
+func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) error {
+	body, err := readBody(resp.Body)
+	if err != nil {
+		return &sendError{err}
+	}
+	frame := oneLine(body)
+	switch {
+	case frame != nil:
+		c.deliver(ctx, o, frame)
+		return nil
+	case len(body) == 0:
+		return fmt.Errorf("the server answered with an empty body (HTTP %d)", resp.StatusCode)
+	default:
+		return fmt.Errorf("the server's answer is no JSON (%s)", resp.Header.Get("Content-Type"))
+	}
+}
+
+// oneLine is text as a frame, nil if it is no JSON.
+func oneLine(text []byte) []byte {
+	if jsontext.Check(text, limits()) != nil {
+		return nil
+	}
+	return jsontext.Compact(nil, text)
+}
+
+// refused takes a status that is no success. A JSON-RPC error in the body is the
+// answer, whatever its id says: it is the answer to this very request.
+func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response, session string) error {
+	body, err := readBody(resp.Body)
+	if err != nil {
+		body = nil // the status says enough
+	}
+	status := statusError(resp, session, body)
+	frame := oneLine(body)
+	if failureIn(frame) == nil {
+		return status
+	}
+	c.endAll(ctx, o, frame, status)
+	return nil
+}
+
+// endAll gives one JSON-RPC error to all requests of a frame: it speaks of the frame.
+func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status error) bool {
+	ids := o.waiting
+	o.waiting = nil
+	for _, id := range ids {
+		if !c.push(ctx, arrival{err: &callError{id: id, frame: frame, err: status}}) {
+			return false
+		}
+	}
+	return true
+}
+
+// statusError sees when the session has ended: by 404, unless that is how the
+// server says that it does not know the method (2025-11-25 basic/transports
+// "Session Management").
+func statusError(resp *http.Response, session string, body []byte) *HTTPError {
+	e := newHTTPError(resp, body)
+	if resp.StatusCode != http.StatusNotFound || session == "" {
+		return e
+	}
+	if failure := failureIn(oneLine(body)); failure == nil || failure.Code != jsonrpc.CodeMethodNotFound {
+		e.session = session
+	}
+	return e
+}
+
+// failureIn is the error that a frame is; nil if it is none.
+func failureIn(frame []byte) *jsonrpc.Error {
+	if frame == nil {
+		return nil
+	}
+	msg, fault := jsonrpc.Decode(frame)
+	if fault != nil || msg.Kind != jsonrpc.Failure {
+		return nil
+	}
+	return msg.Error
+}
+
+// deliver queues a frame and strikes off what it answers.
+func (c *httpConn) deliver(ctx context.Context, o *outgoing, frame []byte) bool {
+	texts := [][]byte{frame}
+	if jsonrpc.IsBatch(frame) {
+		texts, _ = jsonrpc.Batch(frame)
+	}
+	for _, text := range texts {
+		msg, fault := jsonrpc.Decode(text)
+		switch {
+		case fault != nil && fault.Notification:
+			o.answered(fault.ID)
+		case msg.Kind == jsonrpc.Failure && msg.ID.IsZero() && len(texts) == 1:
+			return c.endAll(ctx, o, frame, nil)
+		case msg.Kind == jsonrpc.Result || msg.Kind == jsonrpc.Failure:
+			if o.answered(msg.ID) && o.modern != nil && o.method == protocol.MethodListTools {
+				c.tools.learn(msg.Result)
+			}
+		}
+	}
+	return c.push(ctx, arrival{frame: frame})
+}

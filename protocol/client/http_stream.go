@@ -1,0 +1,267 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client/internal/sse"
+)
+
+const (
+	// defaultRetry is how long a client waits before it opens a stream again, if
+	// the server does not say.
+	defaultRetry = time.Second
+
+	// minDelay and maxDelay bound the growth of that wait by failures, not what
+	// the server says.
+	minDelay = 100 * time.Millisecond
+	maxDelay = 30 * time.Second
+
+	// maxResumes is how often in a row a stream is resumed without a new event.
+	maxResumes = 5
+
+	// linger is how long a stream may go on after the answer; its end lets the
+	// connection be used again.
+	linger = time.Second
+
+	// standing is how long the end of a handshake waits for the server to take the
+	// request for the stream of unasked messages: before that it has no place for
+	// them but the streams of calls. Some servers answer with their first message
+	// only, so this is short.
+	standing = 500 * time.Millisecond
+)
+
+// cursor is the place in a stream where it can be resumed.
+type cursor struct {
+	id     string
+	retry  time.Duration
+	events int  // with data or a new id, so far
+	opened bool // at least once
+
+	answered func() // hears of the server's answer to each attempt; may be nil
+}
+
+// delay is the wait before the next attempt: what the server says at least, longer
+// after failures, and never the same for all clients.
+func (s *cursor) delay(failures int) time.Duration {
+	d := s.retry
+	for range failures {
+		if d < maxDelay {
+			d = min(max(2*d, minDelay), maxDelay)
+		}
+	}
+	return d + rand.N(d/8+time.Millisecond)
+}
+
+func (s *cursor) wait(ctx context.Context, failures int) error {
+	timer := time.NewTimer(s.delay(failures))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// events queues the messages of a stream until it ends. The error says how;
+// io.EOF is a clean end. When the last answer of o has arrived, stop is called soon.
+func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgoing, s *cursor, body io.Reader) error {
+	s.opened = true
+	r := sse.NewReader(body, maxBody)
+	r.Resume(s.id)
+	waits := len(o.waiting) > 0
+	for {
+		event, err := r.Next()
+		if retry, ok := r.Retry(); ok {
+			s.retry = retry
+		}
+		if err != nil {
+			return err
+		}
+		if len(event.Data) > 0 || event.ID != s.id {
+			s.events++
+		}
+		s.id = event.ID
+		// Without data an event carries an id only (2025-11-25 basic/transports);
+		// other types are none of ours.
+		if len(event.Data) == 0 || event.Type != "message" {
+			continue
+		}
+		frame := oneLine(event.Data)
+		if frame == nil {
+			continue // as on stdio: the next may be a message
+		}
+		if !c.deliver(ctx, o, frame) {
+			return context.Canceled
+		}
+		if waits && len(o.waiting) == 0 {
+			waits = false
+			defer time.AfterFunc(linger, stop).Stop()
+		}
+	}
+}
+
+// follow takes an answer that is a stream. One that ends early is resumed where
+// the revision allows it and the stream has event ids; the call is never made
+// again, for it may have had its effect.
+func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgoing, body io.Reader) error {
+	s := &cursor{retry: defaultRetry}
+	err := c.events(ctx, stop, o, s, body)
+	for failures := 0; len(o.waiting) > 0; failures++ {
+		if s.id == "" || !c.resumable(o) || errors.Is(err, sse.ErrTooLong) {
+			return streamError(err)
+		}
+		if failures == maxResumes {
+			return fmt.Errorf("resumed %d times in vain: %w", failures, streamError(err))
+		}
+		if waited := s.wait(ctx, failures); waited != nil {
+			return waited
+		}
+		before := s.events
+		if err = c.resume(ctx, o, s); s.events > before {
+			failures = -1
+		}
+		if final(err) {
+			return fmt.Errorf("%w; resuming it: %w", lostAnswer(nil), err)
+		}
+	}
+	return nil
+}
+
+// streamError is lostAnswer; where the stream did not end by itself, the network
+// is to blame and not the server.
+func streamError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, sse.ErrTooLong) {
+		return lostAnswer(err)
+	}
+	return &sendError{lostAnswer(err)}
+}
+
+// resumable asks the agreed revision; while there is none, the frame is that of a handshake.
+func (c *httpConn) resumable(o *outgoing) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return o.version == "" && c.endpoint == nil && (c.agreed == nil || c.agreed.Resumable())
+}
+
+// resume reads what followed the last event.
+func (c *httpConn) resume(ctx context.Context, o *outgoing, s *cursor) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	resp, err := c.get(ctx, s.id)
+	if s.answered != nil {
+		s.answered()
+	}
+	if err != nil {
+		return err
+	}
+	defer discard(resp)
+	return c.events(ctx, stop, o, s, resp.Body)
+}
+
+// get opens a stream. A status that is no success is an *HTTPError.
+func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, error) {
+	req, err := c.request(ctx, http.MethodGet, nil)
+	if err != nil {
+		return nil, err
+	}
+	if lastEvent != "" {
+		req.Header.Set(headerEventID, lastEvent)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, &sendError{err}
+	}
+	if accepted(resp) && isStream(resp) {
+		return resp, nil
+	}
+	defer discard(resp)
+	if accepted(resp) {
+		return nil, &noStreamError{resp.Header.Get("Content-Type")}
+	}
+	return nil, newHTTPError(resp, readText(resp.Body))
+}
+
+// noStreamError is a success that is not what was asked for.
+type noStreamError struct{ contentType string }
+
+func (e *noStreamError) Error() string { return fmt.Sprintf("no event stream but %q", e.contentType) }
+
+// final says that there is no sense in trying again. Of the client errors some
+// speak of this moment: servers answer 409 while they have not noticed the end of
+// the connection before.
+func final(err error) bool {
+	if _, none := errors.AsType[*noStreamError](err); none {
+		return true
+	}
+	e, refused := errors.AsType[*HTTPError](err)
+	if !refused {
+		return false
+	}
+	switch e.Status {
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusTooEarly:
+		return false
+	}
+	return e.Status < 500
+}
+
+// listen opens the stream of what the server says unasked (2025-11-25
+// basic/transports "Listening for Messages from the Server"). Where there is none,
+// that is no error. It replaces the one of an earlier session. It returns when the
+// server has answered, or too late.
+func (c *httpConn) listen(ctx context.Context) {
+	c.mu.Lock()
+	if c.listener != nil {
+		c.listener()
+	}
+	life, stop := context.WithCancel(c.ctx)
+	c.listener = stop
+	session := c.session
+	c.mu.Unlock()
+	answered := make(chan struct{})
+	if !c.spawn(func() {
+		defer stop()
+		c.unasked(life, session, sync.OnceFunc(func() { close(answered) }))
+	}) {
+		stop()
+	}
+	timer := time.NewTimer(standing)
+	defer timer.Stop()
+	select {
+	case <-answered:
+	case <-timer.C:
+	case <-life.Done():
+	case <-ctx.Done():
+	}
+}
+
+// unasked keeps the stream open. A server that had it and now answers 404 has
+// dropped the session; before, 404 only means that there is no such stream.
+func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
+	s := &cursor{retry: defaultRetry, answered: answered}
+	for failures := 0; ; failures++ {
+		before := s.events
+		err := c.resume(ctx, &outgoing{}, s)
+		refused, _ := errors.AsType[*HTTPError](err)
+		if s.opened && session != "" && refused != nil && refused.Status == http.StatusNotFound {
+			c.gone(session)
+			return
+		}
+		if final(err) || errors.Is(err, sse.ErrTooLong) {
+			return
+		}
+		if s.events > before {
+			failures = 0
+		}
+		if s.wait(ctx, failures) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// renewTime bounds the making of a new session, which no single call does.
+const renewTime = time.Minute
+
+// renewals let calls that found their session gone share the making of a new one.
+type renewals struct {
+	mu      sync.Mutex
+	current *renewal
+}
+
+type renewal struct {
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+// remedy looks at why a request over HTTP was refused, and does what is needed
+// before it may be sent once more. failed says why that did not work.
+func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, refused error) (again bool, failed error) {
+	if c.http == nil {
+		return false, nil
+	}
+	if status, ok := errors.AsType[*HTTPError](refused); ok && status.session != "" {
+		return true, c.renew(ctx, status.session)
+	}
+	fault, ok := errors.AsType[*protocol.Fault](refused)
+	if !ok || fault.Kind != protocol.FaultHeaderMismatch || method != protocol.MethodCallTool || !d.MirrorHeaders() {
+		return false, nil
+	}
+	// The tool may have changed since its headers were learnt, or never have been
+	// listed (2026-07-28 basic/transports/streamable-http).
+	for _, err := range c.Tools(ctx) {
+		if err != nil {
+			return false, fmt.Errorf("listing the tools anew: %w", err)
+		}
+	}
+	return true, nil
+}
+
+// renew makes a new session in place of a dead one, if that has not been done yet
+// (2025-11-25 basic/transports "Session Management").
+func (c *Client) renew(ctx context.Context, dead string) error {
+	r := c.renewal(dead)
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// renewal is the one in progress, or a new one; nil if the dead session is not the
+// current one any more.
+func (c *Client) renewal(dead string) *renewal {
+	t := &c.renewals
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current != nil {
+		return t.current
+	}
+	if c.http.sessionID() != dead {
+		return nil
+	}
+	r := &renewal{done: make(chan struct{})}
+	t.current = r
+	if !c.link.spawn(func() {
+		ctx, cancel := context.WithTimeout(c.link.life, renewTime)
+		defer cancel()
+		if r.err = c.reinitialize(ctx); r.err != nil {
+			c.http.setSession(dead) // so that the next call tries again
+		}
+		t.mu.Lock()
+		t.current = nil
+		t.mu.Unlock()
+		close(r.done)
+	}) {
+		t.current, r.err = nil, ErrClosed
+		close(r.done)
+	}
+	return r
+}
+
+// renewLater is for the carrier, when nobody waits.
+func (c *Client) renewLater(dead string) {
+	c.link.spawn(func() { _ = c.renew(c.link.life, dead) }) // the next call fails anew, and says why
+}
+
+// reinitialize offers the revision that was agreed on, for calls in progress are
+// encoded for it, and restores what the old session knew.
+func (c *Client) reinitialize(ctx context.Context) error {
+	d := c.dialect.Load()
+	raw, err := c.initialize(ctx, d)
+	if err != nil {
+		return fmt.Errorf("the session has ended, and there is no new one: %w", err)
+	}
+	version, _ := jsontext.Member(raw, "protocolVersion")
+	if name, _ := jsontext.String(version); name != d.String() {
+		return fmt.Errorf("the session has ended, and the server speaks revision %q now, not %s", name, d)
+	}
+	if err := c.notify(ctx, d, &protocol.InitializedParams{}); err != nil {
+		return fmt.Errorf("the session has ended, and there is no new one: %w", err)
+	}
+	return c.restore(ctx, d)
+}
+
+// restore brings log level and subscriptions to the new session. What the server
+// refuses now does not spoil the session: a subscription ends.
+func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
+	if level := c.level.Load(); level != nil && c.capabilities.Logging {
+		if _, err := c.again(ctx, d, &protocol.SetLevelParams{Level: *level}); err != nil {
+			return err
+		}
+	}
+	for _, uri := range c.watched.uris() {
+		refused, err := c.again(ctx, d, &protocol.SubscribeParams{URI: uri})
+		if err != nil {
+			return err
+		}
+		if refused {
+			c.watched.end(uri)
+		}
+	}
+	return nil
+}
+
+func (c *Client) again(ctx context.Context, d *dialect.Dialect, p protocol.Params) (refused bool, err error) {
+	_, err = c.do(ctx, d, p, how{once: true})
+	if _, refused := errors.AsType[*protocol.Error](err); refused {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("in the new session: %w", err)
+	}
+	return false, nil
+}
+
+// end tells those who watch a URI that nothing more will come.
+func (t *watchTable) end(uri string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, u := range t.all {
+		if u.uri == uri {
+			u.end()
+		}
+	}
+}
+
+func (t *watchTable) uris() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var uris []string
+	for uri := range t.users {
+		uris = append(uris, uri)
+	}
+	slices.Sort(uris)
+	return uris
+}

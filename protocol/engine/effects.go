@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+)
+
+// effects are what a logical call did once: by key, with the result. In rounds the
+// list travels in the journal; elsewhere it lives as long as the call.
+type effects struct {
+	mu   sync.Mutex // guards the fields below
+	done []rounds.Effect
+	keys []string // asked for in this execution, in order
+	only bool     // what is done, and nothing new: a check of replay
+	busy map[string]chan struct{} // closed when the effect has ended
+}
+
+var errBusy = errors.New("engine: the effect is running")
+
+// run returns the result of the effect, and performs it where nobody has, unless a
+// question is pending. An effect that fails has not happened.
+func (f *effects) run(ctx context.Context, key string, effect func(context.Context) ([]byte, error), pending func() bool) ([]byte, error) {
+	for {
+		value, turn, err := f.claim(key, pending)
+		switch {
+		case turn == nil:
+			return value, err
+		case err == nil:
+			return f.perform(ctx, key, effect, turn)
+		}
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// claim finds the effect, or makes it this caller's; with errBusy it is another's,
+// until the channel is closed.
+func (f *effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.keys, key) {
+		f.keys = append(f.keys, key)
+	}
+	if i := slices.IndexFunc(f.done, func(e rounds.Effect) bool { return e.Key == key }); i >= 0 {
+		return f.done[i].Value, nil, nil
+	}
+	if f.only || pending() {
+		return nil, nil, ErrPending
+	}
+	if turn, ok := f.busy[key]; ok {
+		return nil, turn, errBusy
+	}
+	if f.busy == nil {
+		f.busy = make(map[string]chan struct{})
+	}
+	turn = make(chan struct{})
+	f.busy[key] = turn
+	return nil, turn, nil
+}
+
+func (f *effects) perform(ctx context.Context, key string, effect func(context.Context) ([]byte, error), turn chan struct{}) (value []byte, err error) {
+	happened := false // not where the effect panics
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if happened {
+			f.done = append(f.done, rounds.Effect{Key: key, Value: value})
+		}
+		delete(f.busy, key)
+		close(turn)
+	}()
+	value, err = effect(ctx)
+	happened = err == nil
+	return value, err
+}
+
+// all is a copy of what has happened.
+func (f *effects) all() []rounds.Effect {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.done)
+}

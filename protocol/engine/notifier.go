@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Notifier sends notifications to the session of the call, also when the call has
+// long been answered; nil without a session. The error is that of sending, or says
+// that the session has ended. The function may be called concurrently.
+func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
+	if c.x.session == nil || c.silent {
+		return nil
+	}
+	return c.x.session.feed.notify
+}
+
+// notify sends one notification now, beside the changes that wait.
+func (f *feed) notify(ctx context.Context, p protocol.Params) error {
+	f.mu.Lock()
+	out, live := f.out, f.open && !f.stopped
+	f.mu.Unlock()
+	if !live || out == nil {
+		return errGone
+	}
+	if !f.e.begin() {
+		return ErrShutdown
+	}
+	defer f.e.running.Done()
+	frame, err := notification(f.d, p, nil)
+	if err != nil {
+		return err
+	}
+	return out.Send(ctx, frame)
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+// A round may be sent again as it was: by a client that lost the answer, by a proxy,
+// by two users of one state. The first execution claims the state; the same answers
+// then get its outcome, other answers are refused (2026-07-28 basic/patterns/mrtr:
+// where a thing must not happen twice, the server has to see to it).
+//
+// The value of the claim is a mark, the digest of the answers, and the outcome.
+const (
+	markRunning = 'r'
+	markResult  = 'R'
+	markError   = 'E'
+)
+
+const (
+	leaseLife  = 30 * time.Second // of an execution: renewed while it lives
+	leaseRenew = leaseLife / 3
+	joinPause  = 50 * time.Millisecond // between two looks at an execution elsewhere
+)
+
+// record is the claim of one execution.
+type record struct {
+	x      *exchange
+	key    string
+	lease  []byte
+	digest [32]byte
+
+	mu    sync.Mutex // guards timer
+	timer *time.Timer
+}
+
+// outcomeError is the recorded outcome of an earlier execution, on its way to the answer.
+type outcomeError struct {
+	result []byte
+	fault  *jsonrpc.Error
+}
+
+func (o *outcomeError) Error() string { return "engine: the outcome of an earlier execution" }
+
+// claimRound makes this execution the only one of its state. The error is the
+// outcome of another, or the refusal.
+func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
+	claims := x.conn.e.cfg.Claims
+	if claims == nil || in.State == nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(*in.State))
+	r := &record{x: x, key: "round/" + base64.RawURLEncoding.EncodeToString(sum[:]), digest: digestOf(in.Responses)}
+	r.lease = append(append([]byte{markRunning}, r.digest[:]...), rand.Text()...)
+	for {
+		held, mine, err := claims.Claim(ctx, r.key, r.lease, leaseLife)
+		switch {
+		case err != nil:
+			return err
+		case mine:
+			r.keep(ctx)
+			x.record = r
+			return nil
+		case len(held) <= len(r.digest) || !bytes.Equal(held[1:1+len(r.digest)], r.digest[:]):
+			return protocol.Faultf(protocol.FaultInvalidParams, "this requestState was answered before, with other inputResponses")
+		case held[0] != markRunning:
+			return outcomeOf(held[0], held[1+len(r.digest):])
+		}
+		if err := pause(ctx, joinPause); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func outcomeOf(mark byte, value []byte) error {
+	if mark == markResult {
+		return &outcomeError{result: value}
+	}
+	msg, fault := jsonrpc.Decode(value)
+	if fault != nil {
+		return fmt.Errorf("engine: the recorded outcome is unreadable: %s", fault.Reason)
+	}
+	return &outcomeError{fault: msg.Error}
+}
+
+// digestOf tells answers apart, not their order and spacing.
+func digestOf(responses map[string]json.RawMessage) [32]byte {
+	var text []byte
+	for _, key := range slices.Sorted(maps.Keys(responses)) {
+		text = append(append(text, key...), 0)
+		text = append(canonical(text, responses[key]), 0)
+	}
+	return sha256.Sum256(text)
+}
+
+// keep renews the lease until the outcome is there.
+func (r *record) keep(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timer = time.AfterFunc(leaseRenew, func() {
+		held, err := r.store().Swap(ctx, r.key, r.lease, r.lease, leaseLife)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err == nil && held && r.timer != nil {
+			r.timer.Reset(leaseRenew)
+		}
+	})
+}
+
+func (r *record) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timer.Stop()
+	r.timer = nil
+}
+
+func (r *record) store() claim.Store { return r.x.conn.e.cfg.Claims }
+
+// settle records the outcome; a nil one gives the state free for another attempt.
+func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
+	r.stop()
+	ctx = context.WithoutCancel(ctx)
+	if outcome == nil {
+		if err := r.store().Delete(ctx, r.key, r.lease); err != nil {
+			r.x.conn.e.failed(ctx, r.x.call, err)
+		}
+		return
+	}
+	value := append(append([]byte{mark}, r.digest[:]...), outcome...)
+	held, err := r.store().Swap(ctx, r.key, r.lease, value, r.x.conn.e.cfg.StateTTL)
+	if err == nil && !held {
+		err = errors.New("engine: the lease of a round was lost while it ran")
+	}
+	if err != nil {
+		r.x.conn.e.failed(ctx, r.x.call, err)
+	}
+}
+
+// settled records what the exchange answers. What the same handler might not answer
+// again is no outcome: a cancelled call, an internal error, a client that lacks a
+// capability.
+func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
+	r := x.record
+	if r == nil {
+		return
+	}
+	x.record = nil
+	switch {
+	case result != nil:
+		r.settle(ctx, markResult, result)
+	case wire.Code != jsonrpc.CodeInternal && dialect.HTTPStatus(wire.Code) == http.StatusOK:
+		text := jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, false)
+		r.settle(ctx, markError, text)
+	default:
+		r.settle(ctx, 0, nil)
+	}
+}

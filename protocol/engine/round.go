@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// ErrPending says that a question was filed: the handler will run again with the
+// answer, and shall return now. What it returns does not count.
+var ErrPending = errors.New("engine: waiting for the client's answer in the next round")
+
+// maxState bounds the journal that a client carries.
+const maxState = 64 << 10
+
+// round is one execution of a handler where the client is asked in rounds: it looks
+// up what is known and files what is not (2026-07-28 basic/patterns/mrtr).
+type round struct {
+	x      *exchange
+	call   *Call
+	cancel func(cause error) // of the handler's context
+
+	mu      sync.Mutex // guards the fields below
+	journal *rounds.Journal
+	unasked map[string]json.RawMessage // answers to questions that no state knows of
+	batches int                        // of questions so far
+	order   int                        // of questions without a key
+	asked   map[string]bool            // keys in this execution
+	filed   []protocol.InputRequest
+	open    []rounds.Question
+	over    bool
+}
+
+// guarded makes a panic of the handler an error, so that what is pending wins over it too.
+func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			result, err = nil, &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return h.Handle(ctx, c)
+}
+
+// inputs are the answers and the state of a request that may be asked in rounds.
+func inputs(p protocol.Params) (in *protocol.Inputs, name string, arguments []byte) {
+	switch p := p.(type) {
+	case *protocol.CallToolParams:
+		return &p.Inputs, p.Name, p.Arguments
+	case *protocol.ReadResourceParams:
+		return &p.Inputs, p.URI, nil
+	case *protocol.GetPromptParams:
+		raw, _ := json.Marshal(p.Arguments) // of a map of texts; sorted
+		return &p.Inputs, p.Name, raw
+	}
+	return nil, "", nil
+}
+
+// inRounds runs a handler that may ask. Questions that are pending win over what it
+// returned. A call that asks nothing costs nothing here.
+func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (protocol.Result, error) {
+	in, name, arguments := inputs(p)
+	if in == nil {
+		return h.Handle(ctx, x.call)
+	}
+	bind := func() []byte { return x.binding(ctx, p.Method(), name, arguments) }
+	if in.State != nil || in.Responses != nil {
+		if err := x.resume(in, bind); err != nil {
+			return nil, err
+		}
+		if err := x.claimRound(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	result, err := guarded(ctx, h, x.call)
+	r := x.call.round.Load()
+	if r == nil || !r.end() {
+		return result, err
+	}
+	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
+		x.conn.e.failed(ctx, x.call, err)
+	}
+	if x.conn.e.cfg.ReplayCheck {
+		x.checkReplay(ctx, h, r)
+	}
+	return x.inputRequired(r, bind())
+}
+
+// binding is what a state is good for: this principal, this request.
+func (x *exchange) binding(ctx context.Context, method, name string, arguments []byte) []byte {
+	h := sha256.New()
+	part := func(b string) { fmt.Fprintf(h, "%d:%s", len(b), b) }
+	if p := transport.PrincipalFrom(ctx); p != nil {
+		part(p.Issuer)
+		part(p.Subject)
+	}
+	part(method)
+	part(name)
+	part(string(canonical(nil, arguments)))
+	return h.Sum(nil)
+}
+
+// canonical writes a value without space and with sorted members, so that a client
+// may write the same arguments in another order.
+func canonical(dst, value []byte) []byte {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindObject:
+		type member struct{ key, value []byte }
+		var all []member
+		for key, v := range jsontext.Members(value) {
+			all = append(all, member{jsontext.Quote(nil, key.String()), v})
+		}
+		slices.SortFunc(all, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+		dst = append(dst, '{')
+		for _, m := range all {
+			dst = append(canonical(append(append(dst, m.key...), ':'), m.value), ',')
+		}
+		return append(dst, '}')
+	case jsontext.KindArray:
+		dst = append(dst, '[')
+		for v := range jsontext.Elements(value) {
+			dst = append(canonical(dst, v), ',')
+		}
+		return append(dst, ']')
+	case jsontext.KindString:
+		text, _ := jsontext.String(value)
+		return jsontext.Quote(dst, text)
+	}
+	return jsontext.Compact(dst, value)
+}
+
+// resume makes what the client sent the memory of the call.
+func (x *exchange) resume(in *protocol.Inputs, bind func() []byte) error {
+	r := x.call.newRound(&rounds.Journal{Call: x.call.id})
+	if in.State == nil { // a new logical call, whose first questions are answered already
+		r.unasked = in.Responses
+		return nil
+	}
+	plain, err := x.conn.e.cfg.States.Open(*in.State, bind())
+	if err == nil {
+		r.journal, err = rounds.Parse(plain)
+	}
+	if err != nil {
+		return protocol.Faultf(protocol.FaultInvalidParams, "the requestState is not valid for this request")
+	}
+	if x.conn.e.cfg.Now().After(r.journal.Expires) {
+		return protocol.Faultf(protocol.FaultInvalidParams, "the requestState has expired: start again without it")
+	}
+	x.call.id, x.call.Round = r.journal.Call, r.journal.Round
+	x.call.effects.done = r.journal.Effects
+	return r.take(in.Responses)
+}
+
+// newRound begins the memory of the call, unless it has one.
+func (c *Call) newRound(j *rounds.Journal) *round {
+	r := &round{x: c.x, call: c, cancel: c.x.end, journal: j}
+	if c.round.CompareAndSwap(nil, r) {
+		return r
+	}
+	return c.round.Load()
+}
+
+// take moves the answers to open questions into the journal. Others are ignored.
+func (r *round) take(responses map[string]json.RawMessage) error {
+	for _, q := range r.journal.Open {
+		raw, ok := responses[q.Key]
+		if !ok {
+			continue // asked again, if the handler still wants to know
+		}
+		if _, err := r.decode(q.Key, q.Kind, raw); err != nil {
+			return err
+		}
+		r.journal.Answers = append(r.journal.Answers, rounds.Answer{Question: q, Value: jsontext.Compact(nil, raw)})
+	}
+	r.journal.Open = nil
+	return nil
+}
+
+var methodOf = [...]string{
+	rounds.Elicit: protocol.MethodElicit, rounds.Sample: protocol.MethodCreateMessage, rounds.Roots: protocol.MethodListRoots,
+}
+
+func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Result, error) {
+	result, fault := r.x.dialect.DecodeResult(methodOf[kind], raw)
+	if fault != nil {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", key, fault.Message)
+	}
+	return result, nil
+}
+
+// questions answers what is known and files the rest, all at once.
+func (r *round) questions(all []Question) []Reply {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	replies := make([]Reply, len(all))
+	r.batches++
+	for i := range all {
+		replies[i].Result, replies[i].Err = r.question(&all[i])
+	}
+	if len(r.open) > 0 {
+		r.cancel(ErrPending)
+	}
+	return replies
+}
+
+func (r *round) question(q *Question) (protocol.Result, error) {
+	if r.over {
+		return nil, ErrCannotAsk
+	}
+	key := q.Key
+	if key == "" {
+		r.order++
+		key = "q" + strconv.Itoa(r.order)
+	}
+	if r.asked[key] {
+		return nil, fmt.Errorf("engine: two questions have the key %q", key)
+	}
+	if r.asked == nil {
+		r.asked = make(map[string]bool)
+	}
+	r.asked[key] = true
+	text, err := r.x.dialect.AppendParams(nil, q.Params, nil)
+	if err != nil {
+		return nil, err
+	}
+	asked := rounds.Question{Key: key, Kind: kindOf(q.Params), Print: rounds.PrintOf(q.Params.Method(), text)}
+	if known, ok := r.journal.Answered(key); ok {
+		if known.Question == asked {
+			return r.decode(key, asked.Kind, known.Value)
+		}
+		r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
+		r.journal.Answers = slices.DeleteFunc(r.journal.Answers, func(a rounds.Answer) bool { return a.Key == key })
+	}
+	if raw, ok := r.unasked[key]; ok && r.batches == 1 {
+		result, err := r.decode(key, asked.Kind, raw)
+		if err == nil {
+			r.journal.Answers = append(r.journal.Answers, rounds.Answer{Question: asked, Value: jsontext.Compact(nil, raw)})
+		}
+		return result, err
+	}
+	if !r.call.canAsk(q.Params) {
+		return nil, ErrCannotAsk
+	}
+	r.open = append(r.open, asked)
+	r.filed = append(r.filed, protocol.InputRequest{Key: key, Params: q.Params})
+	return nil, ErrPending
+}
+
+// ChangedError reports a question that is not the one that was answered under its
+// key: the handler does not do the same in each round. It is asked again.
+type ChangedError struct{ Key string }
+
+// Error names the question.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("the question %q is not the one that was asked in an earlier round: it is asked again (give questions a Key where their order varies)", e.Key)
+}
+
+func kindOf(p protocol.Params) rounds.Kind {
+	switch p.(type) {
+	case *protocol.CreateMessageParams:
+		return rounds.Sample
+	case *protocol.ListRootsParams:
+		return rounds.Roots
+	}
+	return rounds.Elicit
+}
+
+// end closes the round; true if questions are pending.
+func (r *round) end() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	return len(r.open) > 0
+}
+
+func (r *round) pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) > 0
+}
+
+// inputRequired seals what is known and asks.
+func (x *exchange) inputRequired(r *round, binding []byte) (protocol.Result, error) {
+	e := x.conn.e
+	j := r.journal
+	j.Effects = x.call.effects.all()
+	j.Open, j.Round, j.Expires = r.open, j.Round+1, e.cfg.Now().Add(e.cfg.StateTTL)
+	if j.Round > e.cfg.MaxRounds {
+		return nil, fmt.Errorf("engine: the call has asked in %d rounds", e.cfg.MaxRounds)
+	}
+	plain := j.Append(nil)
+	if len(plain) > maxState {
+		return nil, fmt.Errorf("engine: the journal of the call has %d bytes, at most %d fit into a requestState", len(plain), maxState)
+	}
+	state := e.cfg.States.Seal(plain, binding)
+	return &protocol.InputRequiredResult{Requests: r.filed, State: &state}, nil
+}
+
+// states are the defaults of an Engine that was given none.
+func states() *rounds.Sealer {
+	s, _ := rounds.NewSealer(rounds.RandomSecret()) // its length is right
+	return s
+}
+
+const (
+	defaultStateTTL  = time.Hour
+	defaultMaxRounds = 32
+)
+
+// asks says whether questions of this call are possible at all, and how.
+func asks(d *dialect.Dialect, p protocol.Params) bool {
+	if d.ServerRequests() {
+		return true
+	}
+	in, _, _ := inputs(p)
+	return d.InputRounds() && in != nil
+}

@@ -1,0 +1,575 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// asking is one call on 2026-07-28, driven by hand.
+type asking struct {
+	p         *peer
+	tool      string
+	arguments string
+	state     string // of the last answer
+	id        int
+}
+
+type outcome struct {
+	Result *struct {
+		ResultType string
+		Requests   map[string]struct {
+			Method string
+			Params json.RawMessage
+		} `json:"inputRequests"`
+		State   string `json:"requestState"`
+		Content []struct{ Text string }
+	}
+	Error *struct {
+		Code    int
+		Message string
+	}
+}
+
+func (o outcome) String() string {
+	switch {
+	case o.Error != nil:
+		return fmt.Sprintf("error %d: %s", o.Error.Code, o.Error.Message)
+	case o.Result.ResultType == "input_required":
+		var keys []string
+		for key := range o.Result.Requests {
+			keys = append(keys, key)
+		}
+		return fmt.Sprintf("asks %v", keys)
+	}
+	return o.Result.Content[0].Text
+}
+
+func (o outcome) asks(t testing.TB, keys ...string) {
+	t.Helper()
+	if o.Result == nil || o.Result.ResultType != "input_required" || len(o.Result.Requests) != len(keys) || o.Result.State == "" {
+		t.Fatalf("want questions %v, got %v", keys, o)
+	}
+	for _, key := range keys {
+		if _, ok := o.Result.Requests[key]; !ok {
+			t.Fatalf("no question %q: %v", key, o)
+		}
+	}
+}
+
+func (o outcome) says(t testing.TB, text string) {
+	t.Helper()
+	if got := o.String(); got != text {
+		t.Fatalf("got %s, want %s", got, text)
+	}
+}
+
+// send runs one round; extra are members of params, beginning with a comma.
+func (a *asking) send(extra string) outcome {
+	a.p.t.Helper()
+	a.id++
+	frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}%s}}`,
+		a.id, a.tool, a.arguments, extra)
+	var o outcome
+	text := a.p.ask(frame)
+	if err := json.Unmarshal([]byte(text), &o); err != nil || o.Result == nil && o.Error == nil {
+		a.p.t.Fatalf("%v: %s", err, text)
+	}
+	if o.Result != nil {
+		a.state = o.Result.State
+	}
+	return o
+}
+
+// answer sends answers with the state of the last round.
+func (a *asking) answer(responses string) outcome {
+	a.p.t.Helper()
+	return a.send(`,"inputResponses":` + responses + `,"requestState":"` + a.state + `"`)
+}
+
+// accepted is an answer of the user with one member.
+func accepted(value string) string { return `{"action":"accept","content":{"v":"` + value + `"}}` }
+
+// want asks for one text and returns it.
+func want(ctx context.Context, c *engine.Call, key, message string) (string, error) {
+	r := c.Questions(ctx, form(key, message))[0]
+	return said(r)
+}
+
+func form(key, message string) engine.Question {
+	return engine.Question{Key: key, Params: &protocol.ElicitParams{
+		Message: message, Schema: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string"}}}`),
+	}}
+}
+
+func said(r engine.Reply) (string, error) {
+	if r.Err != nil {
+		return "", r.Err
+	}
+	var content struct{ V string }
+	err := json.Unmarshal(r.Result.(*protocol.ElicitResult).Content, &content)
+	return content.V, err
+}
+
+// failures collects what the engine reports.
+type failures struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (f *failures) add(_ context.Context, _ *engine.Call, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, err)
+}
+
+func start(t testing.TB, h handler, change ...func(*engine.Config)) (*asking, *failures) {
+	t.Helper()
+	f := &failures{}
+	cfg := engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{"ask": h, "other": h}, Failed: f.add}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	return &asking{p: connect(t, engine.New(cfg)), tool: "ask", arguments: `{"a":1,"b":[{"x":"y"}]}`}, f
+}
+
+// TestSequence: five questions, five rounds, one logical call.
+func TestSequence(t *testing.T) {
+	t.Parallel()
+	var ids sync.Map
+	a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		ids.Store(c.ID(), true)
+		out := fmt.Sprint(c.Round)
+		for i := range 5 {
+			v, err := want(ctx, c, "", fmt.Sprintf("question %d", i))
+			if err != nil {
+				return nil, err
+			}
+			out += " " + v
+		}
+		return text(out), nil
+	})
+	o := a.send("")
+	for i := range 5 {
+		key := fmt.Sprintf("q%d", i+1)
+		o.asks(t, key)
+		o = a.answer(`{"` + key + `":` + accepted(fmt.Sprint(i)) + `}`)
+	}
+	o.says(t, "5 0 1 2 3 4")
+	n := 0
+	ids.Range(func(any, any) bool { n++; return true })
+	if n != 1 || len(f.all) != 0 {
+		t.Errorf("%d logical calls, %v", n, f.all)
+	}
+}
+
+// TestGathered: all in one round; of partial answers the rest is asked again, what
+// nobody asked is ignored, and the answers may come without state.
+func TestGathered(t *testing.T) {
+	t.Parallel()
+	h := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		replies := c.Questions(ctx, form("name", "Name?"), form("town", "Town?"))
+		name, err1 := said(replies[0])
+		town, err2 := said(replies[1])
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		more, err := want(ctx, c, "more", "More?")
+		return text(name + " " + town + " " + more), err
+	}
+	a, _ := start(t, h)
+	a.send("").asks(t, "name", "town")
+	a.answer(`{"town":`+accepted("Kyoto")+`,"zip":`+accepted("1")+`}`).asks(t, "name")
+	a.answer(`{"name":`+accepted("Ada")+`,"town":`+accepted("Oslo")+`}`).asks(t, "more")
+	a.answer(`{"more":`+accepted("no")+`}`).says(t, "Ada Kyoto no")
+
+	a.state = ""
+	a.send(`,"inputResponses":{"name":`+accepted("Ada")+`,"town":`+accepted("Kyoto")+`,"more":`+accepted("x")+`}`).asks(t, "more")
+	a.answer(`{"more":`+accepted("no")+`}`).says(t, "Ada Kyoto no")
+	a.send(`,"inputResponses":{"other":`+accepted("x")+`}`).asks(t, "name", "town")
+}
+
+// TestState: a state that was not made for this request runs nothing.
+func TestState(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	now := time.Now()
+	var later atomic.Int64
+	secret, newer := rounds.RandomSecret(), rounds.RandomSecret()
+	sealer := func(secrets ...[]byte) *rounds.Sealer {
+		s, err := rounds.NewSealer(secrets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	h := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		runs.Add(1)
+		v, err := want(ctx, c, "k", "K?")
+		return text(v), err
+	}
+	configure := func(s *rounds.Sealer) func(*engine.Config) {
+		return func(cfg *engine.Config) {
+			cfg.States = s
+			cfg.Now = func() time.Time { return now.Add(time.Duration(later.Load())) }
+		}
+	}
+	a, _ := start(t, h, configure(sealer(secret)))
+	a.send("").asks(t, "k")
+	good := a.state
+	flipped := []byte(good)
+	flipped[len(flipped)/2] ^= 1
+	alice := *a
+	alice.p = connect(t, a.p.e)
+	alice.p.ctx = transport.WithPrincipal(alice.p.ctx, &transport.Principal{Subject: "alice"})
+	elsewhere, _ := start(t, h)
+	rotated, _ := start(t, h, configure(sealer(newer, secret)))
+	answer := func(a *asking, state string) outcome {
+		return a.send(`,"inputResponses":{"k":` + accepted("v") + `},"requestState":"` + state + `"`)
+	}
+	other, changed, spaced := *a, *a, *a
+	other.tool = "other"
+	changed.arguments = `{"a":2,"b":[{"x":"y"}]}`
+	spaced.arguments = `{ "b":[ {"x":"\u0079"} ], "a":1 }`
+	runs.Store(0)
+	for name, o := range map[string]outcome{
+		"tampered":       answer(a, good+"-TAMPERED"),
+		"flipped":        answer(a, string(flipped)),
+		"cut":            answer(a, good[:len(good)-1]),
+		"empty":          answer(a, ""),
+		"line break":     answer(a, good[:9]+`\n`+good[9:]),
+		"garbage":        answer(a, "AAAA"),
+		"another tool":   answer(&other, good),
+		"other values":   answer(&changed, good),
+		"another user":   answer(&alice, good),
+		"another server": answer(elsewhere, good),
+	} {
+		if o.Error == nil || o.Error.Code != -32602 || strings.Contains(o.Error.Message, "expired") {
+			t.Errorf("%s: %v", name, o)
+		}
+	}
+	if n := runs.Load(); n != 0 {
+		t.Errorf("the handler ran %d times", n)
+	}
+	answer(&spaced, good).says(t, "v")
+	answer(rotated, good).says(t, "v")
+	later.Store(int64(61 * time.Minute))
+	if o := answer(a, good); o.Error == nil || !strings.Contains(o.Error.Message, "expired") {
+		t.Errorf("expired: %v", o)
+	}
+}
+
+// TestMalformedAnswers are refused, or asked again; never taken.
+func TestMalformedAnswers(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		v, err := want(ctx, c, "k", "K?")
+		return text(v), err
+	})
+	for _, responses := range []string{`{"k":12345}`, `{"k":null}`, `{"k":{}}`, `{"k":{"action":"perhaps"}}`, `{"k":{"action":"accept","content":[]}}`, `null`, `[]`, `7`} {
+		a.send("").asks(t, "k")
+		if o := a.answer(responses); o.Error == nil || o.Error.Code != -32602 {
+			t.Errorf("%s: %v", responses, o)
+		}
+		if o := a.send(`,"inputResponses":` + responses); o.Error == nil || o.Error.Code != -32602 {
+			t.Errorf("%s without state: %v", responses, o)
+		}
+	}
+}
+
+// TestPendingWins over a result, an error and a panic; the context has ended.
+func TestPendingWins(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func() (protocol.Result, error){
+		"a result": func() (protocol.Result, error) { return text("ignored"), nil },
+		"an error": func() (protocol.Result, error) { return nil, errors.New("secret") },
+		"a panic":  func() (protocol.Result, error) { panic("secret") },
+	} {
+		a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			if c.Round > 0 {
+				return text("done"), nil
+			}
+			_, err := want(ctx, c, "k", "K?")
+			if !errors.Is(err, engine.ErrPending) || !errors.Is(context.Cause(ctx), engine.ErrPending) || !c.Pending() {
+				t.Errorf("%v, cause %v", err, context.Cause(ctx))
+			}
+			return end()
+		})
+		a.send("").asks(t, "k")
+		a.answer(`{"k":`+accepted("v")+`}`).says(t, "done")
+		if got := len(f.all); (got == 1) != (name == "a panic") {
+			t.Errorf("%s: %v", name, f.all)
+		}
+	}
+}
+
+// TestEffects happen once in a logical call, and not while a question is pending.
+func TestEffects(t *testing.T) {
+	t.Parallel()
+	var happened, failed atomic.Int32
+	a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		once := func(key string) ([]byte, error) {
+			return c.Once(ctx, key, func(context.Context) ([]byte, error) { return fmt.Appendf(nil, "%d", happened.Add(1)), nil })
+		}
+		var same sync.WaitGroup
+		for range 8 {
+			same.Go(func() { _, _ = once("first") })
+		}
+		same.Wait()
+		first, err := once("first")
+		if err != nil {
+			return nil, err
+		}
+		_, _ = c.Once(ctx, "fails", func(context.Context) ([]byte, error) { failed.Add(1); return nil, errors.New("no") })
+		v, err := want(ctx, c, "k", "K?")
+		second, pending := once("second")
+		if err != nil {
+			if !errors.Is(pending, engine.ErrPending) {
+				t.Errorf("an effect while a question is pending: %s %v", second, pending)
+			}
+			return nil, err
+		}
+		return text(fmt.Sprintf("%s %s %s", first, v, second)), pending
+	})
+	a.send("").asks(t, "k")
+	a.answer(`{"k":`+accepted("v")+`}`).says(t, "1 v 2")
+	if happened.Load() != 2 || failed.Load() != 2 || len(f.all) != 0 {
+		t.Errorf("%d effects, %d failures, %v", happened.Load(), failed.Load(), f.all)
+	}
+}
+
+// TestChangedQuestion is asked again, and reported.
+func TestChangedQuestion(t *testing.T) {
+	t.Parallel()
+	a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		v, err := want(ctx, c, "k", fmt.Sprintf("in round %d?", min(c.Round, 1)))
+		return text(v), err
+	})
+	a.send("").asks(t, "k")
+	a.answer(`{"k":`+accepted("old")+`}`).asks(t, "k")
+	a.answer(`{"k":`+accepted("new")+`}`).says(t, "new")
+	var changed *engine.ChangedError
+	if len(f.all) != 1 || !errors.As(f.all[0], &changed) || changed.Key != "k" {
+		t.Errorf("%v", f.all)
+	}
+}
+
+// TestLimits: what cannot be asked is not, and rounds are bounded.
+func TestAskingLimits(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		r := c.Questions(ctx, engine.Question{Params: &protocol.CreateMessageParams{MaxTokens: 1}})[0]
+		if !errors.Is(r.Err, engine.ErrCannotAsk) {
+			t.Errorf("sampling was not declared: %v", r.Err)
+		}
+		_, _ = want(ctx, c, "same", "?")
+		_, err := want(ctx, c, "same", "?")
+		if errors.Is(err, engine.ErrPending) {
+			t.Error("a key was used twice")
+		}
+		_, err = want(ctx, c, fmt.Sprint(c.Round), "?")
+		return nil, err
+	}, func(cfg *engine.Config) { cfg.MaxRounds = 3 })
+	o := a.send("")
+	for range 3 {
+		if o.Error != nil {
+			t.Fatal(o)
+		}
+		o = a.answer(`{}`)
+	}
+	if o.Error == nil || o.Error.Code != -32603 {
+		t.Errorf("round 4: %v", o)
+	}
+}
+
+// TestReplayCheck tells of handlers that are not the same twice.
+func TestReplayCheck(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for name, tt := range map[string]struct {
+		h    handler
+		want []string
+	}{
+		"the same": {func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			_, _ = c.Once(ctx, "effect", func(context.Context) ([]byte, error) { return []byte("1"), nil })
+			_, err := want(ctx, c, "k", "K?")
+			return text("x"), err
+		}, nil},
+		"another question": {func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			n++
+			_, err := want(ctx, c, "k", fmt.Sprintf("number %d?", n))
+			return text("x"), err
+		}, []string{"- asks k: elicitation/create", "number 1?", "+ asks k", "number 2?"}},
+		"another effect": {func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			n++
+			_, _ = c.Once(ctx, fmt.Sprint("effect ", n%2), func(context.Context) ([]byte, error) { return []byte("1"), nil })
+			_, err := want(ctx, c, "k", "K?")
+			return text("x"), err
+		}, []string{"- does effect 1", "+ does effect 0"}},
+	} {
+		n = 0
+		a, f := start(t, tt.h, func(cfg *engine.Config) { cfg.ReplayCheck = true })
+		a.send("").asks(t, "k")
+		a.p.served.Wait()
+		var replay *engine.ReplayError
+		switch {
+		case tt.want == nil && len(f.all) == 0:
+		case len(f.all) != 1 || !errors.As(f.all[0], &replay):
+			t.Errorf("%s: %v", name, f.all)
+		default:
+			shows(t, replay.Diff, tt.want...)
+		}
+	}
+}
+
+// claims are a claim.Store without lives.
+type claims struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (c *claims) Claim(_ context.Context, key string, value []byte, _ time.Duration) ([]byte, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held, ok := c.values[key]; ok {
+		return held, false, nil
+	}
+	c.values[key] = bytes.Clone(value)
+	return nil, true, nil
+}
+
+func (c *claims) Swap(_ context.Context, key string, old, value []byte, _ time.Duration) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held, ok := c.values[key]; !ok || !bytes.Equal(held, old) {
+		return false, nil
+	}
+	c.values[key] = bytes.Clone(value)
+	return true, nil
+}
+
+func (c *claims) Get(_ context.Context, key string) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held, ok := c.values[key]; ok {
+		return held, nil
+	}
+	return nil, claim.ErrNotFound
+}
+
+func (c *claims) Delete(_ context.Context, key string, old []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old == nil || bytes.Equal(c.values[key], old) {
+		delete(c.values, key)
+	}
+	return nil
+}
+
+func (c *claims) Add(context.Context, string, int64, time.Duration) (int64, error) { return 0, nil }
+
+// TestResend: with a store a round that is sent again gets the outcome of the first
+// execution, also while that runs; other answers to the same state are refused.
+func TestResend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		store := &claims{values: map[string][]byte{}}
+		a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			v, err := want(ctx, c, "k", "K?")
+			if err != nil {
+				return nil, err
+			}
+			time.Sleep(time.Minute)
+			if v == "fail" {
+				return nil, protocol.Faultf(protocol.FaultInvalidParams, "run %d", runs.Add(1))
+			}
+			if v == "crash" && runs.Add(1) == 1 {
+				return nil, errors.New("internal")
+			}
+			return text(fmt.Sprintf("%s in run %d", v, runs.Add(1))), nil
+		}, func(cfg *engine.Config) { cfg.Claims = store })
+		for _, v := range []string{"v", "fail", "crash"} {
+			runs.Store(0)
+			a.send("").asks(t, "k")
+			state := a.state
+			send := func(value string) outcome {
+				a.state = state
+				return a.answer(`{"k":` + accepted(value) + `}`)
+			}
+			other := *a
+			other.p, other.id = connect(t, a.p.e), 0
+			joined := make(chan outcome, 1)
+			go func() {
+				time.Sleep(time.Second) // while the first runs
+				other.state = state
+				joined <- other.answer(`{"k":` + accepted(v) + `}`)
+			}()
+			first := send(v)
+			if v == "crash" { // no outcome: the other one ran in its place
+				if first.Error == nil || first.Error.Code != -32603 {
+					t.Errorf("crash: %v", first)
+				}
+				(<-joined).says(t, "crash in run 3")
+				continue
+			}
+			(<-joined).says(t, first.String())
+			send(v).says(t, first.String())
+			if o := send("another"); o.Error == nil || o.Error.Code != -32602 || strings.Contains(o.Error.Message, "run") {
+				t.Errorf("other answers: %v", o)
+			}
+			if n := runs.Load(); n != 1 {
+				t.Errorf("%s ran %d times", v, n)
+			}
+		}
+		if len(f.all) != 1 {
+			t.Errorf("%v", f.all)
+		}
+	})
+}
+
+// BenchmarkRound is a call that is answered by a question.
+func BenchmarkRound(b *testing.B) {
+	a, _ := start(b, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		_, err := want(ctx, c, "k", "K?")
+		return text("x"), err
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		a.send("")
+	}
+}
+
+// TestStateSize: three short answers fit into 400 bytes.
+func TestStateSize(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		for i := range 4 {
+			if _, err := want(ctx, c, "", fmt.Sprint("question ", i)); err != nil {
+				return nil, err
+			}
+		}
+		return text("x"), nil
+	})
+	a.send("")
+	for i, v := range []string{"Ada Lovelace", "Kyoto", "yes"} {
+		a.answer(fmt.Sprintf(`{"q%d":%s}`, i+1, accepted(v))).asks(t, fmt.Sprintf("q%d", i+2))
+	}
+	if len(a.state) >= 400 {
+		t.Errorf("the state has %d bytes", len(a.state))
+	}
+}

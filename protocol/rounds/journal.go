@@ -1,0 +1,219 @@
+package rounds
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Print is a fingerprint of a question: its method and text.
+type Print [8]byte
+
+// PrintOf is the fingerprint of a question.
+func PrintOf(method string, params []byte) Print {
+	h := sha256.New()
+	h.Write([]byte(method))
+	h.Write([]byte{0})
+	h.Write(params)
+	var p Print
+	copy(p[:], h.Sum(nil))
+	return p
+}
+
+// Kind is what a question asks for.
+type Kind byte
+
+// The kinds of questions.
+const (
+	Elicit Kind = iota
+	Sample
+	Roots
+)
+
+// Question is one that was asked.
+type Question struct {
+	Key   string
+	Kind  Kind
+	Print Print
+}
+
+// Answer is a question and what the client said: a bare result.
+type Answer struct {
+	Question
+	Value []byte
+}
+
+// Effect is something that happened once, and its result as JSON.
+type Effect struct {
+	Key   string
+	Value []byte
+}
+
+// Journal is the state of one logical call between two rounds.
+type Journal struct {
+	Call    string // names the logical call
+	Round   int    // of the execution that reads it; 0 is the first
+	Expires time.Time
+	Answers []Answer
+	Effects []Effect
+	Open    []Question // asked last, and not answered
+}
+
+// ErrMalformed says that a text is no journal. Sealed ones never are, but for those
+// of a newer program.
+var ErrMalformed = errors.New("rounds: malformed journal")
+
+// version is the first byte of a journal.
+const version = 1
+
+// Append appends the journal in its binary form: small, because clients carry it.
+func (j *Journal) Append(dst []byte) []byte {
+	dst = append(dst, version)
+	dst = appendText(dst, j.Call)
+	dst = binary.AppendUvarint(dst, uint64(j.Round))
+	dst = binary.AppendVarint(dst, j.Expires.Unix())
+	dst = binary.AppendUvarint(dst, uint64(len(j.Answers)))
+	for _, a := range j.Answers {
+		dst = appendText(appendQuestion(dst, a.Question), string(a.Value))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(j.Effects)))
+	for _, e := range j.Effects {
+		dst = appendText(appendText(dst, e.Key), string(e.Value))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(j.Open)))
+	for _, q := range j.Open {
+		dst = appendQuestion(dst, q)
+	}
+	return dst
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendQuestion(dst []byte, q Question) []byte {
+	dst = append(appendText(dst, q.Key), byte(q.Kind))
+	return append(dst, q.Print[:]...)
+}
+
+// Parse reads what Append wrote. The journal keeps nothing of text.
+func Parse(text []byte) (*Journal, error) {
+	r := &reader{rest: text}
+	if v := r.octet(); v != version {
+		return nil, fmt.Errorf("%w: version %d", ErrMalformed, v)
+	}
+	j := &Journal{Call: string(r.text()), Round: int(min(r.number(), 1<<20)), Expires: time.Unix(r.signed(), 0)}
+	for range r.count() {
+		j.Answers = append(j.Answers, Answer{Question: r.question(), Value: bytes.Clone(r.text())})
+	}
+	for range r.count() {
+		j.Effects = append(j.Effects, Effect{Key: string(r.text()), Value: bytes.Clone(r.text())})
+	}
+	for range r.count() {
+		j.Open = append(j.Open, r.question())
+	}
+	if r.failed || len(r.rest) > 0 {
+		return nil, ErrMalformed
+	}
+	return j, nil
+}
+
+// reader takes parts off a text; after a failure it gives zeros.
+type reader struct {
+	rest   []byte
+	failed bool
+}
+
+func (r *reader) fail() {
+	r.failed, r.rest = true, nil
+}
+
+func (r *reader) octet() byte {
+	if len(r.rest) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *reader) signed() int64 {
+	n, size := binary.Varint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+// count is a number of parts, each of which takes a byte at least.
+func (r *reader) count() uint64 {
+	n := r.number()
+	if n > uint64(len(r.rest)) {
+		r.fail()
+		return 0
+	}
+	return n
+}
+
+func (r *reader) text() []byte {
+	n := r.count()
+	part := r.rest[:n]
+	r.rest = r.rest[n:]
+	return part
+}
+
+func (r *reader) question() Question {
+	q := Question{Key: string(r.text()), Kind: Kind(r.octet())}
+	if len(r.rest) < len(q.Print) || q.Kind > Roots {
+		r.fail()
+		return q
+	}
+	copy(q.Print[:], r.rest)
+	r.rest = r.rest[len(q.Print):]
+	return q
+}
+
+// Answered finds an answer by key.
+func (j *Journal) Answered(key string) (*Answer, bool) {
+	for i := range j.Answers {
+		if j.Answers[i].Key == key {
+			return &j.Answers[i], true
+		}
+	}
+	return nil, false
+}
+
+// Happened finds an effect by key.
+func (j *Journal) Happened(key string) (*Effect, bool) {
+	for i := range j.Effects {
+		if j.Effects[i].Key == key {
+			return &j.Effects[i], true
+		}
+	}
+	return nil, false
+}
+
+// Clone copies the journal; the values are shared.
+func (j *Journal) Clone() *Journal {
+	c := *j
+	c.Answers = append([]Answer(nil), j.Answers...)
+	c.Effects = append([]Effect(nil), j.Effects...)
+	c.Open = append([]Question(nil), j.Open...)
+	return &c
+}

@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+const (
+	early = 5 * time.Millisecond // that a store may round off a life
+	late  = 10 * time.Second     // that it may take to see that one is over
+)
+
+// lease is something that must end.
+type lease struct {
+	key  string
+	life time.Duration
+	age  func() time.Duration // at least its own
+}
+
+// young does what must be done in less than the life of the key, which begins in
+// try. What went wrong is a fault only if it was done in time: an expiry is always
+// to be expected otherwise, and try gets another key and more time.
+func (c claims) young(try func(key string, life time.Duration) error) lease {
+	c.t.Helper()
+	for _, life := range c.clock.lives() {
+		l := lease{key: fmt.Sprint("life of ", life), life: life, age: c.clock.stopwatch()}
+		err := try(l.key, life)
+		if l.age() >= life-early {
+			continue
+		}
+		if err != nil {
+			c.t.Fatalf("%v after %v of %v", err, l.age(), life)
+		}
+		return l
+	}
+	c.t.Fatalf("a few operations take longer than %v", c.clock.lives())
+	return lease{}
+}
+
+// end waits for the end of a lease, which must come neither early nor late.
+func (c claims) end(l lease, over func() bool) {
+	c.t.Helper()
+	for !over() {
+		if age := l.age(); age > l.life+late {
+			c.t.Fatalf("it is still there after %v, its life was %v", age, l.life)
+		}
+		c.clock.pass(l.life / 20)
+	}
+	if age := l.age(); age < l.life-early {
+		c.t.Errorf("it is gone after %v, its life was %v", age, l.life)
+	}
+}
+
+// valueEnds is end for a value.
+func (c claims) valueEnds(l lease) {
+	c.t.Helper()
+	c.end(l, func() bool {
+		_, ok := c.get(l.key)
+		return !ok
+	})
+}
+
+func claimsExpiry(t *testing.T, c claims) {
+	t.Helper()
+	c.take("stays", "x")
+	l := c.young(func(key string, life time.Duration) error {
+		if _, mine := c.claim(key, "first", life); !mine {
+			return fmt.Errorf("the first claim is not mine")
+		}
+		if got, ok := c.get(key); !ok || got != "first" {
+			return fmt.Errorf("it is %q, %v", got, ok)
+		}
+		return nil
+	})
+	c.valueEnds(l)
+	if c.swap(l.key, "first", "first", long) {
+		t.Error("renewed after the end")
+	}
+	c.wantNothing(l.key)
+	c.remove(l.key)
+	c.oneWins(l.key)
+	c.want("stays", "x")
+}
+
+func claimsNotProlonged(t *testing.T, c claims) {
+	t.Helper()
+	c.valueEnds(c.young(func(key string, life time.Duration) error {
+		c.claim(key, "first", life)
+		if held, mine := c.claim(key, "second", long); mine || held != "first" {
+			return fmt.Errorf("the second claim: held %q, mine %v", held, mine)
+		}
+		return nil
+	}))
+}
+
+func claimsProlonged(t *testing.T, c claims) {
+	t.Helper()
+	l := c.young(func(key string, life time.Duration) error {
+		c.claim(key, "first", life)
+		if !c.swap(key, "first", "first", long) {
+			return fmt.Errorf("not renewed")
+		}
+		return nil
+	})
+	c.clock.pass(2 * l.life)
+	c.want(l.key, "first")
+}
+
+func claimsShortened(t *testing.T, c claims) {
+	t.Helper()
+	l := c.young(func(key string, life time.Duration) error {
+		c.claim(key, "first", long)
+		if !c.swap(key, "first", "second", life) {
+			return fmt.Errorf("not swapped")
+		}
+		if held, mine := c.claim(key, "third", long); mine || held != "second" {
+			return fmt.Errorf("a claim after the swap: held %q, mine %v", held, mine)
+		}
+		return nil
+	})
+	c.valueEnds(l)
+	c.take(l.key, "third")
+}
+
+func claimsFailedSwap(t *testing.T, c claims) {
+	t.Helper()
+	c.valueEnds(c.young(func(key string, life time.Duration) error {
+		c.claim(key, "first", life)
+		if c.swap(key, "another", "second", long) {
+			return fmt.Errorf("swapped another value")
+		}
+		c.removeIf(key, "another")
+		return nil
+	}))
+}
+
+// claimsDeletedLife: what comes after a deleted value does not inherit its end.
+func claimsDeletedLife(t *testing.T, c claims) {
+	t.Helper()
+	l := c.young(func(key string, life time.Duration) error {
+		c.claim(key, "first", life)
+		c.remove(key)
+		if _, mine := c.claim(key, "second", long); !mine {
+			return fmt.Errorf("the claim after the deletion is not mine")
+		}
+		return nil
+	})
+	c.clock.pass(2 * l.life)
+	c.want(l.key, "second")
+}
+
+func claimsCounterExpires(t *testing.T, c claims) {
+	t.Helper()
+	l := c.young(func(key string, life time.Duration) error {
+		c.add(key, 2, life)
+		if sum := c.add(key, 3, long); sum != 5 {
+			return fmt.Errorf("the sum of 2 and 3 is %d", sum)
+		}
+		return nil
+	})
+	c.end(l, func() bool { return c.add(l.key, 0, long) == 0 })
+	c.clock.pass(2 * l.life) // a new life began
+	c.wantSum(l.key, 1, 1)
+	c.wantSum(l.key, 1, 2)
+}

@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// racers is how many want the same.
+const racers = 64
+
+// race runs them all at once and waits for them.
+func race(run func(i int)) {
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range racers {
+		all.Go(func() {
+			<-start
+			run(i)
+		})
+	}
+	close(start)
+	all.Wait()
+}
+
+// oneWins says that of all that claim the key one has it, and the others learn which.
+func (c claims) oneWins(key string) {
+	c.t.Helper()
+	var (
+		held [racers]string
+		mine [racers]bool
+	)
+	race(func(i int) { held[i], mine[i] = c.claim(key, fmt.Sprint("value ", i), long) })
+	winner := slices.Index(mine[:], true)
+	if winner < 0 {
+		c.t.Errorf("%s: nobody has the claim", key)
+		return
+	}
+	want := fmt.Sprint("value ", winner)
+	c.want(key, want)
+	for i := range racers {
+		switch {
+		case i == winner:
+		case mine[i]:
+			c.t.Errorf("%s: %d and %d have the claim", key, winner, i)
+		case held[i] != want:
+			c.t.Errorf("%s: %d has the claim, %d saw %q", key, winner, i, held[i])
+		}
+	}
+}
+
+func claimsRace(t *testing.T, c claims) {
+	t.Helper()
+	for round := range 20 {
+		c.oneWins(fmt.Sprint("key ", round))
+	}
+}
+
+func claimsSwapRace(t *testing.T, c claims) {
+	t.Helper()
+	c.take("k", "begin")
+	old := "begin"
+	for round := range 20 {
+		var swapped [racers]bool
+		race(func(i int) { swapped[i] = c.swap("k", old, fmt.Sprint(round, " by ", i), long) })
+		winner := slices.Index(swapped[:], true)
+		if winner < 0 || slices.Contains(swapped[winner+1:], true) {
+			t.Fatalf("round %d: not one swap but %v", round, swapped)
+		}
+		old = fmt.Sprint(round, " by ", winner)
+		c.want("k", old)
+	}
+}
+
+func claimsAddRace(t *testing.T, c claims) {
+	t.Helper()
+	const each = 10
+	var sums [racers][each]int64
+	race(func(i int) {
+		for n := range each {
+			sums[i][n] = c.add("k", 1, long)
+		}
+	})
+	var seen [racers*each + 1]bool
+	for i := range sums {
+		for _, sum := range sums[i] {
+			if sum < 1 || sum > racers*each || seen[sum] {
+				t.Fatalf("a sum of %d, or twice", sum)
+			}
+			seen[sum] = true
+		}
+		if !slices.IsSorted(sums[i][:]) {
+			t.Errorf("the sums that one saw: %d", sums[i])
+		}
+	}
+	c.wantSum("k", 0, racers*each)
+}
+
+// claimsExclusion: a claim that its holder deletes is a lock.
+func claimsExclusion(t *testing.T, c claims) {
+	t.Helper()
+	const workers, sections = 4, 25
+	var (
+		inside atomic.Int64
+		all    sync.WaitGroup
+	)
+	for w := range workers {
+		all.Go(func() {
+			me := fmt.Sprint("worker ", w)
+			for done := 0; done < sections && !t.Failed(); {
+				if _, mine := c.claim("k", me, long); !mine {
+					c.removeIf("k", "nobody")
+					time.Sleep(100 * time.Microsecond) // the holder wants the processor
+					continue
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d inside", n)
+				}
+				if !c.swap("k", me, me, long) {
+					t.Error("the holder cannot renew")
+				}
+				inside.Add(-1)
+				c.removeIf("k", me)
+				done++
+			}
+		})
+	}
+	all.Wait()
+	c.wantNothing("k")
+}

@@ -1,0 +1,53 @@
+package storetest
+
+import "time"
+
+// Option of a suite. Sealed.
+type Option func(*settings)
+
+type settings struct {
+	advance func(time.Duration)
+}
+
+// Clock is for stores whose time a test can advance: the suite calls it where it
+// would wait otherwise, and takes the time to stand still meanwhile. The tests run
+// one after the other then, so advance may be about the store that was opened last.
+func Clock(advance func(time.Duration)) Option {
+	return func(s *settings) { s.advance = advance }
+}
+
+// clock is the store's, or the real one where there is no advance. Not safe for
+// concurrent use.
+type clock struct {
+	advance  func(time.Duration)
+	advanced time.Duration
+}
+
+// stopwatch gives what tells how much time has passed since.
+func (c *clock) stopwatch() func() time.Duration {
+	if c.advance == nil {
+		start := time.Now()
+		return func() time.Duration { return time.Since(start) }
+	}
+	start := c.advanced
+	return func() time.Duration { return c.advanced - start }
+}
+
+// pass lets time pass.
+func (c *clock) pass(d time.Duration) {
+	if c.advance == nil {
+		time.Sleep(d)
+		return
+	}
+	c.advance(d)
+	c.advanced += d
+}
+
+// lives are short ones, to be tried in turn until one is long enough for what is
+// done within it.
+func (c *clock) lives() []time.Duration {
+	if c.advance == nil {
+		return []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1600 * time.Millisecond, 6400 * time.Millisecond}
+	}
+	return []time.Duration{time.Minute}
+}
