@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/recover"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+type tenantKey struct{}
+
+// TenantFrom is what the program's own middleware found out.
+func TenantFrom(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return tenant
+}
+
+// UnderFiber mounts the server beside the routes of an app, behind its middleware.
+func UnderFiber(server *framework.Server) *fiber.App {
+	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10, DisableStartupMessage: true})
+	app.Use(recover.New())
+	app.Get("/", func(c *fiber.Ctx) error { return c.SendString("my own page") })
+
+	fiberhttp.Mount(app.Group("/mcp"), server,
+		fiberhttp.AllowedHosts("mcp.example.com"),
+		fiberhttp.Context(func(ctx context.Context, c *fiber.Ctx) context.Context {
+			return context.WithValue(ctx, tenantKey{}, strings.Clone(c.Get("X-Tenant")))
+		}),
+	)
+	return app
+}
+
+// UnderNetHTTP is the same under a mux of net/http.
+func UnderNetHTTP(server *framework.Server) http.Handler {
+	endpoint := nethttp.Handler(server, nethttp.AllowedHosts("mcp.example.com"))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("my own page")) })
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		ctx := context.WithValue(r.Context(), tenantKey{}, r.Header.Get("X-Tenant"))
+		endpoint.ServeHTTP(w, r.WithContext(ctx))
+	})
+	return mux
+}
+
+// Stop ends a program that mounts: first the server, so that calls in flight are
+// answered and streams end, then what carries it.
+func Stop(server *framework.Server, app *fiber.App) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) //nolint:forbidigo // the program is at its end
+	defer cancel()
+	return errors.Join(server.Shutdown(ctx), app.ShutdownWithContext(ctx))
+}
