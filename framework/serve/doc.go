@@ -6,9 +6,9 @@
 // A program with flags, configuration or defers of its own calls [Run] instead
 // and ends with os.Exit([ExitCode](err)).
 //
-// The flags are --stdio (the default), --inspect[=json], --version and --help;
-// KAGAMI_STDIO and KAGAMI_INSPECT stand for the first two where they are not
-// given ([Env] names another prefix).
+// The flags are --stdio (the default), --http ADDR, --inspect[=json], --version and
+// --help; KAGAMI_STDIO, KAGAMI_HTTP and KAGAMI_INSPECT stand for the first three
+// where they are not given ([Env] names another prefix).
 //
 // Guarantees. While the server speaks on stdout nothing else is written there:
 // errors and hints go to stderr. SIGINT and SIGTERM end the server after the

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ type UsageError struct{ Problem string }
 
 // Error is the problem and the list of flags.
 func (e *UsageError) Error() string {
-	return e.Problem + "\nFlags: --stdio, --inspect[=json], --version, --help"
+	return e.Problem + "\nFlags: --stdio, --http ADDR, --inspect[=json], --version, --help"
 }
 
 func usagef(format string, args ...any) error {
@@ -56,6 +57,7 @@ func (*inspection) IsBoolFlag() bool { return true }
 // flags are the command line, with the environment behind it.
 type flags struct {
 	stdio   bool
+	http    string // address; empty: not served
 	inspect inspection
 	version bool
 }
@@ -65,7 +67,8 @@ func (s *settings) parse(args []string) (*flags, error) {
 	f := &flags{}
 	set := flag.NewFlagSet("serve", flag.ContinueOnError)
 	set.SetOutput(io.Discard) // its own messages know nothing of ours
-	set.BoolVar(&f.stdio, "stdio", true, "")
+	set.BoolVar(&f.stdio, "stdio", false, "")
+	set.StringVar(&f.http, "http", "", "")
 	set.Var(&f.inspect, "inspect", "")
 	set.BoolVar(&f.version, "version", false, "")
 	if err := set.Parse(args); err != nil {
@@ -80,10 +83,26 @@ func (s *settings) parse(args []string) (*flags, error) {
 	if err := s.environment(set); err != nil {
 		return nil, err
 	}
-	if !f.stdio && !f.version && f.inspect == inspectNot {
-		return nil, usagef("--stdio=false leaves nothing to serve")
+	return f, f.carriers(set)
+}
+
+// carriers makes stdio the default, unless it is named or there is another.
+func (f *flags) carriers(set *flag.FlagSet) error {
+	named := false
+	set.Visit(func(given *flag.Flag) { named = named || given.Name == "stdio" })
+	if !named {
+		f.stdio = f.http == ""
 	}
-	return f, nil
+	if !f.stdio && f.http == "" && !f.version && f.inspect == inspectNot {
+		return usagef("--stdio=false leaves nothing to serve")
+	}
+	if f.http == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(f.http); err != nil {
+		return usagef("--http %s: want HOST:PORT or :PORT, which is this machine only", strconv.Quote(f.http))
+	}
+	return nil
 }
 
 func unexpected(arg string) error {
@@ -100,7 +119,7 @@ func (s *settings) environment(set *flag.FlagSet) error {
 	}
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for _, name := range []string{"stdio", "inspect"} {
+	for _, name := range []string{"stdio", "http", "inspect"} {
 		variable := s.prefix + "_" + strings.ToUpper(name)
 		text, ok := os.LookupEnv(variable)
 		if !ok || text == "" || given[name] {
@@ -125,10 +144,11 @@ func (s *settings) help() error {
 An MCP server. Without flags it speaks the Model Context Protocol on stdin and stdout.
 
 Flags (in brackets the environment variable that stands for one; a flag wins):
-  --stdio           serve on stdin and stdout, the default%s
+  --stdio           serve on stdin and stdout, the default without --http%s
+  --http ADDR       serve on HTTP at /mcp; :8080 is port 8080 of this machine only%s
   --inspect[=json]  print what the server offers, and exit%s
   --version         print name and version, and exit
   --help            print this, and exit
-`, programName(), env("STDIO"), env("INSPECT"))
+`, programName(), env("STDIO"), env("HTTP"), env("INSPECT"))
 	return err
 }

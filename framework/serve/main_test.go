@@ -21,7 +21,9 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(asServer); name != "" {
 		serve.Main(apps[name]())
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, // fasthttp sleeps on for a while after its end
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
 var apps = map[string]func() *framework.App{

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
@@ -41,8 +43,8 @@ func program(app *framework.App, args []string, opts []Option) int {
 	return ExitCode(err)
 }
 
-// Run builds and serves by flags (--stdio | --inspect[=json] | --version | --help) until ctx ends. For programs with flags,
-// configuration or defers of their own.
+// Run builds and serves by flags (--stdio | --http ADDR | --inspect[=json] | --version | --help) until ctx ends. For programs with
+// flags, configuration or defers of their own. Both carriers may be served at once; then the end of stdin ends only its own.
 //
 // With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
 //
@@ -67,8 +69,7 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	if f.version || f.inspect != inspectNot {
 		return s.show(ctx, server, f)
 	}
-	s.greet()
-	return server.Serve(ctx, s.carrier())
+	return server.Serve(ctx, s.carriers(f)...)
 }
 
 // ExitCode is the process exit code that belongs to an error of Run: 0 for nil,
@@ -92,8 +93,13 @@ type optionFunc func(*settings)
 
 func (f optionFunc) option(s *settings) { f(s) }
 
-// Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_INSPECT. A flag
-// wins. An empty prefix switches them off.
+// HTTP passes options to the carrier behind --http: origins, hosts, TLS, limits.
+func HTTP(opts ...fiberhttp.Option) Option {
+	return optionFunc(func(s *settings) { s.http = append(s.http, opts...) })
+}
+
+// Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_HTTP,
+// KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.
 func Env(prefix string) Option {
 	return optionFunc(func(s *settings) { s.prefix = prefix })
 }
@@ -110,6 +116,7 @@ type settings struct {
 	in        io.Reader
 	out, errs io.Writer
 	own       bool // the streams are the program's own choice
+	http      []fiberhttp.Option
 }
 
 func configured(opts []Option) *settings {
@@ -122,7 +129,22 @@ func configured(opts []Option) *settings {
 	return s
 }
 
-func (s *settings) carrier() transport.Transport {
+func (s *settings) carriers(f *flags) []transport.Transport {
+	var all []transport.Transport
+	if f.stdio {
+		s.greet()
+		all = append(all, s.stdio())
+	}
+	if f.http != "" {
+		tell := fiberhttp.OnListen(func(addr net.Addr) {
+			_, _ = fmt.Fprintf(s.errs, "%s serves MCP over HTTP on %s\n", programName(), addr)
+		})
+		all = append(all, fiberhttp.New(f.http, append([]fiberhttp.Option{tell}, s.http...)...))
+	}
+	return all
+}
+
+func (s *settings) stdio() transport.Transport {
 	if s.own {
 		return stdio.New(stdio.Streams(s.in, s.out))
 	}

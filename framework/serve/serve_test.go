@@ -28,7 +28,8 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nope"}, "unknown flag --nope"},
-		{[]string{"--http", ":8080"}, "unknown flag --http"},
+		{[]string{"--http", "8080"}, "want HOST:PORT"},
+		{[]string{"--http"}, "--http"},
 		{[]string{"extra"}, `unexpected argument "extra"`},
 		{[]string{"--inspect", "json"}, "write --inspect=json"},
 		{[]string{"--inspect=xml"}, "want text or json"},
@@ -43,7 +44,7 @@ func TestUsageErrors(t *testing.T) {
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("Run(%q) = %v; want a usage error with %q", tt.args, err, tt.want)
 			}
-			if !strings.Contains(err.Error(), "--stdio, --inspect[=json], --version, --help") {
+			if !strings.Contains(err.Error(), "--stdio, --http ADDR, --inspect[=json], --version, --help") {
 				t.Errorf("the error does not list the flags: %v", err)
 			}
 			if code := serve.ExitCode(err); code != 2 {

@@ -37,13 +37,14 @@ type client struct {
 
 // dial opens a connection and arranges that, when the test is over and the carrier
 // has ended, the host's complaints are heard.
-func dial(t testing.TB, open Open) *client {
+func dial(t testing.TB, s setup) *client {
 	t.Helper()
 	h := newHost()
+	h.concurrent = s.requests
 	t.Cleanup(func() { h.check(t) }) // runs after what open registers
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	c := &client{t: t, ctx: ctx, conn: open(t, h), host: h}
+	c := &client{t: t, ctx: ctx, conn: s.open(t, h), host: h}
 	t.Cleanup(c.finish) // runs before what open registers
 	return c
 }

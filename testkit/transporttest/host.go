@@ -2,10 +2,12 @@ package transporttest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +21,9 @@ type script struct {
 	Count int    `json:"count,omitempty"` // frames before the result
 	From  int    `json:"from,omitempty"`  // goroutines that send them; 0 is one
 	Text  string `json:"text,omitempty"`  // to be sent back
+
+	Status        int  `json:"status,omitempty"`        // of the answer, over HTTP
+	CancelByClose bool `json:"cancelByClose,omitempty"` // as in transport.Plan
 }
 
 // call is one inbound frame.
@@ -42,6 +47,8 @@ var ErrRefused = errors.New("transporttest: the scripted host takes no more fram
 
 // host does what requests say, and watches how the carrier treats it.
 type host struct {
+	concurrent bool // Accept may be called while it runs
+
 	accepting atomic.Bool // an Accept is running
 	accepted  atomic.Int64
 	ended     atomic.Int64  // Serve calls that returned or panicked
@@ -78,7 +85,7 @@ func (h *host) problems() []string {
 
 // Accept implements transport.Host.
 func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
-	if !h.accepting.CompareAndSwap(false, true) {
+	if !h.accepting.CompareAndSwap(false, true) && !h.concurrent {
 		h.fault("Accept was called while another Accept of the connection was running")
 	}
 	defer h.accepting.Store(false)
@@ -92,20 +99,36 @@ func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, er
 	case "panic/accept":
 		panic("scripted: in Accept")
 	}
+	x := &exchange{host: h, call: c, frame: frame, copied: bytes.Clone(frame)}
+	x.conn, x.fault = connectionOf(ctx, c.Method)
 	h.accepted.Add(1)
-	h.record(ctx, c)
-	return &exchange{host: h, call: c, frame: frame, copied: bytes.Clone(frame)}, nil
+	h.record(x)
+	return x, nil
 }
 
-func (h *host) record(ctx context.Context, c call) {
-	conn := transport.ConnectionFrom(ctx)
-	if conn == nil {
+// connectionOf is the connection of a frame. Over Streamable HTTP it is that of the
+// session, which "open" opens; frames without one are fine there.
+func connectionOf(ctx context.Context, method string) (*transport.Connection, error) {
+	r := transport.RequestFrom(ctx)
+	switch {
+	case r == nil || r.Sessions == nil:
+		return transport.ConnectionFrom(ctx), nil
+	case method == "open":
+		return r.Sessions.Open()
+	}
+	return r.Sessions.Find()
+}
+
+func (h *host) record(x *exchange) {
+	if x.conn == nil && !h.concurrent {
 		h.fault("the context of Accept has no Connection")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.connections = append(h.connections, conn)
-	h.order = append(h.order, c.ID)
+	if x.conn != nil {
+		h.connections = append(h.connections, x.conn)
+	}
+	h.order = append(h.order, x.call.ID)
 }
 
 // exchange keeps the frame, as it may, and a copy to see whether it changes.
@@ -115,6 +138,13 @@ type exchange struct {
 	frame  []byte
 	copied []byte
 	served atomic.Int64
+	conn   *transport.Connection
+	fault  error // of finding it
+}
+
+// Plan implements transport.Planned.
+func (x *exchange) Plan() transport.Plan {
+	return transport.Plan{Answered: x.call.Method != "silent", CancelByClose: x.call.Params.CancelByClose}
 }
 
 // Serve implements transport.Exchange.
@@ -134,9 +164,15 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 }
 
 func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
+	if x.fault != nil {
+		x.call.Params.Status = http.StatusNotFound
+		return x.result(ctx, out, "no such session")
+	}
 	switch x.call.Method {
-	case "echo":
+	case "open", "echo":
 		return x.result(ctx, out, x.call.Params.Text)
+	case "large":
+		return x.result(ctx, out, strings.Repeat("x", x.call.Params.Count))
 	case "many":
 		return x.many(ctx, out)
 	case "hold":
@@ -199,6 +235,7 @@ func (x *exchange) result(ctx context.Context, out transport.Outbound, text stri
 	if err != nil {
 		return err
 	}
+	ctx = transport.Final(ctx, cmp.Or(x.call.Params.Status, http.StatusOK))
 	return x.send(ctx, out, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"text":%s}}`, x.call.ID, quoted))
 }
 
@@ -213,9 +250,9 @@ func (x *exchange) send(ctx context.Context, out transport.Outbound, frame []byt
 
 // unsolicited sends a note through the connection, after the result.
 func (x *exchange) unsolicited(ctx context.Context, out transport.Outbound) error {
-	conn := transport.ConnectionFrom(ctx)
+	conn := x.conn
 	if conn == nil {
-		x.host.fault("the context of Serve has no Connection")
+		x.host.fault("an exchange has no Connection")
 		return nil
 	}
 	if err := x.result(ctx, out, x.call.Params.Text); err != nil {

@@ -3,13 +3,13 @@ package streamable
 import (
 	"context"
 	"errors"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/transport"
@@ -28,12 +28,15 @@ type Request struct {
 type Gate struct {
 	cfg    Config
 	server transport.Server // nil: the host offers no more than Accept
+
+	mu      sync.Mutex     // guards streams
+	streams map[string]int // open, by client
 }
 
 // NewGate guards host.
 func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
-	return &Gate{cfg: cfg.withDefaults(), server: server}
+	return &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
 }
 
 // Closing is closed when the host begins to stop; nil for a host that never says so.
@@ -44,28 +47,33 @@ func (g *Gate) Closing() <-chan struct{} {
 	return g.server.Closing()
 }
 
+// Config is the gate's, with defaults where nothing was set.
+func (g *Gate) Config() Config { return g.cfg }
+
 // Enter checks what comes before the body: the host's name first, so that a page
 // that rebinds its name in the DNS learns nothing (2025-11-25 basic/transports
-// "Security Warning"). It returns the fields that every reply carries, and a
-// refusal or nil. The context then carries the principal.
-func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (context.Context, []Field, *Reply) {
+// "Security Warning"). A Reply refuses, or answers a preflight; without one the
+// context of the Entry carries the principal.
+func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *Reply) {
+	entry := Entry{ctx: ctx, r: r}
 	if !g.hostAllowed(r.Host) {
-		return ctx, nil, refuse(http.StatusForbidden, "this host name is not served here")
+		return entry, refuse(http.StatusForbidden, "this host name is not served here")
 	}
 	common, refused := g.origin(r, methods)
 	if refused != nil {
-		return ctx, common, refused
+		return entry, refused
 	}
+	entry.common = common
 	select {
 	case <-g.Closing():
-		return ctx, common, shuttingDown().with(common)
+		return entry, entry.ShuttingDown()
 	default:
 	}
-	ctx, refused = g.authenticate(ctx, r)
+	entry.ctx, refused = g.authenticate(ctx, r)
 	if refused != nil {
-		return ctx, common, refused.with(common)
+		return entry, refused.with(common)
 	}
-	return ctx, common, nil
+	return entry, nil
 }
 
 func (g *Gate) hostAllowed(host string) bool {
@@ -193,62 +201,4 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 		return ctx, refuse(status, http.StatusText(status))
 	}
 	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
-}
-
-// client is whom limits are for.
-func client(ctx context.Context, r *Request) string {
-	if p := transport.PrincipalFrom(ctx); p != nil {
-		return principalKey(ctx)
-	}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		return host
-	}
-	return r.RemoteAddr
-}
-
-// principalKey tells principals apart; empty for nobody.
-func principalKey(ctx context.Context) string {
-	p := transport.PrincipalFrom(ctx)
-	if p == nil {
-		return ""
-	}
-	return p.Issuer + "\x00" + p.Subject
-}
-
-// accepted is what the client takes: both where it does not say, as some clients
-// and every person with curl do.
-func accepted(f transport.Fields) (json, sse bool) {
-	values := f.Values("Accept")
-	if len(values) == 0 {
-		return true, true
-	}
-	for _, value := range values {
-		for item := range strings.SplitSeq(value, ",") {
-			name, _, _ := strings.Cut(item, ";")
-			switch strings.ToLower(strings.TrimSpace(name)) {
-			case "*/*":
-				return true, true
-			case typeJSON, "application/*":
-				json = true
-			case typeSSE, "text/*":
-				sse = true
-			}
-		}
-	}
-	return json, sse
-}
-
-// contentIsJSON: a body of another type is not read; browsers send those without
-// asking first.
-func contentIsJSON(f transport.Fields) bool {
-	values := f.Values("Content-Type")
-	if len(values) != 1 {
-		return false
-	}
-	if values[0] == typeJSON {
-		return true
-	}
-	name, params, err := mime.ParseMediaType(values[0])
-	charset := params["charset"]
-	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }

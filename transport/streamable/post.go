@@ -3,13 +3,11 @@ package streamable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
 )
 
@@ -61,13 +59,13 @@ func (p *posting) discard() {
 // outlive the request; this one waits for what the response shall be.
 func (v *Visit) post(body []byte) *Reply {
 	p := &posting{v: v}
-	st := &stream{e: v.e}
+	st := &stream{gate: v.e.Gate}
 	st.json, st.sse = accepted(v.r.Fields)
 	request := &transport.Request{
 		Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: p, Release: st.release,
 	}
 	ctx := transport.WithRequest(v.ctx, request)
-	exchange, err := v.e.accept(ctx, body)
+	exchange, err := guarded.Accept(ctx, v.e.host, body)
 	if err != nil || exchange == nil {
 		p.discard()
 		p.release()
@@ -90,28 +88,12 @@ func (v *Visit) post(body []byte) *Reply {
 	st.first, st.attached = make(chan struct{}), make(chan struct{})
 	ctx, cancel := v.e.exchangeContext(ctx, p.session)
 	st.cancel = cancel
-	v.e.join()
+	v.e.running.Join()
 	go v.e.run(ctx, exchange, st, p, body)
 	if !plan.Answered {
 		return &Reply{Status: http.StatusAccepted}
 	}
 	return v.await(st, p)
-}
-
-// accept is Host.Accept. A panic is the fault of one frame: there is neither
-// exchange nor error then.
-func (e *Endpoint) accept(ctx context.Context, body []byte) (exchange transport.Exchange, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			report(value)
-			exchange, err = nil, nil
-		}
-	}()
-	return e.host.Accept(ctx, body)
-}
-
-func report(value any) {
-	_, _ = fmt.Fprintf(os.Stderr, "streamable: panic in the host: %v\n%s", value, debug.Stack())
 }
 
 // broken is the reply to a frame on which the host panicked.
@@ -133,19 +115,11 @@ func (e *Endpoint) exchangeContext(ctx context.Context, s *session) (context.Con
 
 // run serves the exchange to its end.
 func (e *Endpoint) run(ctx context.Context, x transport.Exchange, st *stream, p *posting, body []byte) {
-	defer e.end()
+	defer e.running.End()
 	defer p.release()
 	defer st.cancel(nil)
 	defer st.finish()
-	defer func() {
-		if value := recover(); value != nil {
-			report(value)
-			if answer := refusal.Panicked(body); answer != nil {
-				_ = st.Send(transport.Final(ctx, http.StatusOK), answer)
-			}
-		}
-	}()
-	_ = x.Serve(ctx, st) // the error is that of a Send, and its sender knows
+	guarded.Serve(ctx, x, st, body)
 }
 
 // await decides what the response is: whole if the answer is the first message and
@@ -178,7 +152,7 @@ func (v *Visit) open(st *stream, from position, p *posting) *Reply {
 	who := v.limited(p.session)
 	if !v.e.enter(who) {
 		st.gone(errTooMany)
-		return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
+		return tooManyStreams()
 	}
 	if p.session != nil {
 		p.session.use()
@@ -186,7 +160,7 @@ func (v *Visit) open(st *stream, from position, p *posting) *Reply {
 	return &Reply{Stream: &Stream{st: st, from: from, header: p.issued(), leave: func() {
 		v.e.leave(who)
 		p.release()
-		v.e.end()
+		v.e.running.End()
 	}}}
 }
 

@@ -56,12 +56,14 @@ func shuttingDown() *Reply {
 	return refuse(http.StatusServiceUnavailable, "the server is shutting down", retryAfter)
 }
 
-// TooLarge is the reply to a body beyond the limit.
-func (v *Visit) TooLarge() *Reply {
-	return refuse(http.StatusRequestEntityTooLarge, "the body is too large").with(v.common)
+func tooManyStreams() *Reply {
+	return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
 }
 
-// Unreadable is the reply to a body that broke off or was malformed as HTTP.
-func (v *Visit) Unreadable() *Reply {
-	return refuse(http.StatusBadRequest, "the body could not be read").with(v.common)
+func notAllowed(methods string) *Reply {
+	return refuse(http.StatusMethodNotAllowed, "this method is not served here", Field{"Allow", methods})
 }
+
+// Refusal is a reply of a carrier's own, to what never came to an endpoint. Its
+// body is a JSON-RPC error like all others.
+func Refusal(status int, message string) *Reply { return refuse(status, message) }

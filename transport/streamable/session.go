@@ -45,7 +45,7 @@ func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
 	s := &session{e: e, id: rand.Text(), principal: principalKey(ctx)}
 	inner, cancel := context.WithCancelCause(e.life)
 	s.cancel = cancel
-	s.standalone = &stream{e: e, session: s, sse: true, standalone: true, log: e.events}
+	s.standalone = &stream{gate: e.Gate, session: s, sse: true, standalone: true, log: e.events, closing: e.Closing()}
 	s.ctx = transport.Connect(inner, transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr,
 		Principal: transport.PrincipalFrom(ctx), Out: s.standalone,

@@ -35,12 +35,15 @@ type Sink interface {
 // and while the connection is broken, messages of a resumable stream go to the log
 // only; those of another wait, or fail.
 type stream struct {
-	e          *Endpoint
+	gate       *Gate
 	session    *session // nil without one
 	plan       transport.Plan
-	log        eventlog.Store // nil: not resumable
-	standalone bool
-	json, sse  bool // what the client takes
+	log        eventlog.Store  // nil: not resumable
+	standalone bool            // it belongs to no exchange
+	closing    <-chan struct{} // the host begins to stop; nil: never
+	onClosing  func()          // what then; nil: the stream ends
+	greeting   []byte          // of a standalone one; nil: a comment
+	json, sse  bool            // what the client takes
 	cancel     context.CancelCauseFunc
 
 	first    chan struct{} // closed when there is something to respond with
@@ -90,6 +93,7 @@ func (a *attachment) close() {
 // gives up on it.
 func (st *stream) Send(ctx context.Context, frame []byte) error {
 	status, final := transport.FinalFrom(ctx)
+	final = final && !st.standalone
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.ended || st.lost && st.log == nil {
@@ -127,11 +131,8 @@ func (st *stream) respond(status int, frame []byte) error {
 
 func (st *stream) writeAnswer(a *attachment) error {
 	defer a.close()
-	err := a.sink.Open(st.answer.status, append(a.header, contentJSON), len(st.answer.frame))
-	if err == nil {
-		err = a.sink.Write(st.answer.frame)
-	}
-	return err
+	a.committed = true
+	return (&Reply{Status: st.answer.status, Header: []Field{contentJSON}, Body: st.answer.frame}).write(a)
 }
 
 // stream makes the response an SSE stream. Without a log it waits for the carrier.
@@ -346,22 +347,23 @@ func (s *Stream) Serve(ctx context.Context, sink Sink) {
 	st := s.st
 	a := &attachment{sink: sink, header: s.header, over: make(chan struct{})}
 	defer st.gone(errClientGone) // unless it has ended, or another connection carries it
+	defer st.part(a)
 	if !st.attach(a, s.from) {
 		return
 	}
-	defer st.part(a)
-	beat := time.NewTicker(st.e.cfg.Heartbeat)
+	beat := time.NewTicker(st.gate.cfg.Heartbeat)
 	defer beat.Stop()
-	closing := st.e.Closing()
-	if !st.standalone {
-		closing = nil
-	}
+	closing := st.closing
 	for {
 		select {
 		case <-a.over:
 			return
 		case <-closing:
-			return
+			if st.onClosing == nil {
+				return
+			}
+			st.onClosing()
+			closing = nil
 		case <-ctx.Done():
 			return
 		case <-beat.C:
@@ -405,7 +407,9 @@ func (st *stream) greet(a *attachment, from position) bool {
 		if from.fresh {
 			after = st.delivered
 		}
-		return st.put(a, appendPriming(nil, st.eventID(after), st.e.cfg.Retry.Milliseconds())) == nil
+		return st.put(a, appendPriming(nil, st.eventID(after), st.gate.cfg.Retry.Milliseconds())) == nil
+	case st.greeting != nil:
+		return st.put(a, st.greeting) == nil
 	case from.fresh, from.resumed:
 		return st.put(a, []byte(comment)) == nil
 	}
@@ -442,11 +446,31 @@ func (st *stream) replay(a *attachment, from position) bool {
 	return true
 }
 
-// part lets go of the connection.
+// part lets go of the connection. If the stream ended before anything was said
+// there, a response is due all the same.
 func (st *stream) part(a *attachment) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if !a.committed && st.ended {
+		a.committed = true
+		_ = st.nothing().write(a) // a client that is gone does not matter any more
+	}
 	st.detachLocked(a)
+}
+
+func (st *stream) nothing() *Reply {
+	if st.standalone {
+		return refuse(http.StatusNotFound, "no such session")
+	}
+	return &Reply{Status: http.StatusAccepted}
+}
+
+// write makes r the response of a connection that a carrier gave away.
+func (r *Reply) write(a *attachment) error {
+	if err := a.sink.Open(r.Status, append(a.header, r.Header...), len(r.Body)); err != nil || len(r.Body) == 0 {
+		return err
+	}
+	return a.sink.Write(r.Body)
 }
 
 // beat shows the client, and the proxies between, that the stream lives.

@@ -15,6 +15,8 @@ var table = []rule{
 	{prefix: "protocol", internal: []string{"protocol/jsonrpc"}},
 	{prefix: "protocol/dialect", internal: []string{"protocol", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "protocol/eventlog"},
+	{prefix: "protocol/claim"},
+	{prefix: "protocol/rounds"},
 	{prefix: "transport", internal: []string{"protocol/eventlog"}},
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
@@ -22,7 +24,19 @@ var table = []rule{
 	{prefix: "transport/streamable", internal: []string{
 		"transport", "transport/internal", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc",
 	}},
-	{prefix: "protocol/engine", internal: []string{"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport"}},
+	{prefix: "transport/legacysse", internal: []string{
+		"transport", "transport/internal", "transport/streamable", "protocol/jsonrpc",
+	}},
+	{prefix: "transport/fiberhttp", internal: []string{
+		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
+	}, external: []string{"github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
+	{prefix: "transport/nethttp", internal: []string{
+		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
+	}},
+	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
+	{prefix: "protocol/engine", internal: []string{
+		"protocol", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "transport",
+	}},
 	{prefix: "protocol/client", internal: []string{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
 		"transport", "transport/stdio", "transport/inmem",
@@ -38,12 +52,13 @@ var table = []rule{
 		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework", internal: []string{
-		"protocol", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext", "transport",
+		"protocol", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
+		"protocol/rounds", "transport",
 		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate", "framework/store/memory",
 	}, external: []string{"go.uber.org/zap"}},
-	{prefix: "framework/store/memory", internal: []string{"protocol/eventlog"}},
+	{prefix: "framework/store/memory", internal: []string{"protocol/claim", "protocol/eventlog"}},
 	{prefix: "framework/serve", internal: []string{
-		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
 	{prefix: "testkit", internal: []string{
@@ -51,13 +66,15 @@ var table = []rule{
 	}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
-	{prefix: "testkit/storetest", internal: []string{"protocol/eventlog"}},
-	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "testkit/storetest", internal: []string{"protocol/claim", "protocol/eventlog"}},
+	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
 		"framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/spf13/cobra"}},
 	{prefix: "docs"},
-	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol"}},
+	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},
+	{prefix: "examples/everything", internal: []string{"framework", "framework/serve", "protocol", "transport", "transport/nethttp"}, external: []string{"go.uber.org/zap"}},
+	{prefix: "examples/everything-client", internal: []string{"protocol", "protocol/client"}},
 	{prefix: "examples", internal: []string{"framework", "framework/serve", "protocol", "transport"}, external: []string{"go.uber.org/zap"}},
 }
 

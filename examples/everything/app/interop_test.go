@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func TestSlowIsCancelled(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
-			server, err := newApp().Build()
+			server, err := New().Build()
 			if err != nil {
 				t.Fatal(err)
 			}

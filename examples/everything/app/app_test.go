@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The official suite reads its fixtures off the first page, in this order every time.
 func TestLists(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		tools := s.Tools()
 		if len(tools) <= pageSize {
 			t.Errorf("%d tools do not page", len(tools))
@@ -57,7 +57,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestSchemas(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		for _, tool := range s.Tools() {
 			switch tool.Name {
 			case "json_schema_2020_12_tool":
@@ -95,7 +95,7 @@ func canonical(t *testing.T, raw []byte) string {
 }
 
 func TestContent(t *testing.T) {
-	testkit.BothEras(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.BothEras(t, New, func(t *testing.T, s *testkit.Session) {
 		if got := s.CallRaw("test_simple_text", "{}").OK().Text(); got != "This is a simple text response for testing." {
 			t.Errorf("text: %q", got)
 		}
@@ -128,7 +128,7 @@ func TestContent(t *testing.T) {
 }
 
 func TestLogging(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		s.CallRaw("test_tool_with_logging", "{}").OK()
 		s.CallRaw("test_logging_tool", "{}").OK()
 		before := len(s.Logs())
@@ -150,7 +150,7 @@ func TestLogging(t *testing.T) {
 // 2026-07-28 basic/utilities/logging: nothing is sent to those who did not ask.
 func TestNoLogsUnasked(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, newApp, testkit.At(protocol.Rev20260728))
+	s := testkit.New(t, New, testkit.At(protocol.Rev20260728))
 	s.CallRaw("test_logging_tool", "{}").OK()
 	if logs := s.Logs(); len(logs) > 0 {
 		t.Errorf("logs: %+v", logs)
@@ -158,7 +158,7 @@ func TestNoLogsUnasked(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		s.CallRaw("test_tool_with_progress", "{}").OK()
 		var done []float64
 		for _, p := range s.Progress() {
@@ -174,7 +174,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestBurst(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		const n = 200
 		s.LogLevel("info")
 		s.CallRaw("burst", `{"n":200}`).OK().Mentions("Sent 200 of each.")
@@ -194,7 +194,7 @@ func TestBurst(t *testing.T) {
 }
 
 func TestPrompts(t *testing.T) {
-	testkit.BothEras(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.BothEras(t, New, func(t *testing.T, s *testkit.Session) {
 		s.Get("test_simple_prompt", nil).OK().Mentions("This is a simple prompt for testing.")
 		s.Get("test_prompt_with_arguments", map[string]string{"arg1": "testValue1", "arg2": "testValue2"}).
 			OK().Mentions("Prompt with arguments: arg1='testValue1', arg2='testValue2'")
@@ -214,7 +214,7 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	testkit.BothEras(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.BothEras(t, New, func(t *testing.T, s *testkit.Session) {
 		text := s.Read("test://static-text").OK().Contents()
 		if len(text) != 1 || text[0].URI != "test://static-text" || text[0].MIME != "text/plain" ||
 			text[0].Text != "This is the content of the static text resource." {
@@ -234,7 +234,7 @@ func TestResources(t *testing.T) {
 }
 
 func TestWatched(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		s.Read(watchedURI).OK().Mentions("Watched resource content").Omits("update")
 		s.Subscribe(watchedURI)
 		s.CallRaw("update_watched", "{}").OK()
@@ -248,7 +248,7 @@ func TestWatched(t *testing.T) {
 
 // A change is told every time, and the lists stay as they were.
 func TestTriggers(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		tools, prompts := names(s)
 		for range 3 {
 			s.CallRaw("test_trigger_tool_change", "{}").OK()

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // Without HTTP there is nothing to let go of: the answer just comes.
 func TestReconnectionElsewhere(t *testing.T) {
-	testkit.AllRevisions(t, newApp, func(_ *testing.T, s *testkit.Session) {
+	testkit.AllRevisions(t, New, func(_ *testing.T, s *testkit.Session) {
 		s.CallRaw("test_reconnection", "{}").OK().Mentions("Reconnection test completed successfully")
 	})
 }
@@ -52,7 +52,7 @@ func TestStreamingElicitation(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String()+" without elicitation", func(t *testing.T) {
 			t.Parallel()
-			s := testkit.New(t, newApp, testkit.At(rev), testkit.Without("elicitation"))
+			s := testkit.New(t, New, testkit.At(rev), testkit.Without("elicitation"))
 			s.CallRaw("test_streaming_elicitation", "{}").OK().Mentions("The user cannot be asked.")
 			if got := s.Progress(); len(got) != 2 {
 				t.Errorf("progress: %+v", got)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func (c *tap) Read(ctx context.Context) ([]byte, error) {
 // subscribes, and provokes errors.
 func useEverything(t *testing.T, rev protocol.Revision, tap *tap) {
 	t.Helper()
-	server, err := newApp().Build()
+	server, err := New().Build()
 	if err != nil {
 		t.Fatal(err)
 	}

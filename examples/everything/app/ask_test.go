@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ func asking(t *testing.T, body func(*testkit.Session), revs ...protocol.Revision
 	for _, rev := range revs {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
-			body(testkit.New(t, newApp, testkit.At(rev)))
+			body(testkit.New(t, New, testkit.At(rev)))
 		})
 	}
 }
@@ -42,7 +42,7 @@ func TestElicitation(t *testing.T) {
 
 func TestElicitationDefaults(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, newApp, testkit.At(protocol.Rev20251125))
+	s := testkit.New(t, New, testkit.At(protocol.Rev20251125))
 	var asked struct {
 		Properties map[string]struct {
 			Type    string
@@ -76,7 +76,7 @@ func TestElicitationDefaults(t *testing.T) {
 
 func TestElicitationEnums(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, newApp, testkit.At(protocol.Rev20251125))
+	s := testkit.New(t, New, testkit.At(protocol.Rev20251125))
 	var asked []byte
 	s.OnElicit("enum fields", func(f testkit.Form) any {
 		asked = f.Schema
@@ -95,7 +95,7 @@ func TestMissingCapability(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
-			s := testkit.New(t, newApp, testkit.At(rev), testkit.Without("sampling", "elicitation"))
+			s := testkit.New(t, New, testkit.At(rev), testkit.Without("sampling", "elicitation"))
 			answer := s.CallRaw("test_missing_capability", "{}").IsError()
 			if rev == protocol.Rev20260728 {
 				const missingCapability = -32021

@@ -1,0 +1,54 @@
+// Command everything-client does what the official conformance suite asks of a
+// client. The suite starts it once for each scenario, with the server's URL as the
+// last argument and the rest in the environment:
+//
+//	MCP_CONFORMANCE_SCENARIO=tools_call everything-client http://127.0.0.1:8080/mcp
+//
+// The scenarios of authorization are not among them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+func main() {
+	if err := fromSuite(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "everything-client:", err)
+		os.Exit(1)
+	}
+}
+
+func fromSuite(ctx context.Context) error {
+	if len(os.Args) < 2 {
+		return errors.New("usage: MCP_CONFORMANCE_SCENARIO=name everything-client URL")
+	}
+	var opts []client.Option
+	if date := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"); date != "" { // 0.1.16 does not say
+		rev, ok := protocol.ParseRevision(date)
+		if !ok {
+			return fmt.Errorf("unknown revision %q", date)
+		}
+		opts = append(opts, client.Revisions(rev))
+	}
+	return run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), client.HTTP(os.Args[len(os.Args)-1]), opts...)
+}
+
+// run plays one scenario against the server.
+func run(ctx context.Context, scenario string, to client.Target, opts ...client.Option) error {
+	play, ok := scenarios[scenario]
+	if !ok {
+		return fmt.Errorf("unknown scenario %q", scenario)
+	}
+	opts = append(opts, client.Name("everything-client", "1.0.0"), client.OnElicit(answer))
+	c, err := client.Connect(ctx, to, opts...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(play(ctx, c), c.Close())
+}

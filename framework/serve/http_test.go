@@ -1,0 +1,87 @@
+package serve_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+)
+
+// TestHTTP: --http serves every revision at /mcp until ctx ends, and with --stdio
+// both at once: the end of stdin ends only its own.
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--http", "127.0.0.1:0"}, {"--http", "127.0.0.1:0", "--stdio"}} {
+		ctx, stop := context.WithCancel(t.Context())
+		said, errs := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- serve.Run(ctx, greeter(), args, serve.Streams(strings.NewReader(""), io.Discard, errs))
+		}()
+		line := make([]byte, 200)
+		n, err := said.Read(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, addr, _ := strings.Cut(strings.TrimSpace(string(line[:n])), " on ")
+		for _, revision := range []protocol.Revision{protocol.Rev20241105, protocol.Rev20251125, protocol.Rev20260728} {
+			c, err := client.Connect(ctx, client.HTTP("http://"+addr+"/mcp"), client.Revisions(revision))
+			if err != nil {
+				t.Fatalf("%v at %s: %v", args, addr, err)
+			}
+			if got := c.Revision(); got != revision.String() {
+				t.Errorf("revision %s, want %s", got, revision)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+// TestHTTPOptions reach the carrier; the environment stands for the flag.
+func TestHTTPOptions(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KAGAMI_HTTP", ":0")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve.Run(ctx, greeter(), nil, serve.Streams(strings.NewReader(""), io.Discard, io.Discard), serve.HTTP(fiberhttp.Listener(l)))
+	}()
+	resp, err := http.Get("http://" + l.Addr().String() + "/healthz") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("healthz: %d", resp.StatusCode)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenAddress: an address that others reach must say under which names.
+func TestOpenAddress(t *testing.T) {
+	t.Parallel()
+	_, _, err := run(t, greeter(), []string{"--http", "0.0.0.0:0"})
+	if err == nil || !strings.Contains(err.Error(), "AllowedHosts") {
+		t.Errorf("%v", err)
+	}
+}

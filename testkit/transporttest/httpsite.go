@@ -1,0 +1,129 @@
+package transporttest
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// ServerFunc makes a transport that is a server of its own, with the endpoint at /mcp,
+// or at Path, and HTTP+SSE at /sse and /messages.
+type ServerFunc = func(addr string, s Settings) transport.Transport
+
+// HTTPServer is [HTTP] for a server of its own, and tests what is its own.
+func HTTPServer(t *testing.T, server ServerFunc) {
+	t.Helper()
+	serve := func(t testing.TB, host transport.Host, s Settings) Site {
+		t.Helper()
+		var config net.ListenConfig
+		l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Listener = l
+		return site(l.Addr(), s.TLS, run(t, host, server("", s)))
+	}
+	HTTP(t, serve)
+	for name, test := range map[string]func(t *testing.T){
+		"Addresses": func(t *testing.T) { testAddresses(t, server) },
+		"Health":    func(t *testing.T) { testHealth(t, serve) },
+		"Paths":     func(t *testing.T) { testPaths(t, serve) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// run serves until the test ends or stop is called.
+func run(t testing.TB, host transport.Host, carrier transport.Transport) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- carrier.Serve(ctx, host) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-served; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func site(addr net.Addr, secure *tls.Config, stop func()) Site {
+	scheme := "http://"
+	if secure != nil {
+		scheme = "https://"
+	}
+	return Site{URL: scheme + addr.String() + "/mcp", SSE: scheme + addr.String() + "/sse", Stop: stop}
+}
+
+// testAddresses: a port alone is this machine only, and what others reach needs names.
+func testAddresses(t *testing.T, server ServerFunc) {
+	for _, addr := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:0"} {
+		err := server(addr, Settings{}).Serve(t.Context(), newHTTPHost(t))
+		if err == nil || !strings.Contains(err.Error(), "AllowedHosts") {
+			t.Errorf("%s: %v, want an error that says what to add", addr, err)
+		}
+	}
+	if err := server("nonsense", Settings{}).Serve(t.Context(), newHTTPHost(t)); err == nil {
+		t.Error("nonsense was listened to")
+	}
+	bound := make(chan net.Addr, 1)
+	hosts := []string{"mcp.example.com"}
+	for addr, want := range map[string]bool{":0": true, "localhost:0": true, "0.0.0.0:0": false} {
+		s := Settings{OnListen: func(a net.Addr) { bound <- a }, AllowedHosts: hosts}
+		stop := run(t, newHTTPHost(t), server(addr, s))
+		got := within(t, "the address", bound).(*net.TCPAddr)
+		if got.IP.IsLoopback() != want {
+			t.Errorf("%s is bound to %s", addr, got)
+		}
+		stop()
+	}
+}
+
+// testHealth: load balancers know addresses only, and take a server that stops out.
+func testHealth(t *testing.T, serve SiteFunc) {
+	host := newHTTPHost(t)
+	site := serve(t, host, Settings{})
+	get := func(path string) int {
+		return dialRaw(t, site.URL).roundTrip(ask{method: http.MethodGet, path: path, fields: []string{"Host: 10.0.0.1"}}).StatusCode
+	}
+	if a, b := get("/healthz"), get("/readyz"); a != 200 || b != 200 {
+		t.Errorf("healthz %d, readyz %d", a, b)
+	}
+	slow := dialRaw(t, site.URL)
+	slow.send(ask{body: frame(1, "hold", script{})})
+	within(t, "the exchange to begin", host.holding)
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); site.Stop() }()
+	eventually(t, "readyz to say that the server stops", func() bool { return get("/readyz") == 503 })
+	if got := get("/healthz"); got != 200 {
+		t.Errorf("healthz of a server that stops: %d", got)
+	}
+	close(host.released)
+	within(t, "the carrier to end", stopped)
+}
+
+func testPaths(t *testing.T, serve SiteFunc) {
+	all := serve(t, newHTTPHost(t), Settings{})
+	dialRaw(t, all.URL).roundTrip(ask{path: "/nowhere"}).refused(t, 404)
+	other := serve(t, newHTTPHost(t), Settings{Path: "/deep/endpoint", NoSSE: true})
+	for path, want := range map[string]int{"/deep/endpoint": 200, "/mcp": 404, "/sse": 404, "/deep/sse": 404, "/deep/messages": 404} {
+		a := dialRaw(t, other.URL).roundTrip(ask{path: path, body: frame(1, "echo", script{})})
+		if a.StatusCode != want {
+			t.Errorf("%s: %s, want %d", path, a.Status, want)
+		}
+	}
+}

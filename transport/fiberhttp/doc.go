@@ -1,0 +1,31 @@
+// Package fiberhttp carries Streamable HTTP and HTTP+SSE on Fiber v2: as a server of
+// its own, or under the program's own app.
+//
+//	err := server.Serve(ctx, fiberhttp.New(":8080")) // http://127.0.0.1:8080/mcp
+//
+//	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10}) // room for long tokens
+//	app.Use(recover.New(), cors.New())
+//	fiberhttp.Mount(app.Group("/mcp"), server) // /mcp, and /mcp/sse with /mcp/messages
+//
+// What holds besides the rules of packages streamable and legacysse:
+//
+//   - Short answers are ordinary responses on a connection that is kept. Whatever
+//     stays open takes its connection over (fasthttp's Hijack), so that middleware
+//     neither buffers it nor cuts it off: header fields that middleware set are sent,
+//     a client that leaves is seen at once, one that does not read is dropped after
+//     WriteTimeout, and the connection is closed at the end. Middleware that
+//     compresses does not see streams.
+//   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config.
+//   - Errors are written as JSON-RPC, and never reach the app's ErrorHandler. That of
+//     a mounted app still answers what Fiber refuses before routing: its own BodyLimit,
+//     and header fields beyond its ReadBufferSize of 4 KiB by default.
+//   - The Host field is checked as it was sent, not what a proxy claims.
+//
+// New's Serve ends as package transport says. What Mount made is ended by the host:
+// [framework.Server.Shutdown] lets its streams end, and then the app can be shut down.
+//
+// It does not work under adaptor.FiberApp, with app.Test where a stream is answered,
+// nor with Prefork, since sessions are in memory. There is no HTTP/2: see nethttp.
+//
+// [framework.Server.Shutdown]: https://pkg.go.dev/github.com/kagami-mcp/kagami/framework#Server.Shutdown
+package fiberhttp

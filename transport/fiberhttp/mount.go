@@ -1,0 +1,113 @@
+package fiberhttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/tally"
+	"github.com/kagami-mcp/kagami/transport/legacysse"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// Mount puts the endpoint under the program's own app or group: at the router's own
+// path, or at Path, with the HTTP+SSE pair beside it. An app may be mounted itself.
+//
+// The options that are for a server do nothing: the app has its own.
+func Mount(r fiber.Router, host transport.Host, opts ...Option) {
+	c := newConfig("/", opts)
+	newCarrier(c, front.New(host, c.Config.Config)).mount(r)
+}
+
+// carrier is one Mount.
+type carrier struct {
+	*config
+	front   *front.Front
+	streams *tally.Tally // that have taken a connection over
+}
+
+func newCarrier(c *config, f *front.Front) *carrier {
+	return &carrier{config: c, front: f, streams: tally.New()}
+}
+
+func (c *carrier) mount(r fiber.Router) {
+	c.route(r, c.Path, c.front.Main)
+	if !c.NoSSE {
+		c.route(r, c.Beside(front.SSE), c.front.Old(legacysse.Stream, front.Messages))
+		c.route(r, c.Beside(front.Messages), c.front.Old(legacysse.Messages, front.Messages))
+	}
+}
+
+// route sends all methods to a door: it answers those that it does not serve, too.
+// Fiber would run the handler of a GET for HEAD otherwise.
+func (c *carrier) route(r fiber.Router, path string, door front.Door) {
+	serve := func(f *fiber.Ctx) error {
+		c.serve(f, door)
+		return nil // the app's ErrorHandler has no part in it
+	}
+	r.All(path, serve)
+	if _, group := r.(*fiber.Group); group && path == "/" {
+		r.All("", serve) // which StrictRouting tells apart
+	}
+}
+
+// serve answers one request. A panic in a handler would end the process, unless the
+// program has middleware against it.
+func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
+	rc := f.Context()
+	defer func() {
+		if value := recover(); value != nil {
+			rc.Response.Reset()
+			write(rc, front.Broken(value))
+		}
+	}()
+	ctx := f.UserContext()
+	if c.context != nil {
+		ctx = c.context(ctx, f)
+	}
+	reply := c.answer(ctx, rc, door)
+	if reply.Stream == nil {
+		write(rc, reply)
+		return
+	}
+	c.open(context.WithoutCancel(ctx), rc, reply.Stream)
+}
+
+func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) *streamable.Reply {
+	r, ok := readRequest(rc)
+	if !ok {
+		return streamable.Refusal(http.StatusBadRequest, "the target names another host")
+	}
+	visit, refused := door(ctx, r)
+	if refused != nil {
+		return refused
+	}
+	if r.Method != http.MethodPost {
+		return visit.Serve(nil)
+	}
+	body, large, err := readBody(rc, c.front.Limit())
+	switch {
+	case large:
+		return visit.TooLarge()
+	case err != nil:
+		return visit.Unreadable()
+	}
+	return visit.Serve(body)
+}
+
+// write makes reply an ordinary response. The body is not copied.
+func write(rc *fasthttp.RequestCtx, reply *streamable.Reply) {
+	rc.Response.SetStatusCode(reply.Status)
+	for _, f := range reply.Header {
+		if f.Name == "Vary" {
+			rc.Response.Header.Add(f.Name, f.Value) // middleware has its own reasons
+			continue
+		}
+		rc.Response.Header.Set(f.Name, f.Value)
+	}
+	rc.Response.SetBodyRaw(reply.Body)
+}

@@ -1,0 +1,109 @@
+package fiberhttp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// New is a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse and
+// /messages, /healthz, and /readyz, which is 503 once the server stops. addr is
+// host:port; ":8080" is port 8080 of this machine only, and an address that others
+// reach needs AllowedHosts.
+//
+// Serve may be called again after it has returned, unless there is a Listener.
+func New(addr string, opts ...Option) transport.Transport {
+	return &standalone{addr: addr, config: newConfig("/mcp", opts)}
+}
+
+type standalone struct {
+	addr   string
+	config *config
+}
+
+// readBuffer bounds the header of a request: tokens may be long.
+const readBuffer = 32 << 10
+
+// Serve takes requests until ctx ends; see package transport.
+func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
+	return s.config.Serve(ctx, s.addr, host, func(f *front.Front, stopping <-chan struct{}) front.Server {
+		run := &server{carrier: newCarrier(s.config, f), stopping: stopping}
+		run.app = run.newApp()
+		return run
+	})
+}
+
+// server is one run of a stand-alone server.
+type server struct {
+	*carrier
+	app      *fiber.App
+	stopping <-chan struct{}
+}
+
+func (s *server) newApp() *fiber.App {
+	app := fiber.New(fiber.Config{
+		DisableStartupMessage: true,
+		ReadBufferSize:        readBuffer,
+		BodyLimit:             s.front.Limit(),
+		ReadTimeout:           s.ReadTimeout,
+		IdleTimeout:           s.IdleTimeout,
+		ErrorHandler:          refuse,
+	})
+	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
+		if state == fasthttp.StateIdle {
+			front.Answering(conn, false)
+		}
+	}
+	app.Use(func(f *fiber.Ctx) error {
+		front.Answering(f.Context().Conn(), true)
+		return f.Next()
+	})
+	app.Get(front.Healthz, func(f *fiber.Ctx) error {
+		write(f.Context(), front.Health(nil))
+		return nil
+	})
+	app.Get(front.Readyz, func(f *fiber.Ctx) error {
+		write(f.Context(), front.Health(s.stopping))
+		return nil
+	})
+	s.mount(app)
+	return app
+}
+
+// refuse answers what never came to an endpoint. Fiber's own texts repeat bytes of
+// the request.
+func refuse(f *fiber.Ctx, err error) error {
+	status := http.StatusInternalServerError
+	if fault, ok := errors.AsType[*fiber.Error](err); ok {
+		status = fault.Code
+	}
+	write(f.Context(), streamable.Refusal(status, http.StatusText(status)))
+	return nil
+}
+
+// Serve takes connections.
+func (s *server) Serve(l net.Listener) error {
+	if secure := s.Secure("http/1.1"); secure != nil { // fasthttp has no other
+		l = tls.NewListener(l, secure)
+	}
+	return s.app.Listener(l)
+}
+
+// Shutdown waits for the last bytes of streams, which fasthttp does not know of, and
+// for the rest.
+func (s *server) Shutdown(ctx context.Context) error {
+	select {
+	case <-s.streams.Stop():
+	case <-ctx.Done():
+	}
+	return s.app.ShutdownWithContext(ctx)
+}

@@ -1,0 +1,109 @@
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// Config is what the options of a carrier set. The zero value of each field is its
+// default.
+type Config struct {
+	streamable.Config
+
+	Path     string // of the endpoint
+	NoSSE    bool   // HTTP+SSE is left out
+	TLS      *tls.Config
+	Listener net.Listener
+	OnListen func(net.Addr)
+
+	ReadTimeout  time.Duration // of header and body; default 30 s
+	IdleTimeout  time.Duration // of a connection between requests; default 120 s
+	WriteTimeout time.Duration // of a client that does not read; default 10 s
+	Grace        time.Duration // of accepted exchanges at the end; default 30 s
+}
+
+// WithDefaults is c with endpoint as its path and defaults in place of what is unset.
+func (c Config) WithDefaults(endpoint string) Config {
+	if c.Path == "" {
+		c.Path = endpoint
+	}
+	c.Path = "/" + strings.TrimPrefix(c.Path, "/")
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{
+		{&c.ReadTimeout, 30 * time.Second},
+		{&c.IdleTimeout, 120 * time.Second},
+		{&c.WriteTimeout, 10 * time.Second},
+		{&c.Grace, 30 * time.Second},
+	} {
+		if *d.v <= 0 {
+			*d.v = d.def
+		}
+	}
+	return c
+}
+
+// Names of the HTTP+SSE pair, and of what a stand-alone server tells of itself.
+const (
+	SSE      = "sse"
+	Messages = "messages"
+	Healthz  = "/healthz"
+	Readyz   = "/readyz"
+)
+
+// Beside is the path of a neighbour of the endpoint.
+func (c *Config) Beside(name string) string { return path.Join(path.Dir(c.Path), name) }
+
+// listen opens the address of a stand-alone server, or takes the Listener. A port
+// alone means this machine only. An address that others reach needs AllowedHosts,
+// since a page in a browser here could call it under a name of its own otherwise.
+func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) {
+	if c.Listener != nil {
+		return c.Listener, nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", addr, err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if len(c.AllowedHosts) == 0 && !loopback(host) {
+		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts with the names under which clients"+
+			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	return l, nil
+}
+
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// Secure is the configuration of TLS with these protocols and no others; nil without TLS.
+func (c *Config) Secure(protocols ...string) *tls.Config {
+	if c.TLS == nil {
+		return nil
+	}
+	secure := c.TLS.Clone()
+	secure.NextProtos = slices.Clone(protocols)
+	return secure
+}

@@ -1,0 +1,130 @@
+package front_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+)
+
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"": "/sse", "/mcp": "/sse", "mcp": "/sse", "/": "/sse", "/a/mcp": "/a/sse", "/a/": "/a/sse"} {
+		c := front.Config{Path: path}.WithDefaults("/mcp")
+		if got := c.Beside(front.SSE); got != want {
+			t.Errorf("beside %q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestSecure(t *testing.T) {
+	t.Parallel()
+	own := &tls.Config{NextProtos: []string{"h2"}} //nolint:gosec // nobody connects
+	c := front.Config{TLS: own}
+	if got := c.Secure("http/1.1"); len(got.NextProtos) != 1 || got.NextProtos[0] != "http/1.1" || own.NextProtos[0] != "h2" {
+		t.Errorf("protocols %v, and the program's are %v", got.NextProtos, own.NextProtos)
+	}
+	if (&front.Config{}).Secure("h2") != nil {
+		t.Error("TLS came from nowhere")
+	}
+}
+
+type host struct{}
+
+func (host) Accept(context.Context, []byte) (transport.Exchange, error) { return nil, nil }
+
+var errFailed = errors.New("broken")
+
+type failing struct{}
+
+func (failing) Serve(net.Listener) error       { return errFailed }
+func (failing) Shutdown(context.Context) error { return nil }
+
+// A listener that fails ends the server at once, and is its error.
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := front.Config{Listener: l}.WithDefaults("/mcp")
+	err = c.Serve(t.Context(), "", host{}, func(*front.Front, <-chan struct{}) front.Server { return failing{} })
+	if !errors.Is(err, errFailed) {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is open still")
+	}
+}
+
+// Who reads slowly is served; who does not read for the timeout is given up.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{time.Second, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := net.Pipe()
+			got := make(chan int, 1)
+			go func() {
+				total := 0
+				for buf := make([]byte, 256<<10); ; time.Sleep(pause) {
+					n, err := b.Read(buf)
+					if total += n; err != nil {
+						got <- total
+						return
+					}
+				}
+			}()
+			payload := bytes.Repeat([]byte("x"), 1<<20)
+			n, err := front.Write(a, payload, 2*time.Second)
+			_ = a.Close()
+			if whole := pause < 2*time.Second; (err == nil) != whole || (n == len(payload)) != whole {
+				t.Errorf("a client that pauses for %s: %d bytes, %v", pause, n, err)
+			}
+			<-got
+		})
+	}
+}
+
+type accepting struct{ failing }
+
+// Serve takes one connection, and gives up as fasthttp does.
+func (accepting) Serve(l net.Listener) error {
+	_, err := l.Accept()
+	return err
+}
+
+// exhausted fails for want of descriptors, twice, and then for good.
+type exhausted struct {
+	net.Listener
+	calls int
+}
+
+func (*exhausted) Addr() net.Addr { return &net.TCPAddr{} }
+func (*exhausted) Close() error   { return nil }
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if l.calls++; l.calls < 3 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
+	}
+	return nil, net.ErrClosed
+}
+
+func TestAcceptOutlivesWant(t *testing.T) {
+	t.Parallel()
+	l := &exhausted{}
+	c := front.Config{Listener: l}.WithDefaults("/mcp")
+	err := c.Serve(t.Context(), "", host{}, func(*front.Front, <-chan struct{}) front.Server { return accepting{} })
+	if !errors.Is(err, net.ErrClosed) || l.calls != 3 {
+		t.Errorf("%v after %d calls", err, l.calls)
+	}
+}

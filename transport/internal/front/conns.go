@@ -1,0 +1,148 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// conns are the connections of a stand-alone server. They give up on a client that
+// does not read, and all can be closed.
+type conns struct {
+	timeout time.Duration
+
+	mu      sync.Mutex // guards the fields below
+	closing bool
+	all     map[*tracked]struct{}
+}
+
+// newConns makes the set; timeout is that of a client that does not read.
+func newConns(timeout time.Duration) *conns {
+	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
+}
+
+// listener is l, whose connections are in the set.
+func (c *conns) listener(l net.Listener) net.Listener { return &tracking{Listener: l, conns: c} }
+
+// Answering says whether conn, or the connection under its TLS, has a request that
+// is being answered.
+func Answering(conn net.Conn, yes bool) {
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = over.NetConn()
+	}
+	if t, ok := conn.(*tracked); ok {
+		t.answering.Store(yes)
+	}
+}
+
+// shutdown closes the connections on which nothing is answered at once, and the others
+// when their answers are written, at the latest when ctx ends.
+func (c *conns) shutdown(ctx context.Context, s Server) {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = s.Shutdown(ctx) // it says only that ctx has ended
+	}()
+	c.close(func(t *tracked) bool { return !t.answering.Load() })
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+	}
+	c.close(func(*tracked) bool { return true })
+	<-stopped
+}
+
+func (c *conns) close(which func(*tracked) bool) {
+	c.mu.Lock()
+	c.closing = true
+	var chosen []*tracked
+	for t := range c.all {
+		if which(t) {
+			chosen = append(chosen, t)
+		}
+	}
+	c.mu.Unlock()
+	for _, t := range chosen {
+		_ = t.Close() // it is given up
+	}
+}
+
+// add takes a connection in; false: none is wanted any more.
+func (c *conns) add(t *tracked) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	c.all[t] = struct{}{}
+	return true
+}
+
+type tracking struct {
+	net.Listener
+	conns *conns
+}
+
+// Accept waits for a connection and tracks it. It waits, too, while there are no file
+// descriptors left, for which fasthttp would give the listener up.
+func (l *tracking) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if passing(err) {
+			time.Sleep(scarce)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		t := &tracked{Conn: conn, conns: l.conns}
+		if !l.conns.add(t) {
+			_ = conn.Close()
+			return nil, net.ErrClosed
+		}
+		return t, nil
+	}
+}
+
+// scarce is how long to wait for descriptors that others have to give back.
+const scarce = 20 * time.Millisecond
+
+func passing(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+type tracked struct {
+	net.Conn
+	conns     *conns
+	answering atomic.Bool
+}
+
+// Write gives up on a client that does not read.
+func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
+
+// Close takes the connection out of the set.
+func (t *tracked) Close() error {
+	t.conns.mu.Lock()
+	delete(t.conns.all, t)
+	t.conns.mu.Unlock()
+	return t.Conn.Close()
+}
+
+// piece is what a client must take within one timeout.
+const piece = 256 << 10
+
+// Write writes p, as long as the client takes a piece within timeout.
+func Write(conn net.Conn, p []byte, timeout time.Duration) (n int, err error) {
+	for n < len(p) && err == nil {
+		// A connection without deadlines has another way out, or none.
+		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
+		var m int
+		m, err = conn.Write(p[n:min(len(p), n+piece)])
+		n += m
+	}
+	return n, err
+}

@@ -1,0 +1,88 @@
+// Package front is what carriers over HTTP have in common beside the rules: their
+// settings, the endpoints behind their URLs, and the order in which a stand-alone
+// server ends. A carrier reads requests into a [Request], asks a [Door], and writes
+// the reply.
+package front
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/guarded"
+	"github.com/kagami-mcp/kagami/transport/legacysse"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// Request is an HTTP request but for its body. Its strings are its own.
+type Request struct {
+	streamable.Request
+	Path  string
+	Query string
+}
+
+// Visit is a request that came in.
+type Visit interface {
+	// Serve answers; body belongs to the endpoint from now on.
+	Serve(body []byte) *streamable.Reply
+	TooLarge() *streamable.Reply
+	Unreadable() *streamable.Reply
+}
+
+// Door is one URL: a Reply refuses.
+type Door func(ctx context.Context, r *Request) (Visit, *streamable.Reply)
+
+// Front is all endpoints of a carrier for one host.
+type Front struct {
+	limit int
+	main  *streamable.Endpoint
+	old   *legacysse.Endpoint
+}
+
+// New makes the endpoints.
+func New(host transport.Host, cfg streamable.Config) *Front {
+	f := &Front{main: streamable.New(host, cfg), old: legacysse.New(host, cfg)}
+	f.limit = f.main.Config().BodyLimit
+	return f
+}
+
+// Limit is how large a body may be.
+func (f *Front) Limit() int { return f.limit }
+
+// Main is the URL of Streamable HTTP.
+func (f *Front) Main(ctx context.Context, r *Request) (Visit, *streamable.Reply) {
+	v, refused := f.main.Check(ctx, &r.Request)
+	return v, refused
+}
+
+// Old is a URL of HTTP+SSE. Its clients post to the neighbour of that name, or, if it
+// is empty, to the URL itself.
+func (f *Front) Old(role legacysse.Role, neighbour string) Door {
+	return func(ctx context.Context, r *Request) (Visit, *streamable.Reply) {
+		messages := neighbour
+		if messages != "" && strings.HasSuffix(r.Path, "/") {
+			messages = "../" + messages // the slash makes one level more
+		}
+		v, refused := f.old.Check(ctx, &legacysse.Request{Request: r.Request, Role: role, Query: r.Query, Messages: messages})
+		return v, refused
+	}
+}
+
+// Shutdown ends all endpoints at once; see [streamable.Endpoint.Shutdown].
+func (f *Front) Shutdown(ctx context.Context) error {
+	var old error
+	var both sync.WaitGroup
+	both.Go(func() { old = f.old.Shutdown(ctx) })
+	err := f.main.Shutdown(ctx)
+	both.Wait()
+	return errors.Join(err, old)
+}
+
+// Broken is the reply to a request on which something panicked.
+func Broken(value any) *streamable.Reply {
+	guarded.Report(value)
+	return streamable.Refusal(http.StatusInternalServerError, "internal error")
+}

@@ -1,0 +1,160 @@
+package legacysse
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/tally"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+var errStopped = errors.New("legacysse: the server stopped")
+
+// parameter of the query that names a connection.
+const parameter = "sessionId"
+
+// Role is what a URL of the binding is for: the methods that it serves.
+type Role string
+
+// The roles. A pair of URLs has one each; one URL can have both.
+const (
+	Stream   Role = http.MethodGet
+	Messages Role = http.MethodPost
+	Both     Role = http.MethodGet + ", " + http.MethodPost
+)
+
+// Request is an HTTP request but for its body, as a carrier read it.
+type Request struct {
+	streamable.Request
+	Role  Role
+	Query string // of the URI, without "?"
+
+	// Messages is where frames are posted, as a reference relative to the URL of
+	// this request and without a query; empty: to the same URL.
+	Messages string
+}
+
+// Endpoint is the pair of URLs.
+type Endpoint struct {
+	*streamable.Gate
+	host    transport.Host
+	life    context.Context //nolint:containedctx // the parent of all connections
+	stop    context.CancelCauseFunc
+	running *tally.Tally // requests, exchanges and streams
+
+	mu       sync.Mutex // guards sessions
+	sessions map[string]*session
+}
+
+// New makes an endpoint for host. If host is a [transport.Server], its authenticator is used.
+func New(host transport.Host, cfg streamable.Config) *Endpoint {
+	e := &Endpoint{
+		Gate: streamable.NewGate(host, cfg), host: host,
+		running:  tally.New(),
+		sessions: make(map[string]*session),
+	}
+	e.life, e.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
+	return e
+}
+
+// Visit is a request that may come in.
+type Visit struct {
+	streamable.Entry
+	e *Endpoint
+	r *Request
+}
+
+// Check decides by everything but the body. A Reply refuses; without one the
+// Visit goes on with Serve.
+func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *streamable.Reply) {
+	entry, refused := e.Enter(ctx, &r.Request, string(r.Role))
+	if refused != nil {
+		return nil, refused
+	}
+	v := &Visit{Entry: entry, e: e, r: r}
+	switch {
+	case !strings.Contains(string(r.Role), r.Method) || r.Method == "":
+		refused = v.NotAllowed(string(r.Role))
+	case r.Method == http.MethodPost:
+		refused = v.NoJSON()
+	default:
+		refused = v.NoEvents()
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return v, nil
+}
+
+// Serve answers the request. For a POST body belongs to the endpoint from now on, for
+// a GET it is nil.
+func (v *Visit) Serve(body []byte) *streamable.Reply {
+	if !v.e.running.Begin() {
+		return v.ShuttingDown()
+	}
+	if v.r.Method != http.MethodPost {
+		return v.open()
+	}
+	defer v.e.running.End()
+	s := v.session()
+	if s == nil {
+		return v.Refuse(http.StatusNotFound, "no such session")
+	}
+	return s.take(v, body)
+}
+
+// open begins a connection, which is counted out when its stream ends.
+func (v *Visit) open() *streamable.Reply {
+	s, ok := v.e.newSession(v)
+	if !ok {
+		v.e.running.End()
+		return v.TooMany("too many connections")
+	}
+	reply := s.out.Reply(&v.Entry)
+	if reply.Stream == nil {
+		s.leave()
+	}
+	return reply
+}
+
+// session is the one that the query names, if it is this principal's.
+func (v *Visit) session() *session {
+	values, err := url.ParseQuery(v.r.Query)
+	if err != nil || len(values[parameter]) != 1 {
+		return nil
+	}
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	s := v.e.sessions[values.Get(parameter)]
+	if s == nil || s.principal != v.Principal() {
+		return nil
+	}
+	return s
+}
+
+// Shutdown takes no more requests (503) and waits for exchanges; each stream ends
+// after the last exchange of its connection. When ctx ends they are cancelled, and
+// given two more seconds.
+func (e *Endpoint) Shutdown(ctx context.Context) error {
+	e.running.Stop()
+	e.mu.Lock()
+	all := slices.Collect(maps.Values(e.sessions))
+	e.mu.Unlock()
+	for _, s := range all {
+		s.close()
+	}
+	defer e.stop(errStopped)
+	return e.running.Drain(ctx, func() {
+		e.stop(errStopped)
+		for _, s := range all {
+			s.out.Finish()
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package legacysse
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/guarded"
+	"github.com/kagami-mcp/kagami/transport/internal/refusal"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+var errClientGone = errors.New("legacysse: the client closed the stream")
+
+// most is how many exchanges of one connection run at once.
+const most = 1024
+
+// session is a connection: it lasts as long as its stream.
+type session struct {
+	e         *Endpoint
+	id        string
+	principal string
+	ctx       context.Context //nolint:containedctx // the connection's own life
+	cancel    context.CancelCauseFunc
+	out       *streamable.Lone
+
+	accepting sync.Mutex // held while the host accepts a frame
+
+	mu      sync.Mutex // guards the fields below
+	running int        // exchanges
+	closing bool       // the stream ends when none runs
+}
+
+// newSession begins a connection; false where there is no room.
+func (e *Endpoint) newSession(v *Visit) (*session, bool) {
+	s := &session{e: e, id: rand.Text(), principal: v.Principal()}
+	greeting := "event: endpoint\ndata: " + v.r.Messages + "?" + parameter + "=" + s.id + "\n\n"
+	s.out = e.NewLone([]byte(greeting), s.close, s.leave)
+	inner, cancel := context.WithCancelCause(e.life)
+	s.cancel = cancel
+	s.ctx = transport.Connect(inner, transport.Peer{
+		Carrier: "http+sse", RemoteAddr: v.r.RemoteAddr,
+		Principal: transport.PrincipalFrom(v.Context()), Out: s.out,
+	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.sessions) >= e.Config().MaxSessions {
+		cancel(errStopped)
+		return nil, false
+	}
+	e.sessions[s.id] = s
+	return s, true
+}
+
+// leave ends the connection, because its stream has.
+func (s *session) leave() {
+	s.e.mu.Lock()
+	delete(s.e.sessions, s.id)
+	s.e.mu.Unlock()
+	s.cancel(errClientGone)
+	s.e.running.End()
+}
+
+// close ends the stream as soon as no exchange runs.
+func (s *session) close() {
+	s.mu.Lock()
+	s.closing = true
+	idle := s.running == 0
+	s.mu.Unlock()
+	if idle {
+		s.out.Finish()
+	}
+}
+
+// enter counts an exchange in; false where too many run.
+func (s *session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running >= most {
+		return false
+	}
+	s.running++
+	return true
+}
+
+func (s *session) exit() {
+	s.mu.Lock()
+	s.running--
+	over := s.closing && s.running == 0
+	s.mu.Unlock()
+	if over {
+		s.out.Finish()
+	}
+}
+
+// take gives one frame to the host and starts its exchange.
+func (s *session) take(v *Visit, body []byte) *streamable.Reply {
+	if !s.enter() {
+		return v.TooMany("too many requests are running")
+	}
+	ctx := s.within(v)
+	exchange, err := s.accept(ctx, body)
+	if err != nil {
+		s.exit()
+		return v.ShuttingDown()
+	}
+	s.e.running.Join()
+	go func() {
+		defer s.e.running.End()
+		defer s.exit()
+		if exchange == nil { // the host panicked
+			if answer := refusal.Panicked(body); answer != nil {
+				_ = s.out.Send(ctx, answer) // nobody is left to tell
+			}
+			return
+		}
+		guarded.Serve(ctx, exchange, s.out, body)
+	}()
+	return v.Taken()
+}
+
+// accept keeps the order in which frames arrived.
+func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, error) {
+	s.accepting.Lock()
+	defer s.accepting.Unlock()
+	return guarded.Accept(ctx, s.e.host, body)
+}
+
+// within is the context of one frame: it lives as long as the connection, and has
+// the values of the POST, such as its principal, before those of the connection.
+func (s *session) within(v *Visit) context.Context {
+	ctx := &overlaid{Context: s.ctx, over: context.WithoutCancel(v.Context())}
+	return transport.WithRequest(ctx, &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
+}
+
+// overlaid is a context with the values of another one before its own.
+type overlaid struct {
+	context.Context                 //nolint:containedctx // a context itself
+	over            context.Context //nolint:containedctx // for its values only
+}
+
+// Value is that of over, if it has one.
+func (c *overlaid) Value(key any) any {
+	if value := c.over.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,196 @@
+package nethttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/legacysse"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// Handler is the endpoint of Streamable HTTP, for any path. The handlers' context has
+// the values of the request's.
+func Handler(host transport.Host, opts ...Option) http.Handler {
+	c := newConfig(opts)
+	f := front.New(host, c.Config.Config)
+	return &handler{config: c, limit: f.Limit(), door: f.Main}
+}
+
+// SSE is the endpoint of HTTP+SSE, for any path: clients open their stream with GET,
+// and post to the same path with the query that they are told there.
+func SSE(host transport.Host, opts ...Option) http.Handler {
+	c := newConfig(opts)
+	f := front.New(host, c.Config.Config)
+	return &handler{config: c, limit: f.Limit(), door: f.Old(legacysse.Both, "")}
+}
+
+// handler is one URL.
+type handler struct {
+	*config
+	limit int
+	door  front.Door
+}
+
+// ServeHTTP answers one request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := newSink(w, r, h.config)
+	defer func() {
+		if value := recover(); value != nil {
+			s.broken(value)
+		}
+	}()
+	// The program's server may have no deadline for the body, or one that is too near.
+	_ = s.control.SetReadDeadline(time.Now().Add(h.ReadTimeout))
+	reply := h.answer(s, r)
+	if reply.Stream == nil {
+		_ = s.whole(reply) // a client that is gone does not matter any more
+		return
+	}
+	defer s.interruptible()()
+	reply.Stream.Serve(s.ctx, s)
+}
+
+func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
+	visit, refused := h.door(r.Context(), readRequest(r))
+	if refused != nil {
+		return refused
+	}
+	if r.Method != http.MethodPost {
+		s.patient()
+		return visit.Serve(nil)
+	}
+	if r.ContentLength > int64(h.limit) {
+		return visit.TooLarge()
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(s.w, r.Body, int64(h.limit)))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return visit.TooLarge()
+	}
+	if err != nil {
+		return visit.Unreadable()
+	}
+	s.patient()
+	return visit.Serve(body)
+}
+
+func readRequest(r *http.Request) *front.Request {
+	return &front.Request{
+		Request: streamable.Request{
+			Method: r.Method, Host: r.Host, Fields: fields(r.Header), RemoteAddr: r.RemoteAddr,
+		},
+		Path:  r.URL.Path,
+		Query: r.URL.RawQuery,
+	}
+}
+
+// fields are a header that nobody changes any more.
+type fields http.Header
+
+// Values are those of one field.
+func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
+
+// Header is all of them.
+func (f fields) Header() http.Header { return http.Header(f) }
+
+// sink writes a response.
+type sink struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	ctx     context.Context //nolint:containedctx // the request's: it ends when the client leaves
+	timeout time.Duration
+	opened  bool
+	left    atomic.Bool // the client, while a stream was served
+}
+
+func newSink(w http.ResponseWriter, r *http.Request, c *config) *sink {
+	return &sink{w: w, control: http.NewResponseController(w), ctx: r.Context(), timeout: c.WriteTimeout}
+}
+
+// patient takes the deadline off that was for the body: net/http would take it for a
+// client that leaves.
+func (s *sink) patient() { _ = s.control.SetReadDeadline(time.Time{}) }
+
+// interruptible ends a write that waits for a client that has left. What it returns
+// is to be called before the request ends.
+func (s *sink) interruptible() (done func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(s.ctx, func() {
+		defer close(over)
+		s.left.Store(true)
+		_ = s.control.SetWriteDeadline(time.Unix(1, 0))
+	})
+	return func() {
+		if !stop() {
+			<-over
+		}
+	}
+}
+
+// Open writes the header, which leaves with the first part of the body.
+func (s *sink) Open(status int, header []streamable.Field, length int) error {
+	s.opened = true
+	h := s.w.Header()
+	for _, f := range header {
+		if f.Name == "Vary" {
+			h.Add(f.Name, f.Value) // middleware has its own reasons
+			continue
+		}
+		h.Set(f.Name, f.Value)
+	}
+	if length > 0 {
+		h.Set("Content-Length", strconv.Itoa(length))
+	}
+	s.w.WriteHeader(status)
+	return nil
+}
+
+// Write sends a part at once. No deadline is left behind: HTTP/2 would end the
+// stream by it, and HTTP/1 a later response on the same connection.
+func (s *sink) Write(part []byte) error {
+	if s.left.Load() {
+		return net.ErrClosed
+	}
+	bounded := s.control.SetWriteDeadline(time.Now().Add(s.timeout)) == nil
+	_, err := s.w.Write(part)
+	if err == nil {
+		err = s.flush()
+	}
+	if err == nil && bounded {
+		_ = s.control.SetWriteDeadline(time.Time{})
+	}
+	return err
+}
+
+// flush does not fail under middleware that cannot.
+func (s *sink) flush() error {
+	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// whole writes a response that is not open.
+func (s *sink) whole(reply *streamable.Reply) error {
+	if err := s.Open(reply.Status, reply.Header, len(reply.Body)); err != nil || len(reply.Body) == 0 {
+		return err
+	}
+	return s.Write(reply.Body)
+}
+
+// broken ends a request on which something panicked: with an error if there is room
+// for one, else by breaking the response off.
+func (s *sink) broken(value any) {
+	reply := front.Broken(value)
+	if s.opened {
+		panic(http.ErrAbortHandler) // the only way to say so
+	}
+	_ = s.whole(reply)
+}

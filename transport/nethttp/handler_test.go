@@ -1,0 +1,232 @@
+package nethttp_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// response is one whose body the test closes.
+type response struct{ *http.Response }
+
+func post(ctx context.Context, t *testing.T, client *http.Client, url, body string) response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	return response{answer}
+}
+
+func text(t *testing.T, r response) string {
+	t.Helper()
+	all, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Errorf("the body ended with %v after %q", err, all)
+	}
+	return string(all)
+}
+
+func chunk(t *testing.T, body io.Reader) string {
+	t.Helper()
+	buf := make([]byte, 4096)
+	n, err := body.Read(buf)
+	if err != nil {
+		t.Fatalf("reading the stream: %v", err)
+	}
+	return string(buf[:n])
+}
+
+func serve(t *testing.T, h http.Handler, prepare func(*httptest.Server)) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	prepare(s)
+	if s.TLS == nil && !s.EnableHTTP2 {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	handler := nethttp.Handler(host, nethttp.WriteTimeout(100*time.Millisecond))
+	s := serve(t, handler, func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
+	client := s.Client()
+	plain := post(t.Context(), t, client, s.URL, transporttest.Frame("echo", `"x"`))
+	if got := text(t, plain); plain.ProtoMajor != 2 || !strings.Contains(got, `"result":"x"`) {
+		t.Errorf("%s %s: %q", plain.Proto, plain.Status, got)
+	}
+	stream := post(t.Context(), t, client, s.URL, transporttest.Frame("stream", `"y"`))
+	if got := chunk(t, stream.Body); !strings.Contains(got, "note") {
+		t.Errorf("the stream begins with %q", got)
+	}
+	time.Sleep(150 * time.Millisecond) // longer than WriteTimeout, which is of one write
+	close(host.Let)
+	if got := text(t, stream); !strings.Contains(got, `"result":"y"`) {
+		t.Errorf("the stream ends with %q", got)
+	}
+	// One stream that nobody reads is given up, and the connection goes on.
+	flood := post(t.Context(), t, client, s.URL, transporttest.Frame("flood", "1"))
+	<-host.Ended
+	_ = flood.Body.Close()
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(transporttest.Frame("block", "1")))
+		r.Header.Set("Content-Type", "application/json")
+		if response, err := client.Do(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	for range 4 { // echo, stream, flood, block
+		<-host.Began
+	}
+	leave()
+	<-host.Ended
+	<-gone
+}
+
+// Timeouts of the program's own server are of requests, not of streams.
+func TestServerTimeouts(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	s := serve(t, nethttp.Handler(host, nethttp.ReadTimeout(50*time.Millisecond)), func(s *httptest.Server) {
+		s.Config.ReadTimeout, s.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	})
+	stream := post(t.Context(), t, s.Client(), s.URL, transporttest.Frame("stream", `"y"`))
+	if got := chunk(t, stream.Body); !strings.Contains(got, "note") {
+		t.Errorf("the stream begins with %q", got)
+	}
+	time.Sleep(150 * time.Millisecond) // longer than the timeouts
+	close(host.Let)
+	if got := text(t, stream); !strings.Contains(got, `"result":"y"`) {
+		t.Errorf("the stream ends with %q", got)
+	}
+}
+
+// A body that does not come is not waited for, though the program's server has no
+// timeout.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nethttp.Handler(transporttest.NewScripted(), nethttp.ReadTimeout(50*time.Millisecond)), func(*httptest.Server) {})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{")
+	all, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") || !strings.Contains(string(all), `"jsonrpc"`) {
+		t.Errorf("%v, %q", err, all)
+	}
+}
+
+type tenant struct{}
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	alice := &transport.Principal{Subject: "alice"}
+	h := nethttp.Handler(host)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Cookie")
+		ctx := context.WithValue(r.Context(), tenant{}, "one")
+		h.ServeHTTP(w, r.WithContext(transport.WithPrincipal(ctx, alice)))
+	}), func(*httptest.Server) {})
+	response := post(t.Context(), t, s.Client(), s.URL, transporttest.Frame("echo", "1"))
+	text(t, response)
+	ctx := <-host.Began
+	if ctx.Value(tenant{}) != "one" || transport.PrincipalFrom(ctx) != alice {
+		t.Errorf("tenant %v, principal %v", ctx.Value(tenant{}), transport.PrincipalFrom(ctx))
+	}
+	if r := transport.RequestFrom(ctx); r.Fields.Header().Get("Content-Type") != "application/json" || r.RemoteAddr == "" {
+		t.Errorf("the request is %+v", r)
+	}
+}
+
+// One URL can be both halves of HTTP+SSE.
+func TestSSE(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	mux := http.NewServeMux()
+	mux.Handle("/old/", http.StripPrefix("/old", nethttp.SSE(host, nethttp.ReadTimeout(50*time.Millisecond))))
+	s := serve(t, mux, func(*httptest.Server) {})
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/old/x", nil)
+	stream, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Body.Close() }()
+	_, data, _ := strings.Cut(strings.TrimSpace(chunk(t, stream.Body)), "data: ")
+	time.Sleep(120 * time.Millisecond) // longer than ReadTimeout, which is of requests
+	target, err := r.URL.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken := post(t.Context(), t, s.Client(), target.String(), transporttest.Frame("echo", `"z"`)); taken.StatusCode != 202 {
+		t.Errorf("POST %s: %s", target, taken.Status)
+	}
+	if got := chunk(t, stream.Body); !strings.Contains(got, `"result":"z"`) {
+		t.Errorf("the answer is %q", got)
+	}
+	if other := post(t.Context(), t, s.Client(), s.URL+"/old/x", "{}"); other.StatusCode != 404 {
+		t.Errorf("a POST without session: %s", other.Status)
+	}
+}
+
+// A body that would be refused is not asked for.
+func TestExpectRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nethttp.Handler(transporttest.NewScripted()), func(*httptest.Server) {})
+	for want, field := range map[int]string{403: "Origin: null", 415: "Content-Type: text/plain", 413: "Content-Type: application/json"} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\n"+field+"\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != want {
+			t.Errorf("%s: %s, want %d", field, response.Status, want)
+		}
+		_ = response.Body.Close()
+		_ = conn.Close()
+	}
+}
+
+// plainWriter is what middleware makes of a response that can neither be flushed nor
+// have deadlines.
+type plainWriter struct{ http.ResponseWriter }
+
+func TestWithoutFlusher(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	close(host.Let)
+	h := nethttp.Handler(host)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(plainWriter{w}, r) }), func(*httptest.Server) {})
+	if got := text(t, post(t.Context(), t, s.Client(), s.URL, transporttest.Frame("stream", `"y"`))); !strings.Contains(got, "note") || !strings.Contains(got, `"result":"y"`) {
+		t.Errorf("the stream is %q", got)
+	}
+}

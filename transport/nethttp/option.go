@@ -1,0 +1,121 @@
+package nethttp
+
+import (
+	"crypto/tls"
+	"math"
+	"net"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+)
+
+// Option configures New, Handler and SSE. Of an option that is given twice the last one holds; zero
+// and less is the default.
+type Option interface{ option(*config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+type config struct{ front.Config }
+
+func newConfig(opts []Option) *config {
+	var c config
+	for _, o := range opts {
+		o.option(&c)
+	}
+	c.Config = c.WithDefaults("/mcp")
+	return &c
+}
+
+// Path of the endpoint of New; default "/mcp". The HTTP+SSE pair is beside it: "/sse"
+// and "/messages".
+func Path(path string) Option {
+	return optionFunc(func(c *config) { c.Path = path })
+}
+
+// AllowedOrigins are pages that may call besides those of loopback and of the server's
+// own host: "https://app.example.com". They get CORS header fields.
+func AllowedOrigins(origins ...string) Option {
+	return optionFunc(func(c *config) { c.AllowedOrigins = append(c.AllowedOrigins, origins...) })
+}
+
+// AllowedHosts are names under which clients reach the server besides those of
+// loopback; without a port any port is meant. "*" is any name, for servers behind a
+// proxy that checks.
+func AllowedHosts(hosts ...string) Option {
+	return optionFunc(func(c *config) { c.AllowedHosts = append(c.AllowedHosts, hosts...) })
+}
+
+// BodyLimit of a POST in bytes; default 4 MiB.
+func BodyLimit(n int64) Option {
+	return optionFunc(func(c *config) { c.BodyLimit = int(min(n, math.MaxInt32)) })
+}
+
+// Heartbeat of streams on which nothing else is sent; default 15 s.
+func Heartbeat(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.Heartbeat = d })
+}
+
+// Retry is what clients are told to wait before they resume; default 500 ms.
+func Retry(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.Retry = d })
+}
+
+// SessionIdle is how long a session lives without requests and streams; default 30
+// minutes.
+func SessionIdle(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.SessionIdle = d })
+}
+
+// MaxSessions of each of the two bindings; default 65,536.
+func MaxSessions(n int) Option {
+	return optionFunc(func(c *config) { c.MaxSessions = n })
+}
+
+// MaxStreams open at once for one session, principal or else address; default 1,024.
+func MaxStreams(n int) Option {
+	return optionFunc(func(c *config) { c.MaxStreams = n })
+}
+
+// ReadTimeout of the body of a request, and of its header for New; default 30 s.
+func ReadTimeout(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.ReadTimeout = d })
+}
+
+// IdleTimeout of a connection of New between two requests; default 120 s.
+func IdleTimeout(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.IdleTimeout = d })
+}
+
+// WriteTimeout is when a client that does not read is given up; default 10 s. It is not
+// the time of a whole response.
+func WriteTimeout(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.WriteTimeout = d })
+}
+
+// Grace is how long Serve of New waits for accepted exchanges when it ends; default
+// 30 s.
+func Grace(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.Grace = d })
+}
+
+// TLS makes New serve https.
+func TLS(cfg *tls.Config) Option {
+	return optionFunc(func(c *config) { c.TLS = cfg })
+}
+
+// Listener replaces the address of New, which closes it in the end.
+func Listener(l net.Listener) Option {
+	return optionFunc(func(c *config) { c.Listener = l })
+}
+
+// OnListen is called with the address that New is bound to.
+func OnListen(fn func(net.Addr)) Option {
+	return optionFunc(func(c *config) { c.OnListen = fn })
+}
+
+// WithoutHTTPSSE leaves the pair of 2024-11-05 out.
+func WithoutHTTPSSE() Option {
+	return optionFunc(func(c *config) { c.NoSSE = true })
+}

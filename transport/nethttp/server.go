@@ -1,0 +1,104 @@
+package nethttp
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/legacysse"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// New is a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse and
+// /messages, /healthz, and /readyz, which is 503 once the server stops. addr is
+// host:port; ":8080" is port 8080 of this machine only, and an address that others
+// reach needs AllowedHosts. With TLS it speaks HTTP/2, too.
+//
+// Serve may be called again after it has returned, unless there is a Listener.
+func New(addr string, opts ...Option) transport.Transport {
+	return &standalone{addr: addr, config: newConfig(opts)}
+}
+
+type standalone struct {
+	addr   string
+	config *config
+}
+
+// maxHeader bounds the header of a request: tokens may be long.
+const maxHeader = 32 << 10
+
+// Serve takes requests until ctx ends; see package transport.
+func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
+	return s.config.Serve(ctx, s.addr, host, s.config.server)
+}
+
+// server is that of one run.
+func (c *config) server(f *front.Front, stopping <-chan struct{}) front.Server {
+	return &server{http.Server{
+		Handler:           marking(c.mux(f, stopping)),
+		TLSConfig:         c.Secure("h2", "http/1.1"),
+		ReadHeaderTimeout: c.ReadTimeout,
+		ReadTimeout:       c.ReadTimeout,
+		IdleTimeout:       c.IdleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          log.New(io.Discard, "", 0), //nolint:forbidigo // net/http would report faults of clients
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if state == http.StateIdle {
+				front.Answering(conn, false)
+			}
+		},
+	}}
+}
+
+func (c *config) mux(f *front.Front, stopping <-chan struct{}) http.Handler {
+	mux := http.NewServeMux()
+	door := func(path string, d front.Door) {
+		mux.Handle(path, &handler{config: c, limit: f.Limit(), door: d})
+	}
+	say := func(path string, reply func() *streamable.Reply) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			_ = newSink(w, r, c).whole(reply()) // a client that is gone does not matter any more
+		})
+	}
+	door(c.Path, f.Main)
+	if !c.NoSSE {
+		door(c.Beside(front.SSE), f.Old(legacysse.Stream, front.Messages))
+		door(c.Beside(front.Messages), f.Old(legacysse.Messages, front.Messages))
+	}
+	say(front.Healthz, func() *streamable.Reply { return front.Health(nil) })
+	say(front.Readyz, func() *streamable.Reply { return front.Health(stopping) })
+	if c.Path != "/" {
+		say("/", func() *streamable.Reply { return streamable.Refusal(http.StatusNotFound, "there is nothing here") })
+	}
+	return mux
+}
+
+type connKey struct{}
+
+// marking tells the set of connections which ones have a request.
+func marking(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			front.Answering(conn, true)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// server is one run of a stand-alone server.
+type server struct{ http.Server }
+
+// Serve takes connections.
+func (s *server) Serve(l net.Listener) error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(l, "", "")
+	}
+	return s.Server.Serve(l)
+}

@@ -1,0 +1,159 @@
+package streamable
+
+import (
+	"context"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Entry is a request that a Gate let in.
+type Entry struct {
+	ctx    context.Context //nolint:containedctx // the request's
+	r      *Request
+	common []Field // of every reply
+}
+
+// Context is the request's; it carries the principal.
+func (e *Entry) Context() context.Context { return e.ctx }
+
+// Refuse is a reply whose body is a JSON-RPC error.
+func (e *Entry) Refuse(status int, message string, more ...Field) *Reply {
+	return refuse(status, message, more...).with(e.common)
+}
+
+// NotAllowed is the reply to a method that is not among methods.
+func (e *Entry) NotAllowed(methods string) *Reply { return notAllowed(methods).with(e.common) }
+
+// Taken is the reply to a frame that is answered elsewhere or not at all.
+func (e *Entry) Taken() *Reply {
+	return (&Reply{Status: http.StatusAccepted}).with(e.common)
+}
+
+// ShuttingDown is the reply of an endpoint that takes no more.
+func (e *Entry) ShuttingDown() *Reply { return shuttingDown().with(e.common) }
+
+// TooMany is the reply to a client that has enough of something, or when there is no room.
+func (e *Entry) TooMany(message string) *Reply {
+	return e.Refuse(http.StatusTooManyRequests, message, retryAfter)
+}
+
+// TooLarge is the reply to a body beyond the limit.
+func (e *Entry) TooLarge() *Reply {
+	return e.Refuse(http.StatusRequestEntityTooLarge, "the body is too large")
+}
+
+// Unreadable is the reply to a body that broke off or was malformed as HTTP.
+func (e *Entry) Unreadable() *Reply {
+	return e.Refuse(http.StatusBadRequest, "the body could not be read")
+}
+
+// NoJSON refuses a POST that has no plain JSON as its body; nil: it has.
+func (e *Entry) NoJSON() *Reply {
+	if refused := unreadableContent(e.r.Fields); refused != nil {
+		return refused.with(e.common)
+	}
+	return nil
+}
+
+// NoEvents refuses a client that takes no SSE stream; nil: it does.
+func (e *Entry) NoEvents() *Reply {
+	if _, sse := accepted(e.r.Fields); !sse {
+		return e.Refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
+	}
+	return nil
+}
+
+// Principal tells principals apart; empty for nobody.
+func (e *Entry) Principal() string { return principalKey(e.ctx) }
+
+// enter counts an open stream for a client; false where it has too many.
+func (g *Gate) enter(client string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.streams[client] >= g.cfg.MaxStreams {
+		return false
+	}
+	g.streams[client]++
+	return true
+}
+
+func (g *Gate) leave(client string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.streams[client]--; g.streams[client] <= 0 {
+		delete(g.streams, client)
+	}
+}
+
+// client is whom limits are for.
+func client(ctx context.Context, r *Request) string {
+	if p := transport.PrincipalFrom(ctx); p != nil {
+		return principalKey(ctx)
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
+// principalKey tells principals apart; empty for nobody.
+func principalKey(ctx context.Context) string {
+	p := transport.PrincipalFrom(ctx)
+	if p == nil {
+		return ""
+	}
+	return p.Issuer + "\x00" + p.Subject
+}
+
+// accepted is what the client takes: both where it does not say, as some clients
+// and every person with curl do.
+func accepted(f transport.Fields) (json, sse bool) {
+	values := f.Values("Accept")
+	if len(values) == 0 {
+		return true, true
+	}
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			name, _, _ := strings.Cut(item, ";")
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "*/*":
+				return true, true
+			case typeJSON, "application/*":
+				json = true
+			case typeSSE, "text/*":
+				sse = true
+			}
+		}
+	}
+	return json, sse
+}
+
+// contentIsJSON: a body of another type is not read; browsers send those without
+// asking first.
+func contentIsJSON(f transport.Fields) bool {
+	values := f.Values("Content-Type")
+	if len(values) != 1 {
+		return false
+	}
+	if values[0] == typeJSON {
+		return true
+	}
+	name, params, err := mime.ParseMediaType(values[0])
+	charset := params["charset"]
+	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}
+
+// unreadableContent refuses a body of another type or encoding before it is read.
+func unreadableContent(f transport.Fields) *Reply {
+	if !contentIsJSON(f) {
+		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+	}
+	if len(f.Values("Content-Encoding")) > 0 {
+		return refuse(http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
+	}
+	return nil
+}
