@@ -14,8 +14,8 @@ import (
 type effects struct {
 	mu   sync.Mutex // guards the fields below
 	done []rounds.Effect
-	keys []string // asked for in this execution, in order
-	only bool     // what is done, and nothing new: a check of replay
+	keys []string                 // asked for in this execution, in order
+	only bool                     // what is done, and nothing new: a check of replay
 	busy map[string]chan struct{} // closed when the effect has ended
 }
 

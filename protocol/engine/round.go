@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -23,9 +22,6 @@ import (
 // ErrPending says that a question was filed: the handler will run again with the
 // answer, and shall return now. What it returns does not count.
 var ErrPending = errors.New("engine: waiting for the client's answer in the next round")
-
-// maxState bounds the journal that a client carries.
-const maxState = 64 << 10
 
 // round is one execution of a handler where the client is asked in rounds: it looks
 // up what is known and files what is not (2026-07-28 basic/patterns/mrtr).
@@ -78,7 +74,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	}
 	bind := func() []byte { return x.binding(ctx, p.Method(), name, arguments) }
 	if in.State != nil || in.Responses != nil {
-		if err := x.resume(in, bind); err != nil {
+		if err := x.resume(ctx, in, bind); err != nil {
 			return nil, err
 		}
 		if err := x.claimRound(ctx, in); err != nil {
@@ -96,13 +92,13 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	if x.conn.e.cfg.ReplayCheck {
 		x.checkReplay(ctx, h, r)
 	}
-	return x.inputRequired(r, bind())
+	return x.inputRequired(ctx, r, bind())
 }
 
 // binding is what a state is good for: this principal, this request.
 func (x *exchange) binding(ctx context.Context, method, name string, arguments []byte) []byte {
 	h := sha256.New()
-	part := func(b string) { fmt.Fprintf(h, "%d:%s", len(b), b) }
+	part := func(b string) { h.Write(append(strconv.AppendInt(nil, int64(len(b)), 10), ":"+b...)) }
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		part(p.Issuer)
 		part(p.Subject)
@@ -143,22 +139,17 @@ func canonical(dst, value []byte) []byte {
 }
 
 // resume makes what the client sent the memory of the call.
-func (x *exchange) resume(in *protocol.Inputs, bind func() []byte) error {
+func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() []byte) error {
 	r := x.call.newRound(&rounds.Journal{Call: x.call.id})
 	if in.State == nil { // a new logical call, whose first questions are answered already
 		r.unasked = in.Responses
 		return nil
 	}
-	plain, err := x.conn.e.cfg.States.Open(*in.State, bind())
-	if err == nil {
-		r.journal, err = rounds.Parse(plain)
-	}
+	journal, err := x.conn.e.openState(ctx, *in.State, bind())
 	if err != nil {
-		return protocol.Faultf(protocol.FaultInvalidParams, "the requestState is not valid for this request")
+		return err
 	}
-	if x.conn.e.cfg.Now().After(r.journal.Expires) {
-		return protocol.Faultf(protocol.FaultInvalidParams, "the requestState has expired: start again without it")
-	}
+	r.journal = journal
 	x.call.id, x.call.Round = r.journal.Call, r.journal.Round
 	x.call.effects.done = r.journal.Effects
 	return r.take(in.Responses)
@@ -293,7 +284,7 @@ func (r *round) pending() bool {
 }
 
 // inputRequired seals what is known and asks.
-func (x *exchange) inputRequired(r *round, binding []byte) (protocol.Result, error) {
+func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) (protocol.Result, error) {
 	e := x.conn.e
 	j := r.journal
 	j.Effects = x.call.effects.all()
@@ -301,24 +292,12 @@ func (x *exchange) inputRequired(r *round, binding []byte) (protocol.Result, err
 	if j.Round > e.cfg.MaxRounds {
 		return nil, fmt.Errorf("engine: the call has asked in %d rounds", e.cfg.MaxRounds)
 	}
-	plain := j.Append(nil)
-	if len(plain) > maxState {
-		return nil, fmt.Errorf("engine: the journal of the call has %d bytes, at most %d fit into a requestState", len(plain), maxState)
+	state, err := e.sealState(ctx, j, binding)
+	if err != nil {
+		return nil, err
 	}
-	state := e.cfg.States.Seal(plain, binding)
 	return &protocol.InputRequiredResult{Requests: r.filed, State: &state}, nil
 }
-
-// states are the defaults of an Engine that was given none.
-func states() *rounds.Sealer {
-	s, _ := rounds.NewSealer(rounds.RandomSecret()) // its length is right
-	return s
-}
-
-const (
-	defaultStateTTL  = time.Hour
-	defaultMaxRounds = 32
-)
 
 // asks says whether questions of this call are possible at all, and how.
 func asks(d *dialect.Dialect, p protocol.Params) bool {

@@ -542,6 +542,48 @@ func TestResend(t *testing.T) {
 	})
 }
 
+// TestLargeState goes to the store where there is one, and is refused where there is none.
+func TestLargeState(t *testing.T) {
+	t.Parallel()
+	h := func(size int) handler {
+		return func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			_, err := c.Once(ctx, "big", func(context.Context) ([]byte, error) {
+				return []byte(`"` + strings.Repeat("x", size) + `"`), nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			v, err := want(ctx, c, "k", "K?")
+			return text(v), err
+		}
+	}
+	store := &claims{values: map[string][]byte{}}
+	a, _ := start(t, h(500_000), func(cfg *engine.Config) { cfg.Claims = store })
+	a.send("").asks(t, "k")
+	if len(a.state) > 200 || len(store.values) != 1 {
+		t.Errorf("the state has %d bytes, the store %d values", len(a.state), len(store.values))
+	}
+	state := a.state
+	a.answer(`{"k":`+accepted("v")+`}`).says(t, "v")
+	clear(store.values)
+	a.state = state
+	if o := a.answer(`{"k":` + accepted("v") + `}`); o.Error == nil || !strings.Contains(o.Error.Message, "expired") {
+		t.Errorf("forgotten: %v", o)
+	}
+	for size, code := range map[int]int{60_000: 0, 70_000: -32603} {
+		b, f := start(t, h(size))
+		o := b.send("")
+		if code == 0 {
+			o.asks(t, "k")
+			b.answer(`{"k":`+accepted("v")+`}`).says(t, "v")
+			continue
+		}
+		if o.Error == nil || o.Error.Code != code || len(f.all) != 1 {
+			t.Errorf("%d bytes: %v", size, o)
+		}
+	}
+}
+
 // BenchmarkRound is a call that is answered by a question.
 func BenchmarkRound(b *testing.B) {
 	a, _ := start(b, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {

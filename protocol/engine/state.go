@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+)
+
+const (
+	// maxCarried bounds the journal that a client carries where there is no store
+	// to keep it; with one, spillAt does.
+	maxCarried = 64 << 10
+	spillAt    = 8 << 10
+	maxSpilled = 1 << 20
+)
+
+const (
+	defaultStateTTL  = time.Hour
+	defaultMaxRounds = 32
+)
+
+// spilled is the first byte of a state that only names the journal in the store.
+// Journals begin with their version, which is far from it.
+const spilled = 0xff
+
+// states are the defaults of an Engine that was given none.
+func states() *rounds.Sealer {
+	s, _ := rounds.NewSealer(rounds.RandomSecret()) // its length is right
+	return s
+}
+
+// sealState makes the journal what the client carries: whole, or, where it is large
+// and there is a store, by name.
+func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
+	plain := j.Append(nil)
+	limit := maxCarried
+	if e.cfg.Claims != nil {
+		limit = maxSpilled
+	}
+	if len(plain) > limit {
+		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are kept", len(plain), limit)
+	}
+	if e.cfg.Claims != nil && len(plain) > spillAt {
+		name := "state/" + rand.Text()
+		if _, mine, err := e.cfg.Claims.Claim(ctx, name, plain, e.cfg.StateTTL); err != nil || !mine {
+			return "", errors.Join(errors.New("engine: keeping the journal of the call"), err)
+		}
+		plain = append([]byte{spilled}, name...)
+	}
+	return e.cfg.States.Seal(plain, binding), nil
+}
+
+// openState undoes sealState. The error is what the client is told.
+func (e *Engine) openState(ctx context.Context, state string, binding []byte) (*rounds.Journal, error) {
+	invalid := protocol.Faultf(protocol.FaultInvalidParams, "the requestState is not valid for this request")
+	expired := protocol.Faultf(protocol.FaultInvalidParams, "the requestState has expired: start again without it")
+	plain, err := e.cfg.States.Open(state, binding)
+	if err != nil {
+		return nil, invalid
+	}
+	if len(plain) > 0 && plain[0] == spilled && e.cfg.Claims != nil {
+		plain, err = e.cfg.Claims.Get(ctx, string(plain[1:]))
+		if errors.Is(err, claim.ErrNotFound) {
+			return nil, expired
+		}
+		if err != nil {
+			return nil, fmt.Errorf("engine: reading the journal of the call: %w", err)
+		}
+	}
+	j, err := rounds.Parse(plain)
+	if err != nil {
+		return nil, invalid
+	}
+	if e.cfg.Now().After(j.Expires) {
+		return nil, expired
+	}
+	return j, nil
+}
