@@ -6,8 +6,10 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/internal/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -130,14 +132,25 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 // Build reflects, checks and freezes. The error is a *BuildError with every
 // fault of every component. The server shares nothing with the app: what is
 // added to the app afterwards is for the next Build.
-func (a *App) Build() (*Server, error) {
+func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
+
+func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
+	store := memory.New()
 	s := &Server{
 		cfg:     a.cfg,
 		chain:   slices.Clone(a.chain),
 		onStart: slices.Clone(a.onStart),
 		onStop:  slices.Clone(a.onStop),
 		quit:    make(chan struct{}),
-		events:  memory.New().Events(),
+		events:  store.Events(),
+		claims:  store.Claims(),
+		secret:  rounds.RandomSecret(),
+	}
+	if len(a.cfg.secrets) > 0 {
+		s.secret = a.cfg.secrets[0]
+	}
+	if err := s.enter(stage); err != nil {
+		return nil, err
 	}
 	s.registry = catalog.New(catalog.Config{
 		PageSize: a.cfg.pageSize,
@@ -160,8 +173,14 @@ func (a *App) Build() (*Server, error) {
 		Catalog:        s.registry,
 		Frames:         slices.Clone(a.frames),
 		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),
-		Failed:         s.failed,
+		Failed:         s.reporter(stage),
 		Detail:         a.cfg.detail,
+		States:         s.cfg.states,
+		StateTTL:       a.cfg.stateTTL,
+		ReplayCheck:    a.cfg.replayCheck || stage.Differs != nil,
+		Claims:         s.claims,
+		Performed:      stage.Performed,
+		Now:            stage.Now,
 	})
 	return s, nil
 }

@@ -1,13 +1,16 @@
 package framework
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -35,6 +38,11 @@ type appConfig struct {
 	plans               binding.Options
 	grace               time.Duration
 	auth                transport.Authenticator // nil: nobody must say who they are
+	model               Model                   // nil: the client's only
+	secrets             [][]byte                // of states; nil: a random one
+	states              *rounds.Sealer          // by secrets; nil: of this process
+	stateTTL            time.Duration           // 0: the engine's default
+	replayCheck         bool
 }
 
 func defaultConfig() appConfig {
@@ -148,4 +156,44 @@ func WithAuth(a transport.Authenticator) AppOption {
 		c.auth = a
 		return ""
 	}}
+}
+
+// WithStateSecrets seals what travels with a client that is asked in rounds
+// (2026-07-28 basic/patterns/mrtr), so that any instance of the program with the
+// same secrets takes the next round. At least 16 random bytes each; the first seals,
+// all open: to rotate, put a new one in front and drop the old one when no state of
+// it lives any more (see [WithStateTTL]). Without it a round goes to the process that
+// asked, or fails.
+func WithStateSecrets(secrets ...[]byte) AppOption {
+	return appOption{"WithStateSecrets", func(c *appConfig) string {
+		sealer, err := rounds.NewSealer(secrets...)
+		if err != nil {
+			return strings.TrimPrefix(err.Error(), "rounds: ")
+		}
+		c.states, c.secrets = sealer, nil
+		for _, secret := range secrets {
+			c.secrets = append(c.secrets, bytes.Clone(secret))
+		}
+		return ""
+	}}
+}
+
+// WithStateTTL is how long a client that is asked in rounds may take for its
+// answers; default 1 hour.
+func WithStateTTL(d time.Duration) AppOption {
+	return appOption{"WithStateTTL", func(c *appConfig) string {
+		if d < time.Second {
+			return "the duration must be a second or more"
+		}
+		c.stateTTL = d
+		return ""
+	}}
+}
+
+// WithReplayCheck runs each handler that asks in rounds once more on the same
+// answers and logs what it asks or does differently: its next round would not be the
+// continuation of this one. For development and tests: what a handler does outside
+// of Once happens twice.
+func WithReplayCheck() AppOption {
+	return set("WithReplayCheck", func(c *appConfig) { c.replayCheck = true })
 }

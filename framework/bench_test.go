@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -93,4 +94,25 @@ func BenchmarkTypedCall(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkRound is a call that asks one question and is answered, both requests;
+// beside it a call that asks nothing.
+func BenchmarkRound(b *testing.B) {
+	s := build(b, quiet().Add(
+		framework.Tool("none", func(context.Context, struct{}) (bool, error) { return true, nil }),
+		framework.Tool("one", func(ctx context.Context, _ struct{}) (bool, error) { return framework.Elicit[bool](ctx, "sure?") }),
+	))
+	p := dial(b, s, protocol.Rev20260728, withCaps(all))
+	b.Run("none", func(b *testing.B) {
+		for b.Loop() {
+			p.call("tools/call", `{"name":"none","arguments":{}}`)
+		}
+	})
+	b.Run("one", func(b *testing.B) {
+		a := &asker{peer: p, answer: func(string, question) string { return said("true") }}
+		for b.Loop() {
+			a.do("tools/call", `{"name":"one","arguments":{}}`)
+		}
+	})
 }

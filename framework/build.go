@@ -298,7 +298,7 @@ func (b *builder) bind(m *member) {
 	if m.failed {
 		return
 	}
-	m.bound.run = compose(recovered(m.bound.invoke), m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
+	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
 	b.entries = append(b.entries, m.entry)
 }
 

@@ -85,12 +85,12 @@ func TestReleaseStream(t *testing.T) {
 // Each request of one connection has a header and an address of its own.
 func TestCallerOverHTTP(t *testing.T) {
 	t.Parallel()
-	var info *framework.CallInfo
-	s := build(t, quiet().Add(doing(func(ctx context.Context) error {
-		info = framework.Caller(ctx)
-		return nil
-	})))
 	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		var info *framework.CallInfo
+		s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+			info = framework.Caller(ctx)
+			return nil
+		})))
 		p := dial(t, s, rev)
 		for _, addr := range []string{"192.0.2.1:1000", "192.0.2.2:2000"} {
 			p.with(&transport.Request{Fields: fields{"X-From": {addr}}, RemoteAddr: addr})

@@ -70,7 +70,9 @@ type ComponentInfo struct {
 	Meta        protocol.Meta
 }
 
-// Result is what a handler answers.
+// Result is what a handler answers. While a question is pending, next returns
+// ErrPending whatever the handler returned: it is not a failure, and not to be
+// replaced. The handler will run again, with a higher Round of the same ID.
 type Result struct {
 	Body protocol.Result // *protocol.CallToolResult, *protocol.ReadResourceResult, *protocol.GetPromptResult, *protocol.CustomResult; nil for lists
 	List []ComponentInfo // of a list: middleware may take components away
@@ -197,6 +199,9 @@ func (m Middleware) around(next Handler) Handler {
 			return next(ctx, call)
 		}
 		result, err := wrapped(ctx, call)
+		if pending(ctx) { // the step itself has asked, or replaced what it was told
+			return nil, ErrPending
+		}
 		if err == nil && result == nil {
 			return nil, fmt.Errorf("middleware %s returned neither a result nor an error", m.Name)
 		}

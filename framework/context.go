@@ -40,8 +40,8 @@ func Caller(ctx context.Context) *CallInfo {
 	info.Revision = c.Dialect.String()
 	info.Session = c.Session()
 	info.Request = c.RequestID()
-	info.Call = c.ID()
-	info.Round = c.Round
+	info.Call = h.callID()
+	info.Round = h.roundOf()
 	info.URI = h.uri
 	info.Header = c.Header()
 	info.RemoteAddr = c.RemoteAddr()

@@ -10,16 +10,8 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
-
-// AskOption configures one question to the user. Sealed.
-type AskOption interface{ askOption() }
-
-type askOption func(*question)
-
-func (askOption) askOption() {}
 
 // question is what the options of a question decide.
 type question struct {
@@ -27,7 +19,24 @@ type question struct {
 	choices  map[string][]Choice
 	schema   json.RawMessage // of Form; nil: reflected
 	attempts int
+	name     string // of Key
 }
+
+func questionOf(opts []AskOption) *question {
+	q := &question{attempts: defaultAttempts}
+	for _, o := range opts {
+		switch o := o.(type) {
+		case askOption:
+			o(q)
+		case keyOption:
+			q.name = string(o)
+		}
+	}
+	return q
+}
+
+// defaultAttempts at a valid answer.
+const defaultAttempts = 3
 
 // Prefill offers v's fields as defaults. T is the question's type.
 func Prefill[T any](v T) AskOption { return askOption(func(q *question) { q.prefill = v }) }
@@ -69,106 +78,114 @@ type Answer[T any] struct {
 //
 // The answer is validated like arguments, and asked for again with an
 // explanation where it does not fit. The error is ErrDeclined or ErrCancelled as
-// the user decided, ErrUnsupported where the client cannot be asked, or what
-// ended the wait.
+// the user decided, ErrUnsupported where the client cannot be asked, ErrPending
+// where the handler will run again with the answer, or what ended the wait.
 func Elicit[T any](ctx context.Context, message string, opts ...AskOption) (T, error) {
 	answer, err := ElicitAnswer[T](ctx, message, opts...)
-	switch {
-	case err != nil:
-		return answer.Value, err
-	case answer.Action == "decline":
-		return answer.Value, ErrDeclined
-	case answer.Action == "cancel":
-		return answer.Value, ErrCancelled
+	if err == nil {
+		err = refusal(answer.Action)
 	}
-	return answer.Value, nil
+	return answer.Value, err
 }
 
 // ElicitAnswer asks the user and returns a refusal as data.
 func ElicitAnswer[T any](ctx context.Context, message string, opts ...AskOption) (Answer[T], error) {
 	var answer Answer[T]
-	action, err := elicit(ctx, message, opts, reflect.ValueOf(&answer.Value).Elem())
-	answer.Action = action
+	h, err := asking(ctx, askingUser)
+	if err != nil {
+		return answer, err
+	}
+	q, err := h.formInquiry(message, opts, reflect.ValueOf(&answer.Value).Elem())
+	if err != nil {
+		return answer, err
+	}
+	err = h.settle(ctx, q)[0]
+	answer.Action = q.action
 	return answer, err
 }
 
-// elicit asks until the answer fits into value, and returns the action.
-func elicit(ctx context.Context, message string, opts []AskOption, value reflect.Value) (string, error) {
-	h := handlingFrom(ctx)
-	if h == nil || h.call == nil {
-		return "", &unsupportedError{what: "asking the user works in a handler only"}
+const askingUser = "asking the user"
+
+// refusal is the error of an action.
+func refusal(action string) error {
+	switch action {
+	case "decline":
+		return ErrDeclined
+	case "cancel":
+		return ErrCancelled
 	}
-	q := &question{attempts: 3}
-	for _, o := range opts {
-		if opt, ok := o.(askOption); ok {
-			opt(q)
-		}
-	}
+	return nil
+}
+
+// formInquiry asks the user for a value.
+type formInquiry struct {
+	*question
+	h       *handling
+	form    *form
+	message string
+	text    string // of the next question: the message, and what was wrong
+	attempt int
+	value   reflect.Value
+	action  string
+	refuses bool // a refusal is an error
+}
+
+func (h *handling) formInquiry(message string, opts []AskOption, value reflect.Value) (*formInquiry, error) {
+	q := questionOf(opts)
 	f, err := h.server.form(value.Type(), q)
 	if err != nil {
-		return "", fmt.Errorf("preparing the question %q: %w", message, err)
+		return nil, fmt.Errorf("preparing the question %q: %w", message, err)
 	}
-	text := message
-	for attempt := 1; ; attempt++ {
-		result, err := h.askUser(ctx, text, f.schema)
-		if err != nil || result.Action != "accept" {
-			return actionOf(result), err
-		}
-		err = f.decode(ctx, result.Content, value)
-		var invalid *binding.Invalid
-		switch {
-		case err == nil:
-			return result.Action, nil
-		case !errors.As(err, &invalid):
-			return "", err
-		case attempt >= q.attempts:
-			return "", &askError{doing: "asking the user", cause: fmt.Errorf("no valid answer in %d attempts: %w", attempt, invalid)}
-		}
-		text = message + "\n\n" + invalid.Text("The answer")
-	}
+	return &formInquiry{question: q, h: h, form: f, message: message, text: message, value: value}, nil
 }
 
-func actionOf(r *protocol.ElicitResult) string {
-	if r == nil {
-		return ""
-	}
-	return r.Action
+func (q *formInquiry) key() string { return q.name }
+
+func (*formInquiry) answerer() Model { return nil }
+
+func (q *formInquiry) needs() need {
+	return need{askingUser, &protocol.ClientCapabilities{Elicitation: true}, q.h.call.Capabilities().Elicitation}
 }
 
-// askUser sends one form and waits for what the user did with it.
-func (h *handling) askUser(ctx context.Context, message string, schema json.RawMessage) (*protocol.ElicitResult, error) {
-	result, err := h.call.Ask(ctx, &protocol.ElicitParams{Message: message, Schema: schema}, nil)
+func (q *formInquiry) params(string) (protocol.Params, error) {
+	return &protocol.ElicitParams{Message: q.text, Schema: q.form.schema}, nil
+}
+
+func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bool, error) {
+	answer, err := elicited(r)
 	if err != nil {
-		need := &protocol.ClientCapabilities{Elicitation: true}
-		return nil, h.askFailure(ctx, err, "asking the user", need, h.call.Capabilities().Elicitation)
+		return true, err
 	}
-	answer, ok := result.(*protocol.ElicitResult)
+	if q.action = answer.Action; q.action != "accept" {
+		if q.refuses {
+			err = refusal(q.action)
+		}
+		return true, err
+	}
+	err = q.form.decode(ctx, answer.Content, q.value)
+	var invalid *binding.Invalid
+	if err == nil || !errors.As(err, &invalid) {
+		return true, err
+	}
+	q.value.SetZero()
+	if q.attempt++; q.attempt >= q.attempts {
+		return true, &askError{doing: askingUser, cause: fmt.Errorf("no valid answer in %d attempts: %w", q.attempt, invalid)}
+	}
+	q.text = q.message + "\n\n" + invalid.Text("The answer")
+	return false, nil
+}
+
+// elicited is an answer with an action that there is.
+func elicited(r protocol.Result) (*protocol.ElicitResult, error) {
+	answer, ok := r.(*protocol.ElicitResult)
 	if !ok {
-		return nil, &askError{doing: "asking the user", cause: fmt.Errorf("the client answered with a %T", result)}
+		return nil, &askError{doing: askingUser, cause: fmt.Errorf("the client answered with a %T", r)}
 	}
 	switch answer.Action {
 	case "accept", "decline", "cancel":
 		return answer, nil
 	}
-	return nil, &askError{doing: "asking the user", cause: fmt.Errorf("the client answered with the action %q", answer.Action)}
-}
-
-// askFailure translates what Ask returned.
-func (h *handling) askFailure(ctx context.Context, err error, doing string, need *protocol.ClientCapabilities, has bool) error {
-	var fault *protocol.Fault
-	switch {
-	case errors.Is(err, engine.ErrCannotAsk):
-		unsupported := &unsupportedError{what: doing + " is not possible with this client"}
-		if !has {
-			unsupported.missing = need
-		}
-		return unsupported
-	case ctx.Err() != nil:
-		return err
-	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
-		return ErrDeclined
-	}
-	return &askError{doing: doing, cause: err}
+	return nil, &askError{doing: askingUser, cause: fmt.Errorf("the client answered with the action %q", answer.Action)}
 }
 
 // form is a question's type, compiled, with what this asking adds.

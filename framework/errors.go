@@ -15,11 +15,19 @@ import (
 
 // Sentinels. ErrUnsupported also Is errors.ErrUnsupported. None of them Is
 // context.Canceled: that is the call's end, not the user's answer.
+//
+// ErrPending says that the question was filed: the handler will run again with the
+// answer, and shall return now; it is no failure, and what is returned with it does
+// not count. It occurs where the client is asked in rounds (2026-07-28) only.
+//
+// ErrUncertain says that an AtMostOnce effect may or may not have happened.
 var (
 	ErrDeclined    = errors.New("the user declined to answer")
 	ErrCancelled   = errors.New("the user dismissed the question without an answer")
 	ErrUnsupported = fmt.Errorf("the client cannot be asked for this: %w", errors.ErrUnsupported)
 	ErrNotFound    = errors.New("not found")
+	ErrUncertain   = errors.New("it is not certain whether the effect has happened")
+	ErrPending     = engine.ErrPending
 )
 
 // userError is what UserErrorf makes.
@@ -126,6 +134,7 @@ const (
 	classProtocol               // a *protocol.Error or *protocol.Fault, as it is
 	classMissing                // the client lacks a capability
 	classCancelled              // the call is over: nobody listens
+	classVisit                  // of URLRequired
 )
 
 // verdict is an error, classified.
@@ -135,6 +144,7 @@ type verdict struct {
 	invalid *binding.Invalid
 	wire    error // classProtocol
 	missing *protocol.ClientCapabilities
+	visit   *visitError // classVisit
 }
 
 // classify judges an error by its outermost part that says what it is.
@@ -178,6 +188,8 @@ func own(err error) (verdict, bool) {
 		return verdict{class: classMissing, text: e.Error(), missing: e.missing}, true
 	case *askError:
 		return verdict{class: classInternal}, true
+	case *visitError:
+		return verdict{class: classVisit, visit: e}, true
 	}
 	switch err {
 	case ErrDeclined: //nolint:errorlint // err itself, not what it wraps: classify walks
@@ -188,6 +200,8 @@ func own(err error) (verdict, bool) {
 		return verdict{class: classMissing, text: err.Error()}, true
 	case ErrNotFound:
 		return verdict{class: classNotFound, text: "not found"}, true
+	case ErrUncertain:
+		return verdict{class: classUser, text: "It is not certain whether an earlier attempt of this call took effect. It was not repeated."}, true
 	case context.Canceled:
 		return verdict{class: classCancelled}, true
 	}
@@ -218,7 +232,7 @@ func joined(errs []error) verdict {
 			if first.class == classInternal {
 				first.class = v.class
 			}
-		case classProtocol, classMissing, classCancelled:
+		case classProtocol, classMissing, classCancelled, classVisit:
 			return v
 		case classInternal: // for the log only
 		}
@@ -261,7 +275,7 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	case v.class == classInternal && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		v.class = classCancelled
 	}
-	if v.class == classInternal || errors.As(err, &because) {
+	if v.class == classInternal || errors.As(err, &because) || errors.Is(err, ErrUncertain) {
 		s.logFailure(c, err, b.noun, b.info.Name)
 	}
 	if v.class == classInternal {
@@ -314,6 +328,10 @@ func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (prot
 		if v.missing != nil && c.Dialect.InputRounds() {
 			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
 		}
+	case classVisit:
+		if v.text, err = v.visit.demand(ctx); err != nil {
+			return nil, err
+		}
 	default:
 	}
 	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: v.text}}, IsError: true}, nil
@@ -336,6 +354,10 @@ func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (pro
 	case classMissing:
 		if v.missing != nil && c.Dialect.InputRounds() {
 			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
+		}
+	case classVisit:
+		if v.text, err = v.visit.demand(ctx); err != nil {
+			return nil, err
 		}
 	default:
 	}

@@ -2,21 +2,17 @@ package framework
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// GenerateOption configures one question to the model. Sealed.
-type GenerateOption interface{ generateOption() }
-
-type generateOption func(*protocol.CreateMessageParams)
-
-func (generateOption) generateOption() {}
-
-// Generation is what the model said.
+// Generation is what the model said. Turns counts the questions that were put to
+// it: more than one where it used tools.
 type Generation struct {
 	Model      string
 	Content    Content
@@ -35,37 +31,192 @@ func (g Generation) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// defaultMaxTokens bounds a turn that names no bound: the specification wants one.
-const defaultMaxTokens = 1024
+// Bounds of a generation that names none.
+const (
+	defaultMaxTokens = 1024 // the specification wants a bound of each turn
+	defaultMaxTurns  = 10
+)
 
-// Generate asks the client's model. The error is ErrUnsupported where the client
-// does not sample, ErrDeclined where its user refused.
+// generation is what the options of a question to the model decide.
+type generation struct {
+	request   protocol.CreateMessageParams
+	tools     []Component
+	maxTurns  int
+	preferApp bool
+	name      string // of Key
+	fault     error
+}
+
+// Generate asks the client's model, or the app's where the client does not sample
+// (see [WithModel], [PreferApp]). The error is ErrUnsupported where there is
+// neither, ErrDeclined where the client's user refused, ErrPending where the
+// handler will run again with the answer, or what ended the wait.
 func Generate(ctx context.Context, prompt string, opts ...GenerateOption) (Generation, error) {
-	h := handlingFrom(ctx)
-	if h == nil || h.call == nil {
-		return Generation{}, &unsupportedError{what: "asking the client's model works in a handler only"}
+	return GenerateAs[Generation](ctx, prompt, opts...)
+}
+
+// GenerateAs decodes and validates the answer as T, like the arguments of a tool:
+// the model is told the schema, and asked again, at most twice, where its answer
+// does not fit. A string is the text as it is, a json.RawMessage any JSON, a
+// Generation what Generate returns. Errors are those of Generate.
+func GenerateAs[T any](ctx context.Context, prompt string, opts ...GenerateOption) (T, error) {
+	var answer T
+	h, err := asking(ctx, askingModel)
+	if err != nil {
+		return answer, err
 	}
-	p := &protocol.CreateMessageParams{MaxTokens: defaultMaxTokens}
+	q, err := h.modelInquiry(prompt, opts, reflect.ValueOf(&answer).Elem())
+	if err != nil {
+		return answer, err
+	}
+	err = h.settle(ctx, q)[0]
+	return answer, err
+}
+
+const askingModel = "asking the client's model"
+
+// modelInquiry asks the client's model or the app's.
+type modelInquiry struct {
+	*generation
+	h        *handling
+	model    Model // nil: the client's
+	offer    *offer
+	answer   *modelAnswer
+	messages []protocol.Message
+	turns    int
+	attempt  int
+}
+
+func (h *handling) modelInquiry(prompt string, opts []GenerateOption, into reflect.Value) (*modelInquiry, error) {
+	g := &generation{maxTurns: defaultMaxTurns}
+	g.request.MaxTokens = defaultMaxTokens
 	for _, o := range opts {
-		if opt, ok := o.(generateOption); ok {
-			opt(p)
+		switch o := o.(type) {
+		case generateOption:
+			o(g)
+		case keyOption:
+			g.name = string(o)
 		}
 	}
-	p.Messages = append(p.Messages, User(prompt))
-	result, err := h.call.Ask(ctx, p, nil)
+	if g.fault != nil {
+		return nil, g.fault
+	}
+	answer, err := h.server.modelAnswer(into)
 	if err != nil {
-		need := &protocol.ClientCapabilities{Sampling: true}
-		return Generation{}, h.askFailure(ctx, err, "asking the client's model", need, h.call.Capabilities().Sampling)
+		return nil, err
 	}
-	said, ok := result.(*protocol.CreateMessageResult)
+	offer, err := h.server.offer(h, g.tools)
+	if err != nil {
+		return nil, err
+	}
+	q := &modelInquiry{generation: g, h: h, offer: offer, answer: answer}
+	q.model = q.chosen()
+	q.messages = append(slices.Clip(g.request.Messages), User(prompt+answer.instruction()))
+	return q, nil
+}
+
+// chosen is the app's model where it shall or must answer.
+func (q *modelInquiry) chosen() Model {
+	app := q.h.server.cfg.model
+	if app != nil && (q.preferApp || !q.h.canAsk() || !q.needs().has) {
+		return app
+	}
+	return nil
+}
+
+func (q *modelInquiry) key() string { return q.name }
+
+func (q *modelInquiry) answerer() Model { return q.model }
+
+// needs: tools may be offered only to clients that declared so (2025-11-25
+// client/sampling "Tools in Sampling").
+func (q *modelInquiry) needs() need {
+	can := q.h.call.Capabilities()
+	n := need{askingModel, &protocol.ClientCapabilities{Sampling: true}, can.Sampling}
+	if len(q.tools) > 0 {
+		n.doing += " with tools"
+		n.able.SamplingTool = true
+		n.has = can.Sampling && can.SamplingTool && q.h.call.Dialect.SamplesWithTools()
+	}
+	return n
+}
+
+func (q *modelInquiry) params(string) (protocol.Params, error) {
+	p := q.request
+	p.Messages = slices.Clip(q.messages)
+	p.ToolChoice = ""
+	q.turns++
+	if q.offer != nil {
+		p.Tools, p.ToolChoice = q.offer.listed, q.choice()
+	}
+	if q.withoutContext() {
+		p.IncludeContext = ""
+	}
+	return &p, nil
+}
+
+// withoutContext: from 2025-11-25 on a client says whether it can add context, and
+// SHOULD NOT be asked for it otherwise (client/sampling "Capabilities").
+func (q *modelInquiry) withoutContext() bool {
+	return q.h.call.Dialect.SamplesWithTools() && !q.h.call.Capabilities().SamplingContext
+}
+
+// choice of the turn: the last is for the answer, and a tool may be demanded in the
+// first only, for the loop would not end otherwise.
+func (q *modelInquiry) choice() string {
+	switch mode := q.request.ToolChoice; {
+	case q.turns >= q.maxTurns:
+		return "none"
+	case mode == "required" && q.turns > 1:
+		return "auto"
+	default:
+		return mode
+	}
+}
+
+func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result) (bool, error) {
+	said, ok := r.(*protocol.CreateMessageResult)
 	if !ok {
-		return Generation{}, &askError{doing: "asking the client's model", cause: fmt.Errorf("the client answered with a %T", result)}
+		return true, &askError{doing: askingModel, cause: fmt.Errorf("the client answered with a %T", r)}
 	}
-	return Generation{Model: said.Model, Content: said.Content, StopReason: said.StopReason, Turns: 1}, nil
+	if uses := usesOf(said.Content); len(uses) > 0 && q.offer != nil {
+		if q.turns >= q.maxTurns {
+			return true, &askError{doing: askingModel, cause: fmt.Errorf("the model still asks for tools after %d turns", q.turns)}
+		}
+		results, err := q.offer.use(ctx, q.h, base, q.turns, uses)
+		if err != nil {
+			return true, err
+		}
+		q.say(said, results)
+		return false, nil
+	}
+	g := Generation{Model: said.Model, Content: said.Content, StopReason: said.StopReason, Turns: q.turns}
+	teaching, err := q.answer.decode(ctx, g)
+	if err != nil || teaching == "" {
+		return true, err
+	}
+	if q.attempt++; q.attempt >= defaultAttempts {
+		return true, &askError{doing: askingModel, cause: fmt.Errorf("no valid answer in %d attempts: %s", q.attempt, teaching)}
+	}
+	q.say(said, []protocol.Block{protocol.Text{Text: teaching}})
+	return false, nil
+}
+
+// say continues the conversation.
+func (q *modelInquiry) say(said *protocol.CreateMessageResult, reply []protocol.Block) {
+	q.messages = append(q.messages, message(protocol.RoleAssistant, said.Content), message(protocol.RoleUser, reply))
+}
+
+func message(role protocol.Role, blocks []protocol.Block) protocol.Message {
+	m := protocol.Message{Role: role, Content: protocol.Text{}}
+	if len(blocks) > 0 {
+		m.Content, m.More = blocks[0], blocks[1:]
+	}
+	return m
 }
 
 func generating(apply func(*protocol.CreateMessageParams)) GenerateOption {
-	return generateOption(apply)
+	return generateOption(func(g *generation) { apply(&g.request) })
 }
 
 // MaxTokens of one turn; default 1024.
@@ -88,6 +239,26 @@ func History(m ...protocol.Message) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.Messages = append(p.Messages, m...) })
 }
 
+// WithTools runs the tool loop over these tools: what the model asks for is called
+// as a client would call it, middleware included, for the same principal, and the
+// model is asked again with the results. A tool need not be registered in the app; a
+// Set offers all of its tools. What the caller lacks the scopes for is not offered.
+//
+// In rounds a tool that has run does not run again: its result is journaled.
+func WithTools(tools ...Component) GenerateOption {
+	return generateOption(func(g *generation) { g.tools = append(g.tools, tools...) })
+}
+
+// MaxTurns of the tool loop; default 10. In the last turn the model may not use
+// tools; if it does nevertheless that is an error.
+func MaxTurns(n int) GenerateOption {
+	return generateOption(func(g *generation) {
+		if g.maxTurns = n; n < 1 {
+			g.fault = fmt.Errorf("MaxTurns(%d): a model is asked once at least", n)
+		}
+	})
+}
+
 // Hints name preferred models.
 func Hints(models ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { preferences(p).Hints = slices.Clone(models) })
@@ -106,28 +277,56 @@ func StopSequences(texts ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.StopSequences = slices.Clone(texts) })
 }
 
+// ToolChoice is "auto", "required" or "none". A tool is required in the first turn
+// only: the model must come to an end.
+func ToolChoice(mode string) GenerateOption {
+	return generateOption(func(g *generation) {
+		switch mode {
+		case "auto", "required", "none":
+			g.request.ToolChoice = mode
+		default:
+			g.fault = fmt.Errorf("ToolChoice(%q): there are auto, required and none", mode)
+		}
+	})
+}
+
+// IncludeContext asks the client to add context of its own: "none", "thisServer" or
+// "allServers". It is not sent to clients that could say that they can, and do not
+// (2025-11-25 on: sampling.context).
+func IncludeContext(which string) GenerateOption {
+	return generateOption(func(g *generation) {
+		switch which {
+		case "none", "thisServer", "allServers":
+			g.request.IncludeContext = which
+		default:
+			g.fault = fmt.Errorf("IncludeContext(%q): there are none, thisServer and allServers", which)
+		}
+	})
+}
+
+// Metadata is handed to the provider of the model as it is: v encodes to an object.
+func Metadata(v any) GenerateOption {
+	return generateOption(func(g *generation) {
+		raw, err := json.Marshal(v)
+		if err == nil && !isObject(raw) {
+			err = fmt.Errorf("%T is no JSON object", v)
+		}
+		if err != nil {
+			g.fault = fmt.Errorf("Metadata: %w", err)
+			return
+		}
+		g.request.Metadata = raw
+	})
+}
+
+// PreferApp asks the app's Model first, the client's second.
+func PreferApp() GenerateOption {
+	return generateOption(func(g *generation) { g.preferApp = true })
+}
+
 func preferences(p *protocol.CreateMessageParams) *protocol.ModelPreferences {
 	if p.Preferences == nil {
 		p.Preferences = &protocol.ModelPreferences{}
 	}
 	return p.Preferences
-}
-
-// Roots of the client. The error is ErrUnsupported where the client has none to
-// tell of.
-func Roots(ctx context.Context) ([]protocol.Root, error) {
-	h := handlingFrom(ctx)
-	if h == nil || h.call == nil {
-		return nil, &unsupportedError{what: "asking for roots works in a handler only"}
-	}
-	result, err := h.call.Ask(ctx, &protocol.ListRootsParams{}, nil)
-	if err != nil {
-		need := &protocol.ClientCapabilities{Roots: true}
-		return nil, h.askFailure(ctx, err, "asking for roots", need, h.call.Capabilities().Roots)
-	}
-	listed, ok := result.(*protocol.ListRootsResult)
-	if !ok {
-		return nil, &askError{doing: "asking for roots", cause: fmt.Errorf("the client answered with a %T", result)}
-	}
-	return listed.Roots, nil
 }

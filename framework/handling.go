@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,7 +24,8 @@ type bound struct {
 	noun    string // "tool"
 	info    ComponentInfo
 	timeout time.Duration
-	run     Handler // the whole chain
+	tool    *protocol.Tool // as listed; nil for other kinds
+	run     Handler        // the whole chain
 
 	// invoke is the innermost step: decode, the user's function, encode.
 	invoke Handler
@@ -42,9 +44,14 @@ type handling struct {
 	uri    string            // of resources/read
 	vars   map[string]string // of a template
 	list   []ComponentInfo   // of a list
+	inner  *inner            // of an effect or a nested call; nil: the call itself
 
 	logging sync.Once
 	logger  *zap.Logger // what Log returns, once it was asked for
+	bucket  *bucket     // of the client's part of it; nil: the client wants no log
+
+	asked atomic.Int32 // questions without a key
+	roots atomic.Pointer[callRoots]
 }
 
 type handlingKey struct{}
@@ -88,9 +95,12 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		h.Context = ctx
 	}
 	result, err := b.run(h, &Call{
-		Method: h.call.Params.Method(), Name: name, Arguments: arguments,
-		ID: h.call.ID(), Round: h.call.Round, Component: b.info,
+		Method: h.method(), Name: name, Arguments: arguments,
+		ID: h.callID(), Round: h.roundOf(), Component: b.info,
 	})
+	if h.call.Pending() || errors.Is(err, ErrPending) { // which is no failure, whatever a step made of it
+		return nil, ErrPending
+	}
 	if err != nil {
 		return b.refuse(h, h.call, err)
 	}
@@ -98,6 +108,42 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered without a body", b.noun, b.info.Name))
 	}
 	return result.Body, nil
+}
+
+// method is what is called, which for a tool that a model calls is not what the
+// client did.
+func (h *handling) method() string {
+	if h.inner != nil {
+		return protocol.MethodCallTool
+	}
+	return h.call.Params.Method()
+}
+
+// pending says whether the call of ctx waits for an answer.
+func pending(ctx context.Context) bool {
+	h := handlingFrom(ctx)
+	return h != nil && h.call != nil && h.call.Pending()
+}
+
+// answered is the innermost step of a chain. While a question is pending its answer
+// is ErrPending: it does not run where a step further out has asked (and may have
+// ignored that there is no answer yet), and what it returns does not count where it
+// asked itself.
+func (b *bound) answered(step Handler) Handler {
+	step = recovered(step)
+	return func(ctx context.Context, call *Call) (*Result, error) {
+		if pending(ctx) {
+			return nil, ErrPending
+		}
+		result, err := step(ctx, call)
+		if !pending(ctx) {
+			return result, err
+		}
+		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
+			b.server.logFailure(handlingFrom(ctx).call, panicked, b.noun, b.info.Name)
+		}
+		return nil, ErrPending
+	}
 }
 
 // recovered makes a panic of the innermost step, where the user's code runs, an

@@ -493,3 +493,33 @@ func TestRootsChanged(t *testing.T) {
 		t.Error("the hook does not know its server")
 	}
 }
+
+// A tool that a model calls logs to the same client, within the same bound.
+func TestLogOfInnerParts(t *testing.T) {
+	t.Parallel()
+	inner := framework.Tool("inner", func(ctx context.Context, _ struct{}) (string, error) {
+		for range 30 {
+			framework.Log(ctx).Info("inner")
+		}
+		return "", nil
+	})
+	s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		framework.Log(ctx).Info("outer")
+		g, err := framework.Generate(ctx, "go", framework.WithTools(inner))
+		return g.Text(), err
+	})))
+	turn := 0
+	a := newAsker(t, s, protocol.Rev20251125, func(string, question) string {
+		if turn++; turn == 1 {
+			return using("inner", `{}`)
+		}
+		return model("bye")
+	})
+	a.call("logging/setLevel", `{"level":"info"}`).ok()
+	if got := a.tool("t", `{}`).text(); got != "bye" {
+		t.Errorf("got %q", got)
+	}
+	if got := len(a.notifications(protocol.NotificationMessage)); got < 20 || got > 25 {
+		t.Errorf("%d messages", got)
+	}
+}

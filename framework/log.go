@@ -33,7 +33,7 @@ func (h *handling) makeLogger() *zap.Logger {
 	if h.call == nil {
 		return base
 	}
-	fields := []zap.Field{zap.String("call", h.call.ID())}
+	fields := []zap.Field{zap.String("call", h.callID())}
 	if h.bound != nil {
 		fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
 	}
@@ -41,7 +41,13 @@ func (h *handling) makeLogger() *zap.Logger {
 	if !h.call.Logs(protocol.LevelEmergency) { // the client wants no log at all
 		return base
 	}
-	client := &clientCore{h: h, encoder: zapcore.NewJSONEncoder(clientEncoding()), bucket: &bucket{}}
+	h.bucket = &bucket{}
+	if top := h.top(); top != h { // one bound for all that the call logs
+		if Log(top); top.bucket != nil {
+			h.bucket = top.bucket
+		}
+	}
+	client := &clientCore{h: h, encoder: zapcore.NewJSONEncoder(clientEncoding()), bucket: h.bucket}
 	return base.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewTee(core, client)
 	}))

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
@@ -25,7 +26,15 @@ type Server struct {
 	engine   *engine.Engine
 	registry *catalog.Registry
 	forms    sync.Map // reflect.Type -> *form: the compiled questions of Elicit
+	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
 	events   eventlog.Store
+	claims   claim.Store
+	secret   []byte // of the ids of elicitations
+	roots    sessionRoots
+	visits   visits
+
+	offering sync.Mutex                     // guards offered
+	offered  map[Component][]*catalog.Entry // tools of WithTools that are not registered
 
 	changing sync.Mutex // serializes changes at run time
 
@@ -211,12 +220,13 @@ func methodName(c *engine.Call) string {
 	return c.Params.Method()
 }
 
-// rootsChanged runs the app's functions with the server in their context.
+// rootsChanged forgets what the session has said, and runs the app's functions with
+// the server in their context.
 func (s *Server) rootsChanged(fns []func(context.Context)) func(context.Context) {
-	if len(fns) == 0 {
-		return nil
-	}
 	return func(ctx context.Context) {
+		if c := engine.From(ctx); c != nil {
+			s.roots.forget(c.Session())
+		}
 		for _, fn := range fns {
 			err := s.hook(ctx, func(ctx context.Context, _ *Server) error { fn(ctx); return nil })
 			if err != nil {

@@ -273,6 +273,7 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 		InputSchema: plan.in.schema, OutputSchema: plan.out.schema, Annotations: m.options.hints,
 		Icons: m.options.icons, Meta: m.options.meta,
 	}
+	m.bound.tool = &listed
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })
 	if plan.in.check == nil {
 		m.mirror(b, "In")

@@ -31,7 +31,8 @@ tool's schema gives them: lists by comma, by repeating the key or as JSON; objec
 as JSON or by dotted keys (from.city=Kyoto).`,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather forecast '{"city":"Kyoto"}' --json
-  kagami call compare cities=Kyoto,Oslo -- ./weather --stdio`,
+  kagami call compare cities=Kyoto,Oslo -- ./weather --stdio
+  kagami call http://localhost:8080/mcp book --answers answers.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, rest, err := a.arguments(cmd, args, "TOOL", "...")
 			if err != nil {
@@ -43,6 +44,7 @@ as JSON or by dotted keys (from.city=Kyoto).`,
 		},
 	}
 	cmd.Flags().BoolVar(&a.progress, "progress", false, "show progress and log messages on stderr")
+	a.questionFlags(cmd)
 	return cmd
 }
 
@@ -113,7 +115,7 @@ func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, argume
 	if err != nil {
 		return err
 	}
-	raw, err := c.Request(ctx, protocol.MethodCallTool, params)
+	raw, err := c.Request(ctx, protocol.MethodCallTool, params, client.InRounds())
 	if err != nil {
 		return err
 	}

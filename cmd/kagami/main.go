@@ -5,11 +5,16 @@
 //	kagami inspect -- npx some-server --flag
 //
 // SERVER is a Go package (a directory or an import path: it is built with the go
-// command and started), or a program. Whole command lines come after "--" or in
-// --cmd. kagami speaks over stdio, at the newest revision both sides know.
+// command and started), a program, or the URL of a server over HTTP. Whole command
+// lines come after "--" or in --cmd. kagami speaks the newest revision both sides
+// know.
 //
-// Results go to stdout and nothing else does; diagnostics and the server's own
-// stderr go to stderr. Exit codes: 0 success, 1 an error result or a failure,
+// What a server asks during call, read and prompt is asked in the terminal, or
+// answered from the file of --answers; without both, the server is told that nobody
+// can be asked. Pages are shown and never opened.
+//
+// Results go to stdout and nothing else does; questions, diagnostics and the
+// server's own stderr go to stderr. Exit codes: 0 success, 1 an error result or a failure,
 // 2 wrong usage.
 package main
 
@@ -23,6 +28,7 @@ import (
 	"syscall"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
 func main() {
@@ -33,7 +39,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	a := &cli{out: os.Stdout, errs: os.Stderr}
+	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
 	if isTerminal(os.Stdout) {
 		a.out = visible{os.Stdout}
 	}
@@ -47,29 +53,48 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
 	err := root.ExecuteContext(ctx)
+	errs := visible{a.errs} // errors quote the server
 	var usage *usageError
 	var tool *toolError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &tool): // the text is the server's: nothing is put before it
-		_, _ = fmt.Fprintln(a.errs, tool.text)
+		_, _ = fmt.Fprintln(errs, tool.text)
 		return 1
 	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(a.errs, "kagami: %v\nTry: kagami --help\n", err)
+		_, _ = fmt.Fprintf(errs, "kagami: %v\nTry: kagami --help\n", err)
 		return 2
 	}
-	_, _ = fmt.Fprintf(a.errs, "kagami: %s\n", failure(err))
+	_, _ = fmt.Fprintf(errs, "kagami: %s\n", failure(err))
 	return 1
 }
 
 // failure is the text of an error. Teaching errors end with a call to copy, so
 // the code of a message of several lines gets a line of its own.
 func failure(err error) string {
+	text := err.Error()
 	var refused *protocol.Error
-	if !errors.As(err, &refused) || !strings.Contains(refused.Message, "\n") {
-		return err.Error()
+	if errors.As(err, &refused) && strings.Contains(refused.Message, "\n") {
+		text = strings.Replace(text, refused.Error(),
+			fmt.Sprintf("%s\n(JSON-RPC error %d)", refused.Message, refused.Code), 1)
 	}
-	return strings.Replace(err.Error(), refused.Error(),
-		fmt.Sprintf("%s\n(JSON-RPC error %d)", refused.Message, refused.Code), 1)
+	return text + remedy(err)
+}
+
+// remedy says what the caller can do about questions that stand in the way.
+func remedy(err error) string {
+	fault, refused := errors.AsType[*protocol.Fault](err)
+	switch {
+	case errors.Is(err, client.ErrInputRequired), refused && fault.Kind == protocol.FaultMissingCapability:
+		return "\nRun it in a terminal to answer, or see --answers, --sample and --root in the help of the command."
+	case !refused || fault.Kind != protocol.FaultURLRequired:
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("\nThe server wants you to visit a page first; then call again:")
+	for _, page := range fault.Elicitations {
+		_, _ = fmt.Fprintf(&text, "\n  %s (%s)", page.URL, onOneLine(page.Message))
+	}
+	return text.String()
 }

@@ -183,7 +183,9 @@ func size(n int) string {
 }
 
 // visible writes control characters in their escaped form: a server must not be
-// able to move the cursor or retitle the window of the terminal.
+// able to move the cursor or retitle the window of the terminal. The same goes for
+// characters that turn the direction of writing, which can make one URL look like
+// another.
 type visible struct{ w io.Writer }
 
 // Write says that all of p was written if the escaped form was.
@@ -194,6 +196,10 @@ func (v visible) Write(p []byte) (int, error) {
 			fmt.Fprintf(&out, `\x%02x`, r)
 			continue
 		}
+		if unicode.Is(unicode.Bidi_Control, r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
 		out.WriteRune(r)
 	}
 	if _, err := io.WriteString(v.w, out.String()); err != nil {
@@ -202,7 +208,13 @@ func (v visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// isTerminal says that a person may be there. The null device is a character device
+// too, but nobody is.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }

@@ -10,6 +10,7 @@ import (
 
 // cli is one run of the program: where it writes, and what the flags say.
 type cli struct {
+	in   io.Reader // a terminal, if it is one
 	out  io.Writer
 	errs io.Writer
 
@@ -18,6 +19,13 @@ type cli struct {
 	timeout     time.Duration // --timeout
 	progress    bool          // --progress
 	json        bool          // --json
+	headers     []string      // --header
+	bearer      string        // --bearer
+
+	asks    bool     // during the command the server may ask
+	answers string   // --answers
+	sample  string   // --sample
+	roots   []string // --root
 }
 
 // usageError is a command line that cannot be understood.
@@ -37,12 +45,13 @@ func (a *cli) command() *cobra.Command {
 		Long: `Talk to MCP servers from a shell.
 
 SERVER is a Go package (a directory such as ./examples/weather, or an import path),
-which is built and started, or a program. Give a whole command line with --cmd, or
-after "--" at the end.`,
+which is built and started, a program, or the URL of a server over HTTP. Give a whole
+command line with --cmd, or after "--" at the end.`,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather compare cities=Kyoto,Oslo --progress
   kagami inspect ./examples/everything
-  kagami tools -- node server.js`,
+  kagami tools -- node server.js
+  kagami call https://mcp.example.com/mcp search query=tea --bearer "$TOKEN"`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -58,8 +67,10 @@ after "--" at the end.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.commandLine, "cmd", "", "command line of the server, instead of SERVER")
 	flags.StringVar(&a.revision, "revision", "", "speak this revision only (default: the newest both know)")
-	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take; 0: as long as it likes")
+	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take, your answers not counted; 0: as long as it likes")
 	flags.BoolVar(&a.json, "json", false, "print the raw result as JSON")
+	flags.StringArrayVar(&a.headers, "header", nil, "`'Name: value'` to send with each request to a URL; repeatable")
+	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.AddCommand(
 		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.inspectCommand(), a.versionCommand(),

@@ -99,18 +99,19 @@ func (a *cli) session(
 		}
 		opts = append(opts, client.Revisions(rev))
 	}
-	program, cleanup, err := a.program(ctx, server)
+	questions, err := a.asker()
+	if err != nil {
+		return err
+	}
+	to, cleanup, err := a.target(ctx, server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
-	if a.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("the server took longer than %s (--timeout)", a.timeout))
-		defer cancel()
-	}
-	program.Stderr = a.errs
-	c, err := client.Connect(ctx, client.Command(program), append(opts, client.Name("kagami", version()))...)
+	ctx, limit := limited(ctx, a.timeout)
+	defer limit.end()
+	opts = append(opts, client.Name("kagami", version()))
+	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", strings.Join(server, " "), cause(ctx, err))
 	}
@@ -118,7 +119,7 @@ func (a *cli) session(
 	return cause(ctx, body(ctx, c))
 }
 
-// cause puts the reason why ctx ended in the place of "deadline exceeded".
+// cause puts the reason why ctx ended in the place of "context canceled".
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)

@@ -58,7 +58,7 @@ func (a *cli) show(cmd *cobra.Command, args []string, parts surface.Part) error 
 func (a *cli) readCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "read SERVER URI", Short: "Read a resource",
+		Use: "read SERVER URI", Short: "Read a resource", Long: "Read a resource and print its contents.",
 		Example: `  kagami read ./examples/weather weather://Kyoto
   kagami read ./examples/everything test://static-binary --output pixel.png`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,6 +71,7 @@ func (a *cli) readCommand() *cobra.Command {
 			})
 		},
 	}
+	a.questionFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the contents to this file, as they are")
 	return cmd
 }
@@ -108,8 +109,8 @@ func save(path string, contents []protocol.Contents) error {
 }
 
 func (a *cli) promptCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "prompt SERVER NAME [key=value ...]", Short: "Get a prompt",
+	cmd := &cobra.Command{
+		Use: "prompt SERVER NAME [key=value ...]", Short: "Get a prompt", Long: "Get a prompt and print its messages.",
 		Example: `  kagami prompt ./examples/weather plan_trip city=Kyoto days=3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, rest, err := a.arguments(cmd, args, "NAME", "...")
@@ -125,6 +126,8 @@ func (a *cli) promptCommand() *cobra.Command {
 			})
 		},
 	}
+	a.questionFlags(cmd)
+	return cmd
 }
 
 func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values map[string]string) error {
@@ -164,7 +167,7 @@ func (a *cli) raw(ctx context.Context, c *client.Client, method string, params a
 	if err != nil {
 		return err
 	}
-	answer, err := c.Request(ctx, method, raw)
+	answer, err := c.Request(ctx, method, raw, client.InRounds())
 	if err != nil {
 		return err
 	}

@@ -107,6 +107,9 @@ func wireError(d *dialect.Dialect, err error) *jsonrpc.Error {
 	if e := d.Error(err); e != nil {
 		return e
 	}
+	if errors.Is(err, ErrInvalidAnswer) { // says what the form wants, not what was answered
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
+	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client's handler failed"}
 }
 
@@ -123,11 +126,7 @@ func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mes
 	if fault != nil {
 		return nil, fault
 	}
-	result, err := c.handle(ctx, params)
-	if err != nil {
-		return nil, err
-	}
-	return d.AppendResult(nil, result, nil)
+	return c.answered(ctx, d, params)
 }
 
 func unknown(method string) error {
@@ -141,10 +140,7 @@ func (c *Client) handle(ctx context.Context, params protocol.Params) (protocol.R
 	case *protocol.CreateMessageParams:
 		return c.sample(ctx, p)
 	case *protocol.ListRootsParams:
-		if c.config.roots != nil {
-			roots, err := c.config.roots(ctx)
-			return &protocol.ListRootsResult{Roots: roots}, err
-		}
+		return c.listRoots(ctx, p)
 	}
 	return nil, unknown(params.Method())
 }
@@ -156,7 +152,17 @@ func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol
 	if p.URL != "" && !c.can.ElicitURL {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the client did not declare elicitation by URL")
 	}
-	a, err := c.config.elicit(ctx, &ElicitRequest{Message: p.Message, Schema: p.Schema, URL: p.URL})
+	q := &ElicitRequest{Message: p.Message, Schema: p.Schema, URL: p.URL, ID: p.ID}
+	approval, err := elicitApproval(q)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.approved(ctx, approval); errors.Is(err, ErrRejected) {
+		return &protocol.ElicitResult{Action: "decline"}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	a, err := c.config.elicit(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -173,24 +179,47 @@ func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol
 	default:
 		return nil, fmt.Errorf("unknown action %q", a.Action)
 	}
-	content, err := elicited(a.Content)
+	content, err := c.filledIn(p.Schema, a.Content)
 	return &protocol.ElicitResult{Action: a.Action, Content: content}, err
 }
 
-func elicited(content map[string]any) (json.RawMessage, error) {
-	if content == nil {
-		return json.RawMessage("{}"), nil
+// filledIn is what an accepted form says, complete and checked.
+func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage, error) {
+	content := json.RawMessage("{}")
+	if answer != nil {
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalidAnswer, err)
+		}
+		content = raw
 	}
-	return json.Marshal(content)
+	if c.config.unchecked {
+		return content, nil
+	}
+	form, err := ParseForm(schema)
+	if err != nil { // the server alone knows what it means by that
+		return content, nil //nolint:nilerr // see above
+	}
+	content = form.Fill(content)
+	if err := form.Check(content); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidAnswer, err)
+	}
+	return content, nil
 }
 
 func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (protocol.Result, error) {
 	if c.config.sample == nil {
 		return nil, unknown(p.Method())
 	}
-	a, err := c.config.sample(ctx, &SampleRequest{
+	q := &SampleRequest{
 		Messages: p.Messages, System: p.System, MaxTokens: p.MaxTokens, Tools: p.Tools,
-	})
+		ToolChoice: p.ToolChoice, Preferences: p.Preferences, Temperature: p.Temperature,
+		StopSequences: p.StopSequences, IncludeContext: p.IncludeContext, Metadata: p.Metadata,
+	}
+	if err := c.approved(ctx, sampleApproval(q)); err != nil {
+		return nil, err
+	}
+	a, err := c.config.sample(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -200,4 +229,15 @@ func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (p
 	return &protocol.CreateMessageResult{
 		Role: protocol.RoleAssistant, Content: a.Content, Model: a.Model, StopReason: a.StopReason,
 	}, nil
+}
+
+func (c *Client) listRoots(ctx context.Context, p *protocol.ListRootsParams) (protocol.Result, error) {
+	if c.config.roots == nil {
+		return nil, unknown(p.Method())
+	}
+	if err := c.approved(ctx, &Approval{Kind: ApproveRoots}); err != nil {
+		return nil, err
+	}
+	roots, err := c.config.roots(ctx)
+	return &protocol.ListRootsResult{Roots: roots}, err
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// ReadResource reads a resource.
+// ReadResource reads a resource. Questions that the server has first are answered
+// as those of [Client.CallTool] are.
 func (c *Client) ReadResource(ctx context.Context, uri string) (*protocol.ReadResourceResult, error) {
 	return ask[*protocol.ReadResourceResult](ctx, c, &protocol.ReadResourceParams{URI: uri}, how{})
 }
 
-// GetPrompt gets a prompt.
+// GetPrompt gets a prompt. Questions that the server has first are answered as those
+// of [Client.CallTool] are.
 func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string) (*protocol.GetPromptResult, error) {
 	return ask[*protocol.GetPromptResult](ctx, c, &protocol.GetPromptParams{Name: name, Arguments: args}, how{})
 }
@@ -81,7 +83,8 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 
 // Request calls a method that the specification does not have, or one of its
 // methods without the help of this package. params is an object or nil; what the
-// revision wants in _meta is added. The result is an object, as the server sent it.
+// revision wants in _meta is added. The result is an object, as the server sent it:
+// questions in it are the caller's to answer, unless [InRounds] is given.
 func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, opts ...CallOption) (json.RawMessage, error) {
 	if params != nil && (jsontext.Check(params, limits()) != nil || jsontext.KindOf(params) != jsontext.KindObject) {
 		return nil, errors.New("client: params must be a JSON object")
@@ -89,5 +92,10 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	if params != nil {
 		params = jsontext.Compact(nil, params) // frames have no line breaks
 	}
-	return c.do(ctx, c.dialect.Load(), &protocol.CustomParams{Name: method, Raw: params}, newHow(opts))
+	d, p, h := c.dialect.Load(), &protocol.CustomParams{Name: method, Raw: params}, newHow(opts)
+	if !h.rounds {
+		return c.do(ctx, d, p, h)
+	}
+	_, raw, err := c.inRounds(ctx, d, p, h)
+	return raw, err
 }

@@ -93,6 +93,7 @@ type how struct {
 	progress func(protocol.Progress)
 	quiet    bool // initialize must not be cancelled, and a probe is better forgotten
 	once     bool // part of a remedy, which nothing remedies
+	rounds   bool // of Request: questions are answered
 }
 
 // do sends one request and waits for its raw result. Where a request over HTTP was
@@ -154,32 +155,41 @@ func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *prot
 	return jsonrpc.AppendRequest(nil, id, p.Method(), params), nil
 }
 
-// ask sends one request and decodes its result.
+// ask sends one request, in rounds if need be, and decodes its result.
 func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h how) (R, error) {
-	d := c.dialect.Load()
-	raw, err := c.do(ctx, d, p, h)
+	result, _, err := c.inRounds(ctx, c.dialect.Load(), p, h)
 	if err != nil {
 		var zero R
 		return zero, err
 	}
-	return decodeResult[R](d, p.Method(), raw)
+	return resultAs[R](p.Method(), result)
 }
 
-// decodeResult does not wrap a fault of the result: errors.As would take it for a
-// refusal by the server.
 func decodeResult[R protocol.Result](d *dialect.Dialect, method string, raw []byte) (R, error) {
-	var zero R
+	result, err := decode(d, method, raw)
+	if err != nil {
+		var zero R
+		return zero, err
+	}
+	return resultAs[R](method, result)
+}
+
+// decode does not wrap a fault of the result: errors.As would take it for a
+// refusal by the server.
+func decode(d *dialect.Dialect, method string, raw []byte) (protocol.Result, error) {
 	result, fault := d.DecodeResult(method, raw)
 	if fault != nil {
-		return zero, fmt.Errorf("client: invalid result of %s: %s", method, fault.Message)
+		return nil, fmt.Errorf("client: invalid result of %s: %s", method, fault.Message)
 	}
-	switch r := result.(type) {
-	case R:
-		return r, nil
-	case *protocol.InputRequiredResult:
-		return zero, fmt.Errorf("%s: %w", method, ErrInputRequired)
+	return result, nil
+}
+
+func resultAs[R protocol.Result](method string, result protocol.Result) (R, error) {
+	r, ok := result.(R)
+	if !ok {
+		return r, fmt.Errorf("client: %s was answered with an unexpected kind of result", method)
 	}
-	return zero, fmt.Errorf("client: %s was answered with an unexpected kind of result", method)
+	return r, nil
 }
 
 // notify sends a notification.

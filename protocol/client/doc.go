@@ -21,16 +21,31 @@
 // arguments of tools as soon as [Client.Tools] has seen them; a call that the
 // server refuses for want of such headers is repeated once, after tools/list.
 //
+// What a server asks while it works on a call, the user by a form or a page, the
+// model, or for directories, is answered by the handlers of [OnElicit], [OnSample]
+// and [OnRoots], which are the same on all revisions. On handshake revisions these
+// are requests of the server, answered while the call is in flight. On 2026-07-28 the
+// call ends with the questions, and the client sends it anew with the answers, a new
+// id, and the server's state as it came (basic/patterns/mrtr); the caller of
+// [Client.CallTool], [Client.ReadResource] or [Client.GetPrompt] sees only the last
+// result, and progress that goes on. Such rounds are bounded by [MaxRounds], and
+// paced where a server only wants the call again, from 50 ms up to 2 s. What a
+// handler is for is declared; [ErrInputRequired] names what is asked beyond that,
+// before any handler has run. [Approve] lets one function look at all questions
+// first. Accepted forms get the defaults of their schema, and are checked against it
+// before anything is sent; [ParseForm] reads a form for those who show it to a user.
+//
 // Guarantees. A Client is safe for concurrent use. Notifications are handed to
 // [OnNotification] and [OnProgress] one after another, in the order of arrival,
 // by one goroutine; when a call returns, the handlers of all notifications that
 // arrived before its answer have run. The queue in front of them is bounded: when
 // 1024 notifications wait, the client stops reading until the handlers have caught
-// up. A handler that itself calls the client does not wait for its own end, if it
+// up. The handlers of questions run concurrently, each question in a goroutine of its
+// own. A handler that itself calls the client does not wait for its own end, if it
 // passes on the context it got; with another context that call is held up for a
 // second before it gives up the order.
 //
-// A call ends with its context: the server is told by notifications/cancelled, over
+// A call ends with its context, open questions included: the server is told by notifications/cancelled, over
 // HTTP of 2026-07-28 by the end of the response, and a late answer is dropped. When
 // the connection is lost, every call ends with an error that wraps
 // [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no
@@ -44,7 +59,9 @@
 // handed out (schemas, structured content, notification parameters) belongs to the
 // caller.
 //
-// Not here: authorization beyond [BearerToken], tasks, the answers to input_required
-// results ([ErrInputRequired]), waiting for [HTTPError].RetryAfter, reconnection of
-// other carriers, caching, validation against schemas.
+// Answers to a call are nobody else's: nothing of a round is kept for another call.
+//
+// Not here: authorization beyond [BearerToken], tasks, visiting the pages that a
+// server names, waiting for [HTTPError].RetryAfter, reconnection of other carriers,
+// caching, validation against schemas other than those of forms.
 package client

@@ -28,6 +28,10 @@ type config struct {
 	level    protocol.Level
 	formOnly bool
 
+	maxRounds int
+	unchecked bool
+	approve   func(context.Context, *Approval) error
+
 	elicit func(context.Context, *ElicitRequest) (*ElicitAnswer, error)
 	sample func(context.Context, *SampleRequest) (*SampleAnswer, error)
 	roots  func(context.Context) ([]protocol.Root, error)
@@ -39,6 +43,8 @@ func newConfig(opts []Option) config {
 		info:    protocol.Implementation{Name: "kagami-client", Version: "0"},
 		offered: dialect.All(),
 		probe:   probeTimeout,
+
+		maxRounds: defaultMaxRounds,
 	}
 	for _, o := range opts {
 		o.option(&c)
@@ -100,56 +106,6 @@ func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { 
 // LogLevel asks for log messages of this level and above from the start, as
 // [Client.SetLogLevel] does later.
 func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
-
-// ElicitRequest is a form or URL question.
-type ElicitRequest struct {
-	Message string
-	Schema  []byte // nil for a URL question
-	URL     string
-}
-
-// ElicitAnswer is what the user said. Action is "accept", "decline" or "cancel".
-type ElicitAnswer struct {
-	Action  string
-	Content map[string]any
-}
-
-// SampleRequest is a sampling question.
-type SampleRequest struct {
-	Messages  []protocol.Message
-	System    string
-	MaxTokens int
-	Tools     []protocol.Tool
-}
-
-// SampleAnswer is the model's reply.
-type SampleAnswer struct {
-	Model      string
-	Content    []protocol.Block
-	StopReason string
-}
-
-// OnElicit declares the elicitation capability, forms and URLs (see [FormOnly]).
-// fn is called concurrently, each time in a goroutine of its own; its context ends
-// when the server withdraws the question. A *protocol.Error it returns is the
-// server's to see, of any other error only the fact; [ErrRejected] is error -1.
-func OnElicit(fn func(context.Context, *ElicitRequest) (*ElicitAnswer, error)) Option {
-	return optionFunc(func(c *config) { c.elicit = fn })
-}
-
-// FormOnly leaves URL questions out of the elicitation capability; one that
-// arrives nevertheless is refused with -32602 (2025-11-25 client/elicitation).
-func FormOnly() Option { return optionFunc(func(c *config) { c.formOnly = true }) }
-
-// OnSample declares the sampling capability, with tools. As for fn, see [OnElicit].
-func OnSample(fn func(context.Context, *SampleRequest) (*SampleAnswer, error)) Option {
-	return optionFunc(func(c *config) { c.sample = fn })
-}
-
-// OnRoots declares the roots capability. As for fn, see [OnElicit].
-func OnRoots(fn func(context.Context) ([]protocol.Root, error)) Option {
-	return optionFunc(func(c *config) { c.roots = fn })
-}
 
 // OnNotification sees every notification in order. fn is never called
 // concurrently; while it runs, answers that arrived later are held back (see the

@@ -25,6 +25,12 @@ func OnProgress(fn func(protocol.Progress)) CallOption {
 
 // CallTool calls a tool. An isError result is returned as such, not as an error.
 // args is anything that marshals to an object; nil sends none.
+//
+// A server of 2026-07-28 that needs to ask before it can finish answers with its
+// questions. The handlers of [OnElicit], [OnSample] and [OnRoots] answer them, all
+// of one round at once, and the call is sent again with the answers, up to
+// [MaxRounds] times. Where a handler is missing the error is [ErrInputRequired];
+// an error of a handler is the error of the call.
 func (c *Client) CallTool(ctx context.Context, name string, args any, opts ...CallOption) (*protocol.CallToolResult, error) {
 	arguments, err := marshalArguments(args)
 	if err != nil {

@@ -33,6 +33,8 @@ type Call struct {
 	round   atomic.Pointer[round] // nil until the client is asked in rounds, or answers
 	effects effects
 	silent  bool // nothing is sent for it: a check of replay
+
+	crashed atomic.Pointer[error] // of Config.Performed
 }
 
 type callKey struct{}
@@ -178,6 +180,9 @@ type Reply struct {
 // again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Dialect.InputRounds() {
+		if c.crashed.Load() != nil {
+			return pendings(len(all))
+		}
 		return c.newRound(&rounds.Journal{Call: c.id}).questions(all)
 	}
 	replies := make([]Reply, len(all))
@@ -195,17 +200,54 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	return replies
 }
 
+func pendings(n int) []Reply {
+	replies := make([]Reply, n)
+	for i := range replies {
+		replies[i].Err = ErrPending
+	}
+	return replies
+}
+
 // Once runs effect unless it has happened in this logical call, and keeps its
 // result. An effect that fails has not happened. ErrPending: a question is pending,
 // and nothing new may happen in this round. The value is shared: read-only.
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
+	if performed := c.x.conn.e.cfg.Performed; performed != nil && c.Dialect.InputRounds() {
+		effect = c.reported(key, effect, performed)
+	}
 	return c.effects.run(ctx, key, effect, c.Pending)
 }
 
-// Pending says whether a question is filed: what the handler returns does not count.
+// reported tells of the effect when it has happened. An error is the end of the
+// execution: what the handler does from then on is like waiting for an answer.
+func (c *Call) reported(key string, effect func(context.Context) ([]byte, error), performed func(context.Context, string) error) func(context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		value, err := effect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if crash := performed(ctx, key); crash != nil {
+			c.crashed.CompareAndSwap(nil, &crash)
+			c.x.end(ErrPending)
+			return nil, ErrPending
+		}
+		return value, nil
+	}
+}
+
+// crash is why the execution has ended early; nil: it has not.
+func (c *Call) crash() error {
+	if err := c.crashed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Pending says whether a question is filed, or the execution was ended by
+// Config.Performed: what the handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
-	return r != nil && r.pending()
+	return r != nil && r.pending() || c.crashed.Load() != nil
 }
 
 func (c *Call) canAsk(p protocol.Params) bool {

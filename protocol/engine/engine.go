@@ -53,6 +53,10 @@ type Config struct {
 	// reports to Failed (*ReplayError) what it does differently. For development:
 	// what it does outside of Once happens twice.
 	ReplayCheck bool
+	// Performed is told of each effect of a call in rounds that has happened, before
+	// its result is kept. An error ends the execution there, as a crash would: what it
+	// did is neither kept nor recorded, and the error is the answer. For tests; may be nil.
+	Performed func(ctx context.Context, key string) error
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 

@@ -82,6 +82,9 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		}
 	}
 	result, err := guarded(ctx, h, x.call)
+	if crash := x.call.crash(); crash != nil {
+		return nil, crash
+	}
 	r := x.call.round.Load()
 	if r == nil || !r.end() {
 		return result, err

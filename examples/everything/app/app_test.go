@@ -50,7 +50,7 @@ func TestLists(t *testing.T) {
 		if got := s.Templates(); len(got) != 1 || got[0].URITemplate != "test://template/{id}/data" {
 			t.Errorf("templates: %+v", got)
 		}
-		if got := s.Prompts(); len(got) != 5 || got[0].Name != "test_simple_prompt" || len(got[1].Arguments) != 2 || !got[1].Arguments[0].Required {
+		if got := s.Prompts(); len(got) != 6 || got[0].Name != "test_simple_prompt" || len(got[1].Arguments) != 2 || !got[1].Arguments[0].Required {
 			t.Errorf("prompts: %+v", got)
 		}
 	})

@@ -16,7 +16,20 @@ func prompts() []framework.Component {
 		framework.Prompt("test_prompt_with_embedded_resource", promptWithResource,
 			framework.Describe("A prompt that carries a resource.")),
 		framework.Prompt("test_prompt_with_image", promptWithImage, framework.Describe("A prompt that carries an image.")),
+		framework.Prompt("test_input_required_result_prompt", promptThatAsks, framework.Describe("A prompt that asks the user.")),
 	}
+}
+
+type contextual struct {
+	Context string `json:"context"`
+}
+
+func promptThatAsks(ctx context.Context, _ none) (framework.Messages, error) {
+	user, err := framework.Elicit[contextual](ctx, "What context should the prompt use?", framework.Key("user_context"))
+	if err != nil {
+		return nil, err
+	}
+	return framework.Messages{framework.User("Use this context: " + user.Context)}, nil
 }
 
 func simplePrompt(context.Context, none) (framework.Messages, error) {

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// answers are those of a file.
+type answers struct {
+	file    string
+	entries []entry
+}
+
+// entry is one answer, for questions that contain match.
+type entry struct {
+	match  string
+	answer json.RawMessage
+	once   bool
+	used   bool
+}
+
+func readAnswers(path string) (*answers, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	a := &answers{file: path}
+	switch raw = bytes.TrimSpace(raw); {
+	case !json.Valid(raw):
+		err = errors.New("no valid JSON")
+	case raw[0] == '[':
+		err = a.readList(raw)
+	case raw[0] == '{':
+		err = a.readObject(raw)
+	default:
+		err = errors.New("want a list or an object of answers")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+func (a *answers) readList(raw []byte) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	for i, item := range list {
+		e := entry{answer: item, once: true}
+		var matched struct {
+			Match  *string         `json:"match"`
+			Answer json.RawMessage `json:"answer"`
+		}
+		d := json.NewDecoder(bytes.NewReader(item))
+		d.DisallowUnknownFields() // a form may have a field "match" too
+		if d.Decode(&matched) == nil && matched.Match != nil && matched.Answer != nil {
+			e.match, e.answer = *matched.Match, matched.Answer
+		}
+		if err := checkAnswer(e.answer); err != nil {
+			return fmt.Errorf("answer %d: %w", i+1, err)
+		}
+		a.entries = append(a.entries, e)
+	}
+	return nil
+}
+
+// readObject puts longer texts first: they say more exactly what is meant.
+func (a *answers) readObject(raw []byte) error {
+	v, err := parseValue(raw)
+	if err != nil {
+		return err
+	}
+	for i, name := range v.names {
+		if err := checkAnswer(v.items[i].raw); err != nil {
+			return fmt.Errorf("answer to %q: %w", name, err)
+		}
+		a.entries = append(a.entries, entry{match: name, answer: v.items[i].raw})
+	}
+	slices.SortStableFunc(a.entries, func(x, y entry) int { return len(y.match) - len(x.match) })
+	return nil
+}
+
+func checkAnswer(raw json.RawMessage) error {
+	if raw[0] == '{' || raw[0] == '"' {
+		return nil
+	}
+	return fmt.Errorf("want an object or a text, got %s", raw)
+}
+
+// take is the answer to a question; asker calls it one at a time.
+func (a *answers) take(question string) (json.RawMessage, bool) {
+	for i := range a.entries {
+		e := &a.entries[i]
+		if e.used || !strings.Contains(question, e.match) {
+			continue
+		}
+		e.used = e.once
+		return e.answer, true
+	}
+	return nil, false
+}
+
+// missing tells what to add to the file.
+func (a *answers) missing(question, example string) error {
+	return fmt.Errorf("%s has no answer left for this question of the server: %q\nAdd to a list of answers: {\"match\": %s, \"answer\": %s}",
+		a.file, question, quote(question), example)
+}
+
+func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
+	form := &client.Form{}
+	if q.URL == "" {
+		var err error
+		if form, err = client.ParseForm(q.Schema); err != nil {
+			return nil, err
+		}
+	}
+	raw, ok := a.take(q.Message)
+	if !ok && q.URL != "" {
+		return nil, a.missing(q.Message, `"accept"`)
+	} else if !ok {
+		return nil, a.missing(q.Message, example(form))
+	}
+	answer := &client.ElicitAnswer{Action: "accept"}
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &answer.Action); err != nil {
+			return nil, err
+		}
+		if !slices.Contains([]string{"accept", "decline", "cancel"}, answer.Action) {
+			return nil, fmt.Errorf(`%s: the answer to %q must be an object, "accept", "decline" or "cancel", not %s`, a.file, q.Message, raw)
+		}
+		raw = json.RawMessage("{}")
+	}
+	if answer.Action != "accept" || q.URL != "" {
+		return answer, nil
+	}
+	if err := form.Check(form.Fill(raw)); err != nil {
+		return nil, fmt.Errorf("%s: the answer to %q does not fit the form: %w", a.file, q.Message, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return answer, d.Decode(&answer.Content)
+}
+
+func (a *answers) sample(_ context.Context, q *client.SampleRequest) (string, error) {
+	asked := lastText(q)
+	raw, ok := a.take(asked)
+	if !ok {
+		return "", a.missing(asked, `"what the model says"`)
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return "", fmt.Errorf("%s: the answer of the model to %q must be a text, not %s", a.file, asked, raw)
+	}
+	if text == "decline" || text == "cancel" {
+		return "", client.ErrRejected
+	}
+	return text, nil
+}
+
+// example is an answer to a form, to be filled in.
+func example(form *client.Form) string {
+	var members []string
+	for i := range form.Fields {
+		f := &form.Fields[i]
+		value := f.Default
+		switch {
+		case value != nil:
+		case f.Type == "array":
+			value = json.RawMessage("[]")
+		case len(f.Choices) > 0:
+			value = f.Choices[0].Value
+		case f.Type == "boolean":
+			value = json.RawMessage("false")
+		case f.Type == "integer", f.Type == "number":
+			value = json.RawMessage("0")
+		default:
+			value = json.RawMessage(`""`)
+		}
+		if f.Required || f.Default == nil {
+			members = append(members, string(quote(f.Name))+": "+string(value))
+		}
+	}
+	return "{" + strings.Join(members, ", ") + "}"
+}

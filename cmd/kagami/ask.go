@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+const questionHelp = `
+A server may ask before it answers: the user by a form or a page to visit, a model,
+or for the directories it may work in. In a terminal the questions come to you:
+fields are asked one by one, !decline refuses, !cancel or Ctrl-D gives no answer;
+pages are shown and never opened; you type what a model would say. With --answers the
+FILE answers instead of you. Where there is neither, the server is told that nobody can
+be asked. --sample and --root work in all cases.
+
+FILE is JSON: a list of answers, each used once and in order, or an object with one
+answer for each text that a question may contain, used as often as needed. An answer
+is an object with the fields of the form, "accept" (all defaults; the page was
+visited), "decline" or "cancel", and for a model its text. In a list
+{"match": "some text", "answer": ...} answers the next question that contains the text.
+A question without an answer ends the command with exit code 1.`
+
+// source is who answers what the server asks.
+type source interface {
+	elicit(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error)
+	sample(ctx context.Context, q *client.SampleRequest) (string, error)
+}
+
+// asker answers what the server asks, one question at a time.
+type asker struct {
+	source source // nil: nobody answers
+	model  string // --sample; "": the source
+	roots  []protocol.Root
+	turn   chan struct{}
+	limit  *limit // of the session
+}
+
+// questionFlags make a command one during which the server may ask.
+func (a *cli) questionFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&a.answers, "answers", "", "answer the server's questions from this JSON `FILE`")
+	flags.StringVar(&a.sample, "sample", "", "answer sampling requests with this `TEXT`")
+	flags.StringArrayVar(&a.roots, "root", nil, "a `DIR` that the server may work in; repeatable")
+	cmd.Long += "\n" + questionHelp
+	cmd.PreRun = func(*cobra.Command, []string) { a.asks = true }
+}
+
+// asker is nil in commands during which no server asks.
+func (a *cli) asker() (*asker, error) {
+	if !a.asks {
+		return nil, nil
+	}
+	q := &asker{model: a.sample, turn: make(chan struct{}, 1)}
+	var err error
+	if q.roots, err = roots(a.roots); err != nil {
+		return nil, &usageError{err}
+	}
+	if a.answers != "" {
+		q.source, err = readAnswers(a.answers)
+		if err != nil {
+			return nil, usagef("--answers: %w", err)
+		}
+	} else if in, ok := a.in.(*os.File); ok && isTerminal(in) {
+		q.source = newTerminal(in, visible{a.errs})
+	}
+	return q, nil
+}
+
+// roots makes file URIs of directories (2026-07-28 client/roots).
+func roots(dirs []string) ([]protocol.Root, error) {
+	var all []protocol.Root
+	for _, dir := range dirs {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("--root: %w", err)
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				err = errors.New("no such directory")
+			}
+			return nil, fmt.Errorf("--root %s: %w", dir, err)
+		}
+		slashed := filepath.ToSlash(path)
+		if !strings.HasPrefix(slashed, "/") { // a drive letter
+			slashed = "/" + slashed
+		}
+		all = append(all, protocol.Root{URI: (&url.URL{Scheme: "file", Path: slashed}).String(), Name: filepath.Base(path)})
+	}
+	return all, nil
+}
+
+// options declare what can be answered, and nothing else: a server that knows can
+// say at once that it needs more, or do without.
+func (q *asker) options(l *limit) []client.Option {
+	if q == nil {
+		return nil
+	}
+	q.limit = l
+	var opts []client.Option
+	if q.source != nil {
+		opts = append(opts, client.OnElicit(q.elicit))
+	}
+	if q.source != nil || q.model != "" {
+		opts = append(opts, client.OnSample(q.answerSample))
+	}
+	if q.roots != nil {
+		opts = append(opts, client.OnRoots(func(context.Context) ([]protocol.Root, error) { return q.roots, nil }))
+	}
+	return opts
+}
+
+// alone waits for its turn and stops the session's clock.
+func (q *asker) alone(ctx context.Context) (done func(), err error) {
+	select {
+	case q.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	q.limit.hold()
+	return func() {
+		q.limit.release()
+		<-q.turn
+	}, nil
+}
+
+func (q *asker) elicit(ctx context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
+	done, err := q.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	answer, err := q.source.elicit(ctx, r)
+	return answer, q.failed(ctx, err)
+}
+
+func (q *asker) answerSample(ctx context.Context, r *client.SampleRequest) (*client.SampleAnswer, error) {
+	text, err := q.model, error(nil)
+	if text == "" {
+		done, late := q.alone(ctx)
+		if late != nil {
+			return nil, late
+		}
+		defer done()
+		text, err = q.source.sample(ctx, r)
+	}
+	if err := q.failed(ctx, err); err != nil {
+		return nil, err
+	}
+	return &client.SampleAnswer{
+		Model: "kagami", Content: []protocol.Block{protocol.Text{Text: text}}, StopReason: "endTurn",
+	}, nil
+}
+
+// failed ends the session where a question has no answer: on handshake revisions the
+// server alone would hear of it. A refusal is an answer.
+func (q *asker) failed(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, client.ErrRejected) {
+		q.limit.fail(err)
+	}
+	return err
+}
+
+// lastText is what a model is asked, for a person.
+func lastText(q *client.SampleRequest) string {
+	if len(q.Messages) == 0 {
+		return ""
+	}
+	var texts []string
+	for _, block := range q.Messages[len(q.Messages)-1].Blocks() {
+		if text, ok := block.(protocol.Text); ok {
+			texts = append(texts, text.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// limit ends a session whose server takes too long. The time that a person takes
+// for an answer does not count.
+type limit struct {
+	cancel context.CancelCauseFunc
+	after  time.Duration
+
+	mu    sync.Mutex
+	timer *time.Timer // nil: none
+	left  time.Duration
+	since time.Time // when the timer was started
+	open  int       // questions that wait for a person
+}
+
+// limited is a context that ends after d; 0: never.
+func limited(ctx context.Context, d time.Duration) (context.Context, *limit) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l := &limit{cancel: cancel, after: d, left: d}
+	if d > 0 {
+		l.since = time.Now()
+		l.timer = time.AfterFunc(d, l.expire)
+	}
+	return ctx, l
+}
+
+func (l *limit) expire() {
+	l.fail(fmt.Errorf("the server took longer than %s (--timeout)", l.after))
+}
+
+// fail ends the session for a reason of the command's own.
+func (l *limit) fail(why error) { l.cancel(why) }
+
+// hold stops the time until release.
+func (l *limit) hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open++
+	if l.timer != nil && l.open == 1 {
+		l.timer.Stop()
+		l.left -= time.Since(l.since)
+	}
+}
+
+func (l *limit) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if l.timer != nil && l.open == 0 {
+		l.since = time.Now()
+		l.timer.Reset(max(l.left, 0))
+	}
+}
+
+func (l *limit) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	l.cancel(nil)
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// pty opens a pseudo terminal: what is written to keys is typed on tty.
+func pty(t *testing.T) (keys, tty *os.File) {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminal here: %v", err)
+	}
+	t.Cleanup(func() { _ = keys.Close() })
+	var number, unlock int32
+	raw, err := keys.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed syscall.Errno
+	if err := raw.Control(func(fd uintptr) {
+		if _, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCSPTLCK, uintptr(unsafe.Pointer(&unlock))); failed == 0 {
+			_, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCGPTN, uintptr(unsafe.Pointer(&number)))
+		}
+	}); err != nil || failed != 0 {
+		t.Skipf("no pseudo terminal here: %v, %v", err, failed)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminal here: %v", err)
+	}
+	t.Cleanup(func() { _ = tty.Close() })
+	return keys, tty
+}
+
+// person types each answer when the prompt before it stands there.
+type person struct {
+	shared
+	keys  *os.File
+	steps [][2]string // prompt, keys
+}
+
+func (p *person) Write(text []byte) (int, error) {
+	n, err := p.shared.Write(text)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.steps) > 0 && bytes.HasSuffix(p.buf.Bytes(), []byte(p.steps[0][0])) {
+		_, _ = p.keys.WriteString(p.steps[0][1])
+		p.steps = p.steps[1:]
+	}
+	return n, err
+}
+
+func TestAskedInATerminal(t *testing.T) {
+	t.Parallel()
+	s := askServer(t, `{"a":`+askName+`,"b":`+askPage+`,"c":`+askModel+`}`)
+	tests := map[string]struct {
+		args  []string
+		steps [][2]string
+		code  int
+		out   []string
+	}{
+		"form": {
+			[]string{"call", everything, "test_elicitation", "message=Who are you?"},
+			[][2]string{{"username: ", "ada\n"}, {"email: ", "ada@example.com\n"}},
+			0,
+			[]string{"ada@example.com"},
+		},
+		"form, live": {
+			[]string{"call", everything, "test_elicitation", "message=Who are you?", "--revision", "2025-11-25"},
+			[][2]string{{"username: ", "ada\n"}, {"email: ", "ada@example.com\n"}},
+			0,
+			[]string{"ada@example.com"},
+		},
+		"defaults, asked again": {
+			[]string{"call", everything, "test_elicitation_sep1034_defaults"},
+			[][2]string{{"name [John Doe]: ", "\n"}, {"age [30]: ", "x\n"}, {"age [30]: ", "31\n"}, {"score [95.5]: ", "\n"}, {"status [active]: ", "\n"}, {"verified [true]: ", "n\n"}},
+			0,
+			[]string{`"name":"John Doe"`, `"age":31`, `"score":95.5`, `"status":"active"`, `"verified":false`},
+		},
+		"choices": {
+			[]string{"call", everything, "test_elicitation_sep1330_enums"},
+			[][2]string{{"untitledSingle: ", "option2\n"}, {"titledSingle: ", "2\n"}, {"legacyEnum: ", "option three\n"}, {"untitledMulti: ", "1,3\n"}, {"titledMulti: ", "\n"}},
+			0,
+			[]string{`"untitledSingle":"option2"`, `"titledSingle":"value2"`, `"legacyEnum":"opt3"`, `"untitledMulti":["option1","option3"]`},
+		},
+		"decline": {
+			[]string{"call", everything, "test_elicitation", "message=Who are you?"},
+			[][2]string{{"username: ", "!decline\n"}},
+			0,
+			[]string{"decline"},
+		},
+		"Ctrl-D": {
+			[]string{"call", everything, "test_elicitation", "message=Who are you?"},
+			[][2]string{{"username: ", "\x04"}},
+			0,
+			[]string{"cancel"},
+		},
+		"model": {
+			[]string{"call", everything, "test_sampling", "prompt=Say hi"},
+			[][2]string{{"> ", "hi\n"}, {"> ", "there\n"}, {"> ", "\n"}},
+			0,
+			[]string{"LLM response: hi\nthere\n"},
+		},
+		"model refused": {
+			[]string{"call", everything, "test_sampling", "prompt=Say hi"},
+			[][2]string{{"> ", "!decline\n"}},
+			1, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keys, tty := pty(t)
+			var out strings.Builder
+			errs := &person{keys: keys, steps: tt.steps}
+			a := &cli{in: tty, out: &out, errs: errs}
+			code := a.run(t.Context(), tt.args)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			for _, want := range tt.out {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("stdout has no %q", want)
+				}
+			}
+			if len(errs.steps) > 0 {
+				t.Errorf("never asked: %q", errs.steps)
+			}
+			if t.Failed() || strings.Contains(out.String(), "asks") { // questions are none of stdout's business
+				t.Errorf("stdout:\n%s\nstderr:\n%s", out.String(), errs.String())
+			}
+		})
+	}
+	t.Run("all kinds in one round", func(t *testing.T) {
+		t.Parallel()
+		keys, tty := pty(t)
+		var out strings.Builder
+		errs := &answering{keys: keys, by: map[string]string{"name: ": "Ann\n", "age [30]: ": "\n", "[y/n]: ": "y\n"}}
+		a := &cli{in: tty, out: &out, errs: errs}
+		code := a.run(t.Context(), []string{"call", s.URL, "x", "--sample", "hello", "--timeout", "5s"})
+		if code != 0 || !strings.Contains(out.String(), `"name":"Ann"`) || !strings.Contains(out.String(), `"age":30`) || !strings.Contains(out.String(), "hello") {
+			t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
+		}
+	})
+}
+
+// answering types by the prompt, in whatever order the questions come.
+type answering struct {
+	shared
+	keys *os.File
+	by   map[string]string
+}
+
+func (p *answering) Write(text []byte) (int, error) {
+	for prompt, answer := range p.by {
+		if bytes.HasSuffix(text, []byte(prompt)) {
+			_, _ = p.keys.WriteString(answer)
+		}
+	}
+	return p.shared.Write(text)
+}
+
+// Ctrl-C, or the end of the time, leaves the terminal with nobody waiting for it.
+func TestTerminalIsLeft(t *testing.T) {
+	t.Parallel()
+	s := askServer(t, `{"a":`+askPage+`}`)
+	_, tty := pty(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	errs := &leaving{interrupt: cancel}
+	a := &cli{in: tty, out: &errs.shared, errs: errs}
+	began := time.Now()
+	if code := a.run(ctx, []string{"call", s.URL, "x"}); code != 1 || time.Since(began) > 10*time.Second {
+		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), errs.String())
+	}
+}
+
+// leaving interrupts when it is asked.
+type leaving struct {
+	shared
+	interrupt context.CancelFunc
+}
+
+func (l *leaving) Write(text []byte) (int, error) {
+	if bytes.HasSuffix(text, []byte("[y/n]: ")) {
+		l.interrupt()
+	}
+	return l.shared.Write(text)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// bearerEnv holds a token where --bearer is not given: other users of the machine
+// can read a command line.
+const bearerEnv = "KAGAMI_BEARER"
+
+func isURL(server string) bool {
+	return strings.HasPrefix(server, "http://") || strings.HasPrefix(server, "https://")
+}
+
+// target is where the server is: at a URL, or a program to start. cleanup removes
+// what was built.
+func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func() error, err error) {
+	if len(server) == 1 && isURL(server[0]) {
+		to, err := a.endpoint(server[0])
+		return to, func() error { return nil }, err
+	}
+	if len(a.headers) > 0 || a.bearer != "" {
+		return nil, nil, usagef("--header and --bearer are for servers at a URL")
+	}
+	program, cleanup, err := a.program(ctx, server)
+	if err != nil {
+		return nil, nil, err
+	}
+	program.Stderr = a.errs
+	return client.Command(program), cleanup, nil
+}
+
+func (a *cli) endpoint(url string) (client.Target, error) {
+	var opts []client.HTTPOption
+	for _, header := range a.headers {
+		name, value, ok := strings.Cut(header, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(header, "\r\n") {
+			return nil, usagef("--header: want 'Name: value', got %q", header)
+		}
+		opts = append(opts, client.Header(name, strings.TrimSpace(value)))
+	}
+	token := a.bearer
+	if token == "" {
+		token = os.Getenv(bearerEnv)
+	}
+	if token != "" {
+		opts = append(opts, client.BearerToken(func(context.Context) (string, error) { return token, nil }))
+	}
+	return client.HTTP(url, opts...), nil
+}

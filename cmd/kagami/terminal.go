@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// What a person may say instead of an answer.
+var (
+	errDecline = errors.New("declined")
+	errCancel  = errors.New("cancelled")
+)
+
+// terminal asks a person. One question at a time.
+type terminal struct {
+	in      *bufio.Reader
+	out     io.Writer
+	lines   chan line // one, buffered
+	reading bool      // a line that was asked for has not come
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+func newTerminal(in io.Reader, out io.Writer) *terminal {
+	return &terminal{in: bufio.NewReader(in), out: out, lines: make(chan line, 1)}
+}
+
+func (t *terminal) say(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) }
+
+// line is what the person types next. A terminal cannot be interrupted: the read of
+// a question that was withdrawn goes on, and is the next question's.
+func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
+	t.say("%s", prompt)
+	if !t.reading {
+		t.reading = true
+		go func() {
+			text, err := t.in.ReadString('\n')
+			t.lines <- line{text, err}
+		}()
+	}
+	var got line
+	select {
+	case got = <-t.lines:
+		t.reading = false
+	case <-ctx.Done():
+		t.say("\n(the question was withdrawn)\n")
+		return "", ctx.Err()
+	}
+	text := strings.TrimSpace(got.text)
+	switch {
+	case got.err != nil && text == "": // Ctrl-D, or nobody is there any more
+		t.say("\n")
+		return "", errCancel
+	case text == "!cancel":
+		return "", errCancel
+	case text == "!decline":
+		return "", errDecline
+	}
+	return text, nil
+}
+
+func (t *terminal) elicit(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
+	t.say("\nThe server asks:\n")
+	printIndented(t.out, "  ", q.Message)
+	var content map[string]any
+	var err error
+	if q.URL != "" {
+		err = t.page(ctx, q.URL)
+	} else {
+		content, err = t.form(ctx, q.Schema)
+	}
+	switch {
+	case errors.Is(err, errDecline):
+		return &client.ElicitAnswer{Action: "decline"}, nil
+	case errors.Is(err, errCancel):
+		return &client.ElicitAnswer{Action: "cancel"}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &client.ElicitAnswer{Action: "accept", Content: content}, nil
+}
+
+// page shows all of the URL, and who is behind it, and leaves the opening to the
+// person (2026-07-28 client/elicitation, "URL Mode").
+func (t *terminal) page(ctx context.Context, page string) error {
+	host := "unknown"
+	if u, err := url.Parse(page); err == nil {
+		host = u.Host
+	}
+	t.say("It wants you to visit a page:\n  URL:  %s\n  host: %s\nOpen it in your browser yourself, if you trust it.\n", page, host)
+	return t.yes(ctx, "Do you agree? [y/n]: ")
+}
+
+// yes is nil for yes.
+func (t *terminal) yes(ctx context.Context, prompt string) error {
+	for {
+		text, err := t.line(ctx, prompt)
+		if err != nil {
+			return err
+		}
+		if is, ok := yesOrNo(text); ok && is {
+			return nil
+		} else if ok {
+			return errDecline
+		}
+	}
+}
+
+func yesOrNo(text string) (is, ok bool) {
+	switch strings.ToLower(text) {
+	case "y", "yes", "true":
+		return true, true
+	case "n", "no", "false":
+		return false, true
+	}
+	return false, false
+}
+
+func (t *terminal) form(ctx context.Context, schema []byte) (map[string]any, error) {
+	form, err := client.ParseForm(schema)
+	if err != nil {
+		return nil, err
+	}
+	t.say("(Enter takes what is in brackets; !decline refuses, !cancel or Ctrl-D gives no answer.)\n")
+	if len(form.Fields) == 0 {
+		return nil, t.yes(ctx, "Do you agree? [y/n]: ")
+	}
+	content := make(map[string]any, len(form.Fields))
+	for i := range form.Fields {
+		value, err := t.field(ctx, &form.Fields[i])
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			content[form.Fields[i].Name] = value
+		}
+	}
+	return content, nil
+}
+
+// field asks until there is a value that fits; nil: left out.
+func (t *terminal) field(ctx context.Context, f *client.Field) (json.RawMessage, error) {
+	describeField(t.out, f)
+	name := onOneLine(f.Name)
+	prompt := "  " + name
+	if f.Default != nil {
+		prompt += " [" + onOneLine(shown(f.Default)) + "]"
+	}
+	for {
+		text, err := t.line(ctx, prompt+": ")
+		if err != nil {
+			return nil, err
+		}
+		value, err := fieldValue(f, text)
+		if err == nil {
+			return value, nil
+		}
+		t.say("    %s: %v\n", name, err)
+	}
+}
+
+// sample lets the person speak for a model.
+func (t *terminal) sample(ctx context.Context, q *client.SampleRequest) (string, error) {
+	t.say("\nThe server asks a model (at most %d tokens):\n", q.MaxTokens)
+	if q.System != "" {
+		t.say("  system:\n")
+		printIndented(t.out, "    ", q.System)
+	}
+	for _, m := range q.Messages {
+		t.say("  %s:\n", m.Role)
+		var text strings.Builder
+		for _, block := range m.Blocks() {
+			printBlock(&text, block)
+		}
+		printIndented(t.out, "    ", text.String())
+	}
+	for _, tool := range q.Tools {
+		t.say("  tool %s: %s\n", onOneLine(tool.Name), onOneLine(tool.Description))
+	}
+	t.say("Type what the model answers; an empty line ends it. !decline refuses.\n")
+	var lines []string
+	for {
+		text, err := t.line(ctx, "> ")
+		switch {
+		case errors.Is(err, errDecline), errors.Is(err, errCancel) && len(lines) == 0:
+			return "", client.ErrRejected
+		case err != nil && !errors.Is(err, errCancel):
+			return "", err
+		case text != "":
+			lines = append(lines, text)
+		case len(lines) > 0:
+			return strings.Join(lines, "\n"), nil
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// AskOption configures one question to the user. Sealed.
+type AskOption interface{ askOption() }
+
+type askOption func(*question)
+
+func (askOption) askOption() {}
+
+// GenerateOption configures one question to the model. Sealed.
+type GenerateOption interface{ generateOption() }
+
+type generateOption func(*generation)
+
+func (generateOption) generateOption() {}
+
+// KeyOption is both.
+type KeyOption interface {
+	AskOption
+	GenerateOption
+}
+
+type keyOption string
+
+func (keyOption) askOption()      {}
+func (keyOption) generateOption() {}
+
+// Key names a question, for handlers whose order of questions varies: in a loop
+// over a map, from goroutines. Without one a question is known by its place in the
+// order. Two questions of a call must not have the same key; "q1", "q2" ... are
+// the names of those without one, and what follows a "#" counts attempts.
+func Key(key string) KeyOption { return keyOption(key) }
+
+// inquiry is one question of a handler. It goes on until it is settled: an answer
+// that does not fit is asked for again, and a model that uses tools takes many turns.
+type inquiry interface {
+	// key is that of Key, or "".
+	key() string
+	// params are those of the next question; base is what the inquiry is known by.
+	// An error settles the inquiry.
+	params(base string) (protocol.Params, error)
+	// take judges the answer. True or an error settles the inquiry.
+	take(ctx context.Context, base string, r protocol.Result) (done bool, err error)
+	// answerer is who answers instead of the client; nil: the client.
+	answerer() Model
+	// needs says what is being done and what the client must be able to do for it.
+	needs() need
+}
+
+// need is what a question demands of a client.
+type need struct {
+	doing string
+	able  *protocol.ClientCapabilities
+	has   bool // the client declared all of it
+}
+
+// thread is an inquiry in progress.
+type thread struct {
+	inquiry
+	base  string // the key of its first question
+	asked int
+	err   error
+}
+
+// nextKey is the key of the question to ask now. Attempts count on: the place of
+// other questions in the order does not depend on how many there are.
+func (t *thread) nextKey() string {
+	t.asked++
+	if t.asked == 1 {
+		return t.base
+	}
+	return t.base + "#" + strconv.Itoa(t.asked)
+}
+
+// settle asks until every inquiry is settled, each time all that are open at once,
+// and returns their errors, in order. If the answer to one must be waited for, all
+// errors are ErrPending.
+func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
+	threads := make([]*thread, len(inquiries))
+	open := make([]*thread, len(inquiries))
+	for i, q := range inquiries {
+		threads[i] = &thread{inquiry: q, base: h.questionKey(q.key())}
+		open[i] = threads[i]
+	}
+	for len(open) > 0 {
+		var pending bool
+		if open, pending = h.ask(ctx, open); pending {
+			return pendings(len(inquiries))
+		}
+	}
+	errs := make([]error, len(threads))
+	for i, t := range threads {
+		errs[i] = t.err
+	}
+	return errs
+}
+
+func pendings(n int) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = ErrPending
+	}
+	return errs
+}
+
+// turn is one question on its way.
+type turn struct {
+	*thread
+	name  string // of the question
+	asks  protocol.Params
+	reply engine.Reply
+}
+
+// ask puts the next question of each thread and returns the threads that go on.
+func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pending bool) {
+	var turns, local, remote []*turn
+	for _, t := range open {
+		key := t.nextKey()
+		p, err := t.params(t.base)
+		if err != nil {
+			t.err = err
+			continue
+		}
+		next := &turn{thread: t, name: key, asks: p}
+		turns = append(turns, next)
+		if t.answerer() != nil {
+			local = append(local, next)
+		} else {
+			remote = append(remote, next)
+		}
+	}
+	h.askHere(ctx, local)
+	h.askClient(ctx, remote)
+	for _, t := range turns {
+		pending = pending || errors.Is(t.reply.Err, ErrPending)
+	}
+	if pending {
+		return nil, true
+	}
+	for _, t := range turns {
+		done, err := h.judged(ctx, t)
+		t.err = err
+		if !done && err == nil {
+			left = append(left, t.thread)
+		}
+		pending = pending || errors.Is(err, ErrPending)
+	}
+	return left, pending
+}
+
+func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
+	switch {
+	case t.reply.Err == nil:
+		return t.take(ctx, t.base, t.reply.Result)
+	case t.answerer() != nil:
+		return true, t.reply.Err
+	}
+	return true, h.askFailure(ctx, t.reply.Err, t.needs(), t.asks)
+}
+
+// askHere asks the app's own models, all at once.
+func (h *handling) askHere(ctx context.Context, turns []*turn) {
+	var asking sync.WaitGroup
+	for _, t := range turns {
+		asking.Go(func() { t.reply.Result, t.reply.Err = h.askModel(ctx, t.answerer(), t.name, t.asks) })
+	}
+	asking.Wait()
+}
+
+// askClient asks the client, all at once.
+func (h *handling) askClient(ctx context.Context, turns []*turn) {
+	if len(turns) == 0 {
+		return
+	}
+	if h.muted() {
+		for _, t := range turns {
+			t.reply.Err = mutedError(t.needs().doing)
+		}
+		return
+	}
+	questions := make([]engine.Question, len(turns))
+	for i, t := range turns {
+		questions[i] = engine.Question{Key: t.name, Params: t.asks}
+	}
+	for i, reply := range h.call.Questions(ctx, questions...) {
+		turns[i].reply = reply
+	}
+}
+
+func mutedError(doing string) error {
+	return &unsupportedError{what: doing + " is not possible inside an AtMostOnce effect: ask before it"}
+}
+
+// canAsk says whether questions to the client are possible in this call at all: on
+// 2026-07-28 three methods may ask (basic/patterns/mrtr).
+func (h *handling) canAsk() bool {
+	if h.call.Dialect.ServerRequests() {
+		return true
+	}
+	switch h.call.Params.(type) {
+	case *protocol.CallToolParams, *protocol.ReadResourceParams, *protocol.GetPromptParams:
+		return h.call.Dialect.InputRounds()
+	}
+	return false
+}
+
+// askFailure translates what became of a question instead of an answer.
+func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
+	var fault *protocol.Fault
+	var unsupported *unsupportedError
+	switch {
+	case errors.Is(err, ErrPending):
+		return ErrPending
+	case errors.As(err, &unsupported):
+		return err
+	case errors.Is(err, engine.ErrCannotAsk):
+		unsupported := &unsupportedError{what: n.doing + " is not possible with this client"}
+		if !n.has && h.canAsk() {
+			unsupported.missing = n.able
+		}
+		return unsupported
+	case ctx.Err() != nil:
+		return err
+	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
+		return ErrDeclined
+	}
+	if _, cannot := h.call.Dialect.AppendParams(nil, p, nil); cannot != nil {
+		return &unsupportedError{what: fmt.Sprintf("%s is not possible at the client's revision: %v", n.doing, cannot)}
+	}
+	return &askError{doing: n.doing, cause: err}
+}
+
+// asking is the handling that questions of ctx belong to.
+func asking(ctx context.Context, doing string) (*handling, error) {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil {
+		return nil, &unsupportedError{what: doing + " works in a handler only"}
+	}
+	return h, nil
+}
+
+// faulty is an inquiry that cannot be made.
+type faulty struct {
+	inquiry // never asked
+	err     error
+}
+
+func (*faulty) key() string { return "" }
+
+func (f *faulty) params(string) (protocol.Params, error) { return nil, f.err }

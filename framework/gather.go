@@ -1,0 +1,104 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Question is a question not yet asked. It may be asked many times, and
+// concurrently.
+type Question[T any] struct {
+	begin func(h *handling, into *T) (inquiry, error)
+}
+
+// Ask makes a question for Gather, as Elicit would ask it.
+func Ask[T any](message string, opts ...AskOption) Question[T] {
+	return Question[T]{func(h *handling, into *T) (inquiry, error) {
+		q, err := h.formInquiry(message, opts, reflect.ValueOf(into).Elem())
+		if err != nil {
+			return nil, err
+		}
+		q.refuses = true
+		return q, nil
+	}}
+}
+
+// AskModel makes a question to the model for Gather, as GenerateAs would ask it.
+// If T is Generation it is what Generate returns.
+func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
+	return Question[T]{func(h *handling, into *T) (inquiry, error) {
+		return h.modelInquiry(prompt, opts, reflect.ValueOf(into).Elem())
+	}}
+}
+
+// start makes the inquiry; a fault of the question is one.
+func (q Question[T]) start(h *handling, into *T) inquiry {
+	if q.begin == nil {
+		return &faulty{err: errors.New("a Question was not made by Ask, AskModel or AskRoots")}
+	}
+	inq, err := q.begin(h, into)
+	if err != nil {
+		return &faulty{err: err}
+	}
+	return inq
+}
+
+// Gather asks all in one round, whatever the first answers are; answers in order.
+// The error joins what was refused; where an answer must be waited for it is
+// ErrPending. An answer that does not fit is asked for again, without the others.
+func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {
+	h, err := asking(ctx, gathering)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]T, len(questions))
+	inquiries := make([]inquiry, len(questions))
+	for i, q := range questions {
+		inquiries[i] = q.start(h, &answers[i])
+	}
+	return answers, gathered(h.settle(ctx, inquiries...))
+}
+
+// Gather2 asks both in one round. The error joins what was refused; each part Is
+// ErrDeclined or ErrCancelled.
+func Gather2[A, B any](ctx context.Context, a Question[A], b Question[B]) (A, B, error) {
+	var first A
+	var second B
+	h, err := asking(ctx, gathering)
+	if err != nil {
+		return first, second, err
+	}
+	errs := h.settle(ctx, a.start(h, &first), b.start(h, &second))
+	return first, second, gathered(errs)
+}
+
+// Gather3 asks three.
+func Gather3[A, B, C any](ctx context.Context, a Question[A], b Question[B], c Question[C]) (A, B, C, error) {
+	var first A
+	var second B
+	var third C
+	h, err := asking(ctx, gathering)
+	if err != nil {
+		return first, second, third, err
+	}
+	errs := h.settle(ctx, a.start(h, &first), b.start(h, &second), c.start(h, &third))
+	return first, second, third, gathered(errs)
+}
+
+const gathering = "asking several questions"
+
+// gathered joins what went wrong. A refusal of one question is no riddle; of
+// several the place is said.
+func gathered(errs []error) error {
+	for i, err := range errs {
+		if errors.Is(err, ErrPending) {
+			return ErrPending
+		}
+		if err != nil && len(errs) > 1 {
+			errs[i] = fmt.Errorf("question %d: %w", i+1, err)
+		}
+	}
+	return errors.Join(errs...)
+}

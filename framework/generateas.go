@@ -1,0 +1,132 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// modelAnswer reads what a model said as a Go value.
+type modelAnswer struct {
+	into reflect.Value
+	plan *answerPlan // nil: a Generation, a text or any JSON
+}
+
+// answerPlan is a type of answers, compiled once for each server.
+type answerPlan struct {
+	plan    *binding.Plan
+	wrapper reflect.Type // of what is no object: {"value": ...}; nil: the type is one
+}
+
+var typeGeneration = reflect.TypeFor[Generation]()
+
+func (s *Server) modelAnswer(into reflect.Value) (*modelAnswer, error) {
+	switch t := into.Type(); t {
+	case typeGeneration, typeRaw, typeText:
+		return &modelAnswer{into: into}, nil
+	default:
+		plan, err := s.answerPlan(t)
+		return &modelAnswer{into: into, plan: plan}, err
+	}
+}
+
+func (s *Server) answerPlan(t reflect.Type) (*answerPlan, error) {
+	if cached, ok := s.answers.Load(t); ok {
+		return cached.(*answerPlan), nil
+	}
+	p := &answerPlan{}
+	plan, faults := binding.Compile(t, binding.Input, s.cfg.plans)
+	if plan == nil {
+		p.wrapper = reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t, Tag: `json:"value"`}})
+		plan, _ = binding.Compile(p.wrapper, binding.Input, s.cfg.plans)
+	}
+	if plan == nil {
+		return nil, errors.New("preparing the type of the answer: " + firstFault(faults))
+	}
+	p.plan = plan
+	s.answers.Store(t, p)
+	return p, nil
+}
+
+// instruction tells the model what its answer must look like. It goes with the
+// prompt: clients may leave out a system prompt (client/sampling).
+func (a *modelAnswer) instruction() string {
+	switch {
+	case a.plan != nil:
+		return "\n\nAnswer with one JSON value and nothing else. It must fit this JSON Schema:\n" + string(a.plan.plan.Schema())
+	case a.into.Type() == typeRaw:
+		return "\n\nAnswer with one JSON value and nothing else."
+	}
+	return ""
+}
+
+// decode reads the answer. teaching is what to tell the model where it does not fit.
+func (a *modelAnswer) decode(ctx context.Context, g Generation) (teaching string, err error) {
+	switch a.into.Type() {
+	case typeGeneration:
+		a.into.Set(reflect.ValueOf(g))
+		return "", nil
+	case typeText:
+		a.into.SetString(g.Text())
+		return "", nil
+	}
+	raw, err := jsonIn(g.Text())
+	if err != nil {
+		return "The answer is not JSON: " + sentence(err.Error()) + " Answer with one JSON value and nothing else.", nil
+	}
+	if a.plan == nil {
+		a.into.SetBytes(raw)
+		return "", nil
+	}
+	err = a.plan.decode(ctx, raw, a.into)
+	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
+		return invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", nil
+	}
+	return "", err
+}
+
+func (p *answerPlan) decode(ctx context.Context, raw []byte, into reflect.Value) error {
+	into.SetZero()
+	if p.wrapper == nil {
+		_, err := p.plan.Decode(ctx, raw, into)
+		return err
+	}
+	if _, wrapped := jsontext.Member(raw, "value"); !wrapped { // models answer with the bare value
+		raw = appendMember([]byte{'{'}, []byte(`"value"`), raw)
+		raw = append(raw, '}')
+	}
+	value := reflect.New(p.wrapper).Elem()
+	_, err := p.plan.Decode(ctx, raw, value)
+	if err == nil {
+		into.Set(value.Field(0))
+	}
+	return err
+}
+
+// jsonIn is the JSON of a text, which models like to put into a fence.
+func jsonIn(text string) (json.RawMessage, error) {
+	limits := jsontext.DefaultLimits()
+	text = strings.TrimSpace(text)
+	err := jsontext.Check([]byte(text), limits)
+	if err == nil {
+		return json.RawMessage(text), nil
+	}
+	_, fenced, ok := strings.Cut(text, "```")
+	if !ok {
+		return nil, err
+	}
+	fenced, _, _ = strings.Cut(fenced, "```")
+	if i := strings.IndexAny(fenced, "{[\"-0123456789\n"); i > 0 { // the language
+		fenced = fenced[i:]
+	}
+	fenced = strings.TrimSpace(fenced)
+	if err := jsontext.Check([]byte(fenced), limits); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(fenced), nil
+}

@@ -1,0 +1,73 @@
+package framework
+
+import (
+	"context"
+	"strconv"
+)
+
+// inner is what makes a handling a part of another: an effect, or a tool that a
+// model calls. Questions and effects in it have keys of their own, so that those of
+// the outer part stay the same whether the inner one runs or its result is known.
+type inner struct {
+	top    *handling // the call itself
+	prefix string    // of keys
+	id     string    // of the nested call; "" in an effect
+	round  int       // of the nested call
+	effect string    // the idempotency key; "" outside effects
+	muted  bool      // questions are not possible
+}
+
+// within makes the handling of a part with a full key; ctx is what it runs in.
+func (h *handling) within(ctx context.Context, key string) *handling {
+	part := &handling{
+		Context: ctx, server: h.server, call: h.call, bound: h.bound, uri: h.uri, vars: h.vars,
+		inner: &inner{top: h.top(), prefix: key + "/"},
+	}
+	if h.inner != nil {
+		part.inner.id, part.inner.round, part.inner.muted = h.inner.id, h.inner.round, h.inner.muted
+	}
+	return part
+}
+
+func (h *handling) top() *handling {
+	if h.inner != nil {
+		return h.inner.top
+	}
+	return h
+}
+
+// muted says that nobody may be asked.
+func (h *handling) muted() bool { return h.inner != nil && h.inner.muted }
+
+// callID names the logical call, or the nested one.
+func (h *handling) callID() string {
+	if h.inner != nil && h.inner.id != "" {
+		return h.inner.id
+	}
+	return h.call.ID()
+}
+
+// roundOf is the round of the logical call, or of the nested one.
+func (h *handling) roundOf() int {
+	if h.inner != nil && h.inner.id != "" {
+		return h.inner.round
+	}
+	return h.call.Round
+}
+
+// fullKey is the key in the journal of the call.
+func (h *handling) fullKey(key string) string {
+	if h.inner != nil {
+		return h.inner.prefix + key
+	}
+	return key
+}
+
+// questionKey is the full key of a question. One without a key is known by its
+// place in the order.
+func (h *handling) questionKey(key string) string {
+	if key == "" {
+		key = "q" + strconv.Itoa(int(h.asked.Add(1)))
+	}
+	return h.fullKey(key)
+}

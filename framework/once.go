@@ -1,0 +1,133 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// OnceOption configures Once. Sealed.
+type OnceOption interface{ onceOption() }
+
+type onceOption func(*onceSettings)
+
+func (onceOption) onceOption() {}
+
+type onceSettings struct{ atMostOnce bool }
+
+// AtMostOnce ends with ErrUncertain where the effect may already have happened: an
+// earlier execution began it and no result is known, or it returned an error, which
+// does not tell whether it happened. That it was begun is known for 24 hours. Inside
+// of it the client cannot be asked: the question would repeat what came before it.
+func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
+
+// Once runs effect once per logical call and journals its result; a crash in
+// between runs it again with the same IdempotencyKey. A failed effect is not
+// journaled. While a question is pending no effect begins: the error is ErrPending.
+//
+// T must survive encoding/json, also where nothing is replayed: what is returned is
+// what was read back. Effects without a result return struct{}. The key must be
+// unlike that of any other effect of the call; the effects of a tool that a model
+// calls have keys of their own. Outside a handler the effect just runs.
+func Once[T any](ctx context.Context, key string, effect func(context.Context) (T, error), opts ...OnceOption) (T, error) {
+	var value T
+	if key == "" {
+		return value, errors.New("once: an effect needs a key")
+	}
+	var s onceSettings
+	for _, o := range opts {
+		if opt, ok := o.(onceOption); ok {
+			opt(&s)
+		}
+	}
+	raw, err := once(ctx, key, s, func(ctx context.Context) ([]byte, error) {
+		value, err := effect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("once %q: the result has no JSON form: %w", key, err)
+		}
+		return raw, nil
+	})
+	if err != nil {
+		return value, err
+	}
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return value, fmt.Errorf("once %q: reading its result: %w", key, err)
+	}
+	return value, nil
+}
+
+// effect is what happens once, and its result as JSON.
+type effect = func(context.Context) ([]byte, error)
+
+func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, error) {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil {
+		return do(ctx)
+	}
+	full := h.fullKey(key)
+	return h.call.Once(ctx, full, func(ctx context.Context) ([]byte, error) {
+		inside := h.within(ctx, full)
+		inside.inner.effect = h.call.ID() + "/" + full
+		if !s.atMostOnce {
+			return do(inside)
+		}
+		inside.inner.muted = true
+		return h.server.atMostOnce(inside, do)
+	})
+}
+
+// IdempotencyKey of the running Once effect; "" outside. It is the same whenever
+// the effect runs again, and unlike that of any other effect.
+func IdempotencyKey(ctx context.Context) string {
+	if h := handlingFrom(ctx); h != nil && h.inner != nil {
+		return h.inner.effect
+	}
+	return ""
+}
+
+// onceLife is how long it is known that an AtMostOnce effect was begun.
+const onceLife = 24 * time.Hour
+
+// The value of a claim: a mark, and after markDone the result.
+const (
+	markBegun = 'b'
+	markDone  = 'd'
+)
+
+// atMostOnce records that the effect begins before it does, and then its result, so
+// that an execution that repeats this one has it.
+func (s *Server) atMostOnce(h *handling, do effect) ([]byte, error) {
+	claim := "once/" + h.inner.effect
+	begun := []byte{markBegun}
+	held, mine, err := s.claims.Claim(h, claim, begun, onceLife)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("recording that an effect begins: %w", err)
+	case !mine && len(held) > 1 && held[0] == markDone:
+		return held[1:], nil
+	case !mine:
+		return nil, ErrUncertain
+	}
+	raw, err := do(h)
+	if err != nil {
+		return nil, err
+	}
+	done := append([]byte{markDone}, raw...)
+	swapped, err := s.claims.Swap(context.WithoutCancel(h), claim, begun, done, onceLife)
+	if err == nil && !swapped {
+		err = errors.New("the record is gone")
+	}
+	if err != nil { // the effect has happened, and its result is known here
+		s.cfg.logger.Warn("the result of an effect was not recorded: a repetition of the call will not know it",
+			zap.String("effect", h.inner.effect), zap.Error(err))
+	}
+	return raw, nil
+}

@@ -1,0 +1,62 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/internal/rehearsal"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+)
+
+// BuildFor is Build for testkit, which looks into the server that it tests. Only
+// packages of this module can make a stage.
+func (a *App) BuildFor(stage *rehearsal.Stage) (*Server, error) { return a.build(stage) }
+
+// enter gives the server what it has from the stage.
+func (s *Server) enter(stage *rehearsal.Stage) error {
+	if stage.Claims != nil {
+		s.claims = stage.Claims
+	}
+	if stage.Secret == nil || len(s.cfg.secrets) > 0 {
+		return nil
+	}
+	sealer, err := rounds.NewSealer(stage.Secret)
+	if err != nil {
+		return fmt.Errorf("framework: the secret of the stage: %w", err)
+	}
+	s.cfg.states, s.secret = sealer, stage.Secret
+	return nil
+}
+
+// reporter is failed, but for what the stage wants to know itself.
+func (s *Server) reporter(stage *rehearsal.Stage) func(context.Context, *engine.Call, error) {
+	if stage.Differs == nil {
+		return s.failed
+	}
+	return func(ctx context.Context, c *engine.Call, err error) {
+		var replay *engine.ReplayError
+		var changed *engine.ChangedError
+		if errors.As(err, &replay) || errors.As(err, &changed) {
+			stage.Differs(subject(c) + ": " + err.Error())
+			return
+		}
+		s.failed(ctx, c, err)
+	}
+}
+
+// subject says what was called.
+func subject(c *engine.Call) string {
+	method := methodName(c)
+	switch p := c.Params.(type) {
+	case *protocol.CallToolParams:
+		return method + " " + p.Name
+	case *protocol.ReadResourceParams:
+		return method + " " + p.URI
+	case *protocol.GetPromptParams:
+		return method + " " + p.Name
+	}
+	return method
+}

@@ -1,0 +1,160 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Roots of the client. The error is ErrUnsupported where the client has none to
+// tell of, ErrPending where the handler will run again with the answer.
+//
+// A session is asked once until it says that its roots changed, if it can say so; on
+// 2026-07-28 each call asks once.
+func Roots(ctx context.Context) ([]protocol.Root, error) {
+	h, err := asking(ctx, askingRoots)
+	if err != nil {
+		return nil, err
+	}
+	if h.muted() {
+		return nil, mutedError(askingRoots)
+	}
+	if h.call.Dialect.InputRounds() {
+		return h.top().rootsOfCall(ctx)
+	}
+	return h.rootsOfSession(ctx)
+}
+
+const askingRoots = "asking for roots"
+
+// keyRoots names the question: it is asked once in a call, from anywhere.
+const keyRoots = "roots"
+
+// callRoots is the answer of one execution of a call.
+type callRoots struct {
+	once  sync.Once
+	roots []protocol.Root
+	err   error
+}
+
+func (h *handling) rootsOfCall(ctx context.Context) ([]protocol.Root, error) {
+	h.roots.CompareAndSwap(nil, &callRoots{})
+	r := h.roots.Load()
+	r.once.Do(func() { r.roots, r.err = h.askRoots(ctx) })
+	return slices.Clone(r.roots), r.err
+}
+
+func (h *handling) rootsOfSession(ctx context.Context) ([]protocol.Root, error) {
+	session := h.call.Session()
+	if !h.call.Capabilities().RootsListChanged || session == "" {
+		return h.askRoots(ctx)
+	}
+	known, ticket := h.server.roots.of(session)
+	if known != nil {
+		return slices.Clone(known), nil
+	}
+	roots, err := h.askRoots(ctx)
+	if err == nil {
+		h.server.roots.keep(session, ticket, roots)
+	}
+	return roots, err
+}
+
+func (h *handling) askRoots(ctx context.Context) ([]protocol.Root, error) {
+	var roots []protocol.Root
+	err := h.settle(ctx, &rootsInquiry{h: h, roots: &roots})[0]
+	return roots, err
+}
+
+// AskRoots makes a question for Gather, as Roots would ask it. A call that asks so
+// does not ask by Roots, too.
+func AskRoots() Question[[]protocol.Root] {
+	return Question[[]protocol.Root]{func(h *handling, into *[]protocol.Root) (inquiry, error) {
+		return &rootsInquiry{h: h, roots: into}, nil
+	}}
+}
+
+// rootsInquiry asks the client for its roots.
+type rootsInquiry struct {
+	h     *handling
+	roots *[]protocol.Root
+}
+
+func (*rootsInquiry) key() string { return keyRoots }
+
+func (*rootsInquiry) answerer() Model { return nil }
+
+func (q *rootsInquiry) needs() need {
+	return need{askingRoots, &protocol.ClientCapabilities{Roots: true}, q.h.call.Capabilities().Roots}
+}
+
+func (*rootsInquiry) params(string) (protocol.Params, error) { return &protocol.ListRootsParams{}, nil }
+
+func (q *rootsInquiry) take(_ context.Context, _ string, r protocol.Result) (bool, error) {
+	listed, ok := r.(*protocol.ListRootsResult)
+	if !ok {
+		return true, &askError{doing: askingRoots, cause: fmt.Errorf("the client answered with a %T", r)}
+	}
+	*q.roots = append([]protocol.Root{}, listed.Roots...)
+	return true, nil
+}
+
+// maxRootSessions bounds the sessions whose roots are known. The oldest are asked
+// again; those of sessions that have ended go the same way.
+const maxRootSessions = 4096
+
+// sessionRoots are what sessions have said. The zero value is ready for use.
+type sessionRoots struct {
+	mu    sync.Mutex // guards all below
+	known map[string]*rootsEntry
+	order []string // of known, oldest first
+}
+
+// rootsEntry is nil-rooted while a session is being asked. It is replaced when the
+// roots change, so that an answer to an earlier question is not kept.
+type rootsEntry struct{ roots []protocol.Root }
+
+// of is what a session has said, or the ticket for its answer.
+func (s *sessionRoots) of(session string) ([]protocol.Root, *rootsEntry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.known[session]
+	if e == nil {
+		e = &rootsEntry{}
+		s.put(session, e)
+	}
+	return e.roots, e
+}
+
+// put files an entry. Under s.mu.
+func (s *sessionRoots) put(session string, e *rootsEntry) {
+	if s.known == nil {
+		s.known = make(map[string]*rootsEntry)
+	}
+	if len(s.order) >= maxRootSessions {
+		delete(s.known, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.known[session] = e
+	s.order = append(s.order, session)
+}
+
+func (s *sessionRoots) keep(session string, ticket *rootsEntry, roots []protocol.Root) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[session] == ticket {
+		ticket.roots = slices.Clone(roots)
+	}
+}
+
+// forget what a session has said.
+func (s *sessionRoots) forget(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.known[session]; ok {
+		s.known[session] = &rootsEntry{}
+	}
+}

@@ -1,0 +1,215 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// offer is the tools of one generation.
+type offer struct {
+	listed []protocol.Tool
+	tools  map[string]*bound
+}
+
+// offer finds the tools of WithTools; nil for none.
+func (s *Server) offer(h *handling, components []Component) (*offer, error) {
+	if len(components) == 0 {
+		return nil, nil
+	}
+	o := &offer{tools: make(map[string]*bound)}
+	who := transport.PrincipalFrom(h)
+	for _, c := range components {
+		tools, err := s.toolsOf(c)
+		if err != nil {
+			return nil, fmt.Errorf("preparing the tools of a generation: %w", err)
+		}
+		for _, b := range tools {
+			if o.tools[b.info.Name] == b {
+				continue
+			}
+			if o.tools[b.info.Name] != nil {
+				return nil, fmt.Errorf("preparing the tools of a generation: two are named %q", b.info.Name)
+			}
+			if slices.ContainsFunc(b.info.Scopes, func(scope string) bool { return !who.Has(scope) }) {
+				continue // what the caller must not know of
+			}
+			o.tools[b.info.Name] = b
+			o.listed = append(o.listed, *b.tool)
+		}
+	}
+	return o, nil
+}
+
+// toolsOf are the tools of a component: as they are registered, or bound at first
+// use where they are not.
+func (s *Server) toolsOf(c Component) ([]*bound, error) {
+	wanted := make(map[*declaration]bool)
+	collect([]Component{c}, wanted)
+	if len(wanted) == 0 {
+		return nil, errors.New("a component is nil or an empty set")
+	}
+	for d := range wanted {
+		if d.kind != kindTool {
+			return nil, fmt.Errorf("the %s %q is no tool", d.kind, d.name)
+		}
+	}
+	entries := s.entriesOf([]Component{c})
+	if len(entries) < len(wanted) {
+		var err error
+		if entries, err = s.unregistered(c); err != nil {
+			return nil, err
+		}
+	}
+	tools := make([]*bound, len(entries))
+	for i, e := range entries {
+		tools[i] = e.Handler.(*bound)
+	}
+	return tools, nil
+}
+
+// unregistered binds a component that is not in the catalog, once: handles live as
+// long as the program.
+func (s *Server) unregistered(c Component) ([]*catalog.Entry, error) {
+	s.offering.Lock()
+	defer s.offering.Unlock()
+	if bound, ok := s.offered[c]; ok {
+		return bound, nil
+	}
+	b := &builder{server: s, taken: make(map[identity]string), handles: make(map[*declaration]string)}
+	b.add(c, "")
+	if err := b.verdict("The tools were not offered."); err != nil {
+		return nil, err
+	}
+	if s.offered == nil {
+		s.offered = make(map[Component][]*catalog.Entry)
+	}
+	if len(s.offered) >= maxOffered { // somebody makes handles for each call: keep none
+		clear(s.offered)
+	}
+	s.offered[c] = b.entries
+	return b.entries, nil
+}
+
+// maxOffered bounds the handles that are bound outside of the catalog.
+const maxOffered = 1024
+
+// usesOf are the wishes of a model to call tools.
+func usesOf(content []protocol.Block) []protocol.ToolUse {
+	var uses []protocol.ToolUse
+	for _, b := range content {
+		if use, ok := b.(protocol.ToolUse); ok {
+			uses = append(uses, use)
+		}
+	}
+	return uses
+}
+
+// use runs what the model asks for and answers each, in order, with nothing else in
+// the message (2025-11-25 client/sampling "Tool Result Messages"). An error ends
+// the loop; those of tools are for the model.
+func (o *offer) use(ctx context.Context, h *handling, base string, turn int, uses []protocol.ToolUse) ([]protocol.Block, error) {
+	results := make([]protocol.Block, len(uses))
+	for i, use := range uses {
+		// By place, not by id: that is the client's to choose.
+		key := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i)
+		result, err := o.result(ctx, h, key, use)
+		if err != nil {
+			return nil, err
+		}
+		block := protocol.ToolResult{ToolUseID: use.ID, Content: result.Content, IsError: result.IsError}
+		if isObject(result.Structured) { // else its text says it: the schema wants an object
+			block.Structured = result.Structured
+		}
+		results[i] = block
+	}
+	return results, nil
+}
+
+func (o *offer) result(ctx context.Context, h *handling, key string, use protocol.ToolUse) (*protocol.CallToolResult, error) {
+	b := o.tools[use.Name]
+	if b == nil {
+		names := make([]string, len(o.listed))
+		for i := range o.listed {
+			names[i] = o.listed[i].Name
+		}
+		return toolError(fmt.Sprintf("There is no tool %q. %s", clip(use.Name), didYouMean(use.Name, names))), nil
+	}
+	if len(use.Input) > 0 {
+		if err := jsontext.Check(use.Input, jsontext.DefaultLimits()); err != nil {
+			return toolError("The input is not JSON: " + sentence(err.Error())), nil
+		}
+	}
+	return b.once(ctx, h, key, use.Input)
+}
+
+func toolError(text string) *protocol.CallToolResult {
+	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: text}}, IsError: true}
+}
+
+// once runs a tool within another call, once for each logical call.
+func (b *bound) once(ctx context.Context, h *handling, key string, input json.RawMessage) (*protocol.CallToolResult, error) {
+	began, err := h.call.Once(ctx, key+"/round", func(context.Context) ([]byte, error) {
+		return strconv.AppendInt(nil, int64(h.call.Round), 10), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	first, _ := strconv.Atoi(string(began))
+	journal := journalDialect()
+	raw, err := h.call.Once(ctx, key, func(ctx context.Context) ([]byte, error) {
+		result, err := b.nested(ctx, h, key, first, input)
+		if err != nil {
+			return nil, err
+		}
+		return journal.AppendResult(nil, result, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	result, fault := journal.DecodeResult(protocol.MethodCallTool, raw)
+	if fault != nil {
+		return nil, fmt.Errorf("reading the result of %s: %w", b.info.Name, fault)
+	}
+	called, ok := result.(*protocol.CallToolResult)
+	if !ok {
+		return nil, fmt.Errorf("reading the result of %s: it is a %T", b.info.Name, result)
+	}
+	return called, nil
+}
+
+// nested is a call within a call: through the chain of the tool, for the same
+// principal, with an id and rounds of its own.
+func (b *bound) nested(ctx context.Context, h *handling, key string, first int, input json.RawMessage) (result protocol.Result, err error) {
+	inside := &handling{
+		Context: ctx, server: h.server, call: h.call, bound: b,
+		inner: &inner{
+			top: h.top(), prefix: key + "/", id: h.call.ID() + "/" + key, round: h.call.Round - first,
+			muted: h.muted(),
+		},
+	}
+	result, err = guarded(inside, func(context.Context, struct{}) (protocol.Result, error) {
+		return b.serve(inside, b.info.Name, input)
+	}, struct{}{})
+	var fault *protocol.Fault
+	var plain *protocol.Error
+	switch {
+	case err == nil:
+		return result, nil
+	case h.call.Pending():
+		return nil, ErrPending
+	case errors.As(err, &fault) && fault.Kind != protocol.FaultURLRequired:
+		return toolError(fault.Message), nil
+	case errors.As(err, &plain):
+		return toolError(plain.Message), nil
+	}
+	return nil, err
+}

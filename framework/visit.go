@@ -1,0 +1,148 @@
+package framework
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// placeholder in a URL stands for the id of the elicitation.
+const placeholder = "{elicitationId}"
+
+// ElicitURL sends the user to a page. It returns when the user agreed to open it,
+// not when the page is done; how that went is for the program that serves the page
+// to know. The error is ErrDeclined or ErrCancelled as the user decided,
+// ErrUnsupported where the client cannot be asked (before 2025-11-25 none can),
+// ErrPending where the handler will run again, or what ended the wait.
+//
+// "{elicitationId}" in the URL is replaced by the id of the question: 128 bits that
+// nobody can guess, the same in every round of the call. The page finds by it what
+// it is for, and [Server.ElicitationComplete] takes it. That whoever opens the page
+// is who was asked is for the page to check (client/elicitation "Phishing"). Put no
+// secret into the URL. Of the options Key has a meaning here.
+func ElicitURL(ctx context.Context, message, url string, opts ...AskOption) error {
+	h, err := asking(ctx, askingVisit)
+	if err != nil {
+		return err
+	}
+	return h.settle(ctx, &visitInquiry{h: h, name: questionOf(opts).name, message: message, url: url})[0]
+}
+
+const askingVisit = "sending the user to a page"
+
+// visitInquiry asks the user to open a page.
+type visitInquiry struct {
+	h            *handling
+	name         string
+	page         string // what the id is made of; "": the full key
+	message, url string
+}
+
+func (q *visitInquiry) key() string { return q.name }
+
+func (*visitInquiry) answerer() Model { return nil }
+
+func (q *visitInquiry) needs() need {
+	return need{askingVisit, &protocol.ClientCapabilities{ElicitURL: true}, q.h.call.Capabilities().ElicitURL}
+}
+
+func (q *visitInquiry) params(base string) (protocol.Params, error) {
+	if !q.h.call.Dialect.ElicitsURL() {
+		return nil, &unsupportedError{what: askingVisit + " is not possible with this client"}
+	}
+	if q.page != "" {
+		base = q.page
+	}
+	return q.h.visit(base, q.message, q.url)
+}
+
+func (*visitInquiry) take(_ context.Context, _ string, r protocol.Result) (bool, error) {
+	answer, err := elicited(r)
+	if err == nil {
+		err = refusal(answer.Action)
+	}
+	return true, err
+}
+
+// visit is the question for a page of this call. Its id tells nothing and cannot be
+// guessed, and is the same in each round.
+func (h *handling) visit(page, message, address string) (*protocol.ElicitParams, error) {
+	mac := hmac.New(sha256.New, h.server.secret)
+	for _, part := range []string{"elicitation", h.call.ID(), page, address} {
+		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	id := base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+	p := &protocol.ElicitParams{Message: message, URL: strings.ReplaceAll(address, placeholder, id), ID: id}
+	if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("%s: %q is no absolute http or https URL", askingVisit, address)
+	}
+	if h.call.Dialect.ElicitationIDs() {
+		h.server.visits.add(id, h.call.Notifier())
+	}
+	return p, nil
+}
+
+// visitError is what URLRequired makes.
+type visitError struct{ message, url string }
+
+// Error says what to visit.
+func (e *visitError) Error() string { return e.message + "\nVisit: " + e.url }
+
+// URLRequired is an error that demands a visit before the call can be made at all,
+// from a tool, a prompt or a resource; "{elicitationId}" in the URL as for
+// ElicitURL. A client of 2025-11-25 gets the specification's error -32042 and calls
+// again when the page is done. On 2026-07-28 the user is asked in a round and the
+// handler runs again, at once: if it demands the visit again, the user is asked
+// again. Any other client is told what to visit in the text of an error.
+func URLRequired(message, url string) error { return &visitError{message, url} }
+
+// keyVisit names the questions of URLRequired.
+const keyVisit = "visit"
+
+// demand makes the client see to the visit, by an error that is no text; or it
+// returns the text.
+func (e *visitError) demand(ctx context.Context) (text string, err error) {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil {
+		return e.Error(), nil
+	}
+	visit, err := h.visit(h.fullKey(keyVisit), e.message, e.url)
+	if err != nil {
+		return "", err
+	}
+	can := h.call.Capabilities().ElicitURL && !h.muted()
+	switch {
+	case can && h.call.Dialect.ElicitationIDs() && h.canAsk():
+		return "", &protocol.Fault{
+			Kind: protocol.FaultURLRequired, Message: e.message, Elicitations: []protocol.ElicitParams{*visit},
+		}
+	case can && h.call.Dialect.InputRounds() && h.canAsk():
+		return e.round(ctx, h)
+	}
+	return (&visitError{e.message, visit.URL}).Error(), nil
+}
+
+// round asks in a round: each time that the handler demands the visit again, for it
+// has run since the last answer.
+func (e *visitError) round(ctx context.Context, h *handling) (text string, err error) {
+	for n := 1; err == nil; n++ {
+		name := keyVisit
+		if n > 1 {
+			name += "#" + strconv.Itoa(n)
+		}
+		err = h.settle(ctx, &visitInquiry{h: h, name: name, page: h.fullKey(keyVisit), message: e.message, url: e.url})[0]
+	}
+	switch v := classify(err); v.class {
+	case classUser: // the user refused
+		return v.text, nil
+	default:
+		return "", err
+	}
+}

@@ -1,0 +1,66 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// ElicitationComplete tells the client that was sent to a page by ElicitURL or
+// URLRequired that the page is done (2025-11-25 client/elicitation: to this client
+// only). Where the id is not known (any more), or the client's revision has no such
+// message, it does nothing. The error is that of sending.
+func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
+	send := s.visits.take(id)
+	if send == nil {
+		return nil
+	}
+	if err := send(ctx, &protocol.ElicitationCompleteParams{ID: id}); err != nil {
+		return fmt.Errorf("telling the client that the elicitation is complete: %w", err)
+	}
+	return nil
+}
+
+// notifier sends a notification to a session.
+type notifier = func(ctx context.Context, p protocol.Params) error
+
+// maxVisits bounds the pages that are waited for. The oldest are forgotten: their
+// clients find out by calling again.
+const maxVisits = 4096
+
+// visits are the sessions that pages were asked for, by id. The zero value is ready
+// for use.
+type visits struct {
+	mu    sync.Mutex // guards all below
+	known map[string]notifier
+	order []string // oldest first; some are done
+}
+
+func (v *visits) add(id string, send notifier) {
+	if send == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known == nil {
+		v.known = make(map[string]notifier)
+	}
+	if _, again := v.known[id]; !again {
+		v.order = append(v.order, id)
+	}
+	v.known[id] = send
+	for len(v.order) > maxVisits {
+		delete(v.known, v.order[0])
+		v.order = v.order[1:]
+	}
+}
+
+func (v *visits) take(id string) notifier {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	send := v.known[id]
+	delete(v.known, id)
+	return send
+}

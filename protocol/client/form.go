@@ -1,0 +1,246 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Form is the form of a question, read from its schema, for those who show it to a
+// user: a flat object of texts, numbers, booleans and choices (2026-07-28
+// client/elicitation, "Requested Schema"). Read-only and then safe for concurrent use.
+type Form struct {
+	Fields []Field // in the order of the schema
+
+	closed bool // fields besides these are forbidden
+}
+
+// Field is one field of a form.
+type Field struct {
+	Name        string
+	Title       string
+	Description string
+	Type        string // "string", "number", "integer", "boolean", "array" (of choices); as the schema says it
+	Format      string // of a string: "email", "uri", "date", "date-time" or empty
+	Required    bool
+	Default     json.RawMessage // nil: none, or none that fits
+	Choices     []Choice        // nil: not a choice
+	MinLength   *int64          // of a string, in characters
+	MaxLength   *int64
+	Minimum     json.RawMessage // of a number, as written; nil: none
+	Maximum     json.RawMessage
+	MinItems    *int64 // of an array
+	MaxItems    *int64
+}
+
+// Choice is one value that a field may have, or one element of an array.
+type Choice struct {
+	Value json.RawMessage
+	Title string // the value's text where the schema has no title
+}
+
+// ParseForm reads the schema of a form question. What the specification does not
+// allow there is ignored, as are members of the wrong type: the server is the judge
+// of its form. The form keeps no part of schema.
+func ParseForm(schema []byte) (*Form, error) {
+	if jsontext.Check(schema, limits()) != nil || jsontext.KindOf(schema) != jsontext.KindObject {
+		return nil, errors.New("client: the schema of a form must be an object")
+	}
+	schema = slices.Clone(schema)
+	properties, ok := jsontext.Member(schema, "properties")
+	if ok && jsontext.KindOf(properties) != jsontext.KindObject {
+		return nil, errors.New("client: the properties of a form must be an object")
+	}
+	f := &Form{}
+	if more, ok := jsontext.Member(schema, "additionalProperties"); ok {
+		f.closed = string(more) == "false"
+	}
+	required, _ := jsontext.Member(schema, "required")
+	mandatory := textsOf(required)
+	for name, v := range jsontext.Members(properties) {
+		field := readField(name.String(), v)
+		field.Required = slices.Contains(mandatory, field.Name)
+		f.Fields = append(f.Fields, field)
+	}
+	return f, nil
+}
+
+func readField(name string, v []byte) Field {
+	f := Field{
+		Name: name, Title: textAt(v, "title"), Description: textAt(v, "description"),
+		Type: textAt(v, "type"), Format: textAt(v, "format"),
+		MinLength: countAt(v, "minLength"), MaxLength: countAt(v, "maxLength"),
+		MinItems: countAt(v, "minItems"), MaxItems: countAt(v, "maxItems"),
+		Minimum: numberAt(v, "minimum"), Maximum: numberAt(v, "maximum"),
+	}
+	choices := v
+	if f.Type == "array" {
+		choices, _ = jsontext.Member(v, "items")
+	}
+	f.Choices = readChoices(choices)
+	if d, ok := jsontext.Member(v, "default"); ok && jsontext.KindOf(d) != jsontext.KindNull && f.Check(d) == nil {
+		f.Default = d
+	}
+	return f
+}
+
+// readChoices knows the three ways to list choices: titled ones as oneOf (of an
+// array: anyOf), untitled as enum, and the older enum with enumNames beside it.
+func readChoices(v []byte) []Choice {
+	for _, keyword := range []string{"oneOf", "anyOf"} {
+		titled, _ := jsontext.Member(v, keyword)
+		if choices := titledChoices(titled); choices != nil {
+			return choices
+		}
+	}
+	values, ok := jsontext.Member(v, "enum")
+	if !ok || jsontext.KindOf(values) != jsontext.KindArray {
+		return nil
+	}
+	named, _ := jsontext.Member(v, "enumNames")
+	names := textsOf(named)
+	choices := []Choice{}
+	for value := range jsontext.Elements(values) {
+		c := Choice{Value: value, Title: plain(value)}
+		if i := len(choices); i < len(names) {
+			c.Title = names[i]
+		}
+		choices = append(choices, c)
+	}
+	return choices
+}
+
+// titledChoices is nil where one of the alternatives is no constant.
+func titledChoices(list []byte) []Choice {
+	if jsontext.KindOf(list) != jsontext.KindArray {
+		return nil
+	}
+	var choices []Choice
+	for one := range jsontext.Elements(list) {
+		value, ok := jsontext.Member(one, "const")
+		if !ok {
+			return nil
+		}
+		c := Choice{Value: value, Title: textAt(one, "title")}
+		if c.Title == "" {
+			c.Title = plain(value)
+		}
+		choices = append(choices, c)
+	}
+	return choices
+}
+
+// plain is a value as a person reads it.
+func plain(value []byte) string {
+	if s, ok := jsontext.String(value); ok {
+		return s
+	}
+	return string(value)
+}
+
+func textAt(object []byte, name string) string {
+	raw, _ := jsontext.Member(object, name)
+	s, _ := jsontext.String(raw)
+	return s
+}
+
+func countAt(object []byte, name string) *int64 {
+	raw, _ := jsontext.Member(object, name)
+	n, ok := jsontext.Int64(raw)
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
+func numberAt(object []byte, name string) json.RawMessage {
+	raw, _ := jsontext.Member(object, name)
+	if jsontext.KindOf(raw) != jsontext.KindNumber {
+		return nil
+	}
+	return raw
+}
+
+func textsOf(array []byte) []string {
+	if jsontext.KindOf(array) != jsontext.KindArray {
+		return nil
+	}
+	var texts []string
+	for raw := range jsontext.Elements(array) {
+		s, _ := jsontext.String(raw)
+		texts = append(texts, s)
+	}
+	return texts
+}
+
+// Fill is content with the defaults of all fields that are absent or null in it; a
+// null without default is left out, for no field of a form may be null. content is
+// an object; it stays as it is.
+func (f *Form) Fill(content json.RawMessage) json.RawMessage {
+	out := []byte{'{'}
+	add := func(name string, value []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsontext.Quote(out, name), ':'), value...)
+	}
+	given := map[string]bool{}
+	for key, value := range jsontext.Members(content) {
+		if jsontext.KindOf(value) != jsontext.KindNull {
+			given[key.String()] = true
+			add(key.String(), value)
+		}
+	}
+	for i := range f.Fields {
+		if field := &f.Fields[i]; field.Default != nil && !given[field.Name] {
+			given[field.Name] = true
+			add(field.Name, field.Default)
+		}
+	}
+	return append(out, '}')
+}
+
+// Check says what is wrong with the content of an accepted form, all at once: fields
+// that are missing, of the wrong type, none of the choices, out of bounds or not of
+// their format; and unknown ones, where the schema forbids them. nil: it fits.
+func (f *Form) Check(content json.RawMessage) error {
+	if jsontext.Check(content, limits()) != nil || jsontext.KindOf(content) != jsontext.KindObject {
+		return errors.New("it must be an object")
+	}
+	var faults []error
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		value, ok := jsontext.Member(content, field.Name)
+		if !ok {
+			if field.Required {
+				faults = append(faults, fmt.Errorf("%s: is required", field.Name))
+			}
+			continue
+		}
+		if err := field.Check(value); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", field.Name, err))
+		}
+	}
+	for key := range jsontext.Members(content) {
+		known := slices.ContainsFunc(f.Fields, func(field Field) bool { return key.Is(field.Name) })
+		if f.closed && !known {
+			faults = append(faults, fmt.Errorf("%s: there is no such field", key.String()))
+		}
+	}
+	return joined(faults)
+}
+
+// joined is errors.Join on one line.
+func joined(faults []error) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	err := faults[0]
+	for _, next := range faults[1:] {
+		err = fmt.Errorf("%w; %w", err, next)
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Check says what is wrong with one value of the field, as "must be ..."; nil: it
+// fits. Formats are looked at as far as a slip of the pen goes.
+func (f *Field) Check(value json.RawMessage) error {
+	if err := f.checkType(value); err != nil {
+		return err
+	}
+	switch {
+	case f.Type == "array":
+		return f.checkList(value)
+	case f.Choices != nil:
+		return f.checkChoice(value)
+	}
+	if text, ok := jsontext.String(value); ok {
+		return f.checkText(text)
+	}
+	return f.checkNumber(value)
+}
+
+func (f *Field) checkType(value []byte) error {
+	kind := jsontext.KindOf(value)
+	ok := true
+	switch f.Type {
+	case "string":
+		ok = kind == jsontext.KindString
+	case "boolean":
+		ok = kind == jsontext.KindBool
+	case "number":
+		ok = kind == jsontext.KindNumber
+	case "integer":
+		ok = kind == jsontext.KindNumber && integral(value)
+	case "array":
+		ok = kind == jsontext.KindArray
+	}
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("must be %s", a(f.Type))
+}
+
+// integral: 3.0 is an integer of JSON Schema; so are those beyond int64, if
+// written plainly.
+func integral(value []byte) bool {
+	_, ok := jsontext.Int64(value)
+	return ok || jsontext.IsInteger(value)
+}
+
+func a(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+func (f *Field) checkChoice(value []byte) error {
+	for _, c := range f.Choices {
+		if sameValue(c.Value, value) {
+			return nil
+		}
+	}
+	return fmt.Errorf("must be one of %s", f.listing())
+}
+
+// listing are the values to choose from.
+func (f *Field) listing() string {
+	texts := make([]string, len(f.Choices))
+	for i, c := range f.Choices {
+		texts[i] = string(c.Value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func sameValue(x, y []byte) bool {
+	s, isText := jsontext.String(x)
+	t, too := jsontext.String(y)
+	if isText || too {
+		return isText && too && s == t
+	}
+	return string(x) == string(y)
+}
+
+func (f *Field) checkList(value []byte) error {
+	n := int64(jsontext.Len(value))
+	switch {
+	case f.MinItems != nil && n < *f.MinItems:
+		return fmt.Errorf("must have at least %d of the choices", *f.MinItems)
+	case f.MaxItems != nil && n > *f.MaxItems:
+		return fmt.Errorf("must have at most %d of the choices", *f.MaxItems)
+	case f.Choices == nil:
+		return nil
+	}
+	for one := range jsontext.Elements(value) {
+		if f.checkChoice(one) != nil {
+			return fmt.Errorf("must hold only %s", f.listing())
+		}
+	}
+	return nil
+}
+
+func (f *Field) checkText(text string) error {
+	n := int64(utf8.RuneCountInString(text))
+	switch {
+	case f.MinLength != nil && n < *f.MinLength:
+		return fmt.Errorf("must have at least %s", characters(*f.MinLength))
+	case f.MaxLength != nil && n > *f.MaxLength:
+		return fmt.Errorf("must have at most %s", characters(*f.MaxLength))
+	}
+	return checkFormat(f.Format, text)
+}
+
+func characters(n int64) string {
+	if n == 1 {
+		return "1 character"
+	}
+	return strconv.FormatInt(n, 10) + " characters"
+}
+
+func checkFormat(format, text string) error {
+	switch format {
+	case "email":
+		user, host, ok := strings.Cut(text, "@")
+		if !ok || user == "" || host == "" || strings.ContainsAny(text, " \t\r\n") || strings.Contains(host, "@") {
+			return errors.New("must be an email address")
+		}
+	case "uri":
+		if u, err := url.Parse(text); err != nil || u.Scheme == "" {
+			return errors.New("must be a URI with its scheme")
+		}
+	case "date":
+		if _, err := time.Parse(time.DateOnly, text); err != nil {
+			return errors.New("must be a date as 2006-01-31")
+		}
+	case "date-time":
+		if _, err := time.Parse(time.RFC3339, text); err != nil {
+			return errors.New("must be a date and time as 2006-01-31T15:04:05Z")
+		}
+	}
+	return nil
+}
+
+func (f *Field) checkNumber(value []byte) error {
+	if jsontext.KindOf(value) != jsontext.KindNumber {
+		return nil
+	}
+	switch {
+	case f.Minimum != nil && less(value, f.Minimum):
+		return fmt.Errorf("must be at least %s", f.Minimum)
+	case f.Maximum != nil && less(f.Maximum, value):
+		return fmt.Errorf("must be at most %s", f.Maximum)
+	}
+	return nil
+}
+
+// less compares integers exactly and others as the floating-point numbers that
+// they are to most programs.
+func less(x, y []byte) bool {
+	i, exact := jsontext.Int64(x)
+	j, too := jsontext.Int64(y)
+	if exact && too {
+		return i < j
+	}
+	p, _ := strconv.ParseFloat(string(x), 64) // a number; one that is too large is infinite
+	q, _ := strconv.ParseFloat(string(y), 64)
+	return p < q
+}
