@@ -1,0 +1,74 @@
+// Command asking is the code of docs/asking.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+// RoomIn is what the model fills in.
+type RoomIn struct {
+	Hotel string `json:"hotel" doc:"name of the hotel"`
+}
+
+// Guest is a form: the user sees a field for each member.
+type Guest struct {
+	Name   string `json:"name" title:"Your name" validate:"min=2"`
+	Nights int    `json:"nights" title:"Nights" default:"1" validate:"min=1,max=14"`
+	Room   string `json:"room" title:"Room" validate:"oneof=single double"`
+}
+
+// Hotels books rooms.
+type Hotels struct {
+	Hold func(ctx context.Context, key, hotel string) (string, error) // key makes it idempotent
+}
+
+// Book asks the user in the middle of plain Go, and never knows which revision it serves.
+func (h *Hotels) Book(ctx context.Context, in RoomIn) (string, error) {
+	guest, err := framework.Elicit[Guest](ctx, "Who is staying at "+in.Hotel+"?")
+	if err != nil {
+		return "", err
+	}
+	hold, err := framework.Once(ctx, "hold", func(ctx context.Context) (string, error) {
+		return h.Hold(ctx, framework.IdempotencyKey(ctx), in.Hotel)
+	})
+	if err != nil {
+		return "", err
+	}
+	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Book a %s room for %d nights?", guest.Room, guest.Nights))
+	if errors.Is(err, framework.ErrDeclined) || err == nil && !sure {
+		return "Nothing was booked.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Booked for %s, hold %s.", guest.Name, hold), nil
+}
+
+// Compare asks two things at once, the user and the client's model.
+func Compare(ctx context.Context, in RoomIn) (string, error) {
+	budget, opinion, err := framework.Gather2(ctx,
+		framework.Ask[int]("What may a night cost?", framework.Key("budget")),
+		framework.AskModel[string]("Is "+in.Hotel+" a good hotel? Answer in a word.", framework.Key("opinion")),
+	)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Up to %d a night; the model says %s.", budget, opinion), nil
+}
+
+// NewApp is a function of its own so that tests can have it.
+func NewApp(h *Hotels) *framework.App {
+	return framework.New("asking", "1.0.0").Add(
+		framework.Tool("book", h.Book, framework.Describe("Book a room. Asks the user.")),
+		framework.Tool("compare", Compare, framework.Describe("Compare a hotel with the user's wishes."), framework.ReadOnly()),
+	)
+}
+
+func main() {
+	serve.Main(NewApp(&Hotels{Hold: func(_ context.Context, key, _ string) (string, error) { return "H-" + key, nil }}))
+}
