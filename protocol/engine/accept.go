@@ -157,7 +157,13 @@ func (c *conn) understand(x *exchange, params []byte) *protocol.Fault {
 		return fault
 	}
 	x.call = x.newCall(p, meta)
-	return x.file()
+	if fault := x.file(); fault != nil {
+		return fault
+	}
+	if listen, ok := p.(*protocol.ListenParams); ok {
+		x.subscribed(listen)
+	}
+	return nil
 }
 
 // served says whether the method exists: in the revision, and as a capability

@@ -26,6 +26,7 @@ type exchange struct {
 	snapshot Snapshot
 	call     *Call
 	filed    bool
+	feed     *feed              // of a listen request
 	request  *transport.Request // nil: the frame came by a connection
 	record   *record            // nil: the execution is not recorded
 

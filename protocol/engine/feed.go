@@ -73,6 +73,24 @@ func (f *feed) stop() {
 // settle waits until nothing is being sent; only after stop.
 func (f *feed) settle() { f.drains.Wait() }
 
+// narrow leaves what the filter wants, also of what waits already.
+func (f *feed) narrow(filter protocol.SubscriptionFilter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.filter = filter
+	for k := range f.lists {
+		f.lists[k] = f.lists[k] && f.wants(protocol.ListKind(k))
+	}
+	f.uris = slices.DeleteFunc(f.uris, func(uri string) bool {
+		return !slices.ContainsFunc(filter.URIs, func(watched string) bool { return covers(watched, uri) })
+	})
+}
+
+// wants says whether the filter names the lists of a kind. Under f.mu.
+func (f *feed) wants(k protocol.ListKind) bool {
+	return [...]bool{f.filter.Tools, f.filter.Resources, f.filter.Resources, f.filter.Prompts}[k]
+}
+
 // watch adds a resource; false if the client watches too many already.
 func (f *feed) watch(uri string) bool {
 	f.mu.Lock()
@@ -96,7 +114,7 @@ func (f *feed) unwatch(uri string) {
 func (f *feed) listChanged(k protocol.ListKind) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wanted := [...]bool{f.filter.Tools, f.filter.Resources, f.filter.Resources, f.filter.Prompts}[k]
+	wanted := f.wants(k)
 	if k == protocol.ListTemplates {
 		k = protocol.ListResources // one notification for both
 	}

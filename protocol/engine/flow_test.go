@@ -440,3 +440,29 @@ func TestRootsChanged(t *testing.T) {
 	}
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`), `"result":{}`)
 }
+
+// TestListenInOrder: a subscription knows of what changes as soon as its frame was
+// accepted, whenever it is served.
+func TestListenInOrder(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, catalog{})
+	p := connect(t, e)
+	x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{`+modernMeta+`,"notifications":{"promptsListChanged":true,"toolsListChanged":true,"resourceSubscriptions":["test://r","x://none"]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Updated("test://r")
+	e.Updated("x://none") // which cannot be read, and is not honoured
+	e.Changed(protocol.ListPrompts, protocol.ListTools)
+	p.served.Go(func() { _ = x.Serve(p.ctx, p) })
+	shows(t, p.next(), "acknowledged", "test://r")
+	shows(t, p.next(), "notifications/tools/list_changed")
+	shows(t, p.next(), "notifications/resources/updated", "test://r")
+	p.close()
+	p.served.Wait()
+	select {
+	case frame := <-p.frames:
+		shows(t, frame, "cancelled") // the end of the stream, and nothing else before it
+	default:
+	}
+}

@@ -11,13 +11,13 @@ import (
 // until the client cancels or the server stops (2026-07-28
 // basic/patterns/subscriptions).
 //
-// The feed is registered before the acknowledgement, so that no change between
-// the two is lost, and started after it, so that none overtakes it.
+// The feed was registered when the request was accepted, so that it knows of all
+// that later frames change, and is started after the acknowledgement, so that no
+// change overtakes it.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
-	f := newFeed(x.conn.e, x.dialect)
-	f.id, f.filter = x.id, x.honoured(ctx, p.Filter)
+	f := x.feed
+	f.narrow(x.honoured(ctx, p.Filter))
 	f.attach(ctx, x.out)
-	x.conn.listen(x, f)
 	defer f.stop()
 	if err := x.acknowledge(ctx, f); err != nil {
 		return nil, err
@@ -33,6 +33,14 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	}
 	f.settle()
 	return &protocol.ListenResult{ID: x.id}, x.farewell(ctx)
+}
+
+// subscribed registers the feed of a listen request, in the order of arrival.
+func (x *exchange) subscribed(p *protocol.ListenParams) {
+	x.feed = newFeed(x.conn.e, x.dialect)
+	x.feed.id, x.feed.filter = x.id, p.Filter
+	x.feed.filter.URIs = p.Filter.URIs[:min(len(p.Filter.URIs), maxWatched)]
+	x.conn.listen(x, x.feed)
 }
 
 // honoured is the part of the filter that this server serves: the rest is left

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
 // ReplayError reports a handler that does not do the same when it runs again on the
@@ -41,14 +39,14 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	_, err := guarded(ctx, h, probe)
 	second.end()
 	asked, again := first.deeds(), second.deeds()
-	// A question within an effect: the second run stops before the effect.
-	within := func(d deed) bool { return x.call.effects.begun(d.key) }
+	// The second run does not enter an effect: it has its result, or stops before it.
+	within := func(d deed) bool { return x.call.effects.inside(d.key) }
 	asked, again = slices.DeleteFunc(asked, within), slices.DeleteFunc(again, within)
 	if len(again) > 0 { // questions with names may come in any order
 		asked, again = alike(asked, again), alike(again, asked)
 	}
-	was := append(lines(asked), x.call.effects.deeds()...)
-	is := append(lines(again), probe.effects.deeds()...)
+	was := append(lines(asked), lines(slices.DeleteFunc(x.call.effects.deeds(), within))...)
+	is := append(lines(again), lines(slices.DeleteFunc(probe.effects.deeds(), within))...)
 	if err != nil && len(second.open) == 0 && !errors.Is(err, ErrPending) {
 		is = append(is, "fails: "+err.Error())
 	}
@@ -57,7 +55,7 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	}
 }
 
-// deed is a question that was filed.
+// deed is a question that was filed, or an effect.
 type deed struct{ key, line string }
 
 func lines(deeds []deed) []string {
@@ -99,24 +97,22 @@ func (r *round) deeds() []deed {
 	return deeds
 }
 
-// begun says whether a key belongs to an effect that has begun and not happened.
-func (f *effects) begun(key string) bool {
+// inside says whether a key is that of a part of an effect.
+func (f *effects) inside(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.keys, func(effect string) bool {
-		return strings.HasPrefix(key, effect+"/") &&
-			!slices.ContainsFunc(f.done, func(e rounds.Effect) bool { return e.Key == effect })
-	})
+	return slices.ContainsFunc(f.keys, func(effect string) bool { return strings.HasPrefix(key, effect+"/") })
 }
 
-func (f *effects) deeds() []string {
+// deeds are the effects that were asked for.
+func (f *effects) deeds() []deed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lines := make([]string, len(f.keys))
+	deeds := make([]deed, len(f.keys))
 	for i, key := range f.keys {
-		lines[i] = "does " + key
+		deeds[i] = deed{key, "does " + key}
 	}
-	return lines
+	return deeds
 }
 
 // difference lists what only one of the two has.

@@ -1,19 +1,23 @@
 package interop_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// everything is the server under test, built once.
-var everything string
+// everything is the server under test, on Fiber, and everythingNet the same on
+// net/http; both are built once.
+var everything, everythingNet string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "kagami-interop")
@@ -21,8 +25,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	everything = filepath.Join(dir, "everything")
-	build := exec.Command("go", "build", "-o", everything, "./examples/everything")
+	everything, everythingNet = filepath.Join(dir, "everything"), filepath.Join(dir, "nethttp")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./examples/everything", "./examples/everything/nethttp")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building everything: %v\n%s", err, out)
@@ -33,37 +37,103 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// installed is the outcome of npm ci, which runs once.
-var installed = sync.OnceValues(func() ([]byte, error) {
-	ci := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	ci.Dir = "node"
-	return ci.CombinedOutput()
-})
+// install makes the node_modules of a directory what its lock file says.
+var install = map[string]func() error{
+	"node":      sync.OnceValue(func() error { return npmCI("node") }),
+	"inspector": sync.OnceValue(func() error { return npmCI("inspector") }),
+}
 
-func installNode(t *testing.T) {
-	t.Helper()
-	if out, err := installed(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
+// npmCI leaves the lock file that it installed in node_modules, for the next run.
+func npmCI(dir string) error {
+	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err != nil {
+		return err
 	}
+	stamp := filepath.Join(dir, "node_modules", ".kagami-installed")
+	if was, err := os.ReadFile(stamp); err == nil && bytes.Equal(was, lock) {
+		return nil
+	}
+	ci := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	ci.Dir = dir
+	if out, err := ci.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	return os.WriteFile(stamp, lock, 0o600)
+}
+
+func installNode(t *testing.T, dir string) {
+	t.Helper()
+	if err := install[dir](); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scripts are the two TypeScript SDKs' clients, with the carriers that they have.
+var scripts = []struct {
+	file     string
+	carriers []string
+	steps    int // at least
+}{
+	{"legacy.mjs", []string{"stdio", "http", "net-http", "sse"}, 22},
+	{"modern.mjs", []string{"stdio", "http", "net-http"}, 20},
+	{"negotiate.mjs", []string{"stdio", "http", "net-http", "sse"}, 3},
 }
 
 // TestTypeScript runs the two TypeScript SDKs' clients.
 func TestTypeScript(t *testing.T) {
-	installNode(t)
-	for _, script := range []string{"legacy.mjs", "modern.mjs"} {
-		t.Run(script, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			node := exec.CommandContext(ctx, "node", script, everything)
-			node.Dir = "node"
-			out, err := node.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
+	installNode(t, "node")
+	for _, script := range scripts {
+		for _, c := range carriers {
+			if !slices.Contains(script.carriers, c.name) {
+				continue
 			}
-			if n := bytes.Count(out, []byte("ok ")); n < 18 {
-				t.Fatalf("only %d steps ran:\n%s", n, out)
+			t.Run(script.file+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				drive(t, c.start(t), script.file, script.steps)
+			})
+		}
+	}
+}
+
+// drive runs a script, which may ask for a crash of the server.
+func drive(t *testing.T, at *site, file string, steps int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	node := exec.CommandContext(ctx, "node", append([]string{file}, at.node()...)...)
+	node.Dir = "node"
+	var errs output
+	node.Stderr = &errs
+	answers, err := node.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ok, lines := 0, bufio.NewScanner(out)
+	for lines.Scan() {
+		switch line := lines.Text(); {
+		case line == "crash":
+			at.crash(t)
+			if _, err := fmt.Fprintln(answers); err != nil {
+				t.Error(err)
 			}
-		})
+		case strings.HasPrefix(line, "ok "):
+			ok++
+		default:
+			t.Log(line)
+		}
+	}
+	if err := node.Wait(); err != nil {
+		t.Fatalf("after %d steps: %v\n%s", ok, err, &errs)
+	}
+	if ok < steps {
+		t.Fatalf("only %d steps ran:\n%s", ok, &errs)
 	}
 }
 

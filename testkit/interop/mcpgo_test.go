@@ -3,29 +3,65 @@ package interop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// TestMCPGo drives the server with mcp-go's client, in both eras.
+// TestMCPGo drives the server with mcp-go's client, on all carriers at all revisions.
 func TestMCPGo(t *testing.T) {
-	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+	everywhere(t, func(t *testing.T, at *site, version string) {
+		c, seen := mcpGo(t, at, version)
+		t.Run("lists", func(t *testing.T) { mcpGoLists(t, c) })
+		t.Run("calls", func(t *testing.T) { mcpGoCalls(t, c, version) })
+		t.Run("resources and prompts", func(t *testing.T) { mcpGoResources(t, c) })
+		t.Run("progress", func(t *testing.T) { mcpGoProgress(t, c, seen) })
+		if version == modern {
+			t.Run("listen and logs", func(t *testing.T) { mcpGoModern(t, c, seen) })
+		} else {
+			t.Run("subscribe and ping", func(t *testing.T) { mcpGoLegacy(t, c, seen) })
+		}
+		if version == modern || at.path == "" { // it does not tell a server over HTTP
+			t.Run("cancel", func(t *testing.T) { mcpGoCancel(t, c) })
+		}
+		if at.path != "/sse" { // where it hears no questions
+			t.Run("questions", func(t *testing.T) { mcpGoQuestions(t, c, version) })
+		}
+		t.Run("released stream", func(t *testing.T) { mcpGoReleased(t, c, at, version) })
+		if err := c.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+		if at.streamable() && version != modern {
+			at.web.ended(t, at.url())
+		}
+	})
+}
+
+// TestMCPGoRestart has the server crash under a client.
+func TestMCPGoRestart(t *testing.T) {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			c, seen := mcpGo(t, version)
-			t.Run("lists", func(t *testing.T) { mcpGoLists(t, c) })
-			t.Run("calls", func(t *testing.T) { mcpGoCalls(t, c, version) })
-			t.Run("resources and prompts", func(t *testing.T) { mcpGoResources(t, c) })
-			t.Run("progress", func(t *testing.T) { mcpGoProgress(t, c, seen) })
-			if version == "2026-07-28" {
-				t.Run("listen and logs", func(t *testing.T) { mcpGoModern(t, c, seen) })
-			} else {
-				t.Run("subscribe and ping", func(t *testing.T) { mcpGoLegacy(t, c, seen) })
+			at := carriers[1].start(t)
+			c, _ := mcpGo(t, at, version)
+			if _, err := mcpGoCall(t, c, "test_simple_text", nil); err != nil {
+				t.Fatal(err)
+			}
+			at.crash(t)
+			if version != modern {
+				if _, err := mcpGoCall(t, c, "test_simple_text", nil); !errors.Is(err, transport.ErrSessionTerminated) {
+					t.Fatalf("a call of the lost session: %v", err)
+				}
+				mcpGoInitialize(t, c, version) // as the error asks for
+			}
+			if r, err := mcpGoCall(t, c, "test_simple_text", nil); err != nil || len(r.Content) != 1 {
+				t.Fatal(r, err)
 			}
 		})
 	}
@@ -34,12 +70,28 @@ func TestMCPGo(t *testing.T) {
 // tally counts notifications by method.
 type tally struct{ progress, logs, updates, changes atomic.Int64 }
 
-func mcpGo(t *testing.T, version string) (*client.Client, *tally) {
+// person answers questions for mcp-go.
+type person struct{}
+
+func (person) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{
+		Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"username": "ada", "email": "ada@example.com"},
+	}}, nil
+}
+
+func (person) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	return &mcp.CreateMessageResult{Model: "m", SamplingMessage: mcp.SamplingMessage{
+		Role: mcp.RoleAssistant, Content: mcp.TextContent{Type: "text", Text: "four"},
+	}}, nil
+}
+
+func mcpGo(t *testing.T, at *site, version string) (*client.Client, *tally) {
 	t.Helper()
-	c, err := client.NewStdioMCPClient(everything, nil)
+	carrier, err := at.mcpGo(version)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := client.NewClient(carrier, client.WithElicitationHandler(person{}), client.WithSamplingHandler(person{}))
 	t.Cleanup(func() { _ = c.Close() })
 	seen := &tally{}
 	c.OnNotification(func(n mcp.JSONRPCNotification) {
@@ -57,6 +109,12 @@ func mcpGo(t *testing.T, version string) (*client.Client, *tally) {
 	if err := c.Start(t.Context()); err != nil { // hooks the notifications up
 		t.Fatal(err)
 	}
+	mcpGoInitialize(t, c, version)
+	return c, seen
+}
+
+func mcpGoInitialize(t *testing.T, c *client.Client, version string) {
+	t.Helper()
 	request := mcp.InitializeRequest{}
 	request.Params.ProtocolVersion = version
 	request.Params.ClientInfo = mcp.Implementation{Name: "interop-mcp-go", Version: "1"}
@@ -67,7 +125,6 @@ func mcpGo(t *testing.T, version string) (*client.Client, *tally) {
 	if r.ProtocolVersion != version {
 		t.Fatalf("negotiated %s", r.ProtocolVersion)
 	}
-	return c, seen
 }
 
 func mcpGoLists(t *testing.T, c *client.Client) {
@@ -115,6 +172,9 @@ func mcpGoCalls(t *testing.T, c *client.Client, version string) {
 	if asResult && (err != nil || !r.IsError) || !asResult && (err == nil || !strings.Contains(err.Error(), "/seconds")) {
 		t.Fatalf("invalid arguments: %v, %v", r, err)
 	}
+}
+
+func mcpGoCancel(t *testing.T, c *client.Client) {
 	before := mcpGoCancelled(t, c)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -223,4 +283,38 @@ func mcpGoModern(t *testing.T, c *client.Client, seen *tally) {
 		}
 		return seen.updates.Load() > 0 && seen.changes.Load() > 0
 	})
+}
+
+// mcpGoQuestions has the server ask the client, as far as the revision lets it.
+func mcpGoQuestions(t *testing.T, c *client.Client, version string) {
+	if version >= "2025-06-18" {
+		if text := mcpGoText(t, c, "test_elicitation", map[string]any{"message": "who?"}); !strings.Contains(text, "ada@example.com") {
+			t.Errorf("elicitation: %q", text)
+		}
+	}
+	if text := mcpGoText(t, c, "test_sampling", map[string]any{"prompt": "2+2?"}); !strings.Contains(text, "four") {
+		t.Errorf("sampling: %q", text)
+	}
+}
+
+// mcpGoReleased calls a tool that lets go of its stream. The client resumes what the
+// server ended, but not what broke off.
+func mcpGoReleased(t *testing.T, c *client.Client, at *site, version string) {
+	before := at.web.count(resumed)
+	if text := mcpGoText(t, c, "test_reconnection", nil); !strings.Contains(text, "Reconnection test completed") {
+		t.Fatalf("got %q", text)
+	}
+	if came := at.web.count(resumed) > before; came != (at.streamable() && version == "2025-11-25") {
+		t.Errorf("came back: %v", came)
+	}
+}
+
+func mcpGoText(t *testing.T, c *client.Client, name string, args map[string]any) string {
+	t.Helper()
+	r, err := mcpGoCall(t, c, name, args)
+	if err != nil || len(r.Content) != 1 {
+		t.Fatalf("%s: %v, %v", name, r, err)
+	}
+	text, _ := r.Content[0].(mcp.TextContent)
+	return text.Text
 }

@@ -33,7 +33,7 @@ type judged struct {
 // ajv and by both TypeScript clients: what the input schema accepts the server
 // accepts, and what the server returns the output schema accepts.
 func TestSchemas(t *testing.T) {
-	installNode(t)
+	installNode(t, "node")
 	server := filepath.Join(t.TempDir(), "schemaserver")
 	build := exec.Command("go", "build", "-o", server, "./testkit/internal/schemaserver")
 	build.Dir = filepath.Join("..", "..")

@@ -18,8 +18,9 @@
 //   - When the host stops, nothing new is taken; a stream ends when the exchanges
 //     of its connection have.
 //
-// Any handshake revision may be negotiated here. There are no sessions that outlive
-// a stream, and nothing can be resumed.
+// Any handshake revision may be negotiated here, and requests of 2026-07-28 are
+// served as on any custom transport: without the headers of Streamable HTTP. There
+// are no sessions that outlive a stream, and nothing can be resumed.
 //
 // An Endpoint is safe for concurrent use. It starts goroutines only for exchanges,
 // and Shutdown joins them.

@@ -134,6 +134,28 @@ export function common(client, call, progress) {
   ];
 }
 
+/** What happens to the stream of a call. Where there are sessions, streams can be resumed. */
+export function streams(over, sessions, call, progress, client) {
+  const resumable = over.kind === 'http' && sessions;
+  const steps = [['a stream that the server lets go of', async () => {
+    const before = over.web.resumed;
+    const r = await call('test_reconnection', {});
+    assert.match(r.content[0].text, /Reconnection test completed/);
+    assert.equal(over.web.resumed > before, resumable);
+  }]];
+  if (!resumable) return steps;
+  steps.push(['a stream that breaks is resumed, nothing lost', async () => {
+    const before = over.web.resumed;
+    progress.seen.length = 0;
+    over.web.cutNext(50);
+    await client.request(
+      { method: 'tools/call', params: { name: 'burst', arguments: { n: 100 }, _meta: { progressToken: 'cut' } } }, ...progress.schema);
+    assert.deepEqual(progress.seen.map((p) => p.progress), Array.from({ length: 100 }, (_, i) => i + 1));
+    assert.ok(over.web.resumed > before, 'not resumed');
+  }]);
+  return steps;
+}
+
 /** Resolves with the first value that push is given and that fits. */
 export function mailbox() {
   const values = [];

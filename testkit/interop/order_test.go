@@ -1,0 +1,65 @@
+package interop_test
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestListenThenCall asks for a resource's updates and has it updated in one breath,
+// as the Go SDK's Subscribe makes its users do at 2026-07-28: it does not wait for
+// the acknowledgement. What came first must be in effect first.
+func TestListenThenCall(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), everything)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		meta   = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+		listen = `{"jsonrpc":"2.0","id":"listen%d","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://watched-resource"]},%s}}` + "\n"
+		update = `{"jsonrpc":"2.0","id":"update","method":"tools/call","params":{"name":"update_watched",%s}}` + "\n"
+		wait   = `{"jsonrpc":"2.0","id":"wait","method":"tools/call","params":{"name":"slow","arguments":{"seconds":0.005},%s}}` + "\n"
+		stop   = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"listen%d",%s}}` + "\n"
+		rounds = 600
+	)
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	lost := 0
+	for i := range rounds {
+		if _, err := fmt.Fprintf(in, listen+update+wait, i, meta, meta, meta); err != nil {
+			t.Fatal(err)
+		}
+		updated, done := false, false
+		for !done && lines.Scan() {
+			line := lines.Text()
+			updated = updated || strings.Contains(line, "notifications/resources/updated") && strings.Contains(line, fmt.Sprintf(`"listen%d"`, i))
+			done = strings.Contains(line, `"id":"wait"`)
+		}
+		if !updated {
+			lost++
+		}
+		if _, err := fmt.Fprintf(in, stop, i, meta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d updates were lost", lost, rounds)
+	}
+}
