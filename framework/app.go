@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
-	"github.com/kagami-mcp/kagami/internal/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -179,6 +179,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		StateTTL:       a.cfg.stateTTL,
 		ReplayCheck:    a.cfg.replayCheck || stage.Differs != nil,
 		Claims:         s.claims,
+		SharedClaims:   s.shared,
 		Performed:      stage.Performed,
 		Now:            stage.Now,
 	})

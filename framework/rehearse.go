@@ -5,20 +5,19 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kagami-mcp/kagami/internal/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// BuildFor is Build for testkit, which looks into the server that it tests. Only
-// packages of this module can make a stage.
+// BuildFor is Build for testkit, which looks into the server that it tests.
 func (a *App) BuildFor(stage *rehearsal.Stage) (*Server, error) { return a.build(stage) }
 
 // enter gives the server what it has from the stage.
 func (s *Server) enter(stage *rehearsal.Stage) error {
 	if stage.Claims != nil {
-		s.claims = stage.Claims
+		s.claims, s.shared = stage.Claims, true
 	}
 	if stage.Secret == nil || len(s.cfg.secrets) > 0 {
 		return nil

@@ -29,6 +29,7 @@ type Server struct {
 	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
 	events   eventlog.Store
 	claims   claim.Store
+	shared   bool   // claims is that of several servers
 	secret   []byte // of the ids of elicitations
 	roots    sessionRoots
 	visits   visits

@@ -70,6 +70,9 @@ func (h *handles) app() *framework.App {
 			}
 			return a.Action + " " + a.Value, nil
 		}),
+		framework.Tool("travel", func(ctx context.Context, _ struct{}) (string, error) {
+			return framework.Elicit[string](ctx, "Which city?")
+		}),
 		framework.Tool("think", func(ctx context.Context, _ struct{}) (string, error) {
 			g, err := framework.Generate(ctx, "Think of a number")
 			if err != nil {

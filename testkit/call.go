@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -16,7 +17,7 @@ import (
 func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out, error) {
 	s.t.Helper()
 	var none Out
-	name, ok := s.server.NameOf(tool)
+	name, ok := nameOf(s, tool)
 	if !ok {
 		s.t.Fatalf("testkit: the server does not have the tool %q", tool.Name())
 		return none, nil
@@ -30,6 +31,18 @@ func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out,
 		return none, err
 	}
 	return tool.Decode(result)
+}
+
+// nameOf finds the tool in the server, or in the latest that was made like it.
+func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) (string, bool) {
+	if name, ok := s.site.server.NameOf(tool); ok {
+		return name, true
+	}
+	c := s.chaos.Load()
+	if c == nil || c.latest.Load() == nil {
+		return "", false
+	}
+	return c.latest.Load().NameOf(tool)
 }
 
 // CallAs calls a tool by its listed name. in is anything that encodes to an
@@ -93,21 +106,31 @@ func ReadAs[T any](s *Session, uri string) (T, error) {
 // need not be an object.
 func (s *Session) CallRaw(name, arguments string) *Answer {
 	s.t.Helper()
+	return s.call(name, s.checked(name, arguments))
+}
+
+// checked are the arguments of a test, which are JSON at least.
+func (s *Session) checked(name, arguments string) json.RawMessage {
+	s.t.Helper()
 	if arguments != "" {
 		if err := jsontext.Check([]byte(arguments), jsontext.Limits{}); err != nil {
-			s.t.Fatalf("testkit: CallRaw(%q): the arguments are no JSON (%v): use Raw to send what is none: %s", name, err, arguments)
+			s.t.Fatalf("testkit: calling %q: the arguments are no JSON (%v): use Raw to send what is none: %s", name, err, arguments)
 		}
 	}
-	return s.call(name, json.RawMessage(arguments))
+	return json.RawMessage(arguments)
 }
 
 func (s *Session) call(name string, arguments json.RawMessage) *Answer {
 	s.t.Helper()
+	return s.ask(protocol.MethodCallTool, s.callParams(name, arguments))
+}
+
+func (s *Session) callParams(name string, arguments json.RawMessage) json.RawMessage {
 	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
 	if len(arguments) > 0 {
 		params = appendMember(params, "arguments", arguments)
 	}
-	return s.ask(protocol.MethodCallTool, append(params, '}'))
+	return append(params, '}')
 }
 
 // Read a resource.
@@ -142,18 +165,27 @@ func appendMember(dst []byte, name string, value []byte) []byte {
 // ask sends one request, with a wish for progress.
 func (s *Session) ask(method string, params json.RawMessage) *Answer {
 	s.t.Helper()
+	if c := s.chaos.Load(); c != nil {
+		return c.call(method, params)
+	}
 	ctx, cancel := s.bounded()
 	defer cancel()
-	a := &Answer{t: s.t, dialect: s.config.dialect, sent: fmt.Sprintf("%s %s", method, params)}
-	a.raw, a.err = s.client.Request(ctx, method, params, client.OnProgress(s.progressed))
-	if a.err != nil {
-		a.refused = asError(a.err)
-		if a.refused == nil {
-			s.t.Fatalf("testkit: no answer\nsent: %s\ngot:  %v", a.sent, a.err)
-		}
-		return a
+	raw, err := s.client.Request(ctx, method, params, client.OnProgress(s.progressed), client.InRounds())
+	return s.answer(method, params, raw, err)
+}
+
+// answer is what became of a request.
+func (s *Session) answer(method string, params, raw json.RawMessage, err error) *Answer {
+	s.t.Helper()
+	a := &Answer{t: s.t, dialect: s.config.dialect, sent: fmt.Sprintf("%s %s", method, params), raw: raw, err: err}
+	switch a.refused = asError(err); {
+	case err == nil:
+		a.decode(method)
+	case errors.Is(err, errScript):
+		s.t.FailNow() // the test has failed, and it was said why
+	case a.refused == nil:
+		s.t.Fatalf("testkit: no answer\nsent: %s\ngot:  %v", a.sent, err)
 	}
-	a.decode(method)
 	return a
 }
 

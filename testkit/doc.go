@@ -1,7 +1,8 @@
-// Package testkit tests MCP servers as their clients see them, in memory.
+// Package testkit tests MCP servers as their clients see them: at every revision,
+// over every carrier, round by round.
 //
 //	func TestSearch(t *testing.T) {
-//		testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
+//		testkit.Matrix(t, newApp, func(t *testing.T, s *testkit.Session) {
 //			out, err := testkit.Call(s, search, SearchIn{Query: "tea"})
 //			...
 //			s.CallRaw("search", `{"limit":"ten"}`).IsError().Mentions("/limit")
@@ -12,8 +13,31 @@
 // it. Every frame takes the whole way through the client, the carrier, the engine
 // and the handlers, so what a test sees is what a client of that revision sees.
 // Tests need not know the revision: what differs on the wire (errors of arguments,
-// wrapped structured results, how changes and logs are asked for) is evened out,
-// but for [Session.Raw].
+// wrapped structured results, how changes and logs are asked for, how questions
+// travel) is evened out, but for [Session.Raw].
+//
+// [New] opens one session in memory; [Matrix], [AllRevisions], [AllCarriers] and
+// [BothEras] run one body on many, one after another, in a few milliseconds each.
+//
+// # Handlers that ask
+//
+// The user, the model and the roots of a session are scripted before the call; what
+// nobody asks for and what nobody answers fails the test:
+//
+//	s.OnElicit("Which city", "Oslo")
+//	s.OnElicit("Really", testkit.Decline)
+//	s.OnSample("Summarize", "short")
+//	s.CallRaw("travel", "{}").OK()
+//
+// Where the call goes in rounds (2026-07-28) the handler is also run again on the
+// same answers, and must ask and do the same. [Session.Chaos] goes further: a fresh
+// server for each round, each round twice, a crash after each effect.
+// [Session.Rounds] goes through a call by hand:
+//
+//	r := s.Rounds("travel", "{}")
+//	r.Tamper().Answer("Oslo").Result().Code(-32602)
+//
+// # What holds
 //
 // A fault of the test itself, such as a question that nobody answers, an answer
 // that is not of the kind asked for, or a server that does not build, ends the test
@@ -22,6 +46,12 @@
 //
 // Sessions are closed, and their server shut down, by t.Cleanup. Calls are bounded
 // by [Timeout]. The methods of a Session may be called concurrently, but those that
-// fail the test must run in the test's goroutine, as always with t.FailNow.
-// Everything works inside a testing/synctest bubble.
+// fail the test must run in the test's goroutine, as always with t.FailNow. In memory
+// everything works inside a testing/synctest bubble.
+//
+// Over HTTP a session's user is known without a token: what authenticates real
+// clients is not tested here. After a session on Fiber two goroutines of fasthttp
+// sleep on for some seconds; goleak.IgnoreAnyFunction knows them as
+// "github.com/valyala/fasthttp.(*workerPool).Start.func2" and
+// "github.com/valyala/fasthttp.updateServerDate.func1".
 package testkit

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,12 +17,27 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// fakeTB is a test that notes its failures. Cleanups are the real test's.
+// fakeTB is a test that notes its failures, and ends before the real one.
 type fakeTB struct {
 	testing.TB
-	mu     sync.Mutex
-	failed []string
+	mu       sync.Mutex
+	failed   []string
+	cleanups []func()
 }
+
+func (f *fakeTB) Cleanup(fn func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cleanups = append(f.cleanups, fn)
+}
+
+func (f *fakeTB) Failed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.failed) > 0
+}
+
+func (f *fakeTB) FailNow() { runtime.Goexit() }
 
 func (f *fakeTB) Helper() {}
 
@@ -46,6 +62,9 @@ func failures(t *testing.T, body func(testing.TB)) []string {
 		body(f)
 	}()
 	<-done
+	for _, fn := range slices.Backward(f.cleanups) {
+		fn()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.failed
@@ -79,10 +98,50 @@ func TestAssertionsFail(t *testing.T) {
 			func(t testing.TB) { _, _ = testkit.Call(at(t), newHandles().stray, struct{}{}) },
 			[]string{`does not have the tool "stray"`},
 		},
-		"Complete":                   {func(t testing.TB) { at(t).Complete("none", "x", "", nil) }, []string{"completing x of none", "-32602"}},
-		"Subscribe":                  {func(t testing.TB) { at(t).Subscribe("tea://none") }, []string{"subscribing to tea://none"}},
-		"LogLevel":                   {func(t testing.TB) { at(t).LogLevel("loud") }, []string{`"loud"`}},
-		"unanswered question":        {func(t testing.TB) { at(t).CallRaw("greet", "").IsError() }, []string{"What is your name?", "OnElicit"}},
+		"Complete":            {func(t testing.TB) { at(t).Complete("none", "x", "", nil) }, []string{"completing x of none", "-32602"}},
+		"Subscribe":           {func(t testing.TB) { at(t).Subscribe("tea://none") }, []string{"subscribing to tea://none"}},
+		"LogLevel":            {func(t testing.TB) { at(t).LogLevel("loud") }, []string{`"loud"`}},
+		"unanswered question": {func(t testing.TB) { s := at(t); s.OnElicit("age", 1); s.CallRaw("greet", "").IsError() }, []string{"What is your name?", "OnElicit", `scripted: "age"`, `"properties"`}},
+		"unanswered in a round": {
+			func(t testing.TB) {
+				s := testkit.New(t, newHandles().app())
+				s.OnElicit("age", 1)
+				s.CallRaw("greet", "").IsError()
+			},
+			[]string{"What is your name?", "OnElicit", `scripted: "age"`},
+		},
+		"what does not pass the form": {
+			func(t testing.TB) { s := testkit.New(t, newHandles().app()); s.OnElicit("", 7); s.CallRaw("greet", "") },
+			[]string{`{"value":7} does not pass the form`, "value: must be a string", `"properties"`},
+		},
+		"an unmet question":     {func(t testing.TB) { at(t).OnElicit("age", 1) }, []string{"did not ask the user", `"age"`}},
+		"an unmet sample":       {func(t testing.TB) { at(t).OnSample("age", "") }, []string{"did not ask the model", `"age"`}},
+		"an unmet turn":         {func(t testing.TB) { at(t).OnSampleTools(testkit.Turn{}) }, []string{"1 more turns"}},
+		"OnSampleTools without": {func(t testing.TB) { at(t, testkit.Without("sampling")).OnSampleTools() }, []string{"without sampling"}},
+		"a handler that varies": {
+			func(t testing.TB) { s := testkit.New(t, varying); s.OnElicit("", "x"); s.CallRaw("vary", "") },
+			[]string{"tools/call vary", "- asks q1", "+ asks q1", "number 1", "number 2"},
+		},
+		"a question that changes": {
+			func(t testing.TB) {
+				city := "Oslo"
+				s := testkit.New(t, framework.New("kit", "1").Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+					return framework.Elicit[string](ctx, city+"?")
+				})))
+				s.OnElicit("Oslo?", func(testkit.Form) any { city = "Rome"; return "x" })
+				s.OnElicit("Rome?", "y")
+				s.CallRaw("t", "").OK().Mentions("y")
+			},
+			[]string{"tools/call t", `"q1"`, "is not the one that was asked"},
+		},
+		"chaos of one app":           {func(t testing.TB) { testkit.New(t, newHandles().app()).Chaos() }, []string{"Chaos needs a function"}},
+		"rounds of the past":         {func(t testing.TB) { at(t).Rounds("greet", "") }, []string{"Rounds at 2025-11-25"}},
+		"an open call":               {func(t testing.TB) { rounds(t).Result() }, []string{"not done", "What is your name?"}},
+		"too many answers":           {func(t testing.TB) { rounds(t).Answer(1, 2) }, []string{"2 answers to 1 questions", "What is your name?"}},
+		"a wrong answer":             {func(t testing.TB) { rounds(t).Answer(1) }, []string{"does not pass the form", "q1"}},
+		"one answer more":            {func(t testing.TB) { rounds(t).Answer("x").Answer("y") }, []string{"the call is done", "accept x"}},
+		"dropped what is not there":  {func(t testing.TB) { rounds(t).DropAnswer(1).Answer("x") }, []string{"DropAnswer(1) of 1"}},
+		"tampered too early":         {func(t testing.TB) { rounds(t).Tamper().Resend() }, []string{"neither a state nor answers"}},
 		"unencodable answer":         {func(t testing.TB) { s := at(t); s.OnElicit("", make(chan int)); s.CallRaw("greet", "") }, []string{"What is your name?", "chan int"}},
 		"unanswered model":           {func(t testing.TB) { at(t).CallRaw("think", "").IsError() }, []string{"Think of a number", "OnSample"}},
 		"OnElicit without":           {func(t testing.TB) { at(t, testkit.Without("elicitation")).OnElicit("x", 1) }, []string{"without elicitation"}},
@@ -127,6 +186,22 @@ func TestTimeouts(t *testing.T) {
 			t.Errorf("after %v: %q", time.Since(start), got)
 		}
 	})
+}
+
+func rounds(t testing.TB) *testkit.Rounds {
+	t.Helper()
+	return testkit.New(t, newHandles().app()).Rounds("greet", "")
+}
+
+// varying asks something else each time that it runs.
+func varying() *framework.App {
+	n := 0
+	return framework.New("kit", "1").Add(framework.Tool("vary", func(ctx context.Context, _ struct{}) (string, error) {
+		if n++; n > 2 {
+			return "done", nil
+		}
+		return framework.Elicit[string](ctx, fmt.Sprint("number ", n))
+	}))
 }
 
 func hanging() *framework.App {

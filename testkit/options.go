@@ -23,14 +23,14 @@ func (f optionFunc) option(c *config) { f(c) }
 
 type config struct {
 	dialect   *dialect.Dialect
+	carrier   carrier
 	without   []string
 	principal *framework.Principal
 	timeout   time.Duration
 }
 
 func newConfig(opts []Option) config {
-	all := dialect.All()
-	c := config{dialect: all[len(all)-1], timeout: defaultTimeout}
+	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout}
 	for _, o := range opts {
 		o.option(&c)
 	}
@@ -69,7 +69,7 @@ func User(subject string, scopes ...string) Option {
 
 // At is the revision of the session; default: the newest.
 func At(rev protocol.Revision) Option {
-	return optionFunc(func(c *config) { c.dialect = dialect.Of(rev) })
+	return at(dialect.Of(rev))
 }
 
 // Timeout of one call, and of one wait for a notification; default 30 s.

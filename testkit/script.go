@@ -1,161 +1,235 @@
 package testkit
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
-
-// refusal is an answer to a question without a value.
-type refusal string
-
-// Decline and Cancel are answers for OnElicit.
-var (
-	Decline any = refusal("decline")
-	Cancel  any = refusal("cancel")
-)
-
-// Form is a question as the user would see it.
-type Form struct {
-	Message string
-	Schema  []byte // nil for a URL question
-	URL     string
-}
 
 // script is what the client's user and model will answer.
 type script struct {
 	mu     sync.Mutex
 	forms  []scripted[any]
 	models []scripted[string]
+	turns  []Turn
 	roots  []protocol.Root
 }
 
+// scripted is an answer to what has the text in it.
 type scripted[A any] struct {
 	text   string
 	answer A
 }
 
-// take removes the first line of a script that fits.
-func take[A any](mu *sync.Mutex, lines *[]scripted[A], asked string) (A, bool) {
+// take removes the first line of a script that fits. In the other case it says
+// what is left.
+func take[A any](mu *sync.Mutex, lines *[]scripted[A], asked string) (answer A, left []string, ok bool) {
 	mu.Lock()
 	defer mu.Unlock()
 	for i, line := range *lines {
 		if strings.Contains(asked, line.text) {
 			*lines = slices.Delete(*lines, i, i+1)
-			return line.answer, true
+			return line.answer, nil, true
 		}
 	}
-	var none A
-	return none, false
+	return answer, texts(*lines), false
 }
+
+func texts[A any](lines []scripted[A]) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = fmt.Sprintf("%q", line.text)
+	}
+	return all
+}
+
+// listing is what is scripted, for messages.
+func listing(left []string) string {
+	if len(left) == 0 {
+		return "nothing (any more)"
+	}
+	return strings.Join(left, ", ")
+}
+
+// errScript ends a call whose test has failed already.
+var errScript = errors.New("testkit: the script has no answer")
 
 // unexpected fails the test from a goroutine of the client.
 func (s *Session) unexpected(format string, args ...any) error {
-	err := fmt.Errorf("testkit: "+format, args...)
-	s.t.Errorf("%v", err)
-	return err
+	s.t.Errorf("testkit: "+format, args...)
+	return errScript
 }
 
-// OnElicit answers the next question whose message contains text; answers are used
-// once, in the order given. answer: a value, Decline, Cancel or func(Form) any. A
-// value that is no struct or map travels as {"value": ...}.
+// unmet fails the test for what was scripted and never asked, where the revision
+// has such questions at all.
+func (s *Session) unmet() {
+	s.t.Helper()
+	s.script.mu.Lock()
+	defer s.script.mu.Unlock()
+	if s.t.Failed() {
+		return // which is why
+	}
+	d := s.config.dialect
+	if left := texts(s.script.forms); len(left) > 0 && d.Elicits() {
+		s.t.Errorf("testkit: the server did not ask the user what OnElicit answers: %s", listing(left))
+	}
+	if left := texts(s.script.models); len(left) > 0 {
+		s.t.Errorf("testkit: the server did not ask the model what OnSample answers: %s", listing(left))
+	}
+	if left := len(s.script.turns); left > 0 && d.SamplesWithTools() {
+		s.t.Errorf("testkit: the server did not ask the model for %d more turns of OnSampleTools", left)
+	}
+}
+
+// needs ends the test of a session that cannot be asked.
+func (s *Session) needs(capability, what string) {
+	s.t.Helper()
+	if !s.config.has(capability) {
+		s.t.Fatalf("testkit: %s on a session without %s", what, capability)
+	}
+}
+
+// OnElicit answers the next question whose message contains text. An answer is used
+// once; of several that fit, the one given first. answer: a value, Decline, Cancel
+// or func(Form) any, which returns one of these and is called in a goroutine of the
+// client. A value that is no struct or map travels as {"value": ...}; a page is
+// agreed to with any value, such as nil.
+//
+// The defaults of the form fill what the value leaves out. A value that does not fit
+// the form fails the test, and so do a question that nothing answers and an answer
+// that nothing asked for when the session ends; but where the revision has no such
+// questions none is missed.
 func (s *Session) OnElicit(text string, answer any) {
 	s.t.Helper()
-	if !s.config.has("elicitation") {
-		s.t.Fatalf("testkit: OnElicit(%q) on a session without elicitation", text)
-	}
+	s.needs("elicitation", fmt.Sprintf("OnElicit(%q)", text))
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
 	s.script.forms = append(s.script.forms, scripted[any]{text, answer})
 }
 
+// elicit is the client's user.
 func (s *Session) elicit(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
-	answer, ok := take(&s.script.mu, &s.script.forms, r.Message)
+	result, err := s.elicited(Form{Message: r.Message, Schema: r.Schema, URL: r.URL})
+	if err != nil {
+		return nil, err
+	}
+	content, err := members(result.Content)
+	return &client.ElicitAnswer{Action: result.Action, Content: content}, err
+}
+
+func (s *Session) elicited(f Form) (*protocol.ElicitResult, error) {
+	answer, left, ok := take(&s.script.mu, &s.script.forms, f.Message)
 	if !ok {
-		return nil, s.unexpected("the server asks the user %q, and no OnElicit is left that answers; schema: %s", r.Message, r.Schema)
+		return nil, s.unexpected("the server asks the user %q, and no OnElicit answers that; scripted: %s\nits form: %s", f.Message, listing(left), f.wants())
 	}
-	if fn, ok := answer.(func(Form) any); ok {
-		answer = fn(Form{Message: r.Message, Schema: r.Schema, URL: r.URL})
-	}
-	if action, ok := answer.(refusal); ok {
-		return &client.ElicitAnswer{Action: string(action)}, nil
-	}
-	content, err := contentOf(answer)
+	result, err := f.answer(answer)
 	if err != nil {
-		return nil, s.unexpected("the answer to %q: %v", r.Message, err)
+		return nil, s.unexpected("the answer to %q: %v", f.Message, err)
 	}
-	return &client.ElicitAnswer{Action: "accept", Content: content}, nil
+	return result, nil
 }
 
-// contentOf is a value as the content of a form. Numbers stay exact.
-func contentOf(answer any) (map[string]any, error) {
-	raw, err := encode(answer)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Equal(raw, []byte("null")) {
-		return map[string]any{}, nil
-	}
-	var value any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&value); err != nil {
-		return nil, err
-	}
-	if content, ok := value.(map[string]any); ok {
-		return content, nil
-	}
-	return map[string]any{"value": value}, nil
-}
-
-// encode writes a value as the server's own plans would.
-func encode(v any) (json.RawMessage, error) {
-	if raw, ok := v.(json.RawMessage); ok {
-		return raw, nil
-	}
-	return framework.EncodeJSON(v)
-}
-
-// OnSample answers the next sampling request whose last message contains text;
-// replies are used once, in the order given.
+// OnSample answers the next sampling request whose last message contains text, as
+// OnElicit does.
 func (s *Session) OnSample(text, reply string) {
 	s.t.Helper()
-	if !s.config.has("sampling") {
-		s.t.Fatalf("testkit: OnSample(%q) on a session without sampling", text)
-	}
+	s.needs("sampling", fmt.Sprintf("OnSample(%q)", text))
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
 	s.script.models = append(s.script.models, scripted[string]{text, reply})
 }
 
+// Turn is one turn of a scripted model: tool uses, or a reply. A use without an id
+// gets one.
+type Turn struct {
+	Reply string
+	Uses  []protocol.ToolUse
+}
+
+// OnSampleTools scripts a tool loop: sampling requests that offer tools take the
+// turns in order.
+func (s *Session) OnSampleTools(turns ...Turn) {
+	s.t.Helper()
+	s.needs("sampling", "OnSampleTools")
+	s.script.mu.Lock()
+	defer s.script.mu.Unlock()
+	s.script.turns = append(s.script.turns, turns...)
+}
+
+func (s *Session) nextTurn() (Turn, bool) {
+	s.script.mu.Lock()
+	defer s.script.mu.Unlock()
+	if len(s.script.turns) == 0 {
+		return Turn{}, false
+	}
+	next := s.script.turns[0]
+	s.script.turns = s.script.turns[1:]
+	return next, true
+}
+
+// sample is the client's model.
 func (s *Session) sample(_ context.Context, r *client.SampleRequest) (*client.SampleAnswer, error) {
-	var last string
-	if n := len(r.Messages); n > 0 {
-		last = textOf(r.Messages[n-1].Blocks())
+	said, err := s.sampled(r.Messages, len(r.Tools) > 0)
+	if err != nil {
+		return nil, err
 	}
-	reply, ok := take(&s.script.mu, &s.script.models, last)
+	return &client.SampleAnswer{Model: said.Model, Content: said.Content, StopReason: said.StopReason}, nil
+}
+
+func (s *Session) sampled(messages []protocol.Message, tools bool) (*protocol.CreateMessageResult, error) {
+	if tools {
+		if turn, ok := s.nextTurn(); ok {
+			return turn.result(), nil
+		}
+	}
+	last := lastText(messages)
+	reply, left, ok := take(&s.script.mu, &s.script.models, last)
 	if !ok {
-		return nil, s.unexpected("the server asks the model %q, and no OnSample is left that answers", last)
+		what := "no OnSample answers that"
+		if tools {
+			what = "no turn of OnSampleTools is left"
+		}
+		return nil, s.unexpected("the server asks the model %q, and %s; scripted: %s", last, what, listing(left))
 	}
-	return &client.SampleAnswer{
-		Model: "testkit", Content: []protocol.Block{protocol.Text{Text: reply}}, StopReason: "endTurn",
-	}, nil
+	return Turn{Reply: reply}.result(), nil
+}
+
+func lastText(messages []protocol.Message) string {
+	if n := len(messages); n > 0 {
+		return textOf(messages[n-1].Blocks())
+	}
+	return ""
+}
+
+// result is the turn as a model answers.
+func (t Turn) result() *protocol.CreateMessageResult {
+	said := &protocol.CreateMessageResult{Role: protocol.RoleAssistant, Model: "testkit", StopReason: "endTurn"}
+	if t.Reply != "" || len(t.Uses) == 0 {
+		said.Content = append(said.Content, protocol.Text{Text: t.Reply})
+	}
+	for i, use := range t.Uses {
+		said.StopReason = "toolUse"
+		if use.ID == "" {
+			use.ID = fmt.Sprintf("use-%d", i+1)
+		}
+		if use.Input == nil {
+			use.Input = []byte("{}")
+		}
+		said.Content = append(said.Content, use)
+	}
+	return said
 }
 
 // Roots of the client. The server is told that they changed.
 func (s *Session) Roots(roots ...protocol.Root) {
 	s.t.Helper()
-	if !s.config.has("roots") {
-		s.t.Fatalf("testkit: Roots on a session without roots")
-	}
+	s.needs("roots", "Roots")
 	s.script.mu.Lock()
 	s.script.roots = slices.Clone(roots)
 	s.script.mu.Unlock()
@@ -170,4 +244,17 @@ func (s *Session) listRoots(context.Context) ([]protocol.Root, error) {
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
 	return slices.Clone(s.script.roots), nil
+}
+
+// scriptedAnswer is what the script says to a question of a round.
+func (s *Session) scriptedAnswer(p protocol.Params) (protocol.Result, error) {
+	switch p := p.(type) {
+	case *protocol.ElicitParams:
+		return s.elicited(formOf(p))
+	case *protocol.CreateMessageParams:
+		return s.sampled(p.Messages, len(p.Tools) > 0)
+	default:
+		roots, err := s.listRoots(s.ctx)
+		return &protocol.ListRootsResult{Roots: roots}, err
+	}
 }

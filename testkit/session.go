@@ -2,13 +2,13 @@ package testkit
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
-	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -22,48 +22,27 @@ type Session struct {
 	t      testing.TB
 	ctx    context.Context //nolint:containedctx // of the test
 	config config
-	server *framework.Server
+	site   *site
 	client *client.Client
 	record record
 	script script
+	chaos  atomic.Pointer[chaos] // nil: calls are made as they are
 }
 
 // New opens an in-memory session at the newest revision. The server is built and
 // started for it; the session and the server end with the test.
+//
+// Where the handler of a call asks, it is run once more on the same answers, as the
+// next round of 2026-07-28 will run it: a question or an effect that differs fails
+// the test, with the difference. Nothing happens in Once for that.
 func New[A AppSource](t testing.TB, app A, opts ...Option) *Session {
 	t.Helper()
-	server, err := appOf(t, app).Build()
-	if err != nil {
-		t.Fatalf("testkit: the app does not build: %v", err)
-	}
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatalf("testkit: the server does not start: %v", err)
-	}
 	c := newConfig(opts)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), c.timeout)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Errorf("testkit: the server does not shut down: %v", err)
-		}
-	})
-	return open(t, server, c)
-}
-
-func appOf[A AppSource](t testing.TB, source A) *framework.App {
-	switch app := any(source).(type) {
-	case func() *framework.App:
-		return app()
-	case func(testing.TB) *framework.App:
-		return app(t)
-	case *framework.App:
-		return app
-	}
-	return nil
+	return open(t, newSite(t, app, c.timeout), c)
 }
 
 // open connects one client.
-func open(t testing.TB, server *framework.Server, c config) *Session {
+func open(t testing.TB, st *site, c config) *Session {
 	t.Helper()
 	if name := c.unknown(); name != "" {
 		t.Fatalf("testkit: Without an unknown capability: %s", name)
@@ -71,25 +50,40 @@ func open(t testing.TB, server *framework.Server, c config) *Session {
 	if c.dialect == nil {
 		t.Fatalf("testkit: At needs a published revision")
 	}
-	s := &Session{t: t, ctx: t.Context(), config: c, server: server}
+	s := &Session{t: t, ctx: t.Context(), config: c, site: st}
 	if c.principal != nil {
 		s.ctx = transport.WithPrincipal(s.ctx, c.principal)
 	}
 	s.record.changed = make(chan struct{})
 	ctx, cancel := s.bounded()
 	defer cancel()
-	connected, err := client.Connect(ctx, client.InMemory(server), s.clientOptions()...)
+	connected, hangUp, err := s.connect(ctx, st.server)
 	if err != nil {
-		t.Fatalf("testkit: connecting at %s: %v", c.dialect, err)
+		t.Fatalf("testkit: connecting at %s over %s: %v", c.dialect, c.carrier.name, err)
+		return nil
 	}
 	s.client = connected
 	t.Cleanup(func() {
-		if err := connected.Close(); err != nil {
+		if err := hangUp(); err != nil {
 			t.Errorf("testkit: closing the session: %v", err)
 		}
+		s.unmet()
 	})
 	s.listen(ctx)
 	return s
+}
+
+// connect opens one more connection of the session, to any server.
+func (s *Session) connect(ctx context.Context, server *framework.Server) (*client.Client, func() error, error) {
+	l, err := s.config.carrier.open(s.ctx, server)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := client.Connect(ctx, l.target, s.clientOptions()...)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.hangUp())
+	}
+	return c, func() error { return errors.Join(c.Close(), l.hangUp()) }, nil
 }
 
 func (s *Session) clientOptions() []client.Option {
@@ -145,42 +139,17 @@ func (s *Session) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.ctx, s.config.timeout)
 }
 
-// BothEras runs body at the newest revision with a handshake (2025-11-25) and at
-// the newest without (2026-07-28), in memory, each on an app of its own where app
-// is a function.
-func BothEras[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
-	t.Helper()
-	all := dialect.All()
-	run(t, app, body, opts, []*dialect.Dialect{dialect.Handshake(""), all[len(all)-1]})
-}
-
-// AllRevisions runs body at every revision in memory, each on an app of its own
-// where app is a function.
-func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
-	t.Helper()
-	run(t, app, body, opts, dialect.All())
-}
-
-func run[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts []Option, dialects []*dialect.Dialect) {
-	t.Helper()
-	for _, d := range dialects {
-		t.Run(d.String(), func(t *testing.T) {
-			body(t, New(t, app, append(slices.Clip(opts), At(d.Revision()))...))
-		})
-	}
-}
-
 // As opens a second session as another user, on the same server and otherwise
 // with the same options.
 func (s *Session) As(subject string, scopes ...string) *Session {
 	s.t.Helper()
 	c := s.config
 	c.principal = &framework.Principal{Subject: subject, Scopes: scopes}
-	return open(s.t, s.server, c)
+	return open(s.t, s.site, c)
 }
 
 // Server under test.
-func (s *Session) Server() *framework.Server { return s.server }
+func (s *Session) Server() *framework.Server { return s.site.server }
 
 // Context of the test, with the session's principal.
 func (s *Session) Context() context.Context { return s.ctx }

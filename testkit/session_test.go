@@ -158,10 +158,10 @@ func meta(s *testkit.Session) string {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	testkit.AllRevisions(t, newHandles().app, func(t *testing.T, s *testkit.Session) {
-		if tools := s.Tools(); len(tools) != 8 || tools[1].Name != "math_sum" {
+		if tools := s.Tools(); len(tools) != 9 || tools[1].Name != "math_sum" {
 			t.Errorf("%d tools: %+v", len(tools), tools)
 		}
-		if tools := s.As("root", "admin").Tools(); len(tools) != 9 {
+		if tools := s.As("root", "admin").Tools(); len(tools) != 10 {
 			t.Errorf("%d tools for an admin", len(tools))
 		}
 		if r := s.Resources(); len(r) != 2 || r[0].URI != "tea://menu" {
@@ -246,12 +246,14 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// Questions reach a session where the revision has requests of the server; the
-// input rounds of 2026-07-28 have a test of their own.
+// TestScript: the script answers live and in rounds.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20251125))
-	s.OnElicit("city", "not asked")
+	testkit.BothEras(t, newHandles().app, script)
+}
+
+func script(t *testing.T, s *testkit.Session) {
+	s.OnElicit("city", "asked last")
 	s.OnElicit("name", "Ann")
 	s.OnElicit("name", testkit.Decline)
 	s.OnElicit("name", testkit.Cancel)
@@ -266,15 +268,31 @@ func TestScript(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+	s.CallRaw("travel", "").OK().Mentions("asked last")
 	s.OnSample("number", "seven")
 	s.CallRaw("think", "").OK().Mentions("seven")
 	s.Roots(protocol.Root{URI: "file:///a"}, protocol.Root{URI: "file:///b"})
 	s.CallRaw("where", "").OK().Mentions("2", "file:///a")
 }
 
+// TestUnmet: what a revision cannot ask is not missed.
+func TestUnmet(t *testing.T) {
+	t.Parallel()
+	for _, rev := range []protocol.Revision{protocol.Rev20241105, protocol.Rev20250326} {
+		s := testkit.New(t, newHandles().app(), testkit.At(rev))
+		s.OnElicit("name", "Ann")
+		s.OnSampleTools(testkit.Turn{Reply: "none"})
+		s.CallRaw("greet", "").IsError()
+	}
+}
+
 func TestWithout(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20251125), testkit.Without("elicitation", "sampling"), testkit.Without("roots", "tasks"))
+	testkit.BothEras(t, newHandles().app, without, testkit.Without("elicitation", "sampling"), testkit.Without("roots", "tasks"))
+}
+
+func without(t *testing.T, s *testkit.Session) {
+	t.Helper()
 	for _, tool := range []string{"greet", "think", "where"} {
 		s.CallRaw(tool, "").IsError()
 	}

@@ -21,6 +21,10 @@ type Connection struct {
 	ctx context.Context //nolint:containedctx // the connection's own life, which outlasts each of its frames
 }
 
+// Context is the connection's own: it ends with the connection, and holds nothing of
+// any frame.
+func (c *Connection) Context() context.Context { return c.ctx }
+
 // OnClose runs fn in its own goroutine when the connection is gone.
 func (c *Connection) OnClose(fn func()) { context.AfterFunc(c.ctx, fn) }
 

@@ -62,7 +62,7 @@ func TestHTTPOptions(t *testing.T) {
 	go func() {
 		ended <- serve.Run(ctx, greeter(), nil, serve.Streams(strings.NewReader(""), io.Discard, io.Discard), serve.HTTP(fiberhttp.Listener(l)))
 	}()
-	resp, err := http.Get("http://" + l.Addr().String() + "/healthz") //nolint:noctx // a test
+	resp, err := http.Get("http://" + l.Addr().String() + "/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}

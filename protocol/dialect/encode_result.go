@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -338,6 +340,11 @@ func (w *writer) shutList(next *string, c protocol.CacheHints) {
 }
 
 func (w *writer) page(r *protocol.Page) {
+	size := 128 // what is around the entries
+	for _, e := range r.Entries {
+		size += len(e) + 1
+	}
+	w.b = slices.Grow(w.b, size)
 	w.openList(r.Kind)
 	for _, e := range r.Entries {
 		w.comma()

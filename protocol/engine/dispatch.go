@@ -55,10 +55,11 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 
 func (x *exchange) initialize(ctx context.Context) protocol.Result {
 	out := x.out
+	ctx = context.WithoutCancel(ctx)
 	if link := x.conn.link; link != nil && link.Out != nil {
-		out = link.Out
+		out, ctx = link.Out, link.Context() // which, unlike the call's, holds nothing of this request
 	}
-	x.session.feed.attach(context.WithoutCancel(ctx), out)
+	x.session.feed.attach(ctx, out)
 	return &protocol.InitializeResult{
 		Version:      x.dialect.Revision().String(),
 		Capabilities: x.conn.e.capabilities(),

@@ -45,6 +45,9 @@ type Config struct {
 	// Claims makes a round that is sent again get the outcome of the first
 	// execution; nil: it runs again.
 	Claims claim.Store
+	// SharedClaims says that every process that knows States knows Claims, too: what
+	// is large goes there instead of travelling with the client.
+	SharedClaims bool
 	// StateTTL is how long a client may take for its answers; 0 = 1 hour.
 	StateTTL time.Duration
 	// MaxRounds bounds how often one call may ask; 0 = 32.

@@ -558,7 +558,7 @@ func TestLargeState(t *testing.T) {
 		}
 	}
 	store := &claims{values: map[string][]byte{}}
-	a, _ := start(t, h(500_000), func(cfg *engine.Config) { cfg.Claims = store })
+	a, _ := start(t, h(500_000), func(cfg *engine.Config) { cfg.Claims, cfg.SharedClaims = store, true })
 	a.send("").asks(t, "k")
 	if len(a.state) > 200 || len(store.values) != 1 {
 		t.Errorf("the state has %d bytes, the store %d values", len(a.state), len(store.values))

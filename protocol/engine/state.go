@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxCarried bounds the journal that a client carries where there is no store
-	// to keep it; with one, spillAt does.
+	// maxCarried bounds the journal that a client carries where there is no shared
+	// store to keep it; with one, spillAt does.
 	maxCarried = 64 << 10
 	spillAt    = 8 << 10
 	maxSpilled = 1 << 20
@@ -36,17 +36,17 @@ func states() *rounds.Sealer {
 }
 
 // sealState makes the journal what the client carries: whole, or, where it is large
-// and there is a store, by name.
+// and there is a shared store, by name.
 func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
 	plain := j.Append(nil)
-	limit := maxCarried
-	if e.cfg.Claims != nil {
+	spills, limit := e.cfg.Claims != nil && e.cfg.SharedClaims, maxCarried
+	if spills {
 		limit = maxSpilled
 	}
 	if len(plain) > limit {
 		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are kept", len(plain), limit)
 	}
-	if e.cfg.Claims != nil && len(plain) > spillAt {
+	if spills && len(plain) > spillAt {
 		name := "state/" + rand.Text()
 		if _, mine, err := e.cfg.Claims.Claim(ctx, name, plain, e.cfg.StateTTL); err != nil || !mine {
 			return "", errors.Join(errors.New("engine: keeping the journal of the call"), err)

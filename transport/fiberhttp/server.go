@@ -30,8 +30,9 @@ type standalone struct {
 	config *config
 }
 
-// readBuffer bounds the header of a request: tokens may be long.
-const readBuffer = 32 << 10
+// readBuffer bounds the header of a request: tokens may be long. A stream keeps its
+// connection's buffer, so it is not longer than that.
+const readBuffer = 16 << 10
 
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {

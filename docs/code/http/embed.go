@@ -53,7 +53,7 @@ func UnderNetHTTP(server *framework.Server) http.Handler {
 // Stop ends a program that mounts: first the server, so that calls in flight are
 // answered and streams end, then what carries it.
 func Stop(server *framework.Server, app *fiber.App) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) //nolint:forbidigo // the program is at its end
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return errors.Join(server.Shutdown(ctx), app.ShutdownWithContext(ctx))
 }

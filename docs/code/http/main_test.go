@@ -27,8 +27,10 @@ func calls(t *testing.T, base string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range c.Tools(t.Context()) { // so that the client knows what to repeat in headers
-			continue
+		for _, err := range c.Tools(t.Context()) { // so that the client knows what to repeat in headers
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		got, err := client.Call[sum](t.Context(), c, "add", map[string]any{"A": 1, "B": 2, "region": "eu"})
 		if err != nil || got != (sum{3, "acme", true}) {
@@ -38,7 +40,7 @@ func calls(t *testing.T, base string) {
 			t.Error(err)
 		}
 	}
-	resp, err := http.Get(base + "/") //nolint:noctx // a test
+	resp, err := http.Get(base + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/framework"
 )
@@ -49,11 +50,11 @@ func askRoots(ctx context.Context, _ none) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%d roots:", len(roots))
-	for _, r := range roots {
-		text += " " + r.URI
+	uris := make([]string, len(roots))
+	for i, r := range roots {
+		uris[i] = r.URI
 	}
-	return text, nil
+	return fmt.Sprintf("%d roots: %s", len(roots), strings.Join(uris, " ")), nil
 }
 
 type confirmation struct {

@@ -55,15 +55,19 @@ var table = []rule{
 		"protocol", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "transport",
 		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol/claim", "protocol/eventlog"}},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
-	}, external: []string{"go.uber.org/zap"}},
+	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
+	// How testkit gets into a server: for testkit and framework alone.
+	{prefix: "framework/rehearsal", internal: []string{"protocol/claim"}},
 	{prefix: "testkit", internal: []string{
-		"framework", "protocol", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport", "transport/inmem",
-	}},
+		"framework", "framework/rehearsal", "protocol", "protocol/claim", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
+		"transport", "transport/fiberhttp", "transport/inmem", "transport/nethttp", "transport/stdio",
+	}, external: []string{"github.com/valyala/fasthttp"}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "testkit/storetest", internal: []string{"protocol/claim", "protocol/eventlog"}},

@@ -1,0 +1,377 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// BenchmarkHTTP: client and server share the process and the machine's cores. What is
+// told apart is our part: xEcho is how many times longer a request takes than one to a
+// bare Fiber app that sends the same bytes, asked by the same client, in turns with ours.
+//
+//	go test -run '^$' -bench HTTP ./framework/serve
+func BenchmarkHTTP(b *testing.B) {
+	for _, c := range faultCarriers() {
+		b.Run(c.name, func(b *testing.B) {
+			s := benchSite(b, c, 3)
+			for _, revision := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
+				for _, conns := range []int{1, 16, 64, 256} {
+					e := s.era(revision)
+					b.Run(fmt.Sprintf("JSON/%s/c%d", revision, conns), func(b *testing.B) {
+						benchRequests(b, s.addr, e.add, conns, false)
+					})
+					b.Run(fmt.Sprintf("SSE/%s/c%d", revision, conns), func(b *testing.B) {
+						benchRequests(b, s.addr, func(id int) string { return e.call(id, "count", `{"n":1}`, true) }, conns, true)
+					})
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHTTPList: a page of 200 tools.
+func BenchmarkHTTPList(b *testing.B) {
+	for _, c := range faultCarriers() {
+		s := benchSite(b, c, 200)
+		for _, revision := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
+			e := s.era(revision)
+			b.Run(fmt.Sprintf("%s/%s/c16", c.name, revision), func(b *testing.B) {
+				benchRequests(b, s.addr, func(id int) string { return e.request(id, "tools/list", "", "", false) }, 16, false)
+			})
+		}
+	}
+}
+
+func benchSite(b *testing.B, c faultCarrier, tools int) *faultSite {
+	b.Helper()
+	l := faultListener(b)
+	s := &faultSite{t: b, addr: l.Addr().String(), hub: newFaultHub(), ended: make(chan struct{})}
+	app := s.hub.app(framework.WithLogger(zap.NewNop()), framework.WithPageSize(1000))
+	app = benchTools(app, tools)
+	server, err := app.Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.server = server
+	ctx, end := context.WithCancel(context.WithoutCancel(b.Context()))
+	s.end = end
+	go func() {
+		defer close(s.ended)
+		if err := server.Serve(ctx, c.make(l, faultLimits{streams: 4096})); err != nil {
+			b.Error(err)
+		}
+	}()
+	b.Cleanup(s.stop)
+	return s
+}
+
+// benchTools makes it n tools, add among them: add itself only adds.
+func benchTools(app *framework.App, n int) *framework.App {
+	for i := range n - 4 {
+		app.Add(framework.Tool(fmt.Sprintf("tool%d", i), hello, framework.Describe("Greet somebody.")))
+	}
+	return app
+}
+
+// benchRequests sends b.N requests on conns connections, and as many to the echo, in
+// four turns each.
+func benchRequests(b *testing.B, addr string, request func(id int) string, conns int, redial bool) {
+	b.Helper()
+	ours := newBenchClients(b, addr, conns, redial, request)
+	defer ours.close()
+	sample, err := ours.all[0].roundTrip([]byte(request(1)))
+	if err != nil || !bytes.Contains(sample, []byte(`"result"`)) {
+		b.Fatalf("%q, %v", sample, err)
+	}
+	echo := newBenchClients(b, benchEcho(b, sample, redial), conns, redial, request)
+	defer echo.close()
+	const turns = 4
+	var mine, its time.Duration
+	b.ResetTimer()
+	for turn := range turns {
+		n := b.N/turns + min(b.N%turns, 1)*min(turn, 1)
+		mine += ours.run(b, n)
+		b.StopTimer()
+		its += echo.run(b, n)
+		b.StartTimer()
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(mine)/float64(its), "xEcho")
+	b.ReportMetric(float64(its.Nanoseconds())/float64(b.N), "echo-ns/op")
+}
+
+// benchEcho is a bare Fiber app that answers everything with the bytes of sample.
+func benchEcho(b *testing.B, sample []byte, closing bool) (addr string) {
+	b.Helper()
+	head, body, _ := bytes.Cut(sample, []byte("\r\n\r\n"))
+	kind := "application/json"
+	if bytes.Contains(head, []byte("text/event-stream")) {
+		kind = "text/event-stream"
+	}
+	l := faultListener(b)
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Post("/mcp", func(c *fiber.Ctx) error {
+		c.Context().SetContentType(kind)
+		if closing {
+			c.Context().SetConnectionClose()
+		}
+		return c.Send(body)
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- app.Listener(l) }()
+	b.Cleanup(func() {
+		_ = app.ShutdownWithTimeout(5 * time.Second)
+		_ = <-ended
+	})
+	return l.Addr().String()
+}
+
+// benchClients are keep-alive clients that cost little: they write ready bytes, and of
+// the answer read no more than its length.
+type benchClients struct {
+	all  []*benchClient
+	text [][]byte
+}
+
+type benchClient struct {
+	addr   string
+	redial bool // a connection for each request, which the server closes
+	conn   net.Conn
+	buf    []byte
+}
+
+func newBenchClients(b *testing.B, addr string, n int, redial bool, request func(id int) string) *benchClients {
+	b.Helper()
+	c := &benchClients{}
+	for i := range n {
+		c.all = append(c.all, &benchClient{addr: addr, redial: redial, buf: make([]byte, 128<<10)})
+		c.text = append(c.text, []byte(request(100_000+i)))
+	}
+	return c
+}
+
+func (c *benchClients) close() {
+	for _, each := range c.all {
+		each.drop()
+	}
+}
+
+// run makes n requests.
+func (c *benchClients) run(b *testing.B, n int) time.Duration {
+	b.Helper()
+	began := time.Now()
+	var all sync.WaitGroup
+	for i, each := range c.all {
+		share := n / len(c.all)
+		if i < n%len(c.all) {
+			share++
+		}
+		all.Go(func() {
+			for range share {
+				if _, err := each.roundTrip(c.text[i]); err != nil {
+					b.Errorf("after %q: %v", each.buf[:0], err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(began)
+}
+
+func (c *benchClient) drop() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// roundTrip returns the whole response, which the next one overwrites.
+func (c *benchClient) roundTrip(request []byte) ([]byte, error) {
+	if c.conn == nil {
+		conn, err := net.Dial("tcp", c.addr)
+		if err != nil {
+			return nil, err
+		}
+		c.conn = conn
+	}
+	if _, err := c.conn.Write(request); err != nil {
+		return nil, err
+	}
+	n, want := 0, -1
+	for want < 0 || n < want {
+		m, err := c.conn.Read(c.buf[n:])
+		n += m
+		if want < 0 {
+			want = benchLength(c.buf[:n])
+		}
+		if bytes.HasSuffix(c.buf[:n], []byte("\r\n0\r\n\r\n")) {
+			want = n
+		}
+		if err != nil && (want < 0 || n < want) {
+			return c.buf[:n], err
+		}
+	}
+	if c.redial || bytes.Contains(c.buf[:min(n, 300)], []byte("Connection: close")) {
+		c.drop()
+	}
+	return c.buf[:n], nil
+}
+
+// benchLength is that of the whole response; -1: not known yet, or chunked.
+func benchLength(got []byte) int {
+	end := bytes.Index(got, []byte("\r\n\r\n"))
+	if end < 0 {
+		return -1
+	}
+	_, rest, ok := bytes.Cut(got[:end+2], []byte("Content-Length: "))
+	if !ok {
+		return -1
+	}
+	digits, _, _ := bytes.Cut(rest, []byte("\r"))
+	n, err := strconv.Atoi(string(digits))
+	if err != nil {
+		return -1
+	}
+	return end + 4 + n
+}
+
+// BenchmarkHTTPIdle: what waits takes memory: sessions, and streams of sessions. The
+// client's own part, that of as many connections that nobody accepts, is taken off.
+func BenchmarkHTTPIdle(b *testing.B) {
+	const sessions, streams = 10_000, 2_000
+	for _, c := range faultCarriers() {
+		b.Run(c.name+"/session", func(b *testing.B) {
+			for range b.N {
+				s := benchSite(b, c, 3)
+				s.era(protocol.Rev20251125)
+				b.ReportMetric(perEach(sessions, func() func() {
+					openSessions(b, s.addr, sessions)
+					return nil
+				}), "B/session")
+				s.stop()
+			}
+		})
+		b.Run(c.name+"/stream", func(b *testing.B) {
+			for range b.N {
+				own := perEach(streams, func() func() { return openNothing(b, streams) })
+				s := benchSite(b, c, 3)
+				eras := make([]string, streams)
+				for i := range eras {
+					eras[i] = faultGet(s.era(protocol.Rev20251125).fields()...)
+				}
+				all := perEach(streams, func() func() { return openStreams(b, s.addr, eras) })
+				b.ReportMetric(all-own, "B/stream")
+				s.stop()
+			}
+		})
+	}
+	b.Run("bareFiber/connection", func(b *testing.B) {
+		for range b.N {
+			own := perEach(streams, func() func() { return openNothing(b, streams) })
+			addr := benchEcho(b, []byte("HTTP/1.1 200 OK\r\n\r\nok"), false)
+			requests := make([]string, streams)
+			for i := range requests {
+				requests[i] = faultPost(`{}`)
+			}
+			all := perEach(streams, func() func() { return openStreams(b, addr, requests) })
+			b.ReportMetric(all-own, "B/connection")
+		}
+	})
+}
+
+// perEach is how many bytes of heap and stacks each of n takes.
+func perEach(n int, open func() (done func())) float64 {
+	before := inUse()
+	done := open()
+	after := inUse()
+	if done != nil {
+		done()
+	}
+	return float64(after-before) / float64(n)
+}
+
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse) //nolint:gosec // it fits
+}
+
+func openSessions(b *testing.B, addr string, n int) {
+	b.Helper()
+	c := &benchClient{addr: addr, buf: make([]byte, 16<<10)}
+	defer c.drop()
+	initialize := []byte(faultPost(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+	for range n {
+		answer, err := c.roundTrip(initialize)
+		_, rest, ok := strings.Cut(strings.ToLower(string(answer[:min(len(answer), 400)])), "mcp-session-id: ")
+		if err != nil || !ok {
+			b.Fatalf("%q, %v", answer, err)
+		}
+		id, _, _ := strings.Cut(rest, "\r")
+		done := faultPost(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id: "+strings.ToUpper(id))
+		if answer, err = c.roundTrip([]byte(done)); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 202")) {
+			b.Fatalf("%q, %v", answer, err)
+		}
+	}
+}
+
+// openStreams sends one request on each connection and waits for the first bytes.
+func openStreams(b *testing.B, addr string, requests []string) (done func()) {
+	b.Helper()
+	conns := make([]net.Conn, len(requests))
+	buf := make([]byte, 4096)
+	for i, request := range requests {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			b.Fatal(err)
+		}
+		conns[i] = conn
+		if _, err := conn.Write([]byte(request)); err != nil {
+			b.Fatal(err)
+		}
+		if n, err := conn.Read(buf); err != nil || !bytes.HasPrefix(buf[:n], []byte("HTTP/1.1 200")) {
+			b.Fatalf("%q, %v", buf[:n], err)
+		}
+	}
+	return func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	}
+}
+
+func openNothing(b *testing.B, n int) (done func()) {
+	b.Helper()
+	l := faultListener(b)
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			b.Fatal(err)
+		}
+		conns[i] = conn
+	}
+	return func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		_ = l.Close()
+	}
+}

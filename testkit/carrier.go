@@ -1,0 +1,231 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+	"github.com/kagami-mcp/kagami/transport/stdio"
+)
+
+// carrier is a way between a client and a server.
+type carrier struct {
+	name string
+	// open makes one. ctx has the principal; what was made lasts until hang up.
+	open func(ctx context.Context, server *framework.Server) (*line, error)
+}
+
+// line is an open carrier, for one client.
+type line struct {
+	target client.Target
+	hangUp func() error // after the client was closed
+}
+
+// inMemory is the carrier of sessions that name none.
+func inMemory() carrier {
+	return carrier{"inmem", func(_ context.Context, server *framework.Server) (*line, error) {
+		return &line{client.InMemory(server), func() error { return nil }}, nil
+	}}
+}
+
+// carriers are all of them, those without a socket first.
+func carriers() []carrier {
+	return []carrier{inMemory(), {"stdio", overPipes}, {"fiber", overFiber}, {"fiber-socket", overSocket}, {"nethttp", overNetHTTP}}
+}
+
+// lastWords is how long a carrier that is closed waits for calls in flight.
+const lastWords = 200 * time.Millisecond
+
+func overPipes(_ context.Context, server *framework.Server) (*line, error) {
+	dial := func(ctx context.Context) (transport.Conn, error) {
+		in, toServer := io.Pipe()
+		fromServer, out := io.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			err := stdio.New(stdio.Streams(in, out), stdio.Grace(lastWords)).Serve(ctx, server)
+			_ = out.Close() // the client sees the end
+			served <- err
+		}()
+		return stdio.NewConn(fromServer, toServer, func() error {
+			_ = toServer.Close()
+			_, _ = io.Copy(io.Discard, fromServer) // what the server still says must not hold it up
+			return <-served
+		}), nil
+	}
+	return &line{client.Over(dial), func() error { return nil }}, nil
+}
+
+// overFiber is Fiber without a socket.
+func overFiber(ctx context.Context, server *framework.Server) (*line, error) {
+	l := fasthttputil.NewInmemoryListener()
+	dial := func(context.Context, string, string) (net.Conn, error) { return l.Dial() }
+	return overHTTP(ctx, server, fiberOn, &listener{Listener: l}, "127.0.0.1", dial)
+}
+
+func overSocket(ctx context.Context, server *framework.Server) (*line, error) {
+	l, err := loopback(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return overHTTP(ctx, server, fiberOn, &listener{Listener: l}, l.Addr().String(), nil)
+}
+
+func overNetHTTP(ctx context.Context, server *framework.Server) (*line, error) {
+	l, err := loopback(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return overHTTP(ctx, server, netHTTPOn, &listener{Listener: l}, l.Addr().String(), nil)
+}
+
+func fiberOn(l net.Listener) transport.Transport {
+	return fiberhttp.New("", fiberhttp.Listener(l), fiberhttp.Grace(lastWords))
+}
+
+func netHTTPOn(l net.Listener) transport.Transport {
+	return nethttp.New("", nethttp.Listener(l), nethttp.Grace(lastWords))
+}
+
+func loopback(ctx context.Context) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening on the loopback interface: %w", err)
+	}
+	return l, nil
+}
+
+// overHTTP serves until it is hung up. dial nil is that of net.
+func overHTTP(
+	ctx context.Context, server *framework.Server, on func(net.Listener) transport.Transport, l *listener, addr string,
+	dial func(context.Context, string, string) (net.Conn, error),
+) (*line, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	host := &known{server, transport.PrincipalFrom(ctx)}
+	served := make(chan error, 1)
+	go func() { served <- on(l).Serve(ctx, host) }()
+	web := &http.Transport{DialContext: dial}
+	return &line{
+		client.HTTP("http://"+addr+"/mcp", client.HTTPClient(&http.Client{Transport: web})),
+		func() error {
+			web.CloseIdleConnections()
+			l.settle()
+			cancel()
+			return <-served
+		},
+	}, nil
+}
+
+// listener knows its open connections and whether it is accepting: a Fiber server
+// that is told to end while there is something looks again a tenth of a second later.
+type listener struct {
+	net.Listener
+	accept sync.Mutex // held while somebody accepts
+
+	mu   sync.Mutex // guards all below
+	open int
+	idle chan struct{} // closed when none is open; nil: nobody waits for that
+}
+
+// Accept counts the connection.
+func (l *listener) Accept() (net.Conn, error) {
+	l.accept.Lock()
+	defer l.accept.Unlock()
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open++
+	return &counted{Conn: c, done: sync.OnceFunc(l.closed)}, nil
+}
+
+func (l *listener) closed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open--; l.open == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// waiting is closed when no connection is open.
+func (l *listener) waiting() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	idle := make(chan struct{})
+	if l.open == 0 {
+		close(idle)
+	} else {
+		l.idle = idle
+	}
+	return idle
+}
+
+// Close returns when nobody accepts any more, and has had a moment to notice that.
+func (l *listener) Close() error {
+	err := l.Listener.Close()
+	l.accept.Lock()
+	l.accept.Unlock() //nolint:staticcheck // it is the waiting that counts
+	runtime.Gosched()
+	return err
+}
+
+// counted is a connection that says when it is closed.
+type counted struct {
+	net.Conn
+	done func()
+}
+
+// Close closes it once, and again as often as one likes.
+func (c *counted) Close() error {
+	defer c.done()
+	return c.Conn.Close()
+}
+
+// settle waits until the connections that the client has closed are closed here too,
+// but not for ever.
+func (l *listener) settle() {
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-l.waiting():
+	case <-timer.C:
+	}
+}
+
+// known is a server that knows who calls over HTTP: the session's principal, who
+// needs no token. The app's authenticator is not asked.
+type known struct {
+	*framework.Server
+	principal *transport.Principal
+}
+
+// Authenticator is for carriers.
+func (k *known) Authenticator() transport.Authenticator {
+	if k.principal == nil {
+		return nil
+	}
+	return k
+}
+
+// Authenticate lets the session's principal in.
+func (k *known) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	if k.principal == nil {
+		return nil, errors.New("testkit: the session has no principal")
+	}
+	return k.principal, nil
+}

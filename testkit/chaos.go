@@ -1,0 +1,233 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// chaos makes calls in rounds as the world might.
+type chaos struct {
+	s      *Session
+	secret []byte                           // what all servers of the session share
+	claims claim.Store                      // likewise; nil: each has its own
+	latest atomic.Pointer[framework.Server] // for handles of the newest app
+}
+
+// Bounds of a call under chaos: what goes on for longer is a loop.
+const (
+	maxChaosRounds  = 64
+	maxChaosCrashes = 256
+)
+
+// Chaos makes every later call run with fresh state each round, each round twice, and a crash after each Once.
+//
+// It needs a function that makes apps: each execution is the only one of a server of
+// its own, which shares with the others nothing but the secret of the states. The
+// execution of a round is ended right after its first effect, of the next attempt
+// after the second, and so on, each time as by a crash: nothing of it is kept. The
+// attempt with no effect left to crash after is sent once more, and the call goes on
+// with that answer. Questions and effects that differ between the two fail the test.
+//
+// An effect of a handler that is right runs many times, but with one idempotency key.
+// The first request of a call is sent once: sent again, it is another call, with
+// keys of its own. At revisions that have no rounds nothing changes.
+func (s *Session) Chaos() {
+	s.t.Helper()
+	if !s.config.dialect.InputRounds() {
+		return
+	}
+	if s.site.source == nil {
+		s.t.Fatalf("testkit: Chaos needs a function that makes an app for each round: give New that instead of an *App")
+	}
+	s.chaos.Store(&chaos{s: s, secret: []byte(rand.Text())})
+}
+
+// call runs all rounds of one call.
+func (c *chaos) call(method string, params json.RawMessage) *Answer {
+	s := c.s
+	s.t.Helper()
+	ctx, cancel := s.bounded()
+	defer cancel()
+	got := c.run(ctx, method, params, 0)
+	for range maxChaosRounds {
+		required := requiredOf(s.config.dialect, method, got.raw)
+		if required == nil {
+			return s.answer(method, params, got.raw, got.err)
+		}
+		next, err := c.fulfil(required)
+		if err != nil {
+			return s.answer(method, params, nil, err)
+		}
+		got = c.round(ctx, method, next.params(params))
+	}
+	s.t.Fatalf("testkit: %s asks for ever: %d rounds\nsent: %s", method, maxChaosRounds, params)
+	return nil
+}
+
+// fulfil answers by the script.
+func (c *chaos) fulfil(required *protocol.InputRequiredResult) (retry, error) {
+	next := retry{state: required.State}
+	for _, q := range required.Requests {
+		result, err := c.s.scriptedAnswer(q.Params)
+		if err != nil {
+			return next, err
+		}
+		a, err := encoded(c.s.config.dialect, q.Key, result)
+		if err != nil {
+			return next, err
+		}
+		next.answers = append(next.answers, a)
+	}
+	return next, nil
+}
+
+// round runs one round until nothing is left to crash after, and then again.
+func (c *chaos) round(ctx context.Context, method string, params json.RawMessage) outcome {
+	c.s.t.Helper()
+	for after := 1; after <= maxChaosCrashes; after++ {
+		first := c.run(ctx, method, params, after)
+		if first.crashed {
+			continue
+		}
+		second := c.run(ctx, method, params, 0)
+		c.compare(method, params, first, second)
+		return second
+	}
+	c.s.t.Fatalf("testkit: %s has effects for ever: %d of them\nsent: %s", method, maxChaosCrashes, params)
+	return outcome{}
+}
+
+// outcome is what came of one execution.
+type outcome struct {
+	raw     json.RawMessage
+	err     error
+	effects []string
+	crashed bool
+}
+
+// stage notes the effects of one execution, and ends it after some of them.
+type stage struct {
+	after int // 0: never
+
+	mu  sync.Mutex // guards got
+	got outcome
+}
+
+func (st *stage) performed(_ context.Context, key string) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.got.effects = append(st.got.effects, key)
+	if st.after == 0 || len(st.got.effects) < st.after {
+		return nil
+	}
+	st.got.crashed = true
+	return &protocol.Error{Code: protocol.CodeInternal, Message: fmt.Sprintf("testkit: crashed after %q", key)}
+}
+
+// run executes one request on a server of its own.
+func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, after int) outcome {
+	s := c.s
+	s.t.Helper()
+	st := &stage{after: after}
+	server, err := s.site.source().BuildFor(&rehearsal.Stage{
+		Secret: c.secret, Claims: c.claims, Differs: differs(s.t), Performed: st.performed,
+		Now: func() time.Time { return time.Now().Add(time.Duration(s.site.skew.Load())) },
+	})
+	if err != nil {
+		s.t.Fatalf("testkit: a fresh app does not build: %v", err)
+	}
+	defer shutdown(s.t, server, s.config.timeout)
+	if err := server.Start(ctx); err != nil {
+		s.t.Fatalf("testkit: a fresh server does not start: %v", err)
+	}
+	c.latest.Store(server)
+	peer, hangUp, err := s.connect(ctx, server)
+	if err != nil {
+		s.t.Fatalf("testkit: connecting to a fresh server over %s: %v", s.config.carrier.name, err)
+	}
+	raw, err := peer.Request(ctx, method, params, client.OnProgress(s.progressed))
+	if closing := hangUp(); closing != nil {
+		s.t.Errorf("testkit: closing a fresh session: %v", closing)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.got.raw, st.got.err = raw, err
+	return st.got
+}
+
+// compare fails the test for two executions of a round that do not do the same.
+func (c *chaos) compare(method string, params json.RawMessage, first, second outcome) {
+	t := c.s.t
+	t.Helper()
+	report := func(what string, one, other any) {
+		t.Errorf("testkit: a round of %s that is sent again %s\nsent:  %s\nfirst: %v\nagain: %v", method, what, params, one, other)
+	}
+	if c.claims != nil { // it has the outcome of the first
+		if !bytes.Equal(first.raw, second.raw) || !sameRefusal(first.err, second.err) {
+			report("has another outcome", first, second)
+		}
+		return
+	}
+	if one, other := slices.Sorted(slices.Values(first.effects)), slices.Sorted(slices.Values(second.effects)); !slices.Equal(one, other) {
+		report("has other effects", one, other)
+	}
+	d := c.s.config.dialect
+	one, other := requiredOf(d, method, first.raw), requiredOf(d, method, second.raw)
+	switch {
+	case (one == nil) != (other == nil):
+		report("asks at one time and not at the other", first, second)
+	case one != nil:
+		c.compareQuestions(report, one, other)
+	}
+}
+
+// compareQuestions holds those with the same key against each other: which are asked
+// first may vary where they have names.
+func (c *chaos) compareQuestions(report func(string, any, any), one, other *protocol.InputRequiredResult) {
+	asked := make(map[string]string)
+	for _, q := range one.Requests {
+		asked[q.Key] = c.text(q)
+	}
+	for _, q := range other.Requests {
+		if was, both := asked[q.Key]; both && was != c.text(q) {
+			report("asks something else", was, c.text(q))
+		}
+	}
+}
+
+func (c *chaos) text(q protocol.InputRequest) string {
+	text, err := c.s.config.dialect.AppendParams(nil, q.Params, nil)
+	if err != nil {
+		return err.Error()
+	}
+	return q.Key + ": " + string(text)
+}
+
+func sameRefusal(a, b error) bool {
+	x, y := asError(a), asError(b)
+	if x == nil || y == nil {
+		return a == nil && b == nil
+	}
+	return *x == *y
+}
+
+// String is for messages.
+func (o outcome) String() string {
+	if o.err != nil {
+		return o.err.Error()
+	}
+	return string(o.raw)
+}

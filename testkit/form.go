@@ -1,0 +1,103 @@
+package testkit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// refusal is an answer to a question without a value.
+type refusal string
+
+// Decline and Cancel are answers for OnElicit.
+var (
+	Decline any = refusal("decline")
+	Cancel  any = refusal("cancel")
+)
+
+// Form is a question as the user would see it. In Rounds it is also a question to
+// the model, whose message is the last of the conversation, or for the roots, which
+// has none.
+type Form struct {
+	Message string
+	Schema  []byte // of a form; else nil
+	URL     string
+}
+
+func formOf(p *protocol.ElicitParams) Form {
+	return Form{Message: p.Message, Schema: p.Schema, URL: p.URL}
+}
+
+// wants is what the form wants, for messages.
+func (f Form) wants() string {
+	if f.URL != "" {
+		return "none, but a visit to " + f.URL
+	}
+	return string(f.Schema)
+}
+
+// answer is what the user says, if the form lets it pass.
+func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
+	if fn, ok := answer.(func(Form) any); ok {
+		answer = fn(f)
+	}
+	if action, ok := answer.(refusal); ok {
+		return &protocol.ElicitResult{Action: string(action)}, nil
+	}
+	if f.URL != "" {
+		return &protocol.ElicitResult{Action: "accept"}, nil
+	}
+	content, err := contentOf(answer)
+	if err != nil {
+		return nil, err
+	}
+	form, err := client.ParseForm(f.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("the form cannot be read: %w: %s", err, f.Schema)
+	}
+	content = form.Fill(content)
+	if err := form.Check(content); err != nil {
+		return nil, fmt.Errorf("%s does not pass the form: %w\nthe form: %s", content, err, f.Schema)
+	}
+	return &protocol.ElicitResult{Action: "accept", Content: content}, nil
+}
+
+// contentOf is a value as the content of a form.
+func contentOf(answer any) (json.RawMessage, error) {
+	raw, err := encode(answer)
+	switch {
+	case err != nil:
+		return nil, err
+	case bytes.Equal(raw, []byte("null")):
+		return json.RawMessage("{}"), nil
+	case len(raw) > 0 && raw[0] == '{':
+		return raw, nil
+	}
+	return append(appendMember([]byte("{"), "value", raw), '}'), nil
+}
+
+// members of an object. Numbers stay exact.
+func members(raw []byte) (map[string]any, error) {
+	if raw == nil {
+		return nil, nil //nolint:nilnil // no content is one
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var content map[string]any
+	if err := d.Decode(&content); err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	return content, nil
+}
+
+// encode writes a value as the server's own plans would.
+func encode(v any) (json.RawMessage, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		return raw, nil
+	}
+	return framework.EncodeJSON(v)
+}

@@ -1,0 +1,64 @@
+package testkit
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// Matrix runs body for every revision x carrier, one after another, each on an app
+// of its own where app is a function. The subtests are named for both, such as
+// "2025-11-25/fiber". The carriers are inmem, stdio (over pipes), fiber (without a
+// socket), fiber-socket and nethttp; over HTTP the session's user needs no token.
+func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
+	t.Helper()
+	for _, d := range dialect.All() {
+		for _, c := range carriers() {
+			subtest(t, d.String()+"/"+c.name, app, body, opts, at(d), over(c))
+		}
+	}
+}
+
+// AllCarriers runs body at the newest revision on every carrier, likewise.
+func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
+	t.Helper()
+	for _, c := range carriers() {
+		subtest(t, c.name, app, body, opts, at(newest()), over(c))
+	}
+}
+
+// BothEras runs body at the newest revision with a handshake (2025-11-25) and at
+// the newest without (2026-07-28), in memory, each on an app of its own where app
+// is a function.
+func BothEras[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
+	t.Helper()
+	for _, d := range []*dialect.Dialect{dialect.Handshake(""), newest()} {
+		subtest(t, d.String(), app, body, opts, at(d))
+	}
+}
+
+// AllRevisions runs body at every revision in memory, each on an app of its own
+// where app is a function.
+func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
+	t.Helper()
+	for _, d := range dialect.All() {
+		subtest(t, d.String(), app, body, opts, at(d))
+	}
+}
+
+// subtest runs body on a session of its own. What the matrix decides comes last,
+// so that it wins.
+func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T, *Session), opts []Option, own ...Option) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { body(t, New(t, app, slices.Concat(opts, own)...)) })
+}
+
+func newest() *dialect.Dialect {
+	all := dialect.All()
+	return all[len(all)-1]
+}
+
+func at(d *dialect.Dialect) Option { return optionFunc(func(c *config) { c.dialect = d }) }
+
+func over(line carrier) Option { return optionFunc(func(c *config) { c.carrier = line }) }

@@ -1,0 +1,236 @@
+package testkit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// Rounds is a call on 2026-07-28, driven by hand: each request is sent once, when
+// the test says so, and nothing answers for the test. Not for concurrent use.
+//
+//	r := s.Rounds("book", `{"room":"blue"}`)
+//	r.Answer("Ann").OtherUser("eve").Answer(true).Result().Code(-32602)
+//	r.Answer(true).Result().OK() // Ann's own answer
+//
+// Tamper, Expire, OtherUser and DropAnswer change the next request, be it of Answer
+// or Resend. A request that was changed and refused has not happened: the questions
+// are open as before.
+type Rounds struct {
+	s        *Session
+	call     json.RawMessage // params of the first round
+	last     retry           // of the round that was sent last
+	begun    bool            // last is a round with answers
+	required *protocol.InputRequiredResult
+	answer   *Answer
+	change   change
+}
+
+// change is how the next request differs from what it should be.
+type change struct {
+	tamper, expire bool
+	user           *framework.Principal
+	drop           []int
+}
+
+func (c *change) any() bool { return c.tamper || c.expire || c.user != nil || len(c.drop) > 0 }
+
+// Rounds starts one.
+func (s *Session) Rounds(name, arguments string) *Rounds {
+	s.t.Helper()
+	if !s.config.dialect.InputRounds() {
+		s.t.Fatalf("testkit: Rounds at %s, which has none", s.config.dialect)
+	}
+	r := &Rounds{s: s, call: s.callParams(name, s.checked(name, arguments))}
+	r.send(r.call)
+	return r
+}
+
+// send runs one round, as it is.
+func (r *Rounds) send(params json.RawMessage) {
+	r.s.t.Helper()
+	how := r.change
+	r.change = change{}
+	s := r.s
+	if how.user != nil {
+		c := s.config
+		c.principal = how.user
+		s = open(s.t, s.site, c)
+	}
+	if how.expire {
+		s.site.skew.Store(math.MaxInt64 / 2)
+		defer s.site.skew.Store(0)
+	}
+	ctx, cancel := s.bounded()
+	defer cancel()
+	raw, err := s.client.Request(ctx, protocol.MethodCallTool, params, client.OnProgress(r.s.progressed))
+	r.answer = r.s.answer(protocol.MethodCallTool, params, raw, err)
+	if err == nil || !how.any() {
+		r.required, _ = r.answer.result.(*protocol.InputRequiredResult)
+	}
+}
+
+// Questions of the current round; empty when the call is done.
+func (r *Rounds) Questions() []Form {
+	if r.required == nil {
+		return nil
+	}
+	forms := make([]Form, len(r.required.Requests))
+	for i, q := range r.required.Requests {
+		switch p := q.Params.(type) {
+		case *protocol.ElicitParams:
+			forms[i] = formOf(p)
+		case *protocol.CreateMessageParams:
+			forms[i].Message = lastText(p.Messages)
+		}
+	}
+	return forms
+}
+
+// Answer the questions in order and run the next round. Answers to forms are those
+// of OnElicit; a model says a text or a Turn; roots are a []protocol.Root.
+func (r *Rounds) Answer(answers ...any) *Rounds {
+	r.s.t.Helper()
+	if r.required == nil {
+		r.s.t.Fatalf("testkit: Answer(%v), but the call is done\ngot:  %s", answers, r.answer.got())
+		return r
+	}
+	if len(answers) != len(r.required.Requests) {
+		r.s.t.Fatalf("testkit: %d answers to %d questions: %s", len(answers), len(r.required.Requests), r.open())
+		return r
+	}
+	next := retry{state: r.required.State}
+	for i, q := range r.required.Requests {
+		result, err := resultOf(q.Params, answers[i])
+		if err == nil {
+			var a roundAnswer
+			a, err = encoded(r.s.config.dialect, q.Key, result)
+			next.answers = append(next.answers, a)
+		}
+		if err != nil {
+			r.s.t.Fatalf("testkit: the answer to %q: %v", q.Key, err)
+			return r
+		}
+	}
+	return r.next(next)
+}
+
+// Resend the last round as it was.
+func (r *Rounds) Resend() *Rounds {
+	r.s.t.Helper()
+	if r.begun {
+		return r.next(r.last)
+	}
+	if r.change.tamper || len(r.change.drop) > 0 {
+		r.s.t.Fatalf("testkit: the first request has neither a state nor answers to change")
+	}
+	r.send(r.call)
+	return r
+}
+
+// next sends a round with the changes that were asked for.
+func (r *Rounds) next(with retry) *Rounds {
+	r.s.t.Helper()
+	sent := retry{slices.Clone(with.answers), with.state}
+	for _, i := range r.change.drop {
+		if i < 0 || i >= len(sent.answers) {
+			r.s.t.Fatalf("testkit: DropAnswer(%d) of %d answers", i, len(sent.answers))
+			return r
+		}
+		sent.answers[i].result = nil
+	}
+	if r.change.tamper {
+		if sent.state == nil || *sent.state == "" {
+			r.s.t.Fatalf("testkit: Tamper: the server sent no state")
+			return r
+		}
+		state := tampered(*sent.state)
+		sent.state = &state
+	}
+	r.last, r.begun = with, true
+	r.send(sent.params(r.call))
+	return r
+}
+
+// tampered is the state with one character of its middle changed.
+func tampered(state string) string {
+	changed := []byte(state)
+	i := len(changed) / 2
+	if changed[i] == 'A' {
+		changed[i] = 'B'
+	} else {
+		changed[i] = 'A'
+	}
+	return string(changed)
+}
+
+// Tamper with the state of the next round; likewise below.
+func (r *Rounds) Tamper() *Rounds {
+	r.change.tamper = true
+	return r
+}
+
+// Expire the state: the server's clock is far ahead while the round runs.
+func (r *Rounds) Expire() *Rounds {
+	r.change.expire = true
+	return r
+}
+
+// OtherUser sends the next round, with the scopes of the session's user.
+func (r *Rounds) OtherUser(subject string) *Rounds {
+	r.change.user = &framework.Principal{Subject: subject}
+	if p := r.s.config.principal; p != nil {
+		r.change.user.Scopes = p.Scopes
+	}
+	return r
+}
+
+// DropAnswer i from the next round.
+func (r *Rounds) DropAnswer(i int) *Rounds {
+	r.change.drop = append(r.change.drop, i)
+	return r
+}
+
+// Result of the call, or the refusal of the last round.
+func (r *Rounds) Result() *Answer {
+	r.s.t.Helper()
+	if _, asks := r.answer.result.(*protocol.InputRequiredResult); asks {
+		r.s.t.Fatalf("testkit: the call is not done, it asks %s", r.open())
+	}
+	return r.answer
+}
+
+// open are the questions, for messages.
+func (r *Rounds) open() string {
+	var all []string
+	for _, f := range r.Questions() {
+		all = append(all, fmt.Sprintf("%q", f.Message))
+	}
+	return listing(all)
+}
+
+// resultOf is a test's answer to any question.
+func resultOf(p protocol.Params, answer any) (protocol.Result, error) {
+	switch p := p.(type) {
+	case *protocol.ElicitParams:
+		return formOf(p).answer(answer)
+	case *protocol.CreateMessageParams:
+		switch answer := answer.(type) {
+		case string:
+			return Turn{Reply: answer}.result(), nil
+		case Turn:
+			return answer.result(), nil
+		}
+		return nil, fmt.Errorf("a model answers with a string or a Turn, not with a %T", answer)
+	}
+	if roots, ok := answer.([]protocol.Root); ok {
+		return &protocol.ListRootsResult{Roots: roots}, nil
+	}
+	return nil, errors.New("the roots are a []protocol.Root")
+}
