@@ -90,6 +90,9 @@ func useEverything(t *testing.T, rev protocol.Revision, tap *tap) {
 		}),
 		client.OnSample(func(context.Context, *client.SampleRequest) (*client.SampleAnswer, error) {
 			return &client.SampleAnswer{Model: "m", Content: []protocol.Block{protocol.Text{Text: "x"}}}, nil
+		}),
+		client.OnRoots(func(context.Context) ([]protocol.Root, error) {
+			return []protocol.Root{{URI: "file:///tmp"}}, nil
 		}))
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +190,11 @@ func (s *schemas) judge(t *testing.T, tap *tap, frame []byte) {
 		s.check(t, "ServerNotification", value, frame)
 	case message["result"] != nil:
 		id, _ := json.Marshal(message["id"])
-		s.check(t, resultName(tap.methods[string(id)]), message["result"], frame)
+		name := resultName(tap.methods[string(id)])
+		if result, ok := message["result"].(map[string]any); ok && result["resultType"] == "input_required" {
+			name = "InputRequiredResult"
+		}
+		s.check(t, name, message["result"], frame)
 	}
 }
 
