@@ -135,7 +135,9 @@ func benchEcho(b *testing.B, sample []byte, closing bool) (addr string) {
 	go func() { ended <- app.Listener(l) }()
 	b.Cleanup(func() {
 		_ = app.ShutdownWithTimeout(5 * time.Second)
-		_ = <-ended
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
 	})
 	return l.Addr().String()
 }
