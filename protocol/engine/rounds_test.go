@@ -596,6 +596,21 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
+// BenchmarkAnswer is the round that brings the answer, up to the result.
+func BenchmarkAnswer(b *testing.B) {
+	a, _ := start(b, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		v, err := want(ctx, c, "k", "K?")
+		return text(v), err
+	})
+	a.send("")
+	state := a.state
+	b.ReportAllocs()
+	for b.Loop() {
+		a.state = state
+		a.answer(`{"k":` + accepted("v") + `}`)
+	}
+}
+
 // TestStateSize: three short answers fit into 400 bytes.
 func TestStateSize(t *testing.T) {
 	t.Parallel()
@@ -613,5 +628,14 @@ func TestStateSize(t *testing.T) {
 	}
 	if len(a.state) >= 400 {
 		t.Errorf("the state has %d bytes", len(a.state))
+	}
+}
+
+// BenchmarkPlain is a call that asks nothing, for comparison with BenchmarkRound.
+func BenchmarkPlain(b *testing.B) {
+	a, _ := start(b, func(context.Context, *engine.Call) (protocol.Result, error) { return text("x"), nil })
+	b.ReportAllocs()
+	for b.Loop() {
+		a.send("")
 	}
 }
