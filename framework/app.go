@@ -144,6 +144,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		quit:    make(chan struct{}),
 		events:  store.Events(),
 		claims:  store.Claims(),
+		tasks:   store.Tasks(),
 		secret:  rounds.RandomSecret(),
 	}
 	if len(a.cfg.secrets) > 0 {
@@ -181,6 +182,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		Claims:         s.claims,
 		SharedClaims:   s.shared,
 		Performed:      stage.Performed,
+		Tasks:          s.tasks,
 		Now:            stage.Now,
 	})
 	return s, nil

@@ -43,6 +43,7 @@ func Caller(ctx context.Context) *CallInfo {
 	info.Call = h.callID()
 	info.Round = h.roundOf()
 	info.URI = h.uri
+	info.Task = c.Task()
 	info.Header = c.Header()
 	info.RemoteAddr = c.RemoteAddr()
 	if c.Meta.Raw != nil {

@@ -317,6 +317,9 @@ func invalidFault(kind protocol.FaultKind, name string, invalid *binding.Invalid
 // errors of the protocol.
 func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
+	if v.class == classInternal && c.WillRetry() {
+		return nil, err
+	}
 	switch v.class {
 	case classProtocol:
 		return nil, v.wire

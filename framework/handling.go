@@ -24,8 +24,9 @@ type bound struct {
 	noun    string // "tool"
 	info    ComponentInfo
 	timeout time.Duration
-	tool    *protocol.Tool // as listed; nil for other kinds
-	run     Handler        // the whole chain
+	tool    *protocol.Tool     // as listed; nil for other kinds
+	policy  *engine.TaskPolicy // nil: calls never become tasks
+	run     Handler            // the whole chain
 
 	// invoke is the innermost step: decode, the user's function, encode.
 	invoke Handler
@@ -84,6 +85,9 @@ func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, er
 	}
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
 }
+
+// TaskPolicy is that of the Task option, or nil.
+func (b *bound) TaskPolicy() *engine.TaskPolicy { return b.policy }
 
 // errTimeout is the cause of a context that its Timeout ended.
 var errTimeout = errors.New("the timeout of the component is over")

@@ -45,6 +45,7 @@ type settings struct {
 	outputSchema             json.RawMessage
 	hidden                   bool
 	params                   []string
+	task                     *taskSettings
 	excluded                 []string // of Methods
 }
 

@@ -22,7 +22,7 @@ func Roots(ctx context.Context) ([]protocol.Root, error) {
 	if h.muted() {
 		return nil, mutedError(askingRoots)
 	}
-	if h.call.Dialect.InputRounds() {
+	if h.call.Replays() {
 		return h.top().rootsOfCall(ctx)
 	}
 	return h.rootsOfSession(ctx)

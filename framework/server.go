@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -29,6 +30,7 @@ type Server struct {
 	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
 	events   eventlog.Store
 	claims   claim.Store
+	tasks    task.Store
 	shared   bool   // claims is that of several servers
 	secret   []byte // of the ids of elicitations
 	roots    sessionRoots

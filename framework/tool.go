@@ -271,9 +271,11 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	listed := protocol.Tool{
 		Name: m.listed, Title: m.options.title, Description: m.options.description,
 		InputSchema: plan.in.schema, OutputSchema: plan.out.schema, Annotations: m.options.hints,
-		Icons: m.options.icons, Meta: m.options.meta,
+		Icons: m.options.icons, Meta: m.options.meta, TaskSupport: m.options.task.support(),
 	}
 	m.bound.tool = &listed
+	m.bound.policy = m.taskPolicy(b, plan, in)
+	m.entry.Tasks = m.bound.policy != nil
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })
 	if plan.in.check == nil {
 		m.mirror(b, "In")

@@ -119,12 +119,12 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	}
 	can := h.call.Capabilities().ElicitURL && !h.muted()
 	switch {
+	case can && h.call.Replays() && h.canAsk():
+		return e.round(ctx, h)
 	case can && h.call.Dialect.ElicitationIDs() && h.canAsk():
 		return "", &protocol.Fault{
 			Kind: protocol.FaultURLRequired, Message: e.message, Elicitations: []protocol.ElicitParams{*visit},
 		}
-	case can && h.call.Dialect.InputRounds() && h.canAsk():
-		return e.round(ctx, h)
 	}
 	return (&visitError{e.message, visit.URL}).Error(), nil
 }

@@ -184,7 +184,7 @@ func (x *exchange) served() *protocol.Fault {
 		ok = caps.Completions
 	case protocol.MethodGetTask, protocol.MethodTaskResult, protocol.MethodListTasks,
 		protocol.MethodCancelTask, protocol.MethodUpdateTask:
-		ok = caps.Tasks
+		ok = caps.Tasks && x.conn.e.cfg.Tasks != nil
 	}
 	if ok && (x.dialect.ClientMethod(x.method) || !known(x.method)) {
 		return nil

@@ -31,18 +31,7 @@ func (a *ask) fail(err error) { a.failure <- err }
 // ask sends the request on the call's own stream and waits. Ids are never
 // reused within a session (2025-11-25 basic).
 func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
-	if err := x.session.settled(ctx); err != nil {
-		return nil, err
-	}
-	a, err := x.conn.newAsk(progress)
-	if err != nil {
-		return nil, err
-	}
-	defer x.conn.endAsk(a)
-	if err := x.sendAsk(ctx, a, p); err != nil {
-		return nil, err
-	}
-	msg, err := x.wait(ctx, a)
+	msg, err := x.put(ctx, p, &protocol.RequestMeta{}, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +43,22 @@ func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(pro
 		return nil, fault
 	}
 	return result, nil
+}
+
+// put sends the request and waits for whatever is answered.
+func (x *exchange) put(ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress)) (jsonrpc.Message, error) {
+	if err := x.session.settled(ctx); err != nil {
+		return jsonrpc.Message{}, err
+	}
+	a, err := x.conn.newAsk(progress)
+	if err != nil {
+		return jsonrpc.Message{}, err
+	}
+	defer x.conn.endAsk(a)
+	if err := x.sendAsk(ctx, a, p, meta); err != nil {
+		return jsonrpc.Message{}, err
+	}
+	return x.wait(ctx, a)
 }
 
 // initializedGrace is how long requests of ours wait for notifications/initialized.
@@ -101,8 +106,8 @@ func (c *conn) endAsk(a *ask) {
 	delete(c.asks, a.id.Key())
 }
 
-func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params) error {
-	meta := &protocol.RequestMeta{Extra: traceContext(x.call.Meta.Raw)}
+func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) error {
+	meta.Extra = traceContext(x.call.Meta.Raw)
 	if a.progress != nil {
 		meta.ProgressToken = a.id
 	}

@@ -35,6 +35,10 @@ type Call struct {
 	silent  bool // nothing is sent for it: a check of replay
 
 	crashed atomic.Pointer[error] // of Config.Performed
+
+	detachable bool        // Detach makes it a task
+	detached   atomic.Bool // it shall become one
+	runs       int         // of its task, when this one began
 }
 
 type callKey struct{}
@@ -111,6 +115,12 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 // nil is unknown. Values that do not increase are dropped: the specification
 // wants each to be greater than the one before (basic/utilities/progress).
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
+	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
+		if message != "" {
+			j.says(ctx, message)
+		}
+		return
+	}
 	if c.Meta.ProgressToken.IsZero() || c.silent {
 		return
 	}
@@ -124,8 +134,11 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 	})
 }
 
-// WantsProgress says whether the client asked for progress.
-func (c *Call) WantsProgress() bool { return !c.Meta.ProgressToken.IsZero() }
+// WantsProgress says whether the client asked for progress. In a task of 2026-07-28
+// it always does: the message is that of the task's status.
+func (c *Call) WantsProgress() bool {
+	return !c.Meta.ProgressToken.IsZero() || c.x.job != nil && c.Dialect.TaskExtension()
+}
 
 // Logs says whether the client wants log messages of this level from this call:
 // by the level of the request on 2026-07-28, else by that of the session.
@@ -174,13 +187,13 @@ type Reply struct {
 }
 
 // Questions puts all questions to the client at once and returns what came of each.
-// Where the client can be asked live it waits, as Ask does. On 2026-07-28 an answer
-// comes from the journal of the call; without one the error is ErrPending: the
+// Where the client can be asked live it waits, as Ask does. On 2026-07-28, and in
+// tasks, an answer comes from the journal of the call; without one the error is ErrPending: the
 // question is filed, the context of the handler has ended, and the handler will run
 // again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
-	if c.Dialect.InputRounds() {
-		if c.crashed.Load() != nil {
+	if c.Replays() {
+		if c.crashed.Load() != nil || c.detached.Load() {
 			return pendings(len(all))
 		}
 		return c.newRound(&rounds.Journal{Call: c.id}).questions(all)
@@ -212,6 +225,13 @@ func pendings(n int) []Reply {
 // result. An effect that fails has not happened. ErrPending: a question is pending,
 // and nothing new may happen in this round. The value is shared: read-only.
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
+	if j := c.x.job; j != nil {
+		value, err := c.effects.run(ctx, key, effect, c.Pending)
+		if err == nil {
+			j.keep(ctx, c)
+		}
+		return value, err
+	}
 	if performed := c.x.conn.e.cfg.Performed; performed != nil && c.Dialect.InputRounds() {
 		effect = c.reported(key, effect, performed)
 	}
@@ -243,11 +263,11 @@ func (c *Call) crash() error {
 	return nil
 }
 
-// Pending says whether a question is filed, or the execution was ended by
+// Pending says whether a question is filed, the call was detached, or the execution was ended by
 // Config.Performed: what the handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
-	return r != nil && r.pending() || c.crashed.Load() != nil
+	return r != nil && r.pending() || c.crashed.Load() != nil || c.detached.Load()
 }
 
 func (c *Call) canAsk(p protocol.Params) bool {

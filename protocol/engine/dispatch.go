@@ -6,6 +6,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
 // dispatch runs a request. A new method of the specification gets its case here.
@@ -36,6 +37,9 @@ func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err er
 	case *protocol.SetLevelParams:
 		x.session.level.Store(&p.Level)
 		return &protocol.EmptyResult{}, nil
+	case *protocol.GetTaskParams, *protocol.TaskResultParams, *protocol.ListTasksParams,
+		*protocol.CancelTaskParams, *protocol.UpdateTaskParams:
+		return x.tasks(ctx, p)
 	default:
 		return x.invoke(ctx, p)
 	}
@@ -47,6 +51,14 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 	if err != nil {
 		return nil, err
 	}
+	how, err := x.wayOf(ctx, h, p)
+	if err != nil {
+		return nil, err
+	}
+	if call, ok := p.(*protocol.CallToolParams); ok && how == asTask {
+		return x.createTask(ctx, h, call, &rounds.Journal{})
+	}
+	x.call.detachable = how == detachable
 	if x.dialect.InputRounds() {
 		return x.inRounds(ctx, h, p)
 	}
@@ -82,6 +94,8 @@ func (x *exchange) discover() protocol.Result {
 func (e *Engine) capabilities() protocol.ServerCapabilities {
 	caps := e.cfg.Catalog.Snapshot().Capabilities()
 	caps.Logging = true
+	caps.Tasks = caps.Tasks && e.cfg.Tasks != nil
+	caps.TaskList, caps.TaskCancel = caps.Tasks, caps.Tasks // a list is that of a principal or a session
 	return caps
 }
 

@@ -15,6 +15,7 @@ type effects struct {
 	mu   sync.Mutex // guards the fields below
 	done []rounds.Effect
 	keys []string                 // asked for in this execution, in order
+	kept int                      // of done: that the record of the task has
 	only bool                     // what is done, and nothing new: a check of replay
 	busy map[string]chan struct{} // closed when the effect has ended
 }
@@ -79,6 +80,16 @@ func (f *effects) perform(ctx context.Context, key string, effect func(context.C
 	value, err = effect(ctx)
 	happened = err == nil
 	return value, err
+}
+
+// news says whether there are effects that the record of the task does not have, and
+// takes it that it will.
+func (f *effects) news() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	news := len(f.done) > f.kept
+	f.kept = len(f.done)
+	return news
 }
 
 // all is a copy of what has happened.

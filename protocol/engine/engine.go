@@ -16,6 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -60,6 +61,10 @@ type Config struct {
 	// its result is kept. An error ends the execution there, as a crash would: what it
 	// did is neither kept nor recorded, and the error is the answer. For tests; may be nil.
 	Performed func(ctx context.Context, key string) error
+	// Tasks keeps the calls that became tasks; nil: none does.
+	Tasks task.Store
+	// TaskLimits bound them.
+	TaskLimits TaskLimits
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 
@@ -91,7 +96,8 @@ type Engine struct {
 
 	closing atomic.Bool
 	closed  chan struct{}  // closed with closing
-	running sync.WaitGroup // exchanges and feeds
+	running sync.WaitGroup // exchanges, feeds and workers of tasks
+	jobs    jobs
 
 	mu    sync.Mutex // guards what follows, and the step from open to closing
 	conns map[*conn]struct{}
@@ -115,6 +121,7 @@ func New(cfg Config) *Engine {
 	if cfg.MaxRounds == 0 {
 		cfg.MaxRounds = defaultMaxRounds
 	}
+	cfg.TaskLimits = cfg.TaskLimits.orDefaults()
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -187,7 +194,7 @@ func (e *Engine) connections() []*conn {
 const stopGrace = 2 * time.Second
 
 // Shutdown takes no more requests, ends listen streams with their result, and
-// waits for calls in flight; when ctx ends it cancels them and gives their
+// waits for calls and tasks in flight; when ctx ends it cancels them and gives their
 // handlers two more seconds. The error is ctx's if calls had to be cancelled.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
@@ -198,6 +205,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	for _, c := range e.connections() {
 		c.endListens()
 	}
+	defer e.stopJobs(ErrShutdown)
 	idle := make(chan struct{})
 	go func() { // ends with the last handler
 		e.running.Wait()
@@ -211,6 +219,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	for _, c := range e.connections() {
 		c.cancelCalls(ErrShutdown)
 	}
+	e.stopJobs(ErrShutdown)
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	select {

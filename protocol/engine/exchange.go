@@ -29,6 +29,8 @@ type exchange struct {
 	feed     *feed              // of a listen request
 	request  *transport.Request // nil: the frame came by a connection
 	record   *record            // nil: the execution is not recorded
+	job      *job               // the task that it is an execution of; nil: it is none
+	created  *job               // the task that the call became
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -120,8 +122,17 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	}
 	x.await(ctx)
 	ctx = context.WithValue(ctx, callKey{}, x.call)
+	defer x.launch()
 	result, err := x.dispatch(ctx)
 	return x.answer(ctx, result, err)
+}
+
+// launch begins the work of the task that the call became, after the answer that
+// tells of it.
+func (x *exchange) launch() {
+	if x.created != nil {
+		go x.created.work()
+	}
 }
 
 // await lets a session's requests wait until its initialize has been answered, so
@@ -180,6 +191,9 @@ func (x *exchange) abandon(cause error) {
 
 // advance notes progress; false if it is not an increase.
 func (x *exchange) advance(done float64) bool {
+	if x.job != nil {
+		return x.job.advance(done)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.progress != nil && done <= *x.progress {
@@ -191,6 +205,10 @@ func (x *exchange) advance(done float64) bool {
 
 // notify sends a notification that belongs to the call, unless it was answered.
 func (x *exchange) notify(ctx context.Context, p protocol.Params) {
+	if x.job != nil {
+		x.job.tell(ctx, p)
+		return
+	}
 	x.sending.RLock()
 	defer x.sending.RUnlock()
 	if x.closed || x.out == nil {

@@ -36,6 +36,7 @@ type feed struct {
 	filter   protocol.SubscriptionFilter
 	lists    [4]bool
 	uris     []string
+	tasks    []taskNews
 	ended    chan struct{} // closed by stop
 	drains   sync.WaitGroup
 }
@@ -81,9 +82,36 @@ func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	for k := range f.lists {
 		f.lists[k] = f.lists[k] && f.wants(protocol.ListKind(k))
 	}
+	f.tasks = slices.DeleteFunc(f.tasks, func(t taskNews) bool { return !slices.Contains(filter.Tasks, t.id) })
 	f.uris = slices.DeleteFunc(f.uris, func(uri string) bool {
 		return !slices.ContainsFunc(filter.URIs, func(watched string) bool { return covers(watched, uri) })
 	})
+}
+
+// taskNews is the newest state of a task that waits to be told.
+type taskNews struct {
+	id   string
+	news protocol.Params
+}
+
+// taskChanged tells of a task. Where too many wait the oldest goes: who must know asks
+// (both designs: notifications are a courtesy).
+func (f *feed) taskChanged(id string, news protocol.Params) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tasks = slices.DeleteFunc(f.tasks, func(t taskNews) bool { return t.id == id })
+	if len(f.tasks) >= maxPending {
+		f.tasks = f.tasks[1:]
+	}
+	f.tasks = append(f.tasks, taskNews{id, news})
+	f.kick()
+}
+
+// watchesTask says whether the filter names the task.
+func (f *feed) watchesTask(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.filter.Tasks, id)
 }
 
 // wants says whether the filter names the lists of a kind. Under f.mu.
@@ -155,7 +183,7 @@ func (f *feed) kick() {
 	go f.drain()
 }
 
-func (f *feed) pending() bool { return f.lists != [4]bool{} || len(f.uris) > 0 }
+func (f *feed) pending() bool { return f.lists != [4]bool{} || len(f.uris) > 0 || len(f.tasks) > 0 }
 
 func (f *feed) drain() {
 	defer f.e.running.Done()
@@ -191,6 +219,11 @@ func (f *feed) take() protocol.Params {
 		uri := f.uris[0]
 		f.uris = f.uris[1:]
 		return &protocol.ResourceUpdatedParams{URI: uri}
+	}
+	if len(f.tasks) > 0 {
+		news := f.tasks[0].news
+		f.tasks = f.tasks[1:]
+		return news
 	}
 	return nil
 }

@@ -16,7 +16,16 @@ import (
 // change overtakes it.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
 	f := x.feed
-	f.narrow(x.honoured(ctx, p.Filter))
+	if p.Filter.Tasks != nil && !x.call.Capabilities().Tasks {
+		return nil, needsTasks("taskIds")
+	}
+	filter, over := x.honouredTasks(ctx, p.Filter.Tasks)
+	honoured := x.honoured(ctx, p.Filter)
+	honoured.Tasks = filter
+	f.narrow(honoured)
+	for _, t := range over {
+		f.taskChanged(t.ID, &protocol.TaskParams{Task: t})
+	}
 	f.attach(ctx, x.out)
 	defer f.stop()
 	if err := x.acknowledge(ctx, f); err != nil {
@@ -40,6 +49,7 @@ func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.feed = newFeed(x.conn.e, x.dialect)
 	x.feed.id, x.feed.filter = x.id, p.Filter
 	x.feed.filter.URIs = p.Filter.URIs[:min(len(p.Filter.URIs), maxWatched)]
+	x.feed.filter.Tasks = p.Filter.Tasks[:min(len(p.Filter.Tasks), maxWatched)]
 	x.conn.listen(x, x.feed)
 }
 

@@ -13,11 +13,16 @@ func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
 	if c.x.session == nil || c.silent {
 		return nil
 	}
-	return c.x.session.feed.notify
+	var meta *protocol.RequestMeta
+	if task := c.Task(); task != "" {
+		meta = &protocol.RequestMeta{RelatedTask: task}
+	}
+	feed := c.x.session.feed
+	return func(ctx context.Context, p protocol.Params) error { return feed.notify(ctx, p, meta) }
 }
 
 // notify sends one notification now, beside the changes that wait.
-func (f *feed) notify(ctx context.Context, p protocol.Params) error {
+func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.RequestMeta) error {
 	f.mu.Lock()
 	out, live := f.out, f.open && !f.stopped
 	f.mu.Unlock()
@@ -28,7 +33,7 @@ func (f *feed) notify(ctx context.Context, p protocol.Params) error {
 		return ErrShutdown
 	}
 	defer f.e.running.Done()
-	frame, err := notification(f.d, p, nil)
+	frame, err := notification(f.d, p, m)
 	if err != nil {
 		return err
 	}

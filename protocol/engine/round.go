@@ -87,6 +87,9 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	}
 	r := x.call.round.Load()
 	if r == nil || !r.end() {
+		if x.call.detached.Load() {
+			return x.detach(ctx, h, p, r)
+		}
 		return result, err
 	}
 	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
@@ -96,6 +99,20 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		x.checkReplay(ctx, h, r)
 	}
 	return x.inputRequired(ctx, r, bind())
+}
+
+// detach makes the call a task that goes on with what it knows.
+func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *round) (protocol.Result, error) {
+	call, ok := p.(*protocol.CallToolParams)
+	if !ok {
+		return nil, errors.New("engine: only a call of a tool can become a task")
+	}
+	journal := &rounds.Journal{}
+	if r != nil {
+		journal = x.call.journal(0)
+	}
+	journal.Effects = x.call.effects.all()
+	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
 // binding is what a state is good for: this principal, this request.
@@ -188,6 +205,9 @@ var methodOf = [...]string{
 }
 
 func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Result, error) {
+	if text, refused := bytes.CutPrefix(raw, []byte{markRefused}); refused {
+		return nil, refusal(r.x.dialect, text)
+	}
 	result, fault := r.x.dialect.DecodeResult(methodOf[kind], raw)
 	if fault != nil {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", key, fault.Message)

@@ -164,11 +164,11 @@ func (l *Limits) ask(r *Record, questions []Question) error {
 		if err := within("bytes of question", len(q.Key)+len(q.Request), l.Question); err != nil {
 			return err
 		}
-		print := fingerprint(q.Key)
-		if q.Key == "" || slices.Contains(asked, print) {
+		mark := fingerprint(q.Key)
+		if q.Key == "" || slices.Contains(asked, mark) {
 			return fmt.Errorf("%w: it asks with the key %q, which is empty or was used before", ErrEvent, q.Key)
 		}
-		asked = append(asked, print)
+		asked = append(asked, mark)
 	}
 	r.Status, r.Questions, r.Asked = protocol.TaskInputRequired, slices.Clone(questions), asked
 	return nil

@@ -219,6 +219,21 @@ func TestNextKeeps(t *testing.T) {
 	}
 }
 
+// TestNextIsPure: what follows from the same record twice does not meet, nor does
+// a caller's slice that is used again.
+func TestNextIsPure(t *testing.T) {
+	t.Parallel()
+	r := inStatus(t, protocol.TaskWorking)
+	r.Asked = slices.Grow(r.Asked, 10)
+	questions := []task.Question{question("x")}
+	x := must(t, r, task.Event{Kind: task.Ask, Questions: questions})
+	questions[0] = question("y")
+	y := must(t, r, task.Event{Kind: task.Ask, Questions: questions})
+	if !x.WasAsked("x") || !x.IsOpen("x") || x.IsOpen("y") || y.WasAsked("x") || !y.IsOpen("y") {
+		t.Errorf("%+v\n%+v", x, y)
+	}
+}
+
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	r := inStatus(t, protocol.TaskWorking)
@@ -255,7 +270,7 @@ func TestClockJumps(t *testing.T) {
 		{clock.Add(time.Minute), clock.Add(time.Minute)},
 	} {
 		next, err := task.Next(r, task.Event{Kind: task.Progress}, tt.at)
-		if err != nil || next.Updated != tt.want.Round(0).UTC() { //nolint:staticcheck // zone and reading count here
+		if err != nil || next.Updated != tt.want.Round(0).UTC() {
 			t.Errorf("at %v: %v, %v; want %v", tt.at, next.Updated, err, tt.want)
 		}
 		r = next
@@ -310,7 +325,7 @@ func TestDefaultLimits(t *testing.T) {
 		if _, err := l.Next(r, task.Event{Kind: task.Complete, Result: four}, now); err != nil {
 			t.Error(err)
 		}
-		_, err := l.Next(r, task.Event{Kind: task.Complete, Result: append(four[:len(four):len(four)], '1')}, now)
+		_, err := l.Next(r, task.Event{Kind: task.Complete, Result: append(slices.Clip(four), '1')}, now)
 		onlyIs(t, err, task.ErrLimit)
 		_, err = l.Next(r, task.Event{Kind: task.Ask, Questions: []task.Question{{Key: "k", Request: mib}}}, now)
 		onlyIs(t, err, task.ErrLimit)

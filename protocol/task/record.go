@@ -120,11 +120,11 @@ func (r *Record) checkQuestions() error {
 		return fmt.Errorf("it is %s with %d open questions", r.Status, len(r.Questions))
 	}
 	asked := make(map[uint64]bool, len(r.Asked))
-	for _, print := range r.Asked {
-		if asked[print] {
+	for _, mark := range r.Asked {
+		if asked[mark] {
 			return errors.New("a key was asked twice")
 		}
-		asked[print] = true
+		asked[mark] = true
 	}
 	for i, q := range r.Questions {
 		switch {

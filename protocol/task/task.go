@@ -75,8 +75,9 @@ func (r *Record) Terminal() bool {
 	switch r.Status {
 	case protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Store keeps records until they expire or are deleted. Safe for concurrent use.

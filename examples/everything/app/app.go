@@ -10,7 +10,7 @@ import "github.com/kagami-mcp/kagami/framework"
 
 // pageSize makes tools/list page. The official suite reads its fixtures off the
 // first page, so those come first.
-const pageSize = 28
+const pageSize = 35
 
 // New makes the app, which shares nothing with others. test_simple_text is its
 // first tool: the suite calls the first one without arguments.
@@ -27,6 +27,7 @@ func New() *framework.App {
 		Add(schemaTools()...).
 		Add(askTools()...).
 		Add(roundTools()...).
+		Add(taskTools()...).
 		Add(streamTools()...).
 		Add(loggingTool()).
 		Add(t.tools()...).

@@ -34,6 +34,8 @@ type Entry struct {
 	Scopes []string // the caller must have all of them
 	Hidden bool     // served but not listed
 
+	Tasks bool // calls of the tool may become tasks
+
 	// Mirrors are the arguments of a tool that HTTP requests repeat in headers.
 	Mirrors []dialect.Mirror
 

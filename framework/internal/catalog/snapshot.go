@@ -82,6 +82,10 @@ func wires(entries []*Entry, d *dialect.Dialect) [][]byte {
 func (s *Snapshot) capable() protocol.ServerCapabilities {
 	tools := len(s.byKey[Tool]) > 0
 	resources := len(s.byKey[Resource])+len(s.byKey[Template]) > 0
+	tasks := false
+	for _, e := range s.byKey[Tool] {
+		tasks = tasks || e.Tasks
+	}
 	prompts := len(s.byKey[Prompt]) > 0
 	return protocol.ServerCapabilities{
 		Tools: tools, ToolsListChanged: tools,
@@ -89,6 +93,7 @@ func (s *Snapshot) capable() protocol.ServerCapabilities {
 		Prompts: prompts, PromptsListChanged: prompts,
 		Completions: prompts || len(s.byKey[Template]) > 0,
 		Logging:     true,
+		Tasks:       tasks,
 	}
 }
 

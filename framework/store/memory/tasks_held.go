@@ -12,7 +12,7 @@ import (
 // Bookkeeping as TaskBytes counts it: about what the allocator takes.
 const (
 	taskCost     = 512 // a task: its record, its map entry, its places, and what its texts are rounded up by
-	questionCost = 64 // a question, likewise
+	questionCost = 64  // a question, likewise
 	ownerCost    = 256 // an owner: the map entry, and the places of a few that are gone
 	goneCost     = 192 // a task that is gone, of which only the place is left
 	goneShare    = 8   // of TaskRecords, there may be so many of these

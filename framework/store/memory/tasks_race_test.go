@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,33 +48,38 @@ func TestCancelRacesComplete(t *testing.T) {
 
 type raceResult struct{ cancelled, completed, conflicts int }
 
-// contender wants to end a task, and says what it saw in the end.
-type contender struct {
-	s         task.Store
-	event     task.Event
-	conflicts int
+// bout is one pair's: both begin when both are there.
+type bout struct {
+	task  task.Record
+	stale bool // both have read it before
+	there atomic.Int32
 }
 
-func (c *contender) end(t *testing.T, r task.Record) protocol.TaskStatus {
-	for {
-		next, err := task.Next(r, c.event, time.Now())
+// end is what one of both sees in the end, and how many conflicts it met.
+func (b *bout) end(t *testing.T, s task.Store, e task.Event) (protocol.TaskStatus, int) {
+	r := b.task
+	for b.there.Add(1); b.there.Load() < 2; {
+		runtime.Gosched()
+	}
+	if !b.stale {
+		r = get(t, s, r.ID)
+	}
+	for conflicts := 0; ; conflicts++ {
+		next, err := task.Next(r, e, time.Now())
 		if errors.Is(err, task.ErrTerminal) {
-			return r.Status
+			return r.Status, conflicts
 		}
-		if err != nil {
-			t.Error(err)
-			return ""
-		}
-		err = c.s.Update(t.Context(), next)
 		if err == nil {
-			return next.Status
+			err = s.Update(t.Context(), next)
+		}
+		if err == nil {
+			return next.Status, conflicts
 		}
 		if !errors.Is(err, task.ErrConflict) {
 			t.Error(err)
-			return ""
+			return "", conflicts
 		}
-		c.conflicts++
-		r = get(t, c.s, r.ID)
+		r = get(t, s, r.ID)
 	}
 }
 
@@ -86,51 +92,43 @@ func get(t testing.TB, s task.Store, id string) task.Record {
 	return r
 }
 
-// raceOn runs pairs one after the other, each of two goroutines.
+// raceOn runs pairs one after the other, each of two goroutines, which take turns
+// in what they want.
 func raceOn(t *testing.T, s task.Store, prefix string, pairs int) raceResult {
-	canceller := contender{s: s, event: task.Event{Kind: task.Cancel}}
-	completer := contender{s: s, event: task.Event{Kind: task.Complete, Result: []byte(`{}`)}}
-	tasks, saw := make(chan task.Record), make(chan protocol.TaskStatus)
+	type view struct {
+		status    protocol.TaskStatus
+		conflicts int
+	}
+	events := [2]task.Event{{Kind: task.Cancel}, {Kind: task.Complete, Result: []byte(`{}`)}}
+	bouts, views := make(chan *bout), make(chan view)
+	defer close(bouts)
 	go func() {
-		for r := range tasks {
-			if r.Version == 0 { // it is to read it itself
-				r = get(t, s, r.ID)
-			}
-			saw <- canceller.end(t, r)
+		i := 0
+		for b := range bouts {
+			status, conflicts := b.end(t, s, events[i/2%2])
+			views <- view{status, conflicts}
+			i++
 		}
-		close(saw)
 	}()
 	var sum raceResult
 	for i := range pairs {
-		r := record(fmt.Sprint(prefix, i))
-		if err := s.Create(t.Context(), r); err != nil {
-			t.Error(err)
-		}
-		given := r
-		if i%2 == 0 {
-			given = get(t, s, r.ID)
-		}
-		tasks <- given
-		if i%4 < 2 { // the other one has to wake up first
-			runtime.Gosched()
-		}
-		if i%2 == 1 {
-			given = get(t, s, r.ID)
-		}
-		mine := completer.end(t, given)
-		others := <-saw
-		stored := get(t, s, r.ID)
-		if mine != others || stored.Status != mine || stored.Version != 2 || stored.Validate() != nil {
-			t.Fatalf("pair %d: %s and %s, stored is %+v", i, mine, others, stored)
+		id := fmt.Sprint(prefix, i)
+		begin(t, s, id)
+		b := &bout{task: get(t, s, id), stale: i/4%2 == 0}
+		bouts <- b
+		mine, conflicts := b.end(t, s, events[1-i/2%2])
+		other := <-views
+		stored := get(t, s, id)
+		if mine != other.status || stored.Status != mine || stored.Version != 2 || stored.Validate() != nil {
+			t.Errorf("pair %d: %s and %s, stored is %s", i, mine, other.status, stored.Status)
+			return sum
 		}
 		if mine == protocol.TaskCancelled {
 			sum.cancelled++
 		} else {
 			sum.completed++
 		}
+		sum.conflicts += conflicts + other.conflicts
 	}
-	close(tasks)
-	<-saw
-	sum.conflicts = canceller.conflicts + completer.conflicts
 	return sum
 }

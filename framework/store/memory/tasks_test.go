@@ -123,7 +123,7 @@ func TestTaskExpiredFirst(t *testing.T) {
 		}
 		time.Sleep(time.Minute - 1)
 		listed(t, s, "", "done", "b", "short")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		begin(t, s, "c")
 		listed(t, s, "", "done", "b", "c")
 	})
@@ -171,6 +171,67 @@ func TestTaskBytes(t *testing.T) {
 	listed(t, s, "", "b", "c", "d")
 }
 
+// A terminal task that grows pushes out others, but not itself.
+func TestTaskThatGrowsStays(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.TaskBytes(20 * kilo)).Tasks()
+	begin(t, s, "grows", "other", "works")
+	for _, id := range []string{"grows", "other"} {
+		if err := happens(t, s, id, task.Event{Kind: task.Complete, Result: make([]byte, 6*kilo)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		size int
+		full bool
+		want []string
+	}{
+		{19 * kilo, true, []string{"grows", "other", "works"}},
+		{17 * kilo, false, []string{"grows", "works"}},
+		{19 * kilo, true, []string{"grows", "works"}},
+	} {
+		r, err := s.Get(t.Context(), "grows")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Result = make([]byte, tt.size)
+		if err := s.Update(t.Context(), r); errors.Is(err, memory.ErrFull) != tt.full {
+			t.Errorf("growing to %d: %v", tt.size, err)
+		}
+		listed(t, s, "", tt.want...)
+	}
+}
+
+// What comes and goes leaves nothing behind. Not in parallel: it measures the heap.
+func TestTasksLeaveNothing(t *testing.T) {
+	before := heap()
+	s := memory.New(memory.TaskRecords(80), memory.TaskBytes(10*kilo)).Tasks()
+	begin(t, s, "stays")
+	for i := range 50_000 {
+		r := record(fmt.Sprint(i))
+		if i%2 == 0 {
+			r.Owner = r.ID
+		}
+		if err := s.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(t.Context(), r.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := heap() - before
+	t.Logf("%d bytes in use", used)
+	if used > 100_000 {
+		t.Errorf("%d bytes in use for one task", used)
+	}
+	large := record("large") // as large as there is room without what is remembered
+	large.Call = make([]byte, 8*kilo)
+	if err := s.Create(t.Context(), large); err != nil {
+		t.Error(err)
+	}
+	listed(t, s, "", "stays", "large")
+}
+
 func TestTaskBoundsBelowOne(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, -1, math.MinInt} {
@@ -196,7 +257,7 @@ func TestTTLIsExact(t *testing.T) {
 			if _, err := s.Get(t.Context(), r.ID); err != nil {
 				t.Errorf("before %v: %v", ttl, err)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if err := s.Update(t.Context(), r); !errors.Is(err, task.ErrNotFound) {
 				t.Errorf("after %v: %v", ttl, err)
 			}
@@ -238,6 +299,13 @@ func TestTasksExpireInTheQuiet(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
+		if _, err := s.Get(t.Context(), fmt.Sprint(many/2)); !errors.Is(err, task.ErrNotFound) {
+			t.Errorf("it has expired: %v", err)
+		}
+		begin(t, s, fmt.Sprint(many/2+100)) // so has this
+		if err := s.Delete(t.Context(), fmt.Sprint(many/2+100)); err != nil {
+			t.Error(err)
+		}
 		listed(t, s, "", "stays")
 		listed(t, s, "4990", "stays")
 		if n, err := s.Count(t.Context(), "x"); n != 1 || err != nil {
@@ -264,6 +332,13 @@ func TestTasksGoneAreBounded(t *testing.T) {
 	listed(t, s, "10", ids[20:]...)
 	listed(t, s, "19", ids[20:]...)
 	listed(t, s, "", ids[20:]...)
+	for range 20 { // one that is gone again and again is remembered once
+		begin(t, s, "again")
+		if err := s.Delete(t.Context(), "again"); err != nil {
+			t.Error(err)
+		}
+	}
+	listed(t, s, "19", ids[20:]...)
 }
 
 // What ten thousand waiting tasks take. Not in parallel: it measures the heap.

@@ -1,0 +1,181 @@
+package framework
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// TaskMode says whether a call may or must become a task.
+type TaskMode int
+
+// The two modes. TaskOptional runs the call in its request where the client cannot have, or
+// does not want, a task. TaskRequired refuses such a call.
+const (
+	TaskOptional TaskMode = iota + 1
+	TaskRequired
+)
+
+// TaskOption configures Task. Sealed.
+type TaskOption interface{ taskOption() }
+
+// taskOption sets one thing and says what is wrong with it, or "".
+type taskOption struct {
+	name  string
+	apply func(*taskSettings) (problem string)
+}
+
+func (taskOption) taskOption() {}
+
+// taskSettings is what the options of Task decide.
+type taskSettings struct {
+	mode   TaskMode
+	policy engine.TaskPolicy
+	in     reflect.Type   // of TaskWhen
+	when   func(any) bool // of a value of that type
+}
+
+func (s *taskSettings) support() protocol.TaskSupport {
+	switch {
+	case s == nil:
+		return ""
+	case s.mode == TaskRequired:
+		return protocol.TaskRequired
+	}
+	return protocol.TaskOptional
+}
+
+// Task lets calls of the tool outlive their request: the client gets a handle, and
+// comes for the result, the questions and the progress when it wants to. On
+// 2025-11-25 the client asks for it; on 2026-07-28 the server decides, where the
+// client declares the tasks extension. Earlier revisions, and clients that want none,
+// get the result in the request.
+//
+// The handler is the same. Its context ends when the task is cancelled, expires, or
+// the server stops, not with the request. A question ends the execution and turns the
+// task to input_required; with the answer the handler runs again from the top, as in
+// rounds, with what was done in Once. What Progress says becomes the task's status
+// message, or on 2025-11-25 notifications with the token of the request.
+func Task(mode TaskMode, opts ...TaskOption) Option {
+	return componentOption{"Task", kindTool, func(s *settings) string {
+		if mode != TaskOptional && mode != TaskRequired {
+			return "the mode must be TaskOptional or TaskRequired"
+		}
+		t := &taskSettings{mode: mode}
+		t.policy.Required = mode == TaskRequired
+		for _, o := range opts {
+			opt, ok := o.(taskOption)
+			if !ok {
+				return "an option is nil"
+			}
+			if problem := opt.apply(t); problem != "" {
+				return opt.name + ": " + problem
+			}
+		}
+		s.task = t
+		return ""
+	}}
+}
+
+// TTL is how long a task lives from its creation, if the client has no other wish;
+// default 1 hour. What the client wishes for is granted up to 24 hours, or up to this
+// if it is more.
+func TTL(d time.Duration) TaskOption {
+	return taskOption{"TTL", func(s *taskSettings) string {
+		if d < time.Second {
+			return "the duration must be a second or more"
+		}
+		s.policy.TTL = d
+		return ""
+	}}
+}
+
+// PollInterval is how often a client may ask for the task's state; default 1 second.
+func PollInterval(d time.Duration) TaskOption {
+	return taskOption{"PollInterval", func(s *taskSettings) string {
+		if d < time.Millisecond {
+			return "the duration must be a millisecond or more"
+		}
+		s.policy.Poll = d
+		return ""
+	}}
+}
+
+// Retry runs a task whose handler panics or fails with an internal error again, up to n
+// times, with a growing pause before each. What was done in Once, and what was
+// answered, is kept. Errors for the user or the model are results, and not retried.
+func Retry(n int) TaskOption {
+	return taskOption{"Retry", func(s *taskSettings) string {
+		if n < 0 {
+			return "the number is negative"
+		}
+		s.policy.Retries = n
+		return ""
+	}}
+}
+
+// TaskWhen decides per call, by its arguments. In must be the tool's input. Where it
+// says no the call runs in its request. It restricts and never forces: a client that
+// cannot have a task, or on 2025-11-25 did not ask for one, gets none; and one of
+// 2025-11-25 that asks for a task of a TaskRequired tool gets it in any case. Arguments
+// that the tool refuses are refused in the request.
+func TaskWhen[In any](decide func(In) bool) TaskOption {
+	return taskOption{"TaskWhen", func(s *taskSettings) string {
+		if decide == nil {
+			return "the function is nil"
+		}
+		s.in = reflect.TypeFor[In]()
+		s.when = func(in any) bool { v, ok := in.(In); return ok && decide(v) }
+		return ""
+	}}
+}
+
+// AfterDetach keeps a call in its request until the handler calls Detach, so that it
+// asks its first questions there: on 2026-07-28 they come in rounds, before there is a
+// task. On 2025-11-25 a call that asks for a task is one from the beginning.
+func AfterDetach() TaskOption {
+	return taskOption{"AfterDetach", func(s *taskSettings) string {
+		s.policy.AfterDetach = true
+		return ""
+	}}
+}
+
+// Detach says that the call may go on as a task from here. Where it does, the error is
+// ErrPending: the handler returns, and runs again in the task, with the answers and
+// effects that it has. Everywhere else Detach does nothing: in a task, for a client
+// that cannot have one, for a tool without AfterDetach, outside a handler.
+func Detach(ctx context.Context) error {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil || h.inner != nil {
+		return nil
+	}
+	return h.call.Detach()
+}
+
+// taskPolicy is what the engine needs of the Task option; nil without it.
+func (m *member) taskPolicy(b *builder, plan *toolPlan, in reflect.Type) *engine.TaskPolicy {
+	s := m.options.task
+	if s == nil {
+		return nil
+	}
+	p := s.policy
+	if s.when == nil {
+		return &p
+	}
+	if s.in != in {
+		m.fault(b, "Task", "TaskWhen decides by "+s.in.String()+", the tool takes "+in.String(), "Give the function the tool's input")
+		return nil
+	}
+	p.When = func(ctx context.Context, arguments []byte) bool {
+		v := reflect.New(in).Elem()
+		if _, err := plan.in.decode(ctx, arguments, v); err != nil {
+			return false
+		}
+		yes, err := guarded(ctx, func(_ context.Context, v any) (bool, error) { return s.when(v), nil }, v.Interface())
+		return err == nil && yes
+	}
+	return &p
+}

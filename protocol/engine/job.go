@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// job is what this process knows of a task that is not over: what to run and whom to
+// tell. The record in the store is the truth. A job that waits has no goroutine.
+type job struct {
+	e      *Engine
+	id     string
+	h      Handler
+	policy *TaskPolicy
+
+	// Of the request that created it.
+	conn     *conn
+	session  *session
+	dialect  *dialect.Dialect
+	snapshot Snapshot
+	request  jsonrpc.ID
+	params   protocol.Params
+	meta     protocol.RequestMeta
+
+	ctx    context.Context //nolint:containedctx // the life of the task, beyond any request
+	cancel context.CancelCauseFunc
+
+	// telling is read-locked while something that belongs to the task is being sent,
+	// and locked while it ends: progress stops with it (2025-11-25
+	// basic/utilities/tasks "Task Progress Notifications").
+	telling sync.RWMutex
+	over    bool // guarded by telling
+
+	mu       sync.Mutex // guards the fields below
+	timer    *time.Timer
+	changed  chan struct{}   // closed by the next change
+	asking   map[string]bool // questions that a tasks/result has put to the client
+	told     uint64          // the version that was published last
+	progress *float64
+}
+
+// jobs are the tasks of this process that are not over.
+type jobs struct {
+	mu   sync.Mutex // guards byID
+	byID map[string]*job
+}
+
+var errExpired = errors.New("engine: the task has expired")
+
+// newJob begins the life of a task. The request is over soon: nothing of the job
+// points into it, or into the buffer of the carrier.
+func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
+	params, meta := x.decodeAgain()
+	ctx, cancel := context.WithCancelCause(transport.WithRequest(context.WithoutCancel(ctx), nil))
+	j := &job{
+		e: e, id: r.ID, h: h, policy: policy(h),
+		conn: x.conn, session: x.session, dialect: x.dialect, snapshot: x.snapshot,
+		request: x.id, params: params, meta: meta,
+		ctx: ctx, cancel: cancel, changed: make(chan struct{}),
+	}
+	e.jobs.mu.Lock()
+	if e.jobs.byID == nil {
+		e.jobs.byID = make(map[string]*job)
+	}
+	e.jobs.byID[j.id] = j
+	e.jobs.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r.TTL > 0 {
+		j.timer = time.AfterFunc(r.TTL, j.expire)
+	}
+	return j
+}
+
+// decodeAgain reads the request from a copy of its frame.
+func (x *exchange) decodeAgain() (protocol.Params, protocol.RequestMeta) {
+	if msg, fault := jsonrpc.Decode(bytes.Clone(x.frame)); fault == nil {
+		meta, metaFault := x.dialect.DecodeMeta(msg.Params)
+		params, paramsFault := x.dialect.DecodeParams(x.method, msg.Params)
+		if metaFault == nil && paramsFault == nil {
+			return params, meta
+		}
+	}
+	return x.call.Params, x.call.Meta
+}
+
+func (e *Engine) job(id string) *job {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	return e.jobs.byID[id]
+}
+
+// stopJobs ends the contexts of all tasks. Their records stay as they are.
+func (e *Engine) stopJobs(cause error) {
+	e.jobs.mu.Lock()
+	all := make([]*job, 0, len(e.jobs.byID))
+	for _, j := range e.jobs.byID {
+		all = append(all, j)
+	}
+	e.jobs.mu.Unlock()
+	for _, j := range all {
+		j.cancel(cause)
+		j.mu.Lock()
+		if j.timer != nil {
+			j.timer.Stop()
+		}
+		j.mu.Unlock()
+	}
+}
+
+// expire ends the task when its time is over. Most stores have forgotten it by then.
+func (j *job) expire() {
+	if !j.e.begin() {
+		return
+	}
+	defer j.e.running.Done()
+	_, err := j.e.change(context.WithoutCancel(j.ctx), j.id, func(*task.Record) (task.Event, error) {
+		return task.Event{Kind: task.Expire}, nil
+	})
+	if err != nil && !errors.Is(err, task.ErrNotFound) && !errors.Is(err, task.ErrTerminal) {
+		j.e.failed(j.ctx, nil, fmt.Errorf("engine: a task expires: %w", err))
+	}
+	j.finish(errExpired)
+}
+
+// finish is the end of the job: the handler's context ends, and who waits looks again.
+func (j *job) finish(cause error) {
+	j.cancel(cause)
+	j.e.jobs.mu.Lock()
+	delete(j.e.jobs.byID, j.id)
+	j.e.jobs.mu.Unlock()
+	j.mu.Lock()
+	if j.timer != nil {
+		j.timer.Stop()
+	}
+	j.mu.Unlock()
+	j.wake()
+}
+
+// next is closed by the next change.
+func (j *job) next() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.changed
+}
+
+func (j *job) wake() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+// change makes an event of the record's present state happen; whoever is first in the
+// store decides. The error is that of decide, of task.Next or of the store.
+func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
+	j := e.job(id)
+	for {
+		r, err := e.cfg.Tasks.Get(ctx, id)
+		if err != nil {
+			return r, fmt.Errorf("engine: reading a task: %w", err)
+		}
+		event, err := decide(&r)
+		if err != nil {
+			return r, err
+		}
+		next, err := e.cfg.TaskLimits.Record.Next(r, event, e.cfg.Now())
+		if err != nil {
+			return r, err
+		}
+		switch err = e.update(ctx, j, next); {
+		case err == nil:
+			next.Version = r.Version + 1
+			e.happened(j, &r, &next)
+			return next, nil
+		case !errors.Is(err, task.ErrConflict):
+			return r, fmt.Errorf("engine: changing a task: %w", err)
+		}
+	}
+}
+
+// update writes the record; nothing is sent for the task from its end on.
+func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
+	if j == nil || !next.Terminal() {
+		return e.cfg.Tasks.Update(ctx, next)
+	}
+	j.telling.Lock()
+	defer j.telling.Unlock()
+	err := e.cfg.Tasks.Update(ctx, next)
+	j.over = j.over || err == nil
+	return err
+}
+
+// happened tells of a change and ends the job of a task that is over.
+func (e *Engine) happened(j *job, before, after *task.Record) {
+	if before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions) {
+		e.publish(j, after)
+	}
+	switch {
+	case j == nil:
+	case after.Status == protocol.TaskCancelled:
+		j.finish(&CancelledError{Reason: "tasks/cancel"})
+	case after.Terminal():
+		j.finish(nil)
+	default:
+		j.wake()
+	}
+}
+
+// publish tells the session that created the task (2025-11-25), and the listen
+// streams that named it (2026-07-28), in the order of versions.
+func (e *Engine) publish(j *job, r *task.Record) {
+	if j != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if r.Version <= j.told {
+			return
+		}
+		j.told = r.Version
+		if j.session != nil && j.dialect.CoreTasks() {
+			j.session.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+		}
+	}
+	e.eachFeed(func(f *feed) {
+		if !f.watchesTask(r.ID) {
+			return
+		}
+		if t, err := detailed(r, f.d); err == nil {
+			f.taskChanged(r.ID, &protocol.TaskParams{Task: t})
+		}
+	})
+}
+
+// tell sends a notification that belongs to the task to the session that created it.
+// 2026-07-28 has no way for it: listen streams must not carry such (SEP-2663).
+func (j *job) tell(ctx context.Context, p protocol.Params) {
+	j.telling.RLock()
+	defer j.telling.RUnlock()
+	if j.over || j.session == nil {
+		return
+	}
+	_ = j.session.feed.notify(ctx, p, &protocol.RequestMeta{RelatedTask: j.id}) // a session that is gone misses it
+}
+
+// advance notes progress over all runs; false if it is not an increase.
+func (j *job) advance(done float64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.progress != nil && done <= *j.progress {
+		return false
+	}
+	j.progress = &done
+	return true
+}
+
+// says makes the message of progress the task's.
+func (j *job) says(ctx context.Context, message string) {
+	_, err := j.e.change(ctx, j.id, func(*task.Record) (task.Event, error) {
+		return task.Event{Kind: task.Progress, Message: message}, nil
+	})
+	j.report(ctx, err)
+}
+
+// report tells of errors of the store, not of a task that is over or gone.
+func (j *job) report(ctx context.Context, err error) {
+	if err == nil || errors.Is(err, task.ErrTerminal) || errors.Is(err, task.ErrNotFound) || errors.Is(err, errLost) || ctx.Err() != nil {
+		return
+	}
+	j.e.failed(ctx, nil, err)
+}

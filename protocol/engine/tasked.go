@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Tasked is a Handler whose calls may become tasks.
+type Tasked interface {
+	// TaskPolicy says when; nil: never. Read-only.
+	TaskPolicy() *TaskPolicy
+}
+
+// TaskPolicy says when the calls of a tool become tasks, and how these live.
+type TaskPolicy struct {
+	// Required refuses calls of clients that cannot have, or do not want, a task. A
+	// revision without tasks runs the tool in its request.
+	Required bool
+	// TTL from the creation, where the client has no wish; 0 = TaskLimits.TTL.
+	TTL time.Duration
+	// Poll is how often a client may ask; 0 = 1 second.
+	Poll time.Duration
+	// Retries is how often the handler runs again after an internal error or a panic.
+	Retries int
+	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on
+	// 2026-07-28: until then the client is asked in rounds.
+	AfterDetach bool
+	// When restricts tasks to some calls; nil: all.
+	When func(ctx context.Context, arguments []byte) bool
+}
+
+// TaskLimits bound what tasks may take. Where one is 0, the default is meant.
+type TaskLimits struct {
+	PerOwner  int           // tasks of one principal or session that are not over; 1,024. Creations at the same moment may exceed it
+	Anonymous int           // of all that belong to nobody; 16,384
+	TTL       time.Duration // of a task without another; 1 hour
+	MaxTTL    time.Duration // that a client may wish for; 24 hours
+	Record    task.Limits
+}
+
+func (l TaskLimits) orDefaults() TaskLimits {
+	if l.PerOwner <= 0 {
+		l.PerOwner = 1 << 10
+	}
+	if l.Anonymous <= 0 {
+		l.Anonymous = 1 << 14
+	}
+	if l.TTL <= 0 {
+		l.TTL = time.Hour
+	}
+	if l.MaxTTL <= 0 {
+		l.MaxTTL = 24 * time.Hour
+	}
+	return l
+}
+
+// defaultPoll is how often a client may ask for a task.
+const defaultPoll = time.Second
+
+// way is how a call is run.
+type way byte
+
+const (
+	inline     way = iota
+	detachable     // inline, until the handler detaches
+	asTask
+)
+
+// policy of a handler; nil: its calls are never tasks.
+func policy(h Handler) *TaskPolicy {
+	if t, ok := h.(Tasked); ok {
+		return t.TaskPolicy()
+	}
+	return nil
+}
+
+// wayOf decides whether a call becomes a task.
+func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (way, error) {
+	call, ok := p.(*protocol.CallToolParams)
+	if !ok || x.conn.e.cfg.Tasks == nil {
+		return inline, nil
+	}
+	rule := policy(h)
+	switch {
+	case rule == nil && call.Task == nil:
+		return inline, nil
+	case x.dialect.CoreTasks():
+		return x.wished(ctx, call, rule)
+	case x.dialect.TaskExtension() && rule != nil:
+		return x.directed(ctx, call, rule)
+	}
+	return inline, nil
+}
+
+// wished is the way on 2025-11-25, where the client asks for a task
+// (basic/utilities/tasks "Tool-Level Negotiation").
+func (x *exchange) wished(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
+	switch {
+	case p.Task == nil && rule.Required:
+		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q must be called as a task", p.Name)
+	case p.Task == nil || !x.snapshot.Capabilities().Tasks: // not advertised: the wish is ignored
+		return inline, nil
+	case rule == nil:
+		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q cannot be called as a task", p.Name)
+	case !rule.Required && rule.When != nil && !rule.When(ctx, p.Arguments):
+		return inline, nil
+	}
+	return asTask, nil
+}
+
+// directed is the way on 2026-07-28, where the server decides and the client only
+// says that it understands (the tasks extension, SEP-2663). A call that was asked in
+// rounds before goes on as it began.
+func (x *exchange) directed(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
+	switch {
+	case rule.When != nil && !rule.When(ctx, p.Arguments):
+		return inline, nil
+	case !x.call.Capabilities().Tasks && rule.Required:
+		return inline, needsTasks("the tool " + strconv.Quote(p.Name) + " runs as a task only")
+	case !x.call.Capabilities().Tasks:
+		return inline, nil
+	case rule.AfterDetach || p.Inputs.State != nil || p.Inputs.Responses != nil:
+		return detachable, nil
+	}
+	return asTask, nil
+}
+
+func needsTasks(why string) error {
+	return &protocol.Fault{
+		Kind: protocol.FaultMissingCapability, Message: why + ": declare the tasks extension",
+		Required: &protocol.ClientCapabilities{Tasks: true},
+	}
+}
+
+// Detach lets the call go on as a task, if it may become one and is none yet. The
+// error is ErrPending then: the handler will run again in the task, with the same
+// answers and effects, and shall return now. Otherwise it does nothing.
+func (c *Call) Detach() error {
+	if !c.detachable || c.x.job != nil {
+		return nil
+	}
+	if r := c.round.Load(); r != nil && r.pending() {
+		return ErrPending
+	}
+	c.detached.Store(true)
+	c.x.end(ErrPending)
+	return ErrPending
+}
+
+// Task names the task that the call runs in; empty outside of one.
+func (c *Call) Task() string {
+	if c.x.job == nil {
+		return ""
+	}
+	return c.x.job.id
+}
+
+// Replays says that answers come from a journal: the handler runs again for each,
+// in rounds or in a task.
+func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.x.job != nil }
+
+// WillRetry says that a task runs again if its handler ends by an error of its own
+// now, one that is neither the client's nor the protocol's.
+func (c *Call) WillRetry() bool {
+	return c.x.job != nil && c.runs < c.x.job.policy.Retries
+}
+
+// owner of the tasks that this exchange may see: its principal, or its session, or
+// nobody, and then the id is the secret.
+func (x *exchange) owner(ctx context.Context) string {
+	if p := transport.PrincipalFrom(ctx); p != nil {
+		return "principal:" + strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + p.Subject
+	}
+	if x.session != nil {
+		return "session:" + x.session.id
+	}
+	return ""
+}
+
+// createTask keeps the task before anybody hears of it. Its worker begins when the
+// answer has been sent (see exchange.handle).
+func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallToolParams, journal *rounds.Journal) (protocol.Result, error) {
+	e := x.conn.e
+	r, err := x.newTask(ctx, policy(h), p, journal)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.taskRoom(ctx, r.Owner); err != nil {
+		return nil, err
+	}
+	if !e.begin() {
+		return nil, ErrShutdown
+	}
+	if err := e.cfg.Tasks.Create(ctx, *r); err != nil {
+		e.running.Done()
+		return nil, fmt.Errorf("engine: creating a task: %w", err)
+	}
+	x.created = e.newJob(ctx, x, h, r)
+	return &protocol.CreateTaskResult{Task: taskOf(r)}, nil
+}
+
+func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.CallToolParams, journal *rounds.Journal) (*task.Record, error) {
+	e := x.conn.e
+	now := e.cfg.Now().Round(0).UTC()
+	r := &task.Record{
+		ID: rand.Text(), Owner: x.owner(ctx), Status: protocol.TaskWorking, Created: now, Updated: now,
+		TTL: e.lifeOf(rule, p.Task), PollInterval: rule.Poll,
+	}
+	if r.PollInterval <= 0 {
+		r.PollInterval = defaultPoll
+	}
+	journal.Call, journal.Expires = x.call.id, now.Add(r.TTL)
+	r.Journal = journal.Append(nil)
+	params, err := x.dialect.AppendParams(nil, p, nil)
+	if err != nil {
+		return nil, fmt.Errorf("engine: recording a task: %w", err)
+	}
+	r.Call, err = json.Marshal(recordedCall{
+		Revision: x.dialect.String(), Method: p.Method(), Session: x.call.Session(), Meta: x.call.Meta.Raw, Params: params,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("engine: recording a task: %w", err)
+	}
+	return r, nil
+}
+
+// recordedCall is the Call of a record: what another process needs to run it.
+type recordedCall struct {
+	Revision string          `json:"revision"`
+	Method   string          `json:"method"`
+	Session  string          `json:"session,omitempty"`
+	Meta     json.RawMessage `json:"meta,omitempty"`
+	Params   json.RawMessage `json:"params"`
+}
+
+// lifeOf is the client's wish, as far as it is granted, or the policy's.
+func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Duration {
+	limits, ttl := e.cfg.TaskLimits, rule.TTL
+	if ttl <= 0 {
+		ttl = limits.TTL
+	}
+	if wish == nil || wish.TTL == nil || *wish.TTL <= 0 {
+		return ttl
+	}
+	most := max(limits.MaxTTL, ttl)
+	if *wish.TTL > most.Milliseconds() {
+		return most
+	}
+	return time.Duration(*wish.TTL) * time.Millisecond
+}
+
+func (e *Engine) taskRoom(ctx context.Context, owner string) error {
+	most := e.cfg.TaskLimits.PerOwner
+	if owner == "" {
+		most = e.cfg.TaskLimits.Anonymous
+	}
+	n, err := e.cfg.Tasks.Count(ctx, owner)
+	if err != nil {
+		return fmt.Errorf("engine: counting tasks: %w", err)
+	}
+	if n >= most {
+		return protocol.Faultf(protocol.FaultInternal, "too many tasks at once: at most %d", most)
+	}
+	return nil
+}
+
+// taskOf is a task as both designs tell of it.
+func taskOf(r *task.Record) protocol.Task {
+	t := protocol.Task{
+		ID: r.ID, Status: r.Status, Message: r.Message, Created: r.Created, Updated: r.Updated,
+		PollInterval: r.PollInterval.Milliseconds(),
+	}
+	if r.TTL > 0 {
+		t.TTL = new(max(r.TTL.Milliseconds(), 1))
+	}
+	return t
+}

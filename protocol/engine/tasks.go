@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// taskPage is how many tasks a page of tasks/list has.
+const taskPage = 50
+
+// tasks serves the methods of both designs.
+func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
+	if x.dialect.TaskExtension() && !x.call.Capabilities().Tasks {
+		return nil, needsTasks(p.Method())
+	}
+	switch p := p.(type) {
+	case *protocol.GetTaskParams:
+		r, err := x.task(ctx, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		return x.taskResult(&r)
+	case *protocol.TaskResultParams:
+		return x.awaitTask(ctx, p.ID)
+	case *protocol.ListTasksParams:
+		return x.listTasks(ctx, p)
+	case *protocol.CancelTaskParams:
+		return x.cancelTask(ctx, p)
+	case *protocol.UpdateTaskParams:
+		return x.updateTask(ctx, p)
+	}
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", p.Method())
+}
+
+// noTask is the answer for a task that is not there, has expired, or is another's:
+// nobody can tell which.
+func noTask() error { return protocol.Faultf(protocol.FaultInvalidParams, "no such task") }
+
+// task is the record, if it is the caller's.
+func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
+	e := x.conn.e
+	r, err := e.cfg.Tasks.Get(ctx, id)
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return r, noTask()
+	case err != nil:
+		return r, fmt.Errorf("engine: reading a task: %w", err)
+	case r.Owner != x.owner(ctx):
+		return task.Record{}, noTask()
+	}
+	if end := r.Expires(); !end.IsZero() && !e.cfg.Now().Before(end) {
+		return task.Record{}, noTask()
+	}
+	return r, nil
+}
+
+// taskResult is a task with what its status makes available, where that is told.
+func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
+	if !x.dialect.TaskExtension() {
+		return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}, nil
+	}
+	t, err := detailed(r, x.dialect)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.TaskResult{Task: t}, nil
+}
+
+// detailed is a task as the extension tells of it. A tool's isError, which fails a
+// task of 2025-11-25, completes one there (SEP-2663).
+func detailed(r *task.Record, d *dialect.Dialect) (protocol.DetailedTask, error) {
+	t := protocol.DetailedTask{Task: taskOf(r)}
+	switch {
+	case len(r.Result) > 0:
+		t.Status, t.Result = protocol.TaskCompleted, r.Result
+	case len(r.Error) > 0:
+		t.Error = errorOf(r.Error)
+	}
+	for _, q := range r.Questions {
+		_, params, err := questionOf(q, d)
+		if err != nil {
+			return t, err
+		}
+		t.Requests = append(t.Requests, protocol.InputRequest{Key: q.Key, Params: params})
+	}
+	return t, nil
+}
+
+// errorOf reads the error of a record.
+func errorOf(text []byte) *protocol.Error {
+	var e struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		return &protocol.Error{Code: protocol.CodeInternal, Message: "the error of the task is unreadable"}
+	}
+	out := &protocol.Error{Code: e.Code, Message: e.Message}
+	if e.Data != nil {
+		out.Data = e.Data
+	}
+	return out
+}
+
+// questionOf reads a question of a record.
+func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, error) {
+	var a asked
+	if err := json.Unmarshal(q.Request, &a); err != nil {
+		return a, nil, fmt.Errorf("engine: reading a question of a task: %w", err)
+	}
+	params, fault := d.DecodeParams(a.Method, a.Params)
+	if fault != nil {
+		return a, nil, fmt.Errorf("engine: reading a question of a task: %w", fault)
+	}
+	return a, params, nil
+}
+
+// outcome is what the call would have been answered, related to the task (2025-11-25
+// basic/utilities/tasks "Result Retrieval"). A cancelled task has none.
+func outcome(r *task.Record) (protocol.Result, error) {
+	switch {
+	case len(r.Result) > 0:
+		return &protocol.CustomResult{Raw: related(r)}, nil
+	case len(r.Error) > 0:
+		return nil, errorOf(r.Error)
+	}
+	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
+}
+
+// keyRelated is the member of _meta that says which task a message belongs to.
+const keyRelated = "io.modelcontextprotocol/related-task"
+
+// related is the result with the task's id in its _meta.
+func related(r *task.Record) json.RawMessage {
+	out, meta := []byte{'{'}, []byte(nil)
+	for key, v := range jsontext.Members(r.Result) {
+		if key.Is("_meta") {
+			meta = v
+			continue
+		}
+		out = append(append(append(append(out, key.Raw()...), ':'), v...), ',')
+	}
+	out = append(out, `"_meta":{`...)
+	if jsontext.KindOf(meta) == jsontext.KindObject {
+		for key, v := range jsontext.Members(meta) {
+			if !key.Is(keyRelated) {
+				out = append(append(append(append(out, key.Raw()...), ':'), v...), ',')
+			}
+		}
+	}
+	out = append(jsontext.Quote(out, keyRelated), `:{"taskId":`...)
+	return append(jsontext.Quote(out, r.ID), `}}}`...)
+}
+
+// listTasks lists the caller's tasks. The cursor is the last id, sealed: only what
+// was handed out to the same caller is taken.
+func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (protocol.Result, error) {
+	e, owner, after := x.conn.e, x.owner(ctx), ""
+	if owner == "" { // nobody's tasks are nobody's to list
+		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", p.Method())
+	}
+	binding := []byte("tasks/list\x00" + owner)
+	if p.Cursor != nil {
+		plain, err := e.cfg.States.Open(*p.Cursor, binding)
+		if err != nil {
+			return nil, protocol.Faultf(protocol.FaultInvalidParams, "invalid cursor")
+		}
+		after = string(plain)
+	}
+	records, err := e.cfg.Tasks.List(ctx, owner, after, taskPage+1)
+	if err != nil {
+		return nil, fmt.Errorf("engine: listing tasks: %w", err)
+	}
+	result := &protocol.ListTasksResult{Tasks: make([]protocol.Task, 0, min(len(records), taskPage))}
+	if len(records) > taskPage {
+		records = records[:taskPage]
+		result.Next = new(e.cfg.States.Seal([]byte(records[taskPage-1].ID), binding))
+	}
+	for i := range records {
+		result.Tasks = append(result.Tasks, taskOf(&records[i]))
+	}
+	return result, nil
+}
+
+// cancelTask ends the task. A task that is over is an error on 2025-11-25; the
+// extension acknowledges whatever happens.
+func (x *exchange) cancelTask(ctx context.Context, p *protocol.CancelTaskParams) (protocol.Result, error) {
+	if _, err := x.task(ctx, p.ID); err != nil {
+		return nil, err
+	}
+	r, err := x.conn.e.change(ctx, p.ID, func(*task.Record) (task.Event, error) {
+		return task.Event{Kind: task.Cancel}, nil
+	})
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return nil, noTask()
+	case errors.Is(err, task.ErrTerminal) && x.dialect.TaskExtension():
+	case errors.Is(err, task.ErrTerminal):
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the task is %s already", r.Status)
+	case err != nil:
+		return nil, err
+	}
+	if x.dialect.TaskExtension() {
+		return &protocol.EmptyResult{}, nil
+	}
+	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(&r)}}, nil
+}
+
+// updateTask takes answers. Those to what is not asked are ignored (SEP-2663).
+func (x *exchange) updateTask(ctx context.Context, p *protocol.UpdateTaskParams) (protocol.Result, error) {
+	r, err := x.task(ctx, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(map[string][]byte)
+	for _, q := range r.Questions {
+		raw, ok := p.Responses[q.Key]
+		if !ok {
+			continue
+		}
+		a, _, err := questionOf(q, x.dialect)
+		if err != nil {
+			return nil, err
+		}
+		if _, fault := x.dialect.DecodeResult(a.Method, raw); fault != nil {
+			return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", q.Key, fault.Message)
+		}
+		answers[q.Key] = jsontext.Compact(nil, raw)
+	}
+	if err := x.conn.e.answerTask(ctx, p.ID, answers); err != nil {
+		return nil, err
+	}
+	return &protocol.EmptyResult{}, nil
+}
+
+// answerTask moves answers into the journal of the task; with the last one it runs
+// again. Answers that come too late do nothing.
+func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][]byte) error {
+	next, err := e.change(ctx, id, func(r *task.Record) (task.Event, error) {
+		journal, err := rounds.Parse(r.Journal)
+		if err != nil && !r.Terminal() {
+			return task.Event{}, fmt.Errorf("engine: the journal of a task: %w", err)
+		}
+		event := task.Event{Kind: task.Answer}
+		if err == nil {
+			event.Answered, event.Journal = answered(r, journal, answers), journal.Append(nil)
+		}
+		return event, nil
+	})
+	switch {
+	case errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrIgnored), errors.Is(err, task.ErrStatus):
+		return nil
+	case errors.Is(err, task.ErrNotFound):
+		return noTask()
+	case err != nil:
+		return err
+	case next.Status == protocol.TaskWorking:
+		e.resume(id)
+	}
+	return nil
+}
+
+// answered moves answers into the journal and returns the keys of their questions.
+func answered(r *task.Record, journal *rounds.Journal, answers map[string][]byte) (keys []string) {
+	for _, q := range r.Questions {
+		value, ok := answers[q.Key]
+		var a asked
+		if !ok || json.Unmarshal(q.Request, &a) != nil {
+			continue
+		}
+		for i, open := range journal.Open {
+			if open.Key == a.Key {
+				journal.Answers = append(journal.Answers, rounds.Answer{Question: open, Value: value})
+				journal.Open = append(journal.Open[:i:i], journal.Open[i+1:]...)
+				keys = append(keys, q.Key)
+				break
+			}
+		}
+	}
+	return keys
+}
+
+// honouredTasks are those that the caller may watch, and of these the ones that are
+// over: nothing would be told of them any more.
+func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched []string, over []protocol.DetailedTask) {
+	if x.conn.e.cfg.Tasks == nil {
+		return nil, nil
+	}
+	for _, id := range ids[:min(len(ids), maxWatched)] {
+		r, err := x.task(ctx, id)
+		if err != nil {
+			continue
+		}
+		watched = append(watched, id)
+		if t, err := detailed(&r, x.dialect); err == nil && r.Terminal() {
+			over = append(over, t)
+		}
+	}
+	return watched, over
+}

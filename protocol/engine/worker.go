@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// errLost says that another worker has the task.
+var errLost = errors.New("engine: another worker has taken the task")
+
+const (
+	retryPause    = 100 * time.Millisecond // before the first repetition; doubled for each
+	maxRetryPause = 10 * time.Second
+)
+
+// work runs the handler until the task is over or waits for answers. The engine has
+// counted it in.
+func (j *job) work() {
+	defer j.e.running.Done()
+	for j.run() {
+	}
+}
+
+// resume runs a task that has all its answers.
+func (e *Engine) resume(id string) {
+	if j := e.job(id); j != nil && e.begin() {
+		go j.work()
+	}
+}
+
+// run executes the handler once, from the top, with what is known; true if it shall
+// run again at once.
+func (j *job) run() bool {
+	r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
+	if err != nil || r.Status != protocol.TaskWorking {
+		j.report(j.ctx, err)
+		return false
+	}
+	journal, err := rounds.Parse(r.Journal)
+	if err != nil {
+		j.fail(j.ctx, r.Runs, fmt.Errorf("engine: the journal of a task: %w", err))
+		return false
+	}
+	ctx, cancel := context.WithCancelCause(j.ctx)
+	defer cancel(nil)
+	c := j.newCall(journal, r.Runs, cancel)
+	ctx = context.WithValue(ctx, callKey{}, c)
+	result, err := guarded(ctx, j.h, c)
+	asks := c.round.Load().end()
+	switch cause := context.Cause(j.ctx); {
+	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
+		return false // it is over, or is left for when the server runs again
+	case asks:
+		j.ask(ctx, c, err)
+		return false
+	}
+	return j.settle(ctx, c, result, err)
+}
+
+// newCall is the call as the task's handler sees it: the request is gone, so there is
+// no stream to send on.
+func (j *job) newCall(journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
+	x := &exchange{
+		conn: j.conn, id: j.request, method: j.params.Method(), dialect: j.dialect, session: j.session,
+		snapshot: j.snapshot, job: j, closed: true, cancel: cancel,
+	}
+	c := &Call{Params: j.params, Dialect: j.dialect, Meta: j.meta, Round: journal.Round, x: x, id: journal.Call, runs: runs}
+	c.effects.done, c.effects.kept = journal.Effects, len(journal.Effects)
+	journal.Open = nil
+	c.newRound(journal)
+	x.call = c
+	return c
+}
+
+// settle records how the handler ended; true if it shall run again.
+func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
+	if err == nil {
+		j.complete(ctx, c, result)
+		return false
+	}
+	if converted := c.x.argumentResult(err); converted != nil {
+		j.complete(ctx, c, converted)
+		return false
+	}
+	if c.x.fault(err) == nil && c.WillRetry() {
+		return j.retry(ctx, c, err)
+	}
+	j.fail(ctx, c.runs, err)
+	return false
+}
+
+// complete ends the task by a result. One with isError is a failure on 2025-11-25; in
+// the extension it completes the task (SEP-2663).
+func (j *job) complete(ctx context.Context, c *Call, result protocol.Result) {
+	text, err := j.dialect.AppendResult(nil, result, nil)
+	if err != nil {
+		j.fail(ctx, c.runs, err)
+		return
+	}
+	event := task.Event{Kind: task.Complete, Result: text}
+	if tool, ok := result.(*protocol.CallToolResult); ok && tool.IsError && j.dialect.CoreTasks() {
+		event.Kind, event.Message = task.Fail, textOf(tool.Content)
+	}
+	if err := j.apply(ctx, c.runs, event); errors.Is(err, task.ErrLimit) {
+		j.fail(ctx, c.runs, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
+	} else {
+		j.report(ctx, err)
+	}
+}
+
+func textOf(content []protocol.Block) string {
+	for _, b := range content {
+		if t, ok := b.(protocol.Text); ok {
+			return t.Text
+		}
+	}
+	return ""
+}
+
+// fail ends the task by an error, as the client may see it.
+func (j *job) fail(ctx context.Context, runs int, err error) {
+	wire := j.newCall(&rounds.Journal{}, runs, nil).x.wireError(ctx, err)
+	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, true), "error")
+	j.report(ctx, j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message}))
+}
+
+// apply makes the event happen, unless another worker has the task by now.
+func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
+	_, err := j.e.change(context.WithoutCancel(ctx), j.id, func(r *task.Record) (task.Event, error) {
+		if r.Runs != runs {
+			return event, errLost
+		}
+		return event, nil
+	})
+	return err
+}
+
+// retry keeps what was done, and waits a little.
+func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
+	j.e.failed(ctx, c, cause)
+	if err := j.apply(ctx, c.runs, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)}); err != nil {
+		j.report(ctx, err)
+		return false
+	}
+	return pause(j.ctx, min(retryPause<<min(c.runs, 16), maxRetryPause)) == nil
+}
+
+// journal is what the call knows and has done.
+func (c *Call) journal(rounds int) *rounds.Journal {
+	r := c.round.Load()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.journal.Clone()
+	j.Effects, j.Open, j.Round = c.effects.all(), r.open, j.Round+rounds
+	return j
+}
+
+// asked is the Request of a question in a record. Key is that of the handler: the one
+// that the client sees is never used twice in the life of a task, even where the
+// handler asks another question under it.
+type asked struct {
+	Key    string          `json:"key"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// ask turns the task to input_required. What the handler returned does not count.
+func (j *job) ask(ctx context.Context, c *Call, returned error) {
+	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
+		j.e.failed(ctx, c, returned)
+	}
+	journal := c.journal(1)
+	if most := j.e.cfg.MaxRounds; journal.Round > most {
+		j.fail(j.ctx, c.runs, fmt.Errorf("engine: the task has asked in %d rounds", most))
+		return
+	}
+	filed, err := j.filed(c.round.Load().filed)
+	if err != nil {
+		j.fail(j.ctx, c.runs, err)
+		return
+	}
+	_, err = j.e.change(context.WithoutCancel(ctx), j.id, func(r *task.Record) (task.Event, error) {
+		if r.Runs != c.runs {
+			return task.Event{}, errLost
+		}
+		return task.Event{Kind: task.Ask, Questions: unused(r, filed), Journal: journal.Append(nil)}, nil
+	})
+	if errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrEvent) {
+		j.fail(j.ctx, c.runs, err)
+		return
+	}
+	j.report(j.ctx, err)
+}
+
+func (j *job) filed(requests []protocol.InputRequest) ([]task.Question, error) {
+	all := make([]task.Question, len(requests))
+	for i, q := range requests {
+		params, err := j.dialect.AppendParams(nil, q.Params, nil)
+		if err != nil {
+			return nil, err
+		}
+		request, err := json.Marshal(asked{Key: q.Key, Method: q.Params.Method(), Params: params})
+		if err != nil {
+			return nil, err
+		}
+		all[i] = task.Question{Key: q.Key, Request: request}
+	}
+	return all, nil
+}
+
+// unused gives questions whose keys the task has used another key.
+func unused(r *task.Record, questions []task.Question) []task.Question {
+	out := make([]task.Question, len(questions))
+	for i, q := range questions {
+		key := q.Key
+		for n := 2; r.WasAsked(q.Key); n++ {
+			q.Key = key + "@" + strconv.Itoa(n)
+		}
+		out[i] = q
+	}
+	return out
+}
+
+// keep writes what was done once into the record, as soon as it has happened.
+func (j *job) keep(ctx context.Context, c *Call) {
+	if !c.effects.news() {
+		return
+	}
+	_, err := j.e.change(context.WithoutCancel(ctx), j.id, func(r *task.Record) (task.Event, error) {
+		if r.Runs != c.runs {
+			return task.Event{}, errLost
+		}
+		return task.Event{Kind: task.Progress, Journal: c.journal(0).Append(nil)}, nil
+	})
+	j.report(ctx, err)
+}
