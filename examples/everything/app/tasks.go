@@ -76,14 +76,14 @@ func confirmDelete(ctx context.Context, in fileIn) (string, error) {
 }
 
 func multiInput(ctx context.Context, _ none) (string, error) {
-	user, favorite, err := framework.Gather2(ctx,
-		framework.Ask[named]("What is your name?", framework.Key("name")),
-		framework.Ask[colored]("What is your favorite color?", framework.Key("color")),
+	user, friend, err := framework.Gather2(ctx,
+		framework.Ask[named]("What is your name?", framework.Key("user")),
+		framework.Ask[named]("What is your friend's name?", framework.Key("friend")),
 	)
 	if err != nil {
 		return "", err
 	}
-	return user.Name + " likes " + favorite.Color + ".", nil
+	return user.Name + " knows " + friend.Name + ".", nil
 }
 
 // askThenWork asks in the request, where the client is asked in rounds, and works in a task.
