@@ -75,15 +75,21 @@ func confirmDelete(ctx context.Context, in fileIn) (string, error) {
 	return "Deleted " + in.Filename + ".", nil
 }
 
+// agreement has what the suite answers: a form takes no members that it does not show.
+type agreement struct {
+	Name    string `json:"name"`
+	Confirm bool   `json:"confirm"`
+}
+
 func multiInput(ctx context.Context, _ none) (string, error) {
-	user, friend, err := framework.Gather2(ctx,
-		framework.Ask[named]("What is your name?", framework.Key("user")),
-		framework.Ask[named]("What is your friend's name?", framework.Key("friend")),
+	first, second, err := framework.Gather2(ctx,
+		framework.Ask[agreement]("Who signs first?", framework.Key("first")),
+		framework.Ask[agreement]("Who signs second?", framework.Key("second")),
 	)
 	if err != nil {
 		return "", err
 	}
-	return user.Name + " knows " + friend.Name + ".", nil
+	return fmt.Sprintf("%s (%t) and %s (%t).", first.Name, first.Confirm, second.Name, second.Confirm), nil
 }
 
 // askThenWork asks in the request, where the client is asked in rounds, and works in a task.
