@@ -28,7 +28,7 @@ type jobIn struct {
 // working sleeps as its arguments say.
 func working(ctx context.Context, in jobIn) (string, error) {
 	select {
-	case <-time.After(time.Duration(in.MS) * time.Millisecond): //nolint:forbidigo // the bubble's time
+	case <-time.After(time.Duration(in.MS) * time.Millisecond):
 		return "done", nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

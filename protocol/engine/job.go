@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -51,8 +52,9 @@ type job struct {
 
 // jobs are the tasks of this process that are not over.
 type jobs struct {
-	mu   sync.Mutex // guards byID
-	byID map[string]*job
+	mu      sync.Mutex // guards byID
+	byID    map[string]*job
+	watched atomic.Int64 // listen streams that name tasks
 }
 
 var errExpired = errors.New("engine: the task has expired")
@@ -230,6 +232,9 @@ func (e *Engine) publish(j *job, r *task.Record) {
 		if j.session != nil && j.dialect.CoreTasks() {
 			j.session.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
 		}
+	}
+	if e.jobs.watched.Load() == 0 {
+		return
 	}
 	e.eachFeed(func(f *feed) {
 		if !f.watchesTask(r.ID) {

@@ -16,6 +16,9 @@ import (
 // change overtakes it.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
 	f := x.feed
+	if p.Filter.Tasks != nil {
+		defer x.conn.e.jobs.watched.Add(-1)
+	}
 	if p.Filter.Tasks != nil && !x.call.Capabilities().Tasks {
 		return nil, needsTasks("taskIds")
 	}
@@ -50,6 +53,9 @@ func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.feed.id, x.feed.filter = x.id, p.Filter
 	x.feed.filter.URIs = p.Filter.URIs[:min(len(p.Filter.URIs), maxWatched)]
 	x.feed.filter.Tasks = p.Filter.Tasks[:min(len(p.Filter.Tasks), maxWatched)]
+	if p.Filter.Tasks != nil {
+		x.conn.e.jobs.watched.Add(1)
+	}
 	x.conn.listen(x, x.feed)
 }
 
