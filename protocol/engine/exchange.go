@@ -36,7 +36,8 @@ type exchange struct {
 	status int            // the HTTP status of refuse
 	run    step           // of notifications and responses
 
-	out transport.Outbound
+	out   transport.Outbound
+	outer context.Context //nolint:containedctx // of the carrier: what a task keeps of it
 
 	// sending is read-locked while a notification or a request of this call is
 	// being written, and locked to close the call: the answer goes out after
@@ -78,6 +79,7 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 
 func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error) {
 	defer x.rescue(ctx, out, &err)
+	x.outer = ctx
 	if x.filed {
 		defer x.conn.unfile(x)
 		if x.method == protocol.MethodInitialize {
@@ -125,6 +127,15 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	defer x.launch()
 	result, err := x.dispatch(ctx)
 	return x.answer(ctx, result, err)
+}
+
+// outside is the context without what belongs to this exchange. Where frame
+// middleware may have put values into it, it is the inner one.
+func (x *exchange) outside(inner context.Context) context.Context {
+	if len(x.conn.e.cfg.Frames) > 0 {
+		return inner
+	}
+	return x.outer
 }
 
 // launch begins the work of the task that the call became, after the answer that

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,6 @@ type job struct {
 	dialect  *dialect.Dialect
 	snapshot Snapshot
 	request  jsonrpc.ID
-	params   protocol.Params
-	meta     protocol.RequestMeta
 
 	ctx    context.Context //nolint:containedctx // the life of the task, beyond any request
 	cancel context.CancelCauseFunc
@@ -60,15 +57,14 @@ type jobs struct {
 var errExpired = errors.New("engine: the task has expired")
 
 // newJob begins the life of a task. The request is over soon: nothing of the job
-// points into it, or into the buffer of the carrier.
+// points into it, or into the buffer of the carrier, but for the values of its context.
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
-	params, meta := x.decodeAgain()
-	ctx, cancel := context.WithCancelCause(transport.WithRequest(context.WithoutCancel(ctx), nil))
+	ctx, cancel := context.WithCancelCause(transport.WithRequest(context.WithoutCancel(x.outside(ctx)), nil))
 	j := &job{
 		e: e, id: r.ID, h: h, policy: policy(h),
 		conn: x.conn, session: x.session, dialect: x.dialect, snapshot: x.snapshot,
-		request: x.id, params: params, meta: meta,
-		ctx: ctx, cancel: cancel, changed: make(chan struct{}),
+		request: x.id,
+		ctx:     ctx, cancel: cancel, changed: make(chan struct{}),
 	}
 	e.jobs.mu.Lock()
 	if e.jobs.byID == nil {
@@ -82,18 +78,6 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 		j.timer = time.AfterFunc(r.TTL, j.expire)
 	}
 	return j
-}
-
-// decodeAgain reads the request from a copy of its frame.
-func (x *exchange) decodeAgain() (protocol.Params, protocol.RequestMeta) {
-	if msg, fault := jsonrpc.Decode(bytes.Clone(x.frame)); fault == nil {
-		meta, metaFault := x.dialect.DecodeMeta(msg.Params)
-		params, paramsFault := x.dialect.DecodeParams(x.method, msg.Params)
-		if metaFault == nil && paramsFault == nil {
-			return params, meta
-		}
-	}
-	return x.call.Params, x.call.Meta
 }
 
 func (e *Engine) job(id string) *job {

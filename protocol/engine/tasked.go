@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
@@ -220,26 +221,43 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	}
 	journal.Call, journal.Expires = x.call.id, now.Add(r.TTL)
 	r.Journal = journal.Append(nil)
-	params, err := x.dialect.AppendParams(nil, p, nil)
-	if err != nil {
-		return nil, fmt.Errorf("engine: recording a task: %w", err)
+	msg, fault := jsonrpc.Decode(x.frame)
+	if fault != nil {
+		return nil, fmt.Errorf("engine: recording a task: %s", fault.Reason)
 	}
-	r.Call, err = json.Marshal(recordedCall{
-		Revision: x.dialect.String(), Method: p.Method(), Session: x.call.Session(), Meta: x.call.Meta.Raw, Params: params,
+	recorded, err := json.Marshal(recordedCall{
+		Revision: x.dialect.String(), Method: p.Method(), Session: x.call.Session(), Params: msg.Params,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: recording a task: %w", err)
 	}
+	r.Call = recorded
 	return r, nil
 }
 
-// recordedCall is the Call of a record: what another process needs to run it.
+// recordedCall is the Call of a record: the request, as it came.
 type recordedCall struct {
 	Revision string          `json:"revision"`
 	Method   string          `json:"method"`
 	Session  string          `json:"session,omitempty"`
-	Meta     json.RawMessage `json:"meta,omitempty"`
 	Params   json.RawMessage `json:"params"`
+}
+
+// read decodes the request anew for each run: a task that waits keeps its text only.
+func (j *job) read(r *task.Record) (protocol.Params, protocol.RequestMeta, error) {
+	var call recordedCall
+	if err := json.Unmarshal(r.Call, &call); err != nil {
+		return nil, protocol.RequestMeta{}, fmt.Errorf("engine: reading the call of a task: %w", err)
+	}
+	meta, fault := j.dialect.DecodeMeta(call.Params)
+	if fault != nil {
+		return nil, meta, fault
+	}
+	params, fault := j.dialect.DecodeParams(call.Method, call.Params)
+	if fault != nil {
+		return nil, meta, fault
+	}
+	return params, meta, nil
 }
 
 // lifeOf is the client's wish, as far as it is granted, or the policy's.

@@ -51,9 +51,15 @@ func (j *job) run() bool {
 		j.fail(j.ctx, r.Runs, fmt.Errorf("engine: the journal of a task: %w", err))
 		return false
 	}
+	params, meta, err := j.read(&r)
+	if err != nil {
+		j.fail(j.ctx, r.Runs, err)
+		return false
+	}
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
-	c := j.newCall(journal, r.Runs, cancel)
+	c := j.newCall(params, journal, r.Runs, cancel)
+	c.Meta = meta
 	ctx = context.WithValue(ctx, callKey{}, c)
 	result, err := guarded(ctx, j.h, c)
 	asks := c.round.Load().end()
@@ -69,12 +75,12 @@ func (j *job) run() bool {
 
 // newCall is the call as the task's handler sees it: the request is gone, so there is
 // no stream to send on.
-func (j *job) newCall(journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
+func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
 	x := &exchange{
-		conn: j.conn, id: j.request, method: j.params.Method(), dialect: j.dialect, session: j.session,
+		conn: j.conn, id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
 		snapshot: j.snapshot, job: j, closed: true, cancel: cancel,
 	}
-	c := &Call{Params: j.params, Dialect: j.dialect, Meta: j.meta, Round: journal.Round, x: x, id: journal.Call, runs: runs}
+	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, id: journal.Call, runs: runs}
 	c.effects.done, c.effects.kept = journal.Effects, len(journal.Effects)
 	journal.Open = nil
 	c.newRound(journal)
@@ -129,7 +135,7 @@ func textOf(content []protocol.Block) string {
 
 // fail ends the task by an error, as the client may see it.
 func (j *job) fail(ctx context.Context, runs int, err error) {
-	wire := j.newCall(&rounds.Journal{}, runs, nil).x.wireError(ctx, err)
+	wire := j.newCall(&protocol.CallToolParams{}, &rounds.Journal{}, runs, nil).x.wireError(ctx, err)
 	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, true), "error")
 	j.report(ctx, j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message}))
 }

@@ -1,0 +1,79 @@
+package framework_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+// TestTasksThatWaitCostLittle: no goroutine each, and less than 3 KB.
+func TestTasksThatWaitCostLittle(t *testing.T) {
+	const tasks = 2000
+	s := build(t, quiet().Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+		answer, err := framework.Elicit[name](ctx, "Who?")
+		return answer.Name, err
+	}, framework.Describe("d"), framework.Task(framework.TaskOptional))))
+	p := dialTasks(t, s)
+	settle := func() (goroutines int, bytes uint64) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return runtime.NumGoroutine(), m.HeapAlloc
+	}
+	p.task("ask", `{}`)
+	goroutines, before := settle()
+	var last string
+	for range tasks {
+		last = p.task("ask", `{}`)
+	}
+	for deadline := time.Now().Add(30 * time.Second); p.get(last).Status != "input_required" || runtime.NumGoroutine() > goroutines+tasks/10; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines for %d waiting tasks, the last is %s", runtime.NumGoroutine(), tasks, p.get(last).Status)
+		}
+		runtime.Gosched()
+	}
+	clear(p.answers)
+	_, after := settle()
+	each := (int64(after) - int64(before)) / tasks
+	t.Logf("%d bytes each, %d goroutines more", each, runtime.NumGoroutine()-goroutines)
+	if each > 3<<10 && !raceEnabled {
+		t.Errorf("a waiting task takes %d bytes", each)
+	}
+}
+
+// TestTaskAnswersRace: of answers and a cancellation at the same time each question
+// gets one answer at most, and the handler runs again once or not at all.
+func TestTaskAnswersRace(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	s := build(t, quiet().Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+		runs.Add(1)
+		answer, err := framework.Elicit[name](ctx, "Who?")
+		return answer.Name, err
+	}, framework.Describe("d"), framework.Task(framework.TaskOptional))))
+	p := dialTasks(t, s)
+	for range 200 {
+		id := p.task("ask", `{}`)
+		for p.get(id).Status != "input_required" {
+			runtime.Gosched()
+		}
+		runs.Store(0)
+		var racing sync.WaitGroup
+		for range 3 {
+			racing.Go(func() { dialTasks(t, s).answer(id, `{"q1":`+accepted+`}`).ok() })
+		}
+		racing.Go(func() { dialTasks(t, s).byID("tasks/cancel", id).ok() })
+		racing.Wait()
+		for status := p.get(id).Status; status == "working"; status = p.get(id).Status {
+			runtime.Gosched()
+		}
+		if status := p.get(id).Status; status == "input_required" || runs.Load() > 1 || status == "completed" && runs.Load() != 1 {
+			t.Fatalf("it is %s after %d runs", status, runs.Load())
+		}
+	}
+}
