@@ -17,12 +17,7 @@ import (
 // values of up to 1 MiB, and lives that are short, but for stores with a [Clock].
 func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 	t.Helper()
-	var set settings
-	for _, o := range opts {
-		if o != nil {
-			o(&set)
-		}
-	}
+	set := settle(opts)
 	tests := []struct {
 		name string
 		run  func(t *testing.T, c claims)

@@ -7,6 +7,18 @@ type Option func(*settings)
 
 type settings struct {
 	advance func(time.Duration)
+	now     func() time.Time
+}
+
+// settle is what the options say.
+func settle(opts []Option) settings {
+	set := settings{now: time.Now}
+	for _, o := range opts {
+		if o != nil {
+			o(&set)
+		}
+	}
+	return set
 }
 
 // Clock is for stores whose time a test can advance: the suite calls it where it
@@ -14,6 +26,17 @@ type settings struct {
 // one after the other then, so advance may be about the store that was opened last.
 func Clock(advance func(time.Duration)) Option {
 	return func(s *settings) { s.advance = advance }
+}
+
+// Now is for stores whose time is not that of [time.Now]. One that expires what it
+// holds by a clock of its own, but asks time.Now when it takes a record, needs it
+// not: its time stands still as far as a record can tell.
+func Now(now func() time.Time) Option {
+	return func(s *settings) {
+		if now != nil {
+			s.now = now
+		}
+	}
 }
 
 // clock is the store's, or the real one where there is no advance. Not safe for

@@ -17,6 +17,7 @@ var table = []rule{
 	{prefix: "protocol/eventlog"},
 	{prefix: "protocol/claim"},
 	{prefix: "protocol/rounds"},
+	{prefix: "protocol/task", internal: []string{"protocol"}},
 	{prefix: "transport", internal: []string{"protocol/eventlog"}},
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
@@ -35,7 +36,7 @@ var table = []rule{
 	}},
 	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "transport",
+		"protocol", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "protocol/task", "transport",
 	}},
 	{prefix: "protocol/client", internal: []string{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
@@ -53,11 +54,11 @@ var table = []rule{
 	}},
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
-		"protocol/rounds", "transport",
+		"protocol/rounds", "protocol/task", "transport",
 		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
-	{prefix: "framework/store/memory", internal: []string{"protocol/claim", "protocol/eventlog"}},
+	{prefix: "framework/store/memory", internal: []string{"protocol/claim", "protocol/eventlog", "protocol/task"}},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
@@ -70,7 +71,7 @@ var table = []rule{
 	}, external: []string{"github.com/valyala/fasthttp"}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
-	{prefix: "testkit/storetest", internal: []string{"protocol/claim", "protocol/eventlog"}},
+	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/claim", "protocol/eventlog", "protocol/task"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
 		"framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,10 +12,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
-
-// ErrFull says that there is no room for a claim, and that all the others are kept:
-// somebody relies on each of them.
-var ErrFull = errors.New("memory: no room for the claim")
 
 // sweep is how many expired claims an operation drops at most if it needs no room:
 // more than it can add, so that they become fewer, and few, so that nobody waits

@@ -1,15 +1,23 @@
 package memory
 
 import (
+	"errors"
+
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
+
+// ErrFull says that there is no room for a claim or a task, and that all the others
+// are kept: somebody relies on each of them.
+var ErrFull = errors.New("memory: no room")
 
 // Store keeps what a server must remember. A program that replaces one port
 // embeds it and overrides one method. Safe for concurrent use; made by New.
 type Store struct {
 	events events
 	claims claims
+	tasks  tasks
 }
 
 // Option bounds a Store. Sealed.
@@ -22,6 +30,8 @@ type bounds struct {
 	totalBytes   int // of all streams
 	claimEntries int
 	claimBytes   int // of all claims
+	taskRecords  int
+	taskBytes    int // of all tasks
 }
 
 // StreamBytes bounds the frames of one stream together; default 8 MiB. The newest
@@ -46,6 +56,13 @@ func ClaimEntries(n int) Option { return func(b *bounds) { b.claimEntries = max(
 // default 64 MiB. n below 1 is 1.
 func ClaimBytes(n int) Option { return func(b *bounds) { b.claimBytes = max(n, 1) } }
 
+// TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
+func TaskRecords(n int) Option { return func(b *bounds) { b.taskRecords = max(n, 1) } }
+
+// TaskBytes bounds all tasks together, their owners and the bookkeeping included;
+// default 256 MiB. n below 1 is 1.
+func TaskBytes(n int) Option { return func(b *bounds) { b.taskBytes = max(n, 1) } }
+
 // New is empty and bounded.
 func New(opts ...Option) *Store {
 	s := &Store{}
@@ -53,6 +70,7 @@ func New(opts ...Option) *Store {
 	*b = bounds{
 		streamBytes: 8 << 20, streamEvents: 16384, totalBytes: 256 << 20,
 		claimEntries: 1 << 18, claimBytes: 64 << 20,
+		taskRecords: 100_000, taskBytes: 256 << 20,
 	}
 	for _, o := range opts {
 		if o != nil {
@@ -60,6 +78,7 @@ func New(opts ...Option) *Store {
 		}
 	}
 	s.claims.bounds = *b
+	s.tasks.bounds = *b
 	return s
 }
 
@@ -73,3 +92,10 @@ func (s *Store) Events() eventlog.Store { return &s.events }
 // [ErrFull]. A claim can always be renewed, and replaced by one that is no longer.
 // A counter that would overflow stays as it is; Add says so.
 func (s *Store) Claims() claim.Store { return &s.claims }
+
+// Tasks port. When there is no room, those that have ended go first, the one that
+// ended first before the others; what does not fit then is refused with [ErrFull],
+// a new task as well as one that grows. A list goes on after a task that is gone as
+// long as the store remembers where it was: of the last ones, an eighth as many as
+// TaskRecords.
+func (s *Store) Tasks() task.Store { return &s.tasks }
