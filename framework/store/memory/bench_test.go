@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 // Each goroutine has a stream of its own. "own store" is what no division of the
@@ -82,4 +83,26 @@ func BenchmarkSwapAmongMany(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// From creation to result, a poll between: what a task costs the store.
+func BenchmarkTask(b *testing.B) {
+	s, call := memory.New().Tasks(), make([]byte, 1024)
+	b.ReportAllocs()
+	var n atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r := record(strconv.FormatInt(n.Add(1), 10))
+			r.Call = call
+			if err := s.Create(b.Context(), r); err != nil {
+				b.Error(err)
+			}
+			if err := happens(b, s, r.ID, task.Event{Kind: task.Complete, Result: call}); err != nil {
+				b.Error(err)
+			}
+			if _, err := s.Get(b.Context(), r.ID); err != nil {
+				b.Error(err)
+			}
+		}
+	})
 }

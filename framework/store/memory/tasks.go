@@ -1,0 +1,335 @@
+package memory
+
+import (
+	"cmp"
+	"container/heap"
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// tasks is the task.Store. The time is read under the mutex, so that no operation
+// comes after another with an earlier time. Records are replaced, never changed:
+// they are copied outside of it.
+type tasks struct {
+	bounds bounds
+
+	mu     sync.Mutex // guards all below
+	held   map[string]*heldTask
+	owners map[string]*taskOwner
+	ends   taskEnds
+	over   list.List // of *heldTask that are terminal, the one that ended first at the front
+	gone   goneTasks
+	last   uint64 // number of the newest record
+	bytes  int    // of everything, bookkeeping included
+	loose  int    // of these, by tasks that are terminal
+}
+
+// Create copies the record.
+func (s *tasks) Create(_ context.Context, r task.Record) error {
+	r = plain(&r)
+	r.Version = 1
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if s.find(r.ID, now) != nil {
+		return fmt.Errorf("memory: %w", task.ErrExists)
+	}
+	h := &heldTask{record: &r, born: now.Add(-now.Round(0).Sub(r.Created)), place: -1}
+	h.setEnd()
+	if err := s.makeRoom(1, h.cost()+ownerCost+len(r.Owner), nil, now); err != nil {
+		return err
+	}
+	s.insert(h)
+	return nil
+}
+
+// plain is a copy without readings of the monotonic clock, like one from elsewhere.
+func plain(r *task.Record) task.Record {
+	c := r.Clone()
+	c.Created, c.Updated = c.Created.Round(0), c.Updated.Round(0)
+	return c
+}
+
+// Get returns a copy.
+func (s *tasks) Get(_ context.Context, id string) (task.Record, error) {
+	s.mu.Lock()
+	h := s.find(id, s.now())
+	if h == nil {
+		s.mu.Unlock()
+		return task.Record{}, fmt.Errorf("memory: %w", task.ErrNotFound)
+	}
+	r := h.record
+	s.mu.Unlock()
+	return r.Clone(), nil
+}
+
+// Update copies the record.
+func (s *tasks) Update(_ context.Context, r task.Record) error {
+	r = plain(&r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	h := s.find(r.ID, now)
+	if h == nil {
+		return fmt.Errorf("memory: %w", task.ErrNotFound)
+	}
+	if stored := h.record.Version; r.Version != stored {
+		return fmt.Errorf("memory: %w: version %d, %d is stored", task.ErrConflict, r.Version, stored)
+	}
+	r.ID, r.Owner, r.Created = h.record.ID, h.record.Owner, h.record.Created
+	r.Version++
+	if err := s.makeRoom(0, recordCost(&r)-h.cost(), h, now); err != nil {
+		return err
+	}
+	s.replace(h, &r)
+	return nil
+}
+
+// Delete makes room at once.
+func (s *tasks) Delete(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.find(id, s.now()); h != nil {
+		s.forget(h)
+	}
+	return nil
+}
+
+// List returns copies.
+func (s *tasks) List(_ context.Context, owner, after string, limit int) ([]task.Record, error) {
+	records := s.list(owner, after, limit)
+	if len(records) == 0 {
+		return nil, nil
+	}
+	out := make([]task.Record, len(records))
+	for i, r := range records {
+		out[i] = r.Clone()
+	}
+	return out, nil
+}
+
+func (s *tasks) list(owner, after string, limit int) []*task.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	o, number := s.owners[owner], s.number(owner, after)
+	if o == nil || number == unknown {
+		return nil
+	}
+	var out []*task.Record
+	for _, place := range o.after(number) {
+		if len(out) >= limit {
+			break
+		}
+		if place.task != nil && place.task.alive(now) {
+			out = append(out, place.task.record)
+		}
+	}
+	return out
+}
+
+// unknown is the number of what a list cannot begin after.
+const unknown = ^uint64(0)
+
+// number of the record with that id, or of the one that was there; 0 is before all.
+func (s *tasks) number(owner, id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	if h := s.held[id]; h != nil {
+		if h.record.Owner == owner {
+			return h.number
+		}
+		return unknown
+	}
+	if g := s.gone.find(id); g != nil && g.owner == owner {
+		return g.number
+	}
+	return unknown
+}
+
+// Count lets others in while it drops what expired in a quiet hour.
+func (s *tasks) Count(_ context.Context, owner string) (int, error) {
+	for {
+		if n, ok := s.count(owner); ok {
+			return n, nil
+		}
+	}
+}
+
+// count is not ok if there may be expired ones left.
+func (s *tasks) count(owner string) (n int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for range 32 * sweep {
+		if !s.dropExpired(now) {
+			if o := s.owners[owner]; o != nil {
+				n = o.live - o.over
+			}
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// now is the time, by which a few of those that have expired are gone.
+func (s *tasks) now() time.Time {
+	now := time.Now()
+	for range sweep {
+		if !s.dropExpired(now) {
+			break
+		}
+	}
+	return now
+}
+
+// dropExpired forgets the one that expired first, if any has.
+func (s *tasks) dropExpired(now time.Time) bool {
+	if len(s.ends) == 0 || s.ends[0].alive(now) {
+		return false
+	}
+	s.forget(s.ends[0])
+	return true
+}
+
+// find gives nil for an expired one, of which there may be some left.
+func (s *tasks) find(id string, now time.Time) *heldTask {
+	h := s.held[id]
+	if h == nil || h.alive(now) {
+		return h
+	}
+	s.forget(h)
+	return nil
+}
+
+// insert keeps the task, for which there is room.
+func (s *tasks) insert(h *heldTask) {
+	if s.held == nil {
+		s.held, s.owners = make(map[string]*heldTask), make(map[string]*taskOwner)
+	}
+	r := h.record
+	o := s.owners[r.Owner]
+	if o == nil {
+		o = &taskOwner{name: r.Owner}
+		s.owners[r.Owner] = o
+		s.bytes += ownerCost + len(o.name)
+	}
+	r.Owner = o.name // one text for all
+	s.last++
+	h.number = s.last
+	s.held[r.ID] = h
+	o.add(h)
+	s.place(h)
+}
+
+// replace keeps another record for the same task.
+func (s *tasks) replace(h *heldTask, r *task.Record) {
+	s.uncount(h)
+	h.record = r
+	h.setEnd()
+	s.place(h)
+}
+
+// place counts a task, and puts it where those that end and those that are over are.
+func (s *tasks) place(h *heldTask) {
+	switch in, should := h.place >= 0, !h.end.IsZero(); {
+	case in && should:
+		heap.Fix(&s.ends, h.place)
+	case in:
+		heap.Remove(&s.ends, h.place)
+	case should:
+		heap.Push(&s.ends, h)
+	}
+	switch terminal := h.record.Terminal(); {
+	case terminal && h.over == nil:
+		h.over = s.over.PushBack(h)
+		s.owners[h.record.Owner].over++
+	case !terminal:
+		s.takeFromOver(h)
+	}
+	s.bytes += h.cost()
+	if h.over != nil {
+		s.loose += h.cost()
+	}
+}
+
+func (s *tasks) uncount(h *heldTask) {
+	s.bytes -= h.cost()
+	if h.over != nil {
+		s.loose -= h.cost()
+	}
+}
+
+func (s *tasks) takeFromOver(h *heldTask) {
+	if h.over != nil {
+		s.over.Remove(h.over)
+		h.over = nil
+		s.owners[h.record.Owner].over--
+	}
+}
+
+// makeRoom drops what may go until so much more fits, but not the one to be kept.
+// If that is not enough, it drops only what has expired.
+func (s *tasks) makeRoom(records, bytes int, keep *heldTask, now time.Time) error {
+	for !s.fits(records, bytes) {
+		if s.dropExpired(now) { // never keep, which is alive
+			continue
+		}
+		return s.push(records, bytes, keep)
+	}
+	return nil
+}
+
+func (s *tasks) fits(records, bytes int) bool {
+	return len(s.held)+records <= s.bounds.taskRecords && s.bytes+bytes <= s.bounds.taskBytes
+}
+
+// push drops the oldest of the terminal tasks. It ends: each step takes a record
+// away, or the trace of one.
+func (s *tasks) push(records, bytes int, keep *heldTask) error {
+	tasks, loose := s.over.Len(), s.loose
+	if keep != nil && keep.over != nil {
+		tasks, loose = tasks-1, loose-keep.cost()
+	}
+	if !s.fits(records-tasks, bytes-loose-s.gone.bytes) {
+		return fmt.Errorf("%w for the task: %d tasks in %d bytes are held, %d bytes more are needed", ErrFull, len(s.held), s.bytes, bytes)
+	}
+	for !s.fits(records, bytes) {
+		if s.bytes+bytes > s.bounds.taskBytes && s.gone.len() > 0 {
+			s.bytes -= s.gone.dropOldest()
+			continue
+		}
+		first := s.over.Front()
+		if first.Value.(*heldTask) == keep {
+			first = first.Next()
+		}
+		s.forget(first.Value.(*heldTask))
+	}
+	return nil
+}
+
+// forget leaves a trace.
+func (s *tasks) forget(h *heldTask) {
+	r := h.record
+	if h.place >= 0 {
+		heap.Remove(&s.ends, h.place)
+	}
+	s.uncount(h)
+	s.takeFromOver(h)
+	delete(s.held, r.ID)
+	o := s.owners[r.Owner]
+	if o.remove(h.number); o.live == 0 {
+		delete(s.owners, o.name)
+		s.bytes -= ownerCost + len(o.name)
+	}
+	s.bytes += s.gone.add(goneTask{id: r.ID, owner: r.Owner, number: h.number})
+	for s.gone.len() > cmp.Or(s.bounds.taskRecords/goneShare, 1) {
+		s.bytes -= s.gone.dropOldest()
+	}
+}

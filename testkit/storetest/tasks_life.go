@@ -1,0 +1,180 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// mortal is a record whose life begins now.
+func (s tasks) mortal(id string, ttl time.Duration) task.Record {
+	r := s.record(id, "x")
+	r.TTL = ttl
+	return r
+}
+
+// young and end are those of claims, which use nothing but clock and test.
+func (s tasks) young(try func(id string, ttl time.Duration) error) lease {
+	s.t.Helper()
+	return claims{t: s.t, clock: s.clock}.young(try)
+}
+
+// ends waits until the task has expired.
+func (s tasks) ends(l lease) {
+	s.t.Helper()
+	claims{t: s.t, clock: s.clock}.end(l, func() bool {
+		_, ok := s.get(l.key)
+		return !ok
+	})
+}
+
+// there says what is wrong if the task is not to be seen.
+func (s tasks) there(id string) error {
+	if _, ok := s.get(id); !ok {
+		return errors.New("it is not there")
+	}
+	if !slices.Contains(ids(s.list("x", "", 99)), id) {
+		return errors.New("it is not in the list")
+	}
+	return nil
+}
+
+// try is an update that may come too late.
+func (s tasks) try(id string, how func(r *task.Record)) error {
+	r, err := s.store.Get(s.t.Context(), id)
+	if err != nil {
+		return fmt.Errorf("getting: %w", err)
+	}
+	how(&r)
+	if err := s.store.Update(s.t.Context(), r); err != nil {
+		return fmt.Errorf("updating: %w", err)
+	}
+	return nil
+}
+
+func tasksExpiry(t *testing.T, s tasks) {
+	t.Helper()
+	s.fill("x", "stays")
+	l := s.young(func(id string, ttl time.Duration) error {
+		s.create(s.mortal(id, ttl))
+		done := s.mortal(id+", done", ttl)
+		done.Status = protocol.TaskCompleted
+		s.create(done)
+		if n := s.count("x"); n < 2 {
+			return fmt.Errorf("the count is %d", n)
+		}
+		return s.there(id)
+	})
+	s.ends(l)
+	s.clock.pass(early) // both have expired now
+	s.wantList("x", "", 9, "stays")
+	s.wantCount("x", 1)
+	s.wantNothing(l.key)
+	s.wantNothing(l.key + ", done")
+	again := s.record(l.key, "x")
+	again.Journal = []byte("another life")
+	s.create(again)
+	again.Version = 1
+	s.want(again)
+	s.wantList("x", "", 9, "stays", l.key)
+	s.wantCount("x", 2)
+}
+
+// tasksNotProlonged: the TTL is counted from the creation (2025-11-25
+// basic/utilities/tasks, "TTL"), whatever has happened since.
+func tasksNotProlonged(t *testing.T, s tasks) {
+	t.Helper()
+	s.ends(s.young(func(id string, ttl time.Duration) error {
+		s.create(s.mortal(id, ttl))
+		s.clock.pass(ttl / 2)
+		err := s.try(id, func(r *task.Record) { r.Status, r.Updated = protocol.TaskCompleted, s.now() })
+		return errors.Join(err, s.there(id))
+	}))
+}
+
+func tasksProlonged(t *testing.T, s tasks) {
+	t.Helper()
+	s.staysAfter(func(r *task.Record) { r.TTL = long })
+}
+
+func tasksUnlimited(t *testing.T, s tasks) {
+	t.Helper()
+	s.staysAfter(func(r *task.Record) { r.TTL = 0 })
+}
+
+// staysAfter says that a task that is changed outlives its TTL.
+func (s tasks) staysAfter(how func(r *task.Record)) {
+	s.t.Helper()
+	l := s.young(func(id string, ttl time.Duration) error {
+		s.create(s.mortal(id, ttl))
+		return s.try(id, how)
+	})
+	s.clock.pass(2 * l.life)
+	if err := s.there(l.key); err != nil {
+		s.t.Error(err)
+	}
+	if n := s.count("x"); n < 1 {
+		s.t.Errorf("Count = %d", n)
+	}
+	s.change(l.key, func(*task.Record) {})
+}
+
+func tasksShortened(t *testing.T, s tasks) {
+	t.Helper()
+	s.endsAfterChange(long)
+}
+
+func tasksLimited(t *testing.T, s tasks) {
+	t.Helper()
+	s.endsAfterChange(0)
+}
+
+// endsAfterChange says that a task that is given another TTL ends by that.
+func (s tasks) endsAfterChange(before time.Duration) {
+	s.t.Helper()
+	s.ends(s.young(func(id string, ttl time.Duration) error {
+		s.create(s.mortal(id, before))
+		err := s.try(id, func(r *task.Record) { r.TTL = ttl })
+		return errors.Join(err, s.there(id))
+	}))
+}
+
+func tasksNoTTL(t *testing.T, s tasks) {
+	t.Helper()
+	s.create(s.mortal("a", 0))
+	s.clock.pass(s.clock.lives()[0])
+	if err := s.there("a"); err != nil {
+		t.Error(err)
+	}
+	s.wantCount("x", 1)
+}
+
+func tasksListExpired(t *testing.T, s tasks) {
+	t.Helper()
+	s.fill("x", "first")
+	n := 0
+	l := s.young(func(id string, ttl time.Duration) error {
+		n++
+		s.create(s.mortal(id, ttl))
+		s.fill("x", fmt.Sprint("behind ", n))
+		if err := s.there(id); err != nil {
+			return err
+		}
+		if list := ids(s.list("x", id, 1)); !slices.Equal(list, []string{fmt.Sprint("behind ", n)}) {
+			return fmt.Errorf("behind it is %q", list)
+		}
+		return nil
+	})
+	s.ends(l)
+	s.wantList("x", l.key, 9, fmt.Sprint("behind ", n))
+	s.fill("x", "last")
+	s.wantList("x", l.key, 9, fmt.Sprint("behind ", n), "last")
+	if list := ids(s.list("x", "", 99)); list[0] != "first" || slices.Contains(list, l.key) {
+		t.Errorf("%q", list)
+	}
+}
