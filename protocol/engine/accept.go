@@ -94,7 +94,7 @@ func (c *conn) classify(x *exchange, params []byte, batched bool) *protocol.Faul
 		return protocol.Faultf(protocol.FaultInvalidParams,
 			"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
 	}
-	return c.understand(x, params)
+	return c.inSession(x, params)
 }
 
 // classifyModern checks in the order that the official suite expects: missing
@@ -106,7 +106,8 @@ func (c *conn) classifyModern(x *exchange, params []byte, version string) *proto
 	} else {
 		x.dialect = d
 	}
-	if _, fault := x.dialect.DecodeMeta(params); fault != nil {
+	meta, fault := x.dialect.DecodeMeta(params)
+	if fault != nil {
 		return fault
 	}
 	if !known {
@@ -118,7 +119,7 @@ func (c *conn) classifyModern(x *exchange, params []byte, version string) *proto
 	if fault := x.mirrored(params); fault != nil {
 		return fault
 	}
-	return c.understand(x, params)
+	return c.understand(x, params, meta)
 }
 
 func (c *conn) classifyInitialize(x *exchange, params []byte, batched bool) *protocol.Fault {
@@ -139,12 +140,17 @@ func (c *conn) classifyInitialize(x *exchange, params []byte, batched bool) *pro
 	return x.file()
 }
 
-// understand decodes a request for the dialect that was chosen, and files it.
-func (c *conn) understand(x *exchange, params []byte) *protocol.Fault {
+// inSession understands a request whose dialect is the session's.
+func (c *conn) inSession(x *exchange, params []byte) *protocol.Fault {
 	meta, fault := x.dialect.DecodeMeta(params)
 	if fault != nil {
 		return fault
 	}
+	return c.understand(x, params, meta)
+}
+
+// understand decodes a request for the dialect that was chosen, and files it.
+func (c *conn) understand(x *exchange, params []byte, meta protocol.RequestMeta) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
 		return fault

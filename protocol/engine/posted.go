@@ -95,7 +95,7 @@ func (p *posting) classify(x *exchange, params []byte) *protocol.Fault {
 	if fault := p.session(x); fault != nil {
 		return fault
 	}
-	return x.conn.understand(x, params)
+	return x.conn.inSession(x, params)
 }
 
 func mismatch(format string, args ...any) *protocol.Fault {

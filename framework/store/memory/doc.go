@@ -1,7 +1,7 @@
 // Package memory holds the ports of a server in memory.
 //
 //	store := memory.New()                             // the default bounds
-//	store := memory.New(memory.TotalBytes(64 << 20))  // smaller
+//	store := memory.Sized(memory.TotalBytes(64 << 20))  // smaller
 //	log := store.Events()                             // an eventlog.Store
 //	once := store.Claims()                            // a claim.Store
 //	jobs := store.Tasks()                             // a task.Store

@@ -29,7 +29,7 @@ func TestOnePort(t *testing.T) {
 
 func TestNilOption(t *testing.T) {
 	t.Parallel()
-	add(t, memory.New(nil), "s", "x")
+	add(t, memory.Sized(nil), "s", "x")
 }
 
 // add appends and returns the number.
@@ -72,7 +72,7 @@ func TestStreamEvents(t *testing.T) {
 	for _, most := range []int{1, 2, 3, 4, 5, 7, 8, 100} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			t.Parallel()
-			s := memory.New(memory.StreamEvents(most))
+			s := memory.Sized(memory.StreamEvents(most))
 			for i := range uint64(40) {
 				last := add(t, s, "s", fmt.Sprint(i+1))
 				if last != i+1 {
@@ -91,7 +91,7 @@ func TestStreamEvents(t *testing.T) {
 
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.StreamBytes(10))
+	s := memory.Sized(memory.StreamBytes(10))
 	steps := []struct {
 		frame string
 		first uint64 // kept
@@ -121,11 +121,11 @@ func TestStreamBytes(t *testing.T) {
 
 func TestBoundsBelowOne(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.StreamEvents(0), memory.StreamBytes(-1))
+	s := memory.Sized(memory.StreamEvents(0), memory.StreamBytes(-1))
 	add(t, s, "s", "x")
 	add(t, s, "s", "y")
 	keeps(t, s, "s", 2, 2)
-	none := memory.New(memory.TotalBytes(-1))
+	none := memory.Sized(memory.TotalBytes(-1))
 	add(t, none, "s", "x")
 	if _, err := none.Events().After(t.Context(), "s", 0); !errors.Is(err, eventlog.ErrExpired) {
 		t.Errorf("kept without room: %v", err)
@@ -138,7 +138,7 @@ const kilo = 1 << 10
 // goes on counting where it was.
 func TestTotalBytes(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.TotalBytes(40 * kilo))
+	s := memory.Sized(memory.TotalBytes(40 * kilo))
 	frame := string(make([]byte, 10*kilo))
 	for _, stream := range []string{"a", "b", "c", "a", "d"} { // three fit
 		add(t, s, stream, frame)
@@ -165,7 +165,7 @@ func TestTotalBytes(t *testing.T) {
 // An event that fits nowhere costs no other stream anything.
 func TestLargerThanAll(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.TotalBytes(40 * kilo))
+	s := memory.Sized(memory.TotalBytes(40 * kilo))
 	add(t, s, "a", "x")
 	add(t, s, "b", "x")
 	if seq := add(t, s, "a", string(make([]byte, 40*kilo))); seq != 2 {
@@ -182,7 +182,7 @@ func TestLargerThanAll(t *testing.T) {
 func TestBookkeepingIsBounded(t *testing.T) {
 	const total, streams = 1 << 20, 200_000
 	before := heap()
-	s := memory.New(memory.TotalBytes(total))
+	s := memory.Sized(memory.TotalBytes(total))
 	for i := range streams {
 		add(t, s, fmt.Sprint("stream ", i), "")
 	}
@@ -227,7 +227,7 @@ func TestModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 0))
-			s := memory.New(memory.TotalBytes(16*kilo), memory.StreamBytes(3*kilo), memory.StreamEvents(9))
+			s := memory.Sized(memory.TotalBytes(16*kilo), memory.StreamBytes(3*kilo), memory.StreamEvents(9))
 			model := make([][][]byte, 6)
 			for range 3000 {
 				i := r.IntN(len(model))

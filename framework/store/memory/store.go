@@ -63,8 +63,11 @@ func TaskRecords(n int) Option { return func(b *bounds) { b.taskRecords = max(n,
 // default 256 MiB. n below 1 is 1.
 func TaskBytes(n int) Option { return func(b *bounds) { b.taskBytes = max(n, 1) } }
 
-// New is empty and bounded.
-func New(opts ...Option) *Store {
+// New is empty and bounded, by the defaults of the options.
+func New() *Store { return Sized() }
+
+// Sized is New with other bounds.
+func Sized(opts ...Option) *Store {
 	s := &Store{}
 	b := &s.events.bounds
 	*b = bounds{

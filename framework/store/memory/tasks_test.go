@@ -84,7 +84,7 @@ func listed(t testing.TB, s task.Store, after string, want ...string) {
 
 func TestTaskRecords(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.TaskRecords(3)).Tasks()
+	s := memory.Sized(memory.TaskRecords(3)).Tasks()
 	begin(t, s, "a", "b", "c")
 	if err := s.Create(t.Context(), record("d")); !errors.Is(err, memory.ErrFull) {
 		t.Errorf("one too many: %v", err)
@@ -113,7 +113,7 @@ func TestTaskRecords(t *testing.T) {
 func TestTaskExpiredFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.New(memory.TaskRecords(3)).Tasks()
+		s := memory.Sized(memory.TaskRecords(3)).Tasks()
 		begin(t, s, "done", "b")
 		end(t, s, "done")
 		short := record("short")
@@ -131,7 +131,7 @@ func TestTaskExpiredFirst(t *testing.T) {
 
 func TestTaskBytes(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.TaskBytes(20 * kilo)).Tasks()
+	s := memory.Sized(memory.TaskBytes(20 * kilo)).Tasks()
 	begin(t, s, "a", "b", "c", "d")
 	end(t, s, "a", "b")
 	large := make([]byte, 30*kilo)
@@ -174,7 +174,7 @@ func TestTaskBytes(t *testing.T) {
 // A terminal task that grows pushes out others, but not itself.
 func TestTaskThatGrowsStays(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.TaskBytes(20 * kilo)).Tasks()
+	s := memory.Sized(memory.TaskBytes(20 * kilo)).Tasks()
 	begin(t, s, "grows", "other", "works")
 	for _, id := range []string{"grows", "other"} {
 		if err := happens(t, s, id, task.Event{Kind: task.Complete, Result: make([]byte, 6*kilo)}); err != nil {
@@ -205,7 +205,7 @@ func TestTaskThatGrowsStays(t *testing.T) {
 // What comes and goes leaves nothing behind. Not in parallel: it measures the heap.
 func TestTasksLeaveNothing(t *testing.T) {
 	before := heap()
-	s := memory.New(memory.TaskRecords(80), memory.TaskBytes(10*kilo)).Tasks()
+	s := memory.Sized(memory.TaskRecords(80), memory.TaskBytes(10*kilo)).Tasks()
 	begin(t, s, "stays")
 	for i := range 50_000 {
 		r := record(fmt.Sprint(i))
@@ -235,8 +235,8 @@ func TestTasksLeaveNothing(t *testing.T) {
 func TestTaskBoundsBelowOne(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, -1, math.MinInt} {
-		begin(t, memory.New(memory.TaskRecords(n)).Tasks(), "a")
-		if err := memory.New(memory.TaskBytes(n)).Tasks().Create(t.Context(), record("a")); !errors.Is(err, memory.ErrFull) {
+		begin(t, memory.Sized(memory.TaskRecords(n)).Tasks(), "a")
+		if err := memory.Sized(memory.TaskBytes(n)).Tasks().Create(t.Context(), record("a")); !errors.Is(err, memory.ErrFull) {
 			t.Errorf("a task in a byte: %v", err)
 		}
 	}
@@ -317,7 +317,7 @@ func TestTasksExpireInTheQuiet(t *testing.T) {
 // Where a list may go on is remembered of the last that are gone, an eighth of all.
 func TestTasksGoneAreBounded(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.TaskRecords(80)).Tasks()
+	s := memory.Sized(memory.TaskRecords(80)).Tasks()
 	var ids []string
 	for i := range 30 {
 		ids = append(ids, fmt.Sprint(i))
@@ -373,7 +373,7 @@ func TestTaskBookkeepingIsBounded(t *testing.T) {
 	const total = 8 << 20
 	fill := func(name string, change func(r *task.Record, i int)) {
 		before := heap()
-		s, n := memory.New(memory.TaskBytes(total)).Tasks(), 0
+		s, n := memory.Sized(memory.TaskBytes(total)).Tasks(), 0
 		var err error
 		for ; err == nil && n < 50_000; n++ { // terminal ones make room for ever
 			r := record(fmt.Sprint(n))
@@ -427,7 +427,7 @@ func TestTasksModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := &tasksModel{t: t, r: rand.New(rand.NewPCG(seed, 1)), s: memory.New(memory.TaskRecords(12), memory.TaskBytes(25*kilo)).Tasks()}
+				m := &tasksModel{t: t, r: rand.New(rand.NewPCG(seed, 1)), s: memory.Sized(memory.TaskRecords(12), memory.TaskBytes(25*kilo)).Tasks()}
 				for range 2000 {
 					m.step()
 				}
