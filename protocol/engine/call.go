@@ -34,7 +34,8 @@ type Call struct {
 	effects effects
 	silent  bool // nothing is sent for it: a check of replay
 
-	crashed atomic.Pointer[error] // of Config.Performed
+	crashed  atomic.Pointer[error] // of Config.Performed
+	returned atomic.Bool           // the handler has: nothing can be asked any more
 }
 
 type callKey struct{}
@@ -165,6 +166,10 @@ type Question struct {
 	Key      string
 	Params   protocol.Params
 	Progress func(protocol.Progress) // may be nil; where the client is asked live
+
+	// Again asks whatever was answered in an earlier round: for what may have to be
+	// asked until something else has happened.
+	Again bool
 }
 
 // Reply is what came of a Question.
@@ -180,6 +185,9 @@ type Reply struct {
 // again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Dialect.InputRounds() {
+		if c.returned.Load() {
+			return refused(len(all))
+		}
 		if c.crashed.Load() != nil {
 			return pendings(len(all))
 		}
@@ -197,6 +205,15 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 		ask(0)
 	}
 	asking.Wait()
+	return replies
+}
+
+// refused are the replies to questions that come after the handler.
+func refused(n int) []Reply {
+	replies := make([]Reply, n)
+	for i := range replies {
+		replies[i].Err = ErrCannotAsk
+	}
 	return replies
 }
 

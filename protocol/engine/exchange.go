@@ -26,9 +26,11 @@ type exchange struct {
 	snapshot Snapshot
 	call     *Call
 	filed    bool
-	feed     *feed              // of a listen request
-	request  *transport.Request // nil: the frame came by a connection
-	record   *record            // nil: the execution is not recorded
+
+	uncounted bool               // nobody waits for it
+	feed      *feed              // of a listen request
+	request   *transport.Request // nil: the frame came by a connection
+	record    *record            // nil: the execution is not recorded
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -70,7 +72,9 @@ func (x *exchange) file() *protocol.Fault {
 
 // Serve runs the frame-level chain around the exchange.
 func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
-	defer x.conn.e.leave(x.conn)
+	if !x.uncounted {
+		defer x.conn.e.leave(x.conn)
+	}
 	return x.serve(ctx, out)
 }
 

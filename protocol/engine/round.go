@@ -81,7 +81,9 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 			return nil, err
 		}
 	}
+	x.call.effects.limit = x.conn.e.stateLimit()
 	result, err := guarded(ctx, h, x.call)
+	x.call.returned.Store(true)
 	if crash := x.call.crash(); crash != nil {
 		return nil, crash
 	}
@@ -89,6 +91,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	if r == nil || !r.end() {
 		return result, err
 	}
+	x.call.effects.finish()
 	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
 		x.conn.e.failed(ctx, x.call, err)
 	}
@@ -232,18 +235,20 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 	}
 	asked := rounds.Question{Key: key, Kind: kindOf(q.Params), Print: rounds.PrintOf(q.Params.Method(), text)}
 	if known, ok := r.journal.Answered(key); ok {
-		if known.Question == asked {
+		same := known.Question == asked
+		if same && !q.Again {
 			return r.decode(key, asked.Kind, known.Value)
 		}
-		r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
+		if !same {
+			r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
+		}
 		r.journal.Answers = slices.DeleteFunc(r.journal.Answers, func(a rounds.Answer) bool { return a.Key == key })
 	}
 	if raw, ok := r.unasked[key]; ok && r.batches == 1 {
-		result, err := r.decode(key, asked.Kind, raw)
-		if err == nil {
+		if result, err := r.decode(key, asked.Kind, raw); err == nil { // else it is no answer
 			r.journal.Answers = append(r.journal.Answers, rounds.Answer{Question: asked, Value: jsontext.Compact(nil, raw)})
+			return result, nil
 		}
-		return result, err
 	}
 	if !r.call.canAsk(q.Params) {
 		return nil, ErrCannotAsk
@@ -293,7 +298,7 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 	j.Effects = x.call.effects.all()
 	j.Open, j.Round, j.Expires = r.open, j.Round+1, e.cfg.Now().Add(e.cfg.StateTTL)
 	if j.Round > e.cfg.MaxRounds {
-		return nil, fmt.Errorf("engine: the call has asked in %d rounds", e.cfg.MaxRounds)
+		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", e.cfg.MaxRounds)
 	}
 	state, err := e.sealState(ctx, j, binding)
 	if err != nil {
