@@ -50,8 +50,10 @@ type handling struct {
 	logger  *zap.Logger // what Log returns, once it was asked for
 	bucket  *bucket     // of the client's part of it; nil: the client wants no log
 
-	asked atomic.Int32 // questions without a key
-	roots atomic.Pointer[callRoots]
+	asked  atomic.Int32 // questions without a key
+	keys   sync.Map     // of the questions of the call; in the outermost handling
+	passed atomic.Pointer[passed]
+	roots  atomic.Pointer[callRoots]
 }
 
 type handlingKey struct{}

@@ -166,10 +166,6 @@ type Question struct {
 	Key      string
 	Params   protocol.Params
 	Progress func(protocol.Progress) // may be nil; where the client is asked live
-
-	// Again asks whatever was answered in an earlier round: for what may have to be
-	// asked until something else has happened.
-	Again bool
 }
 
 // Reply is what came of a Question.

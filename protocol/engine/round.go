@@ -235,13 +235,10 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 	}
 	asked := rounds.Question{Key: key, Kind: kindOf(q.Params), Print: rounds.PrintOf(q.Params.Method(), text)}
 	if known, ok := r.journal.Answered(key); ok {
-		same := known.Question == asked
-		if same && !q.Again {
+		if known.Question == asked {
 			return r.decode(key, asked.Kind, known.Value)
 		}
-		if !same {
-			r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
-		}
+		r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
 		r.journal.Answers = slices.DeleteFunc(r.journal.Answers, func(a rounds.Answer) bool { return a.Key == key })
 	}
 	if raw, ok := r.unasked[key]; ok && r.batches == 1 {
