@@ -137,6 +137,11 @@ func (b *bound) answered(step Handler) Handler {
 		if pending(ctx) {
 			return nil, ErrPending
 		}
+		if h := handlingFrom(ctx); h != nil && h.call != nil {
+			if err := h.call.Begin(ctx); err != nil { // this round was executed before
+				return nil, err
+			}
+		}
 		result, err := step(ctx, call)
 		if !pending(ctx) {
 			return result, err

@@ -36,6 +36,11 @@ type Call struct {
 
 	crashed  atomic.Pointer[error] // of Config.Performed
 	returned atomic.Bool           // the handler has: nothing can be asked any more
+
+	inputs  *protocol.Inputs // what this round was sent; nil: nothing
+	begun   sync.Once
+	refusal error // of begun
+	earlier atomic.Pointer[outcomeError]
 }
 
 type callKey struct{}
@@ -181,11 +186,14 @@ type Reply struct {
 // again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Dialect.InputRounds() {
+		if err := c.Begin(ctx); err != nil {
+			return failed(len(all), err)
+		}
 		if c.returned.Load() {
-			return refused(len(all))
+			return failed(len(all), ErrCannotAsk)
 		}
 		if c.crashed.Load() != nil {
-			return pendings(len(all))
+			return failed(len(all), ErrPending)
 		}
 		return c.newRound(&rounds.Journal{Call: c.id}).questions(all)
 	}
@@ -204,21 +212,31 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	return replies
 }
 
-// refused are the replies to questions that come after the handler.
-func refused(n int) []Reply {
+// failed are replies that all have the same error.
+func failed(n int, err error) []Reply {
 	replies := make([]Reply, n)
 	for i := range replies {
-		replies[i].Err = ErrCannotAsk
+		replies[i].Err = err
 	}
 	return replies
 }
 
-func pendings(n int) []Reply {
-	replies := make([]Reply, n)
-	for i := range replies {
-		replies[i].Err = ErrPending
+// Begin is called when the handler's own work begins, after all that decides whether
+// it may: a round that was executed before is not executed again. ErrPending says
+// that its recorded outcome will be the answer; another error refuses.
+func (c *Call) Begin(ctx context.Context) error {
+	if c.inputs == nil || c.silent {
+		return nil
 	}
-	return replies
+	c.begun.Do(func() {
+		err := c.x.claimRound(ctx, c.inputs)
+		if earlier, ok := errors.AsType[*outcomeError](err); ok {
+			c.earlier.Store(earlier)
+			err = ErrPending
+		}
+		c.refusal = err
+	})
+	return c.refusal
 }
 
 // Once runs effect unless it has happened in this logical call, and keeps its
@@ -260,7 +278,7 @@ func (c *Call) crash() error {
 // Config.Performed: what the handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
-	return r != nil && r.pending() || c.crashed.Load() != nil
+	return r != nil && r.pending() || c.crashed.Load() != nil || c.earlier.Load() != nil
 }
 
 func (c *Call) canAsk(p protocol.Params) bool {

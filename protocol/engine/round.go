@@ -77,13 +77,14 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		if err := x.resume(ctx, in, bind); err != nil {
 			return nil, err
 		}
-		if err := x.claimRound(ctx, in); err != nil {
-			return nil, err
-		}
+		x.call.inputs = in
 	}
 	x.call.effects.limit = x.conn.e.stateLimit()
 	result, err := guarded(ctx, h, x.call)
 	x.call.returned.Store(true)
+	if earlier := x.call.earlier.Load(); earlier != nil {
+		return nil, earlier
+	}
 	if crash := x.call.crash(); crash != nil {
 		return nil, crash
 	}
