@@ -9,7 +9,6 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
-	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -145,10 +144,6 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		events:  store.Events(),
 		claims:  store.Claims(),
 		tasks:   store.Tasks(),
-		secret:  rounds.RandomSecret(),
-	}
-	if len(a.cfg.secrets) > 0 {
-		s.secret = a.cfg.secrets[0]
 	}
 	if err := s.enter(stage); err != nil {
 		return nil, err
@@ -173,6 +168,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		Instructions:   a.cfg.instructions,
 		Catalog:        s.registry,
 		Frames:         slices.Clone(a.frames),
+		RootsChanged:   s.roots.forget,
 		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),
 		Failed:         s.reporter(stage),
 		Detail:         a.cfg.detail,

@@ -193,7 +193,7 @@ func WithStateTTL(d time.Duration) AppOption {
 // WithReplayCheck runs each handler that asks in rounds once more on the same
 // answers and logs what it asks or does differently: its next round would not be the
 // continuation of this one. For development and tests: what a handler does outside
-// of Once happens twice.
+// of Once happens twice, and so does what middleware does, which runs again, too.
 func WithReplayCheck() AppOption {
 	return set("WithReplayCheck", func(c *appConfig) { c.replayCheck = true })
 }

@@ -38,8 +38,9 @@ func (keyOption) generateOption() {}
 
 // Key names a question, for handlers whose order of questions varies: in a loop
 // over a map, from goroutines. Without one a question is known by its place in the
-// order. Two questions of a call must not have the same key; "q1", "q2" ... are
-// the names of those without one, and what follows a "#" counts attempts.
+// order. Two questions of a call must not have the same key, whatever the revision:
+// the second fails. "q1", "q2" ... are the names of those without one, and what
+// follows a "#" counts attempts.
 func Key(key string) KeyOption { return keyOption(key) }
 
 // inquiry is one question of a handler. It goes on until it is settled: an answer
@@ -88,10 +89,12 @@ func (t *thread) nextKey() string {
 // errors are ErrPending.
 func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
 	threads := make([]*thread, len(inquiries))
-	open := make([]*thread, len(inquiries))
+	open := make([]*thread, 0, len(inquiries))
 	for i, q := range inquiries {
-		threads[i] = &thread{inquiry: q, base: h.questionKey(q.key())}
-		open[i] = threads[i]
+		threads[i] = &thread{inquiry: q}
+		if threads[i].base, threads[i].err = h.questionKey(q.key()); threads[i].err == nil {
+			open = append(open, threads[i])
+		}
 	}
 	for len(open) > 0 {
 		var pending bool
@@ -186,6 +189,12 @@ func (h *handling) askClient(ctx context.Context, turns []*turn) {
 	if h.muted() {
 		for _, t := range turns {
 			t.reply.Err = mutedError(t.needs().doing)
+		}
+		return
+	}
+	if err := keepPassed(ctx); err != nil {
+		for _, t := range turns {
+			t.reply.Err = err
 		}
 		return
 	}

@@ -22,7 +22,7 @@ type Handler func(ctx context.Context, call *Call) (*Result, error)
 type Middleware struct {
 	Name    string
 	Phase   Phase
-	PerCall bool // run in the first round of a logical call only
+	PerCall bool // of OncePerCall
 	Wrap    func(next Handler) Handler
 
 	only kind // of the typed adapters: other calls never meet this step; 0: all
@@ -157,7 +157,10 @@ func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]Co
 	return Middleware{Name: name, Wrap: wrap, only: kindList}
 }
 
-// OncePerCall sets PerCall.
+// OncePerCall sets PerCall: the step runs in each round of a logical call until it
+// has called next, and not in the rounds after that one. It may ask; a step that
+// answers itself, or whose question is open, runs again. What it does after next
+// counts for the round in which it ran only.
 func OncePerCall(mw Middleware) Middleware {
 	mw.PerCall = true
 	return mw
@@ -183,20 +186,32 @@ func compose(innermost Handler, k kind, scopes ...[]Middleware) Handler {
 	steps := slices.Concat(scopes...)
 	steps = slices.DeleteFunc(steps, func(m Middleware) bool { return !m.meets(k) })
 	slices.SortStableFunc(steps, func(a, b Middleware) int { return cmp.Compare(a.Phase.rank(), b.Phase.rank()) })
+	places := make([]*passed, len(steps))
+	var outer *passed
+	for i, m := range steps {
+		if m.PerCall {
+			outer = &passed{key: fmt.Sprintf("%sstep/%d/%s", reserved, i, m.Name), outer: outer}
+			places[i] = outer
+		}
+	}
 	next := innermost
-	for _, m := range slices.Backward(steps) {
-		next = m.around(next)
+	for i, m := range slices.Backward(steps) {
+		next = m.around(next, places[i])
 	}
 	return next
 }
 
-// around is the step in front of next. A step that answers with nothing at all
-// is at fault.
-func (m Middleware) around(next Handler) Handler {
-	wrapped := m.Wrap(next)
+// around is the step in front of next; place is that of a step of OncePerCall. A
+// step that answers with nothing at all is at fault.
+func (m Middleware) around(next Handler, place *passed) Handler {
+	behind := next
+	if place != nil {
+		behind = place.then(next)
+	}
+	wrapped := m.Wrap(behind)
 	return func(ctx context.Context, call *Call) (*Result, error) {
-		if m.PerCall && call.Round > 0 {
-			return next(ctx, call)
+		if place != nil && call.Round > 0 && place.done(ctx) {
+			return behind(ctx, call)
 		}
 		result, err := wrapped(ctx, call)
 		if pending(ctx) { // the step itself has asked, or replaced what it was told

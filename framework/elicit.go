@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -47,8 +48,10 @@ type Choice struct {
 	Title string
 }
 
-// Choices limits a field to values known only at run time. The field of a
-// question that is no struct is "value".
+// Choices limits a field to values known only at run time. The field is a text or a
+// list of enums without a oneof of its own (a list of plain texts is no field of a
+// form); that of a question that is no struct is
+// "value".
 func Choices(field string, choices ...Choice) AskOption {
 	return askOption(func(q *question) {
 		if q.choices == nil {
@@ -169,10 +172,20 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	}
 	q.value.SetZero()
 	if q.attempt++; q.attempt >= q.attempts {
-		return true, &askError{doing: askingUser, cause: fmt.Errorf("no valid answer in %d attempts: %w", q.attempt, invalid)}
+		return true, &askError{doing: askingUser, cause: fmt.Errorf("no valid answer in %d attempts: %s", q.attempt, faultsOnly(invalid))}
 	}
 	q.text = q.message + "\n\n" + invalid.Text("The answer")
 	return false, nil
+}
+
+// faultsOnly says where an answer does not fit and by which rule, for the log: what
+// users answer must not get there.
+func faultsOnly(invalid *binding.Invalid) string {
+	var faults []string
+	for _, issue := range invalid.Issues {
+		faults = append(faults, issue.Path+" ("+issue.Rule+")")
+	}
+	return strings.Join(faults, ", ")
 }
 
 // elicited is an answer with an action that there is.
@@ -238,7 +251,7 @@ func (s *Server) formPlan(t reflect.Type) (*binding.Plan, error) {
 	}
 	plan, faults := binding.Compile(t, binding.Form, binding.Options{})
 	if plan == nil {
-		return nil, errors.New(firstFault(faults))
+		return nil, errors.New(strings.TrimPrefix(firstFault(faults), "In.")) // it is no input of a tool
 	}
 	s.forms.Store(t, plan)
 	return plan, nil

@@ -196,7 +196,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 		return true, err
 	}
 	if q.attempt++; q.attempt >= defaultAttempts {
-		return true, &askError{doing: askingModel, cause: fmt.Errorf("no valid answer in %d attempts: %s", q.attempt, teaching)}
+		return true, &askError{doing: askingModel, cause: fmt.Errorf("no valid answer in %d attempts", q.attempt)}
 	}
 	q.say(said, []protocol.Block{protocol.Text{Text: teaching}})
 	return false, nil
@@ -244,7 +244,8 @@ func History(m ...protocol.Message) GenerateOption {
 // model is asked again with the results. A tool need not be registered in the app; a
 // Set offers all of its tools. What the caller lacks the scopes for is not offered.
 //
-// In rounds a tool that has run does not run again: its result is journaled.
+// In one turn the model may call 32 tools; it is told so of the rest, which do not
+// run. In rounds a tool that has run does not run again: its result is journaled.
 func WithTools(tools ...Component) GenerateOption {
 	return generateOption(func(g *generation) { g.tools = append(g.tools, tools...) })
 }

@@ -51,8 +51,10 @@ type handling struct {
 	logger  *zap.Logger // what Log returns, once it was asked for
 	bucket  *bucket     // of the client's part of it; nil: the client wants no log
 
-	asked atomic.Int32 // questions without a key
-	roots atomic.Pointer[callRoots]
+	asked  atomic.Int32 // questions without a key
+	keys   sync.Map     // of the questions of the call; in the outermost handling
+	passed atomic.Pointer[passed]
+	roots  atomic.Pointer[callRoots]
 }
 
 type handlingKey struct{}
@@ -138,6 +140,11 @@ func (b *bound) answered(step Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		if pending(ctx) {
 			return nil, ErrPending
+		}
+		if h := handlingFrom(ctx); h != nil && h.call != nil {
+			if err := h.call.Begin(ctx); err != nil { // this round was executed before
+				return nil, err
+			}
 		}
 		result, err := step(ctx, call)
 		if !pending(ctx) {

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 )
 
@@ -10,6 +11,7 @@ import (
 // the outer part stay the same whether the inner one runs or its result is known.
 type inner struct {
 	top    *handling // the call itself
+	outer  *handling // what it is a part of
 	prefix string    // of keys
 	id     string    // of the nested call; "" in an effect
 	round  int       // of the nested call
@@ -21,7 +23,7 @@ type inner struct {
 func (h *handling) within(ctx context.Context, key string) *handling {
 	part := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: h.bound, uri: h.uri, vars: h.vars,
-		inner: &inner{top: h.top(), prefix: key + "/"},
+		inner: &inner{top: h.top(), outer: h, prefix: key + "/"},
 	}
 	if h.inner != nil {
 		part.inner.id, part.inner.round, part.inner.muted = h.inner.id, h.inner.round, h.inner.muted
@@ -34,6 +36,14 @@ func (h *handling) top() *handling {
 		return h.inner.top
 	}
 	return h
+}
+
+// outer is what h is a part of; nil: the call itself.
+func (h *handling) outer() *handling {
+	if h.inner != nil {
+		return h.inner.outer
+	}
+	return nil
 }
 
 // muted says that nobody may be asked.
@@ -64,10 +74,18 @@ func (h *handling) fullKey(key string) string {
 }
 
 // questionKey is the full key of a question. One without a key is known by its
-// place in the order.
-func (h *handling) questionKey(key string) string {
+// place in the order. That two have the same is an error at once, also where the
+// client is asked live: in rounds the one would have the answer to the other.
+func (h *handling) questionKey(key string) (string, error) {
 	if key == "" {
 		key = "q" + strconv.Itoa(int(h.asked.Add(1)))
 	}
-	return h.fullKey(key)
+	full := h.fullKey(key)
+	if key == keyRoots { // where they are asked live they may change during the call
+		return full, nil
+	}
+	if _, twice := h.top().keys.LoadOrStore(full, struct{}{}); twice {
+		return "", fmt.Errorf("two questions of one call have the key %q: give each a Key of its own", full)
+	}
+	return full, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,13 +22,17 @@ type onceSettings struct{ atMostOnce bool }
 
 // AtMostOnce ends with ErrUncertain where the effect may already have happened: an
 // earlier execution began it and no result is known, or it returned an error, which
-// does not tell whether it happened. That it was begun is known for 24 hours. Inside
-// of it the client cannot be asked: the question would repeat what came before it.
+// does not tell whether it happened. That it was begun is known for 24 hours, to the
+// process that began it and as long as that lives: after a restart, and in another
+// process, the effect may happen again. Inside of it the client cannot be asked: the question would repeat what came before it.
 func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
 
 // Once runs effect once per logical call and journals its result; a crash in
 // between runs it again with the same IdempotencyKey. A failed effect is not
 // journaled. While a question is pending no effect begins: the error is ErrPending.
+//
+// The journal holds 64 KiB, answers and results of effects together: a call with more
+// fails when it asks.
 //
 // T must survive encoding/json, also where nothing is replayed: what is returned is
 // what was read back. Effects without a result return struct{}. The key must be
@@ -35,8 +40,8 @@ func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMos
 // calls have keys of their own. Outside a handler the effect just runs.
 func Once[T any](ctx context.Context, key string, effect func(context.Context) (T, error), opts ...OnceOption) (T, error) {
 	var value T
-	if key == "" {
-		return value, errors.New("once: an effect needs a key")
+	if key == "" || strings.Contains(key, reserved) {
+		return value, errors.New("once: an effect needs a key, without the character NUL")
 	}
 	var s onceSettings
 	for _, o := range opts {

@@ -191,7 +191,9 @@ func Scopes(scopes ...string) Option {
 	}}
 }
 
-// Timeout of one execution: its context ends then.
+// Timeout of one execution: its context ends then. Where the client is asked live,
+// the time that the user takes to answer is a part of it; in rounds each round has
+// the whole time.
 func Timeout(d time.Duration) Option {
 	return componentOption{"Timeout", kindsAll, func(s *settings) string {
 		if d <= 0 {

@@ -26,7 +26,7 @@ func (s *Server) enter(stage *rehearsal.Stage) error {
 	if err != nil {
 		return fmt.Errorf("framework: the secret of the stage: %w", err)
 	}
-	s.cfg.states, s.secret = sealer, stage.Secret
+	s.cfg.states = sealer
 	return nil
 }
 

@@ -479,9 +479,10 @@ func TestStateSecrets(t *testing.T) {
 
 	a, required = begin(first, "page")
 	retry = a.retry(`{"name":"page","arguments":{}}`, required)
-	again := build2(old) // another instance knows the page by the same id
-	if got := newAsker(t, again, protocol.Rev20260728, nil).call("tools/call", retry).text(); got != "went" {
-		t.Errorf("on another instance: %q", got)
+	for name, s := range map[string]*framework.Server{"another instance": build2(old), "a rotation": second} { // the page has the same id
+		if got := newAsker(t, s, protocol.Rev20260728, nil).call("tools/call", retry).text(); got != "went" {
+			t.Errorf("after %s: %q", name, got)
+		}
 	}
 }
 

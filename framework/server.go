@@ -26,13 +26,12 @@ type Server struct {
 	onStop   []hook
 	engine   *engine.Engine
 	registry *catalog.Registry
-	forms    sync.Map // reflect.Type -> *form: the compiled questions of Elicit
+	forms    sync.Map // reflect.Type -> *binding.Plan: the compiled forms of Elicit
 	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
 	events   eventlog.Store
 	claims   claim.Store
 	tasks    task.Store
-	shared   bool   // claims is that of several servers
-	secret   []byte // of the ids of elicitations
+	shared   bool // claims is that of several servers
 	roots    sessionRoots
 	visits   visits
 
@@ -191,7 +190,7 @@ func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 func (s *Server) Authenticator() transport.Authenticator { return s.cfg.auth }
 
 // Events keeps what was sent on streams that may be resumed, for carriers over
-// HTTP. It is in memory, and takes none until it is used.
+// HTTP. It is in memory, and allocates nothing before it is used.
 func (s *Server) Events() eventlog.Store { return s.events }
 
 // Closing is closed when the server begins to stop: carriers over HTTP then end
@@ -223,13 +222,9 @@ func methodName(c *engine.Call) string {
 	return c.Params.Method()
 }
 
-// rootsChanged forgets what the session has said, and runs the app's functions with
-// the server in their context.
+// rootsChanged runs the app's functions with the server in their context.
 func (s *Server) rootsChanged(fns []func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) {
-		if c := engine.From(ctx); c != nil {
-			s.roots.forget(c.Session())
-		}
 		for _, fn := range fns {
 			err := s.hook(ctx, func(ctx context.Context, _ *Server) error { fn(ctx); return nil })
 			if err != nil {

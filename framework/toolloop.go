@@ -113,12 +113,21 @@ func usesOf(content []protocol.Block) []protocol.ToolUse {
 	return uses
 }
 
+// maxToolUses bounds the tools that a model may call in one turn: each runs and has
+// its result in the journal. The rest of the turn is answered with an error.
+const maxToolUses = 32
+
 // use runs what the model asks for and answers each, in order, with nothing else in
 // the message (2025-11-25 client/sampling "Tool Result Messages"). An error ends
 // the loop; those of tools are for the model.
 func (o *offer) use(ctx context.Context, h *handling, base string, turn int, uses []protocol.ToolUse) ([]protocol.Block, error) {
 	results := make([]protocol.Block, len(uses))
 	for i, use := range uses {
+		if i >= maxToolUses {
+			text := fmt.Sprintf("There are too many tools in one turn: the first %d were run, this one was not.", maxToolUses)
+			results[i] = protocol.ToolResult{ToolUseID: use.ID, Content: toolError(text).Content, IsError: true}
+			continue
+		}
 		// By place, not by id: that is the client's to choose.
 		key := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i)
 		result, err := o.result(ctx, h, key, use)
@@ -192,7 +201,7 @@ func (b *bound) nested(ctx context.Context, h *handling, key string, first int, 
 	inside := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: b,
 		inner: &inner{
-			top: h.top(), prefix: key + "/", id: h.call.ID() + "/" + key, round: h.call.Round - first,
+			top: h.top(), outer: h, prefix: key + "/", id: h.call.ID() + "/" + key, round: h.call.Round - first,
 			muted: h.muted(),
 		},
 	}

@@ -3,8 +3,10 @@ package framework
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -12,6 +14,9 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
+
+// keyNonce names what the ids of a call's elicitations are made of.
+const keyNonce = reserved + "visit-nonce"
 
 // placeholder in a URL stands for the id of the elicitation.
 const placeholder = "{elicitationId}"
@@ -74,8 +79,13 @@ func (*visitInquiry) take(_ context.Context, _ string, r protocol.Result) (bool,
 // visit is the question for a page of this call. Its id tells nothing and cannot be
 // guessed, and is the same in each round.
 func (h *handling) visit(page, message, address string) (*protocol.ElicitParams, error) {
-	mac := hmac.New(sha256.New, h.server.secret)
-	for _, part := range []string{"elicitation", h.call.ID(), page, address} {
+	// Of the call and not of the server: the secrets may change between two rounds.
+	nonce, err := h.call.Once(h, keyNonce, func(context.Context) ([]byte, error) { return []byte(rand.Text()), nil })
+	if err != nil {
+		return nil, err
+	}
+	mac := hmac.New(sha256.New, nonce)
+	for _, part := range []string{page, address} {
 		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}
 	id := base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
@@ -100,11 +110,16 @@ func (e *visitError) Error() string { return e.message + "\nVisit: " + e.url }
 // ElicitURL. A client of 2025-11-25 gets the specification's error -32042 and calls
 // again when the page is done. On 2026-07-28 the user is asked in a round and the
 // handler runs again, at once: if it demands the visit again, the user is asked
-// again. Any other client is told what to visit in the text of an error.
+// again, three times; then the client is told what to visit in the text of an error,
+// and calls again when the page is done. Any other client is told what to visit in the text of an error.
 func URLRequired(message, url string) error { return &visitError{message, url} }
 
-// keyVisit names the questions of URLRequired.
+// keyVisit begins the names of the questions of URLRequired.
 const keyVisit = "visit"
+
+// maxDemands bounds how often a call asks for the same visit: a page that is not done
+// by then takes longer than a client should call again and again for.
+const maxDemands = 3
 
 // demand makes the client see to the visit, by an error that is no text; or it
 // returns the text.
@@ -118,22 +133,29 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 		return "", err
 	}
 	can := h.call.Capabilities().ElicitURL && !h.muted()
+	told := (&visitError{e.message, visit.URL}).Error()
 	switch {
 	case can && h.call.Replays() && h.canAsk():
-		return e.round(ctx, h)
+		return e.round(ctx, h, told)
 	case can && h.call.Dialect.ElicitationIDs() && h.canAsk():
 		return "", &protocol.Fault{
 			Kind: protocol.FaultURLRequired, Message: e.message, Elicitations: []protocol.ElicitParams{*visit},
 		}
 	}
-	return (&visitError{e.message, visit.URL}).Error(), nil
+	return told, nil
 }
 
 // round asks in a round: each time that the handler demands the visit again, for it
-// has run since the last answer.
-func (e *visitError) round(ctx context.Context, h *handling) (text string, err error) {
+// has run since the last answer. Pages have names of their own, for one may be
+// demanded after the other.
+func (e *visitError) round(ctx context.Context, h *handling, told string) (text string, err error) {
+	sum := sha256.Sum256([]byte(e.url))
+	page := keyVisit + "/" + hex.EncodeToString(sum[:8])
 	for n := 1; err == nil; n++ {
-		name := keyVisit
+		if n > maxDemands { // and the user agreed each time
+			return told, nil
+		}
+		name := page
 		if n > 1 {
 			name += "#" + strconv.Itoa(n)
 		}

@@ -17,16 +17,15 @@
 //
 // A carrier for clients makes a [Conn].
 //
-// Guarantees. Accept runs no user code, writes nothing and does not block; it
-// must not be called concurrently for one connection, but for frames that come by
-// requests. Serve runs user code,
-// may be called in any goroutine, and must be called exactly once for each
-// exchange: it returns when everything the frame caused has been sent, and
-// sends nothing afterwards. Outbound.Send is called from many goroutines at
-// once; it must write frames whole and in the order of the calls. Frames are
-// single JSON texts without line breaks. Neither side keeps a frame's bytes
-// after the call that passed them returned, but for the bytes given to Accept,
-// which belong to the host from then on.
+// Guarantees. Accept runs no user code, writes nothing and does not block. It must
+// not be called concurrently for one connection, unless each frame comes by a
+// request of its own. Serve runs user code, may be called in any goroutine, and
+// must be called exactly once for each exchange: it returns when everything the
+// frame caused has been sent, and sends nothing afterwards. Outbound.Send is
+// called from many goroutines at once; it must write frames whole and in the
+// order of the calls. Frames are single JSON texts without line breaks. Neither
+// side keeps a frame's bytes after the call that passed them returned, but for
+// the bytes given to Accept, which belong to the host from then on.
 //
 // The package carries no protocol knowledge beyond frames.
 package transport

@@ -250,6 +250,39 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// The two ways to be refused that a first call meets.
+func TestRefusedHints(t *testing.T) {
+	t.Parallel()
+	const path, token = "did you mean ", "The server wants a valid token: give --bearer TOKEN or set KAGAMI_BEARER."
+	for _, tt := range []struct {
+		status int
+		at     string
+		hint   string // "": none
+	}{
+		{404, "", path + "URL/mcp?\n"},
+		{405, "", path + "URL/mcp?\n"},
+		{404, "/", path + "URL/mcp?\n"},
+		{404, "?key=1", path + "URL/mcp?key=1?\n"},
+		{404, "/other", ""},
+		{404, "/mcp", ""},
+		{500, "", ""},
+		{401, "", token},
+		{401, "/mcp", token},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.status) }))
+		_, errs, code := kagami(t, "call", s.URL+tt.at, "x")
+		if code != 1 || !strings.Contains(errs, strings.Replace(tt.hint, "URL", s.URL, 1)) || !strings.Contains(errs, fmt.Sprint("HTTP ", tt.status)) {
+			t.Errorf("%d at %q: exit code %d\n%s", tt.status, tt.at, code, errs)
+		}
+		for _, hint := range []string{path, token} {
+			if strings.Contains(errs, hint) && !strings.HasPrefix(tt.hint, hint) {
+				t.Errorf("%d at %q: a hint that does not help\n%s", tt.status, tt.at, errs)
+			}
+		}
+		s.Close()
+	}
+}
+
 func TestBearerFromEnvironment(t *testing.T) {
 	t.Setenv(bearerEnv, "secret")
 	s := askServer(t, "")

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -82,10 +83,14 @@ func failure(err error) string {
 	return text + remedy(err)
 }
 
-// remedy says what the caller can do about questions that stand in the way.
+// remedy says what the caller can do about questions that stand in the way, and
+// about a token that is missing or no longer valid.
 func remedy(err error) string {
 	fault, refused := errors.AsType[*protocol.Fault](err)
+	status, isHTTP := errors.AsType[*client.HTTPError](err)
 	switch {
+	case isHTTP && status.Status == http.StatusUnauthorized:
+		return "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
 	case errors.Is(err, client.ErrInputRequired), refused && fault.Kind == protocol.FaultMissingCapability:
 		return "\nRun it in a terminal to answer, or see --answers, --sample and --root in the help of the command."
 	case !refused || fault.Kind != protocol.FaultURLRequired:

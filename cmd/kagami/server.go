@@ -113,7 +113,7 @@ func (a *cli) session(
 	opts = append(opts, client.Name("kagami", version()))
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", strings.Join(server, " "), cause(ctx, err))
+		return fmt.Errorf("connecting to %s: %w%s", strings.Join(server, " "), cause(ctx, err), otherPath(server, err))
 	}
 	defer func() { _ = c.Close() }() // how a server ends after its last answer is its own affair
 	return cause(ctx, body(ctx, c))
@@ -121,8 +121,13 @@ func (a *cli) session(
 
 // cause puts the reason why ctx ended in the place of "context canceled".
 func cause(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return context.Cause(ctx)
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	// A failed question ends the call for a reason of its own; the server's answer to
+	// that may come first.
+	if reason := context.Cause(ctx); errors.Is(err, ctx.Err()) || !errors.Is(reason, ctx.Err()) {
+		return reason
 	}
 	return err
 }

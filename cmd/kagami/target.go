@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -34,7 +37,7 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	return client.Command(program), cleanup, nil
 }
 
-func (a *cli) endpoint(url string) (client.Target, error) {
+func (a *cli) endpoint(address string) (client.Target, error) {
 	var opts []client.HTTPOption
 	for _, header := range a.headers {
 		name, value, ok := strings.Cut(header, ":")
@@ -50,5 +53,19 @@ func (a *cli) endpoint(url string) (client.Target, error) {
 	if token != "" {
 		opts = append(opts, client.BearerToken(func(context.Context) (string, error) { return token, nil }))
 	}
-	return client.HTTP(url, opts...), nil
+	return client.HTTP(address, opts...), nil
+}
+
+// otherPath proposes the usual path where the URL has none and nothing is there.
+func otherPath(server []string, err error) string {
+	refused, ok := errors.AsType[*client.HTTPError](err)
+	if !ok || refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed {
+		return ""
+	}
+	u, failed := url.Parse(server[0])
+	if failed != nil || u.Path != "" && u.Path != "/" {
+		return ""
+	}
+	u.Path = "/mcp"
+	return "\ndid you mean " + u.Redacted() + "?"
 }

@@ -144,18 +144,19 @@ func (w *faultWire) keptSum(id int) bool {
 	return !r.Close
 }
 
-// TestHTTPNeverReads: a client that asks for a stream of 32 MB and reads none of it is
+// TestHTTPNeverReads: a client that asks for a stream of 64 MB and reads none of it is
 // dropped; its handler ends, and nobody else waits.
 func TestHTTPNeverReads(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		s := serveFaults(t, c, faultLimits{write: 300 * time.Millisecond})
 		s.good(faultEra{revision: protocol.Rev20260728}, 1)
 		base, _ := faultGoroutines()
-		for _, revision := range []protocol.Revision{protocol.Rev20260728, protocol.Rev20251125} {
+		for i, revision := range []protocol.Revision{protocol.Rev20260728, protocol.Rev20251125} {
 			e := s.era(revision)
 			w := s.dial()
-			w.send(e.call(1, "count", `{"n":500,"size":65536,"mark":1}`, true))
-			eventually(t, "the handler to begin", func() bool { return s.hub.has(1) })
+			mark := 1_000_001 + i                                                                    // of this call, not of one before
+			w.send(e.call(1, "count", fmt.Sprintf(`{"n":1000,"size":65536,"mark":%d}`, mark), true)) // more than kernels hold
+			eventually(t, "the handler to begin", func() bool { return s.hub.has(mark) })
 			began := time.Now()
 			for id := range 20 {
 				s.good(e, id+2)
@@ -166,7 +167,7 @@ func TestHTTPNeverReads(t *testing.T) {
 			faultSettle(t, base)
 			t.Logf("%s: all ended after %s", revision, time.Since(began).Round(time.Millisecond))
 			size, err := io.Copy(io.Discard, w.conn)
-			if timeout, ok := err.(net.Error); ok && timeout.Timeout() || size > 500*65536 { //nolint:errorlint // as net returns it
+			if timeout, ok := err.(net.Error); ok && timeout.Timeout() || size > 1000*65536 { //nolint:errorlint // as net returns it
 				t.Errorf("after %d bytes: %v", size, err)
 			}
 			w.close()

@@ -16,6 +16,10 @@ import (
 // ErrNotFound says that there is nothing under the key, or not any more.
 var ErrNotFound = errors.New("claim: not found")
 
+// ErrFull says that the store has no room for a new claim: who can do without one
+// does.
+var ErrFull = errors.New("claim: full")
+
 // Store keeps values until they expire. Every method is atomic with respect to the
 // others, on every node that shares the store. Safe for concurrent use. It neither
 // keeps nor hands out a caller's slice. A life of 0 or less is an error.

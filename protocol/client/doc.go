@@ -45,9 +45,9 @@
 // passes on the context it got; with another context that call is held up for a
 // second before it gives up the order.
 //
-// A call ends with its context, open questions included: the server is told by notifications/cancelled, over
-// HTTP of 2026-07-28 by the end of the response, and a late answer is dropped. When
-// the connection is lost, every call ends with an error that wraps
+// A call ends with its context, open questions included: the server is told by
+// notifications/cancelled, over HTTP of 2026-07-28 by the end of the response, and a
+// late answer is dropped. When the connection is lost, every call ends with an error that wraps
 // [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no
 // connection to lose: a stream that breaks before the answer, and cannot be resumed,
 // ends its call with that error, and a refused request ends with an [*HTTPError];

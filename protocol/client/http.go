@@ -45,8 +45,9 @@ func BearerToken(source func(context.Context) (string, error)) HTTPOption {
 }
 
 // HTTPClient replaces http.DefaultClient. Its Timeout ends streams too, so it is
-// better left zero. It is used as it is, except that what [Header] sets does not
-// follow redirects to other hosts.
+// better left zero. It is used as it is, except for redirects: the token, what
+// [Header] sets and the session do not follow to another origin (scheme, host and
+// port), and a redirect from https to http is an error.
 func HTTPClient(c *http.Client) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) {
 		if c != nil {

@@ -77,15 +77,28 @@ func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, er
 	return c, nil
 }
 
-// redirect keeps what may be a secret from other hosts, as net/http does with
-// Authorization.
+// redirect keeps what may be a secret from other origins: net/http compares host
+// names only, but another port may be another's, and http is read by anyone. What
+// was sent over TLS is not repeated without.
 func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
-	if req.URL.Hostname() != c.url.Hostname() {
+	if origin(req.URL) != origin(c.url) {
 		for name := range c.options.header {
 			req.Header.Del(name)
 		}
+		req.Header.Del("Authorization")
 		req.Header.Del(headerSession)
 	}
+	if err := c.checkRedirect(req, via); err != nil {
+		return err
+	}
+	if last := via[len(via)-1].URL; last.Scheme == "https" && req.URL.Scheme != "https" {
+		return fmt.Errorf("refused: the server redirects from https to %s (%s)", req.URL.Scheme, req.URL.Redacted())
+	}
+	return nil
+}
+
+// checkRedirect asks the caller's client, else does as net/http.
+func (c *httpConn) checkRedirect(req *http.Request, via []*http.Request) error {
 	if check := c.options.client.CheckRedirect; check != nil {
 		return check(req, via)
 	}

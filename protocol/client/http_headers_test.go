@@ -323,62 +323,126 @@ func TestHTTPTokenSourceFails(t *testing.T) {
 	}
 }
 
-func TestHTTPRedirects(t *testing.T) {
-	t.Parallel()
+// moved is a server that sends visitors of /mcp to the address that to returns.
+func moved(start func(http.Handler) *httptest.Server, status int, to func(here string) string, inner http.Handler) *httptest.Server {
+	var here *httptest.Server
+	here = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" {
+			http.Redirect(w, r, to(here.URL), status)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	return here
+}
+
+// secrets are options that must not reach another origin.
+func secrets() []client.HTTPOption {
+	return []client.HTTPOption{
+		client.Header("X-Api-Key", "k"),
+		client.BearerToken(func(context.Context) (string, error) { return "t", nil }),
+	}
+}
+
+// witness is a server that keeps the headers of the last request.
+func witness(t *testing.T) (s *site, got func() http.Header) {
 	var mu sync.Mutex
-	got := http.Header{}
-	there := open(t, "2026-07-28", func(v *visit) bool {
+	var last http.Header
+	s = open(t, "2026-07-28", func(v *visit) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		got = v.r.Header.Clone()
+		last = v.r.Header.Clone()
 		return false
 	})
+	return s, func() http.Header {
+		mu.Lock()
+		defer mu.Unlock()
+		return last
+	}
+}
+
+func TestHTTPRedirects(t *testing.T) {
+	t.Parallel()
+	there, got := witness(t)
 	for status, works := range map[int]bool{307: true, 308: true, 302: false, 303: false} {
-		here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, there.URL+"/elsewhere", status)
-		}))
-		c, err := client.Connect(t.Context(), client.HTTP(here.URL, client.Header("X-Api-Key", "k"),
-			client.BearerToken(func(context.Context) (string, error) { return "t", nil })))
+		here := moved(httptest.NewServer, status, func(here string) string { return here + "/elsewhere" }, there.Config.Handler)
+		c, err := client.Connect(t.Context(), client.HTTP(here.URL+"/mcp", secrets()...))
 		if works != (err == nil) {
 			t.Errorf("%d: error %v", status, err)
 		}
 		if err == nil {
-			mu.Lock()
-			if got.Get("X-Api-Key") != "k" || got.Get("Mcp-Method") == "" {
-				t.Errorf("%d: headers on the same host %v", status, got)
+			if h := got(); h.Get("X-Api-Key") != "k" || h.Get("Authorization") != "Bearer t" || h.Get("Mcp-Method") == "" {
+				t.Errorf("%d: headers at the same origin %v", status, h)
 			}
-			mu.Unlock()
 			_ = c.Close()
 		}
 		here.Close()
 	}
 }
 
-func TestHTTPKeepsSecretsFromOtherHosts(t *testing.T) {
+func TestHTTPKeepsSecretsFromOtherOrigins(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	var got http.Header
-	there := open(t, "2026-07-28", func(v *visit) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		got = v.r.Header.Clone()
+	there, got := witness(t)
+	secure := httptest.NewTLSServer(there.Config.Handler)
+	defer secure.Close()
+	for name, to := range map[string]string{
+		"another port":   there.URL,
+		"another host":   strings.Replace(there.URL, "127.0.0.1", "localhost", 1), // by its name
+		"another scheme": secure.URL,
+	} {
+		here := moved(httptest.NewServer, http.StatusTemporaryRedirect, func(string) string { return to }, nil)
+		c, err := client.Connect(t.Context(), client.HTTP(here.URL+"/mcp", append(secrets(), client.HTTPClient(secure.Client()))...))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if h := got(); h == nil || h.Get("X-Api-Key") != "" || h.Get("Authorization") != "" {
+			t.Errorf("%s: headers %v", name, h)
+		}
+		_ = c.Close()
+		here.Close()
+	}
+}
+
+// A session belongs to the origin that the caller named, too.
+func TestHTTPKeepsTheSessionFromOtherOrigins(t *testing.T) {
+	t.Parallel()
+	var told sync.Map
+	there := open(t, "2025-11-25", func(v *visit) bool {
+		told.Store(v.Method, v.r.Header.Clone())
 		return false
 	})
-	// The same address by another name is another host.
-	elsewhere := strings.Replace(there.URL, "127.0.0.1", "localhost", 1)
-	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
-	}))
-	defer here.Close()
-	c, err := client.Connect(t.Context(), client.HTTP(here.URL, client.Header("X-Api-Key", "k"),
-		client.BearerToken(func(context.Context) (string, error) { return "t", nil })))
-	if err != nil {
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		v.w.Header().Set("Mcp-Session-Id", "s")
+		if v.Method != protocol.MethodCallTool {
+			return false
+		}
+		http.Redirect(v.w, v.r, there.URL, http.StatusTemporaryRedirect)
+		return true
+	})
+	c := visitor(t, s, secrets())
+	if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }()
-	mu.Lock()
-	defer mu.Unlock()
-	if got == nil || got.Get("X-Api-Key") != "" || got.Get("Authorization") != "" {
-		t.Errorf("headers %v", got)
+	h, _ := told.Load(protocol.MethodCallTool)
+	if h, ok := h.(http.Header); !ok || h.Get("Mcp-Session-Id") != "" || h.Get("Authorization") != "" || h.Get("X-Api-Key") != "" {
+		t.Errorf("headers %v", h)
+	}
+}
+
+func TestHTTPRefusesRedirectsOutOfTLS(t *testing.T) {
+	t.Parallel()
+	there, got := witness(t)
+	here := moved(httptest.NewTLSServer, http.StatusTemporaryRedirect, func(string) string { return there.URL }, nil)
+	defer here.Close()
+	lenient := *here.Client()
+	lenient.CheckRedirect = func(*http.Request, []*http.Request) error { return nil }
+	for _, own := range []*http.Client{here.Client(), &lenient} {
+		_, err := client.Connect(t.Context(), client.HTTP(here.URL+"/mcp", append(secrets(), client.HTTPClient(own))...))
+		if err == nil || !strings.Contains(err.Error(), "redirects from https to http ("+there.URL) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if h := got(); h != nil {
+		t.Errorf("the redirect was followed: %v", h)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -301,6 +303,85 @@ func TestHTTPUnaskedMessages(t *testing.T) {
 	visitor(t, s, nil, h.option())
 	if got := h.wait(3); !slices.Equal(got, []string{"first", "second", "third"}) {
 		t.Errorf("heard %v", got)
+	}
+}
+
+// A refusal does not make the client deaf for good: not of the event to resume
+// after, and not of a token.
+func TestHTTPUnaskedMessagesAfterARefusal(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int][]string{
+		400: {"", "a", ""}, 405: {"", "a", ""}, 410: {"", "a", ""}, 404: {"", "a", ""}, // 404: there is no session that could be gone
+		401: {"", "a", "a"}, 403: {"", "a", "a"}, 409: {"", "a", "a"}, 503: {"", "a", "a"},
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			s := open(t, "2025-11-25", func(v *visit) bool {
+				if v.verb != http.MethodGet {
+					return false
+				}
+				if got := v.header("Last-Event-ID"); v.n >= len(want) || got != want[v.n] {
+					v.t.Errorf("stream %d after %q, want %q", v.n, got, want)
+				}
+				switch v.n {
+				case 0:
+					v.stream()
+					v.write("retry: 1\n\n")
+					v.event("a", `{"jsonrpc":"2.0","method":"first"}`)
+				case 1:
+					v.say(status, "", "")
+				default:
+					v.stream()
+					v.event("", `{"jsonrpc":"2.0","method":"second"}`)
+					v.hold()
+				}
+				return true
+			})
+			var h heard
+			visitor(t, s, nil, h.option())
+			if got := h.wait(2); !slices.Equal(got, []string{"first", "second"}) {
+				t.Errorf("heard %v", got)
+			}
+		})
+	}
+}
+
+// local carries requests to a handler without a network, so that time can be faked.
+type local struct{ http.Handler }
+
+func (l local) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	l.ServeHTTP(w, r)
+	resp := w.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// A server that refuses the stream itself, after it has refused to resume it, is
+// left alone; one that refuses the token is asked again, but ever more seldom.
+func TestHTTPUnaskedMessagesRefusedForGood(t *testing.T) {
+	t.Parallel()
+	for status, times := range map[int][2]int{400: {3, 3}, 405: {3, 3}, 401: {100, 150}, 403: {100, 150}} {
+		s := open(t, "2025-11-25", func(v *visit) bool {
+			if v.verb != http.MethodGet {
+				return false
+			}
+			if v.n > 0 {
+				v.say(status, "", "")
+				return true
+			}
+			v.stream()
+			v.write("id: a\ndata:\n\n")
+			return true
+		})
+		synctest.Test(t, func(t *testing.T) {
+			carrier := &http.Client{Transport: local{s.Config.Handler}}
+			visitor(t, s, []client.HTTPOption{client.HTTPClient(carrier)})
+			time.Sleep(time.Hour)
+			if n := s.count("GET "); n < times[0] || n > times[1] {
+				t.Errorf("%d: GET %d times, want %v", status, n, times)
+			}
+		})
 	}
 }
 

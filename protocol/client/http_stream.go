@@ -254,7 +254,7 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 			c.gone(session)
 			return
 		}
-		if final(err) || errors.Is(err, sse.ErrTooLong) {
+		if s.over(err) {
 			return
 		}
 		if s.events > before {
@@ -264,4 +264,24 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 			return
 		}
 	}
+}
+
+// over says that the stream of unasked messages is not to be had. Two refusals are
+// no reason to be deaf for good: the token may be about to change (401, 403), and
+// where the place to resume at is refused the stream may be opened without; what
+// was missed in between is lost then.
+func (s *cursor) over(err error) bool {
+	if !final(err) {
+		return errors.Is(err, sse.ErrTooLong)
+	}
+	refused, ok := errors.AsType[*HTTPError](err)
+	if !ok || refused.Status < http.StatusBadRequest {
+		return true
+	}
+	if refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden {
+		return false
+	}
+	resumed := s.id != ""
+	s.id = ""
+	return !resumed
 }

@@ -30,6 +30,10 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 
 // admit counts the exchange in; when the server stops nothing is accepted.
 func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
+	if x.run != nil && e.closing.Load() {
+		x.uncounted = true // answers and cancellations of calls that may still end
+		return x, nil
+	}
 	if !e.enter(c) {
 		if x.filed {
 			c.unfile(x)

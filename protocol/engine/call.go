@@ -34,7 +34,13 @@ type Call struct {
 	effects effects
 	silent  bool // nothing is sent for it: a check of replay
 
-	crashed atomic.Pointer[error] // of Config.Performed
+	crashed  atomic.Pointer[error] // of Config.Performed
+	returned atomic.Bool           // the handler has: nothing can be asked any more
+
+	inputs  *protocol.Inputs // what this round was sent; nil: nothing
+	begun   sync.Once
+	refusal error // of begun
+	earlier atomic.Pointer[outcomeError]
 
 	detachable bool        // Detach makes it a task
 	detached   atomic.Bool // it shall become one
@@ -193,8 +199,14 @@ type Reply struct {
 // again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Replays() {
+		if err := c.Begin(ctx); err != nil {
+			return failed(len(all), err)
+		}
+		if c.returned.Load() {
+			return failed(len(all), ErrCannotAsk)
+		}
 		if c.crashed.Load() != nil || c.detached.Load() {
-			return pendings(len(all))
+			return failed(len(all), ErrPending)
 		}
 		return c.newRound(&rounds.Journal{Call: c.id}).questions(all)
 	}
@@ -213,12 +225,31 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	return replies
 }
 
-func pendings(n int) []Reply {
+// failed are replies that all have the same error.
+func failed(n int, err error) []Reply {
 	replies := make([]Reply, n)
 	for i := range replies {
-		replies[i].Err = ErrPending
+		replies[i].Err = err
 	}
 	return replies
+}
+
+// Begin is called when the handler's own work begins, after all that decides whether
+// it may: a round that was executed before is not executed again. ErrPending says
+// that its recorded outcome will be the answer; another error refuses.
+func (c *Call) Begin(ctx context.Context) error {
+	if c.inputs == nil || c.silent {
+		return nil
+	}
+	c.begun.Do(func() {
+		err := c.x.claimRound(ctx, c.inputs)
+		if earlier, ok := errors.AsType[*outcomeError](err); ok {
+			c.earlier.Store(earlier)
+			err = ErrPending
+		}
+		c.refusal = err
+	})
+	return c.refusal
 }
 
 // Once runs effect unless it has happened in this logical call, and keeps its
@@ -267,7 +298,7 @@ func (c *Call) crash() error {
 // Config.Performed: what the handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
-	return r != nil && r.pending() || c.crashed.Load() != nil || c.detached.Load()
+	return r != nil && r.pending() || c.crashed.Load() != nil || c.earlier.Load() != nil || c.detached.Load()
 }
 
 func (c *Call) canAsk(p protocol.Params) bool {

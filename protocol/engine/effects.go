@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
@@ -12,12 +14,13 @@ import (
 // effects are what a logical call did once: by key, with the result. In rounds the
 // list travels in the journal; elsewhere it lives as long as the call.
 type effects struct {
-	mu   sync.Mutex // guards the fields below
-	done []rounds.Effect
-	keys []string                 // asked for in this execution, in order
-	kept int                      // of done: that the record of the task has
-	only bool                     // what is done, and nothing new: a check of replay
-	busy map[string]chan struct{} // closed when the effect has ended
+	mu    sync.Mutex // guards the fields below
+	done  []rounds.Effect
+	keys  []string                 // asked for in this execution, in order
+	kept  int                      // of done: that the record of the task has
+	only  bool                     // what is done, and nothing new: a check of replay
+	limit int                      // of bytes kept; 0: none
+	busy  map[string]chan struct{} // closed when the effect has ended
 }
 
 var errBusy = errors.New("engine: the effect is running")
@@ -77,9 +80,68 @@ func (f *effects) perform(ctx context.Context, key string, effect func(context.C
 		delete(f.busy, key)
 		close(turn)
 	}()
-	value, err = effect(ctx)
-	happened = err == nil
-	return value, err
+	ctx, stop := lasting(ctx)
+	defer stop()
+	if value, err = effect(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.fits(key, value); err != nil {
+		return nil, err
+	}
+	happened = true
+	return value, nil
+}
+
+// lasting is ctx for an effect that has begun: a question of another goroutine ends
+// the handler, and must not cut the effect off half done.
+func lasting(ctx context.Context) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrPending) {
+			cancel(cause)
+		}
+	})
+	return inner, func() { stop(); cancel(nil) }
+}
+
+// fits says whether the journal can keep the result. Where it cannot, the call shall
+// fail now, and not when it asks.
+func (f *effects) fits(key string, value []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	size := len(key) + len(value)
+	for _, e := range f.done {
+		size += len(e.Key) + len(e.Value)
+	}
+	if f.limit > 0 && size > f.limit {
+		return fmt.Errorf("engine: with the result of the effect %q the call would keep %d bytes, at most %d are kept: keep less, a key of it say", key, size, f.limit)
+	}
+	return nil
+}
+
+// effectPatience bounds the wait for effects that go on when the handler has returned.
+const effectPatience = 10 * time.Second
+
+// finish waits for the effects that are running: what they did belongs to this round.
+func (f *effects) finish() {
+	timer := time.NewTimer(effectPatience)
+	defer timer.Stop()
+	for {
+		f.mu.Lock()
+		var turn chan struct{}
+		for _, turn = range f.busy {
+			break
+		}
+		f.mu.Unlock()
+		if turn == nil {
+			return
+		}
+		select {
+		case <-turn:
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // news says whether there are effects that the record of the task does not have, and

@@ -32,6 +32,9 @@ type Config struct {
 
 	// Frames is the frame-level chain, first = outermost.
 	Frames []transport.Middleware
+	// RootsChanged is told at once, in the order of arrival, that a session's roots are
+	// not what they were; it must not block; may be nil.
+	RootsChanged func(session string)
 	// OnRootsChanged runs when a client says that its roots changed; may be nil.
 	OnRootsChanged func(ctx context.Context)
 	// Failed reports errors that are answered without their text, panics

@@ -26,11 +26,13 @@ type exchange struct {
 	snapshot Snapshot
 	call     *Call
 	filed    bool
-	feed     *feed              // of a listen request
-	request  *transport.Request // nil: the frame came by a connection
-	record   *record            // nil: the execution is not recorded
-	job      *job               // the task that it is an execution of; nil: it is none
-	created  *job               // the task that the call became
+
+	uncounted bool               // nobody waits for it
+	feed      *feed              // of a listen request
+	request   *transport.Request // nil: the frame came by a connection
+	record    *record            // nil: the execution is not recorded
+	job       *job               // the task that it is an execution of; nil: it is none
+	created   *job               // the task that the call became
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -73,7 +75,9 @@ func (x *exchange) file() *protocol.Fault {
 
 // Serve runs the frame-level chain around the exchange.
 func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
-	defer x.conn.e.leave(x.conn)
+	if !x.uncounted {
+		defer x.conn.e.leave(x.conn)
+	}
 	return x.serve(ctx, out)
 }
 

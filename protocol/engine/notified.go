@@ -69,6 +69,9 @@ func (c *conn) initialized(s *session) {
 }
 
 func (c *conn) rootsChanged(x *exchange, s *session) step {
+	if s != nil && c.e.cfg.RootsChanged != nil {
+		c.e.cfg.RootsChanged(s.id)
+	}
 	if s == nil || c.e.cfg.OnRootsChanged == nil {
 		return ignore
 	}

@@ -30,13 +30,25 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 		x: x, id: x.call.id, silent: true,
 	}
 	probe.effects.done, probe.effects.only = x.call.effects.all(), true
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)
+	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)
 	defer stop()
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, probe))
+	ctx, cancel := context.WithCancelCause(context.WithValue(limit, callKey{}, probe))
 	defer cancel(nil)
 	second := &round{x: x, call: probe, cancel: cancel, journal: first.journal.Clone()}
 	probe.round.Store(second)
-	_, err := guarded(ctx, h, probe)
+	ended := make(chan error, 1)
+	go func() { // its owner is the handler, which may not heed its context
+		_, err := guarded(ctx, h, probe)
+		ended <- err
+	}()
+	var err error
+	select {
+	case err = <-ended:
+	case <-limit.Done():
+		x.conn.e.failed(ctx, x.call, &ReplayError{Diff: "the second run did not end in time\n"})
+		return
+	}
+	probe.returned.Store(true)
 	second.end()
 	asked, again := first.deeds(), second.deeds()
 	// The second run does not enter an effect: it has its result, or stops before it.

@@ -31,7 +31,11 @@ const (
 	markRunning = 'r'
 	markResult  = 'R'
 	markError   = 'E'
+	markLarge   = 'L' // a result that is not kept
 )
+
+// maxOutcome bounds a recorded outcome: the store is for many.
+const maxOutcome = 64 << 10
 
 const (
 	leaseLife  = 30 * time.Second // of an execution: renewed while it lives
@@ -71,6 +75,8 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	for {
 		held, mine, err := claims.Claim(ctx, r.key, r.lease, leaseLife)
 		switch {
+		case errors.Is(err, claim.ErrFull):
+			return nil // as without a store: a round that is sent again runs again
 		case err != nil:
 			return err
 		case mine:
@@ -79,6 +85,8 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 			return nil
 		case len(held) <= len(r.digest) || !bytes.Equal(held[1:1+len(r.digest)], r.digest[:]):
 			return protocol.Faultf(protocol.FaultInvalidParams, "this requestState was answered before, with other inputResponses")
+		case held[0] == markLarge:
+			return protocol.Faultf(protocol.FaultInvalidParams, "this requestState was answered before, and its result is too large to be repeated")
 		case held[0] != markRunning:
 			return outcomeOf(held[0], held[1+len(r.digest):])
 		}
@@ -153,6 +161,9 @@ func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 			r.x.conn.e.failed(ctx, r.x.call, err)
 		}
 		return
+	}
+	if len(outcome) > maxOutcome {
+		mark, outcome = markLarge, nil
 	}
 	value := append(append([]byte{mark}, r.digest[:]...), outcome...)
 	held, err := r.store().Swap(ctx, r.key, r.lease, value, r.x.conn.e.cfg.StateTTL)

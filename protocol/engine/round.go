@@ -77,11 +77,14 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		if err := x.resume(ctx, in, bind); err != nil {
 			return nil, err
 		}
-		if err := x.claimRound(ctx, in); err != nil {
-			return nil, err
-		}
+		x.call.inputs = in
 	}
+	x.call.effects.limit = x.conn.e.stateLimit()
 	result, err := guarded(ctx, h, x.call)
+	x.call.returned.Store(true)
+	if earlier := x.call.earlier.Load(); earlier != nil {
+		return nil, earlier
+	}
 	if crash := x.call.crash(); crash != nil {
 		return nil, crash
 	}
@@ -92,6 +95,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		}
 		return result, err
 	}
+	x.call.effects.finish()
 	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
 		x.conn.e.failed(ctx, x.call, err)
 	}
@@ -259,11 +263,10 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		r.journal.Answers = slices.DeleteFunc(r.journal.Answers, func(a rounds.Answer) bool { return a.Key == key })
 	}
 	if raw, ok := r.unasked[key]; ok && r.batches == 1 {
-		result, err := r.decode(key, asked.Kind, raw)
-		if err == nil {
+		if result, err := r.decode(key, asked.Kind, raw); err == nil { // else it is no answer
 			r.journal.Answers = append(r.journal.Answers, rounds.Answer{Question: asked, Value: jsontext.Compact(nil, raw)})
+			return result, nil
 		}
-		return result, err
 	}
 	if !r.call.canAsk(q.Params) {
 		return nil, ErrCannotAsk
@@ -313,7 +316,7 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 	j.Effects = x.call.effects.all()
 	j.Open, j.Round, j.Expires = r.open, j.Round+1, e.cfg.Now().Add(e.cfg.StateTTL)
 	if j.Round > e.cfg.MaxRounds {
-		return nil, fmt.Errorf("engine: the call has asked in %d rounds", e.cfg.MaxRounds)
+		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", e.cfg.MaxRounds)
 	}
 	state, err := e.sealState(ctx, j, binding)
 	if err != nil {

@@ -35,14 +35,19 @@ func states() *rounds.Sealer {
 	return s
 }
 
+// stateLimit is how many bytes a call may keep.
+func (e *Engine) stateLimit() int {
+	if e.cfg.Claims != nil && e.cfg.SharedClaims {
+		return maxSpilled
+	}
+	return maxCarried
+}
+
 // sealState makes the journal what the client carries: whole, or, where it is large
 // and there is a shared store, by name.
 func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
 	plain := j.Append(nil)
-	spills, limit := e.cfg.Claims != nil && e.cfg.SharedClaims, maxCarried
-	if spills {
-		limit = maxSpilled
-	}
+	spills, limit := e.cfg.Claims != nil && e.cfg.SharedClaims, e.stateLimit()
 	if len(plain) > limit {
 		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are kept", len(plain), limit)
 	}

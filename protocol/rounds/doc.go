@@ -13,6 +13,7 @@
 // being used elsewhere; its expiry is in the journal. It may be sent again as it
 // is: who must not do a thing twice records that on the server.
 //
-// The package is pure: time is an argument. Values are not safe for concurrent use,
-// but a Sealer is.
+// The package reads no clock: whoever opens a state looks at Journal.Expires. Its
+// only randomness is that of secrets and nonces. Values are not safe for concurrent
+// use, but a Sealer is.
 package rounds

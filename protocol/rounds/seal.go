@@ -88,7 +88,6 @@ func (s *Sealer) Seal(plain, binding []byte) string {
 func (s *Sealer) Open(state string, binding []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(state)
 	if err != nil || len(sealed) < 4 || strings.ContainsAny(state, "\r\n") { // which the decoder skips
-
 		return nil, ErrState
 	}
 	for i := range s.keys {

@@ -96,10 +96,17 @@ func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *streamable.R
 // Serve answers the request. For a POST body belongs to the endpoint from now on, for
 // a GET it is nil.
 func (v *Visit) Serve(body []byte) *streamable.Reply {
-	if !v.e.running.Begin() {
+	post := v.r.Method == http.MethodPost
+	if !post && v.e.Stops() {
 		return v.ShuttingDown()
 	}
-	if v.r.Method != http.MethodPost {
+	if !v.e.running.Begin() {
+		if !post || streamable.Asks(body) {
+			return v.ShuttingDown()
+		}
+		v.e.running.Join() // it may answer what a call that was accepted has asked
+	}
+	if !post {
 		return v.open()
 	}
 	defer v.e.running.End()

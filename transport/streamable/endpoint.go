@@ -30,8 +30,9 @@ type Endpoint struct {
 
 	running *tally.Tally // requests, exchanges and open streams
 
-	mu       sync.Mutex // guards sessions
+	mu       sync.Mutex // guards the fields below
 	sessions map[string]*session
+	openers  map[string]int // how many, by client
 }
 
 // New makes an endpoint for host. If host is a [transport.Server], its
@@ -41,6 +42,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 		Gate: NewGate(host, cfg), host: host,
 		running:  tally.New(),
 		sessions: make(map[string]*session),
+		openers:  make(map[string]int),
 	}
 	if e.server != nil {
 		e.events = e.server.Events()
@@ -121,7 +123,10 @@ const (
 // cancelled context of the request means that the client is gone.
 func (v *Visit) Serve(body []byte) *Reply {
 	if !v.e.running.Begin() {
-		return shuttingDown().with(v.common)
+		if !v.goesOn(body) {
+			return shuttingDown().with(v.common)
+		}
+		v.e.running.Join()
 	}
 	reply := v.serve(body)
 	if reply.Stream != nil {
@@ -130,6 +135,19 @@ func (v *Visit) Serve(body []byte) *Reply {
 	}
 	v.e.running.End()
 	return reply.with(v.common)
+}
+
+// goesOn says whether a request may belong to a call that was accepted before the
+// endpoint stopped: an answer to a question of it, a cancellation, the resumption of
+// its stream.
+func (v *Visit) goesOn(body []byte) bool {
+	switch v.r.Method {
+	case http.MethodPost:
+		return !Asks(body)
+	case http.MethodGet:
+		return len(v.r.Fields.Values(headerLastEvent)) > 0
+	}
+	return true
 }
 
 func (v *Visit) serve(body []byte) *Reply {

@@ -208,6 +208,9 @@ func (s *site) doContext(ctx context.Context, method, call string, header ...str
 	if method == http.MethodPost {
 		f.Set("Content-Type", "application/json")
 		body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q}`, call)
+		if strings.HasPrefix(call, "notifications/") {
+			body = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, call)
+		}
 	}
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")

@@ -39,6 +39,16 @@ func NewGate(host transport.Host, cfg Config) *Gate {
 	return &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
 }
 
+// Stops says whether the host begins to stop.
+func (g *Gate) Stops() bool {
+	select {
+	case <-g.Closing():
+		return true
+	default:
+		return false
+	}
+}
+
 // Closing is closed when the host begins to stop; nil for a host that never says so.
 func (g *Gate) Closing() <-chan struct{} {
 	if g.server == nil {
@@ -64,11 +74,6 @@ func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *R
 		return entry, refused
 	}
 	entry.common = common
-	select {
-	case <-g.Closing():
-		return entry, entry.ShuttingDown()
-	default:
-	}
 	entry.ctx, refused = g.authenticate(ctx, r)
 	if refused != nil {
 		return entry, refused.with(common)

@@ -17,14 +17,17 @@ func (v *Visit) get() *Reply {
 	p := &posting{v: v, session: s}
 	defer p.release()
 	ids := v.r.Fields.Values(headerLastEvent)
+	if len(ids) == 0 && v.e.Stops() {
+		return shuttingDown()
+	}
 	if len(ids) == 0 {
-		return v.open(s.standalone, position{fresh: true}, p)
+		return v.admit(s.standalone, position{fresh: true}, p)
 	}
 	st, after, ok := s.resumable(ids)
 	if !ok {
 		return nothingToResume()
 	}
-	return v.open(st, position{resumed: true, after: after}, p)
+	return v.admit(st, position{resumed: true, after: after}, p)
 }
 
 // nothingToResume is the same for garbage, for ids of others and for what is not

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
@@ -34,7 +36,7 @@ func (p *posting) Find() (*transport.Connection, error) {
 
 // Open makes a session; it is found by others only once the frame was accepted.
 func (p *posting) Open() (*transport.Connection, error) {
-	if !p.v.e.room() {
+	if !p.v.e.room(client(p.v.ctx, p.v.r)) {
 		return nil, errTooMany
 	}
 	p.session, p.opened = p.v.e.newSession(p.v.ctx, p.v.r), true
@@ -57,7 +59,42 @@ func (p *posting) discard() {
 
 // post serves a frame. The exchange runs in a goroutine of its own, because it may
 // outlive the request; this one waits for what the response shall be.
+//
+// A request takes one of the client's places before it is accepted: what is refused
+// for want of one has not run.
 func (v *Visit) post(body []byte) *Reply {
+	who := v.limited()
+	placed := v.e.enter(who)
+	if !placed && Asks(body) {
+		return tooManyStreams()
+	}
+	reply := v.run(body)
+	leave := func() {
+		if placed {
+			v.e.leave(who)
+		}
+	}
+	if reply.Stream == nil {
+		leave()
+		return reply
+	}
+	after := reply.Stream.leave
+	reply.Stream.leave = func() { leave(); after() }
+	return reply
+}
+
+// Asks says whether a frame is a request, or may hold one: answers to questions of
+// calls that run must not wait for a place, and are taken to the end.
+func Asks(body []byte) bool {
+	if jsontext.Check(body, jsontext.DefaultLimits()) != nil || jsonrpc.IsBatch(body) {
+		return true
+	}
+	msg, fault := jsonrpc.Decode(body)
+	return fault != nil || msg.Kind == jsonrpc.Request
+}
+
+// run accepts a frame and serves it.
+func (v *Visit) run(body []byte) *Reply {
 	p := &posting{v: v}
 	st := &stream{gate: v.e.Gate}
 	st.json, st.sse = accepted(v.r.Fields)
@@ -118,8 +155,33 @@ func (e *Endpoint) run(ctx context.Context, x transport.Exchange, st *stream, p 
 	defer e.running.End()
 	defer p.release()
 	defer st.cancel(nil)
+	defer e.linger(st)
 	defer st.finish()
 	guarded.Serve(ctx, x, st, body)
+}
+
+// farewell is how long a stopping endpoint waits for a client to come back for the
+// answer of a call whose stream it has let go.
+const farewell = 2 * time.Second
+
+// linger keeps the endpoint from stopping before a client that polls has its answer.
+func (e *Endpoint) linger(st *stream) {
+	if !e.Stops() || !st.waits() {
+		return
+	}
+	look := time.NewTicker(farewell / 100)
+	defer look.Stop()
+	late := time.NewTimer(farewell)
+	defer late.Stop()
+	for st.waits() {
+		select {
+		case <-look.C:
+		case <-late.C:
+			return
+		case <-e.life.Done():
+			return
+		}
+	}
 }
 
 // await decides what the response is: whole if the answer is the first message and
@@ -147,27 +209,34 @@ func (p *posting) issued() []Field {
 	return []Field{{headerSession, p.session.id}}
 }
 
-// open hands the stream over to a carrier, unless the client has too many.
+// open hands the stream over to a carrier.
 func (v *Visit) open(st *stream, from position, p *posting) *Reply {
-	who := v.limited(p.session)
-	if !v.e.enter(who) {
-		st.gone(errTooMany)
-		return tooManyStreams()
-	}
 	if p.session != nil {
 		p.session.use()
 	}
 	return &Reply{Stream: &Stream{st: st, from: from, header: p.issued(), leave: func() {
-		v.e.leave(who)
 		p.release()
 		v.e.running.End()
 	}}}
 }
 
-// limited is for whom streams are counted.
-func (v *Visit) limited(s *session) string {
-	if s != nil {
-		return s.id
+// admit is open for a GET, unless the client has too many.
+func (v *Visit) admit(st *stream, from position, p *posting) *Reply {
+	who := v.limited()
+	if !v.e.enter(who) {
+		return tooManyStreams()
+	}
+	reply := v.open(st, from, p)
+	after := reply.Stream.leave
+	reply.Stream.leave = func() { v.e.leave(who); after() }
+	return reply
+}
+
+// limited is for whom streams are counted: a session where one is named, whether it
+// is there or not, else a principal or an address.
+func (v *Visit) limited() string {
+	if ids := v.r.Fields.Values(headerSession); len(ids) == 1 {
+		return ids[0]
 	}
 	return client(v.ctx, v.r)
 }

@@ -23,6 +23,7 @@ type session struct {
 	e         *Endpoint
 	id        string
 	principal string
+	opener    string          // whom the limit of sessions is for
 	ctx       context.Context //nolint:containedctx // the session's own life
 	cancel    context.CancelCauseFunc
 	link      *transport.Connection
@@ -32,6 +33,7 @@ type session struct {
 	mu       sync.Mutex // guards the fields below
 	polls    bool       // as negotiated
 	uses     int        // requests and streams that are being served
+	used     bool       // more than once: the handshake was finished
 	expiry   *time.Timer
 	ended    bool
 	streams  map[uint64]*stream // those that may be resumed
@@ -42,7 +44,7 @@ type session struct {
 
 // newSession makes a session that nobody can find yet.
 func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
-	s := &session{e: e, id: rand.Text(), principal: principalKey(ctx)}
+	s := &session{e: e, id: rand.Text(), principal: principalKey(ctx), opener: client(ctx, r)}
 	inner, cancel := context.WithCancelCause(e.life)
 	s.cancel = cancel
 	s.standalone = &stream{gate: e.Gate, session: s, sse: true, standalone: true, log: e.events, closing: e.Closing()}
@@ -63,13 +65,34 @@ func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sessions[s.id] = s
+	e.openers[s.opener]++
 }
 
-// room says whether there may be one session more.
-func (e *Endpoint) room() bool {
+// share is the part of all sessions that one client may have: the others must find
+// room, whatever one does.
+const share = 4
+
+// handshakeTime is how long a session may live that only ever sent initialize.
+const handshakeTime = time.Minute
+
+// room says whether there may be one session more for a client.
+func (e *Endpoint) room(opener string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.sessions) < e.cfg.MaxSessions
+	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < max(1, e.cfg.MaxSessions/share)
+}
+
+// forgetSession undoes keep.
+func (e *Endpoint) forgetSession(s *session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.id] != s {
+		return
+	}
+	delete(e.sessions, s.id)
+	if e.openers[s.opener]--; e.openers[s.opener] <= 0 {
+		delete(e.openers, s.opener)
+	}
 }
 
 // find is the session of that id, if it is this principal's. One that is found is
@@ -92,6 +115,7 @@ func (s *session) use() bool {
 		return false
 	}
 	s.uses++
+	s.used = true
 	if s.expiry != nil {
 		s.expiry.Stop()
 	}
@@ -105,29 +129,28 @@ func (s *session) release() {
 	if s.uses > 0 || s.ended {
 		return
 	}
+	life := s.e.cfg.SessionIdle
+	if !s.used {
+		life = min(life, handshakeTime)
+	}
 	if s.expiry == nil {
-		s.expiry = time.AfterFunc(s.e.cfg.SessionIdle, s.expire)
+		s.expiry = time.AfterFunc(life, s.expire)
 		return
 	}
-	s.expiry.Reset(s.e.cfg.SessionIdle)
+	s.expiry.Reset(life)
 }
 
-func (s *session) expire() {
-	s.mu.Lock()
-	used := s.uses > 0
-	s.mu.Unlock()
-	if !used {
-		s.e.endSession(s, errSessionEnded)
-	}
-}
+// expire ends the session, unless a request has found it meanwhile.
+func (s *session) expire() { s.e.end(s, errSessionEnded, true) }
 
 // endSession cancels what runs in the session and forgets what was kept for it.
-func (e *Endpoint) endSession(s *session, cause error) {
-	e.mu.Lock()
-	delete(e.sessions, s.id)
-	e.mu.Unlock()
+func (e *Endpoint) endSession(s *session, cause error) { e.end(s, cause, false) }
+
+// end decides under the session's lock, which find takes to use it: a session that
+// was found is not one that has expired.
+func (e *Endpoint) end(s *session, cause error, unused bool) {
 	s.mu.Lock()
-	if s.ended {
+	if s.ended || unused && s.uses > 0 {
 		s.mu.Unlock()
 		return
 	}
@@ -138,6 +161,7 @@ func (e *Endpoint) endSession(s *session, cause error) {
 	streams := s.streams
 	s.streams = nil
 	s.mu.Unlock()
+	e.forgetSession(s)
 	s.cancel(cause)
 	s.standalone.finish()
 	s.standalone.forget()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,7 +75,7 @@ func TestIdleSession(t *testing.T) {
 		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: answers}, streamable.Config{SessionIdle: time.Minute})
 		defer s.stop()
 		for range 5 {
-			time.Sleep(50 * time.Second)
+			time.Sleep(50 * time.Second) // the first is within handshakeTime
 			if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
 				t.Fatalf("in use: %d", r.Status)
 			}
@@ -179,11 +180,15 @@ func TestLimits(t *testing.T) {
 		_ = send(`{"n":1}`)
 		<-ctx.Done()
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{MaxSessions: 2, MaxStreams: 2})
+	}}, streamable.Config{MaxSessions: 8, MaxStreams: 2})
 	other := &site{t: t, e: s.e}
 	other.session = field(other.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
-	if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable {
-		t.Errorf("a session too many: %d", r.Status)
+	if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" {
+		t.Errorf("a session too many for one client: %d", r.Status)
+	}
+	alice := &site{t: t, e: s.e, user: "alice"}
+	if r := alice.do(http.MethodPost, "initialize"); r.Status != http.StatusOK {
+		t.Errorf("another client: %d", r.Status)
 	}
 	a, b := s.carry(s.do(http.MethodPost, "x"), -1), s.carry(s.do(http.MethodPost, "x"), -1)
 	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests || field(r.Header, "Retry-After") == "" {
@@ -273,4 +278,91 @@ func TestPanics(t *testing.T) {
 	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
 		t.Errorf("afterwards: %d", r.Status)
 	}
+}
+
+// TestUnfinishedHandshake: a session that only ever sent initialize does not stay.
+func TestUnfinishedHandshake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: answers}, streamable.Config{})
+		defer s.stop()
+		time.Sleep(2 * time.Minute)
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusNotFound {
+			t.Errorf("%d", r.Status)
+		}
+	})
+}
+
+// TestAcceptedCallsFinish on shutdown, also those that need the client: answers to
+// their questions are taken, and their streams resumed.
+func TestAcceptedCallsFinish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answered := make(chan struct{})
+		s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, method string, _ func(string) error) (int, string) {
+			switch method {
+			case "notifications/answer":
+				close(answered)
+				return 0, ""
+			case "asks":
+				<-answered
+			default:
+				transport.RequestFrom(ctx).Release()
+				time.Sleep(time.Second)
+			}
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{})
+		asks := s.carry(s.do(http.MethodPost, "asks"), -1)
+		polls := s.carry(s.do(http.MethodPost, "polls"), -1).wait()
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.e.Shutdown(t.Context()) }()
+		synctest.Wait()
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusServiceUnavailable {
+			t.Errorf("a new request: %d", r.Status)
+		}
+		if r := s.do(http.MethodPost, "notifications/answer"); r.Status != http.StatusAccepted {
+			t.Errorf("an answer: %d", r.Status)
+		}
+		if got := asks.wait().events(); len(got) != 2 || got[1].data != `{"a":1}` {
+			t.Errorf("the call that asks: %v", got)
+		}
+		got := s.carry(s.do(http.MethodGet, "", "Last-Event-ID: "+polls.events()[0].id), -1).wait().events()
+		if len(got) != 1 || got[0].data != `{"a":1}` {
+			t.Errorf("the call that polls: %v", got)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// TestRefusedHasNotRun: a request beyond the limit does nothing, and a refusal has its
+// own status whatever the client takes.
+func TestRefusedHasNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(context.Context, string, func(string) error) (int, string) {
+			runs.Add(1)
+			time.Sleep(time.Second)
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{MaxStreams: 1})
+		defer s.stop()
+		first := s.carry(s.do(http.MethodPost, "x"), -1)
+		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests {
+			t.Errorf("too many: %d", r.Status)
+		}
+		if r := s.do(http.MethodPost, "notifications/x"); r.Status != http.StatusAccepted {
+			t.Errorf("a notification: %d", r.Status)
+		}
+		first.wait()
+		synctest.Wait()
+		if n := runs.Load(); n != 2 {
+			t.Errorf("%d have run", n)
+		}
+		s.session = "GONE"
+		if r := s.do(http.MethodPost, "x", "Accept: text/event-stream"); r.Status != http.StatusNotFound {
+			t.Errorf("a dead session, for a client that takes no JSON: %d", r.Status)
+		}
+	})
 }

@@ -99,7 +99,7 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 	if st.ended || st.lost && st.log == nil {
 		return errEnded
 	}
-	if final && !st.streaming && !st.onlySSE() {
+	if final && !st.streaming && (!st.onlySSE() || status != http.StatusOK) {
 		return st.respond(status, frame)
 	}
 	if !st.sse {
@@ -115,7 +115,15 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 	return err
 }
 
-// onlySSE: the client takes no JSON, so that even a lone answer is an event.
+// waits says whether a resumable stream holds what nobody has seen.
+func (st *stream) waits() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.log != nil && st.streaming && st.delivered < st.seq
+}
+
+// onlySSE: the client takes no JSON, so that even a lone answer is an event. A
+// refusal has its status whatever the client takes.
 func (st *stream) onlySSE() bool { return !st.json }
 
 // respond makes the answer the whole response.
@@ -135,12 +143,14 @@ func (st *stream) writeAnswer(a *attachment) error {
 	return (&Reply{Status: st.answer.status, Header: []Field{contentJSON}, Body: st.answer.frame}).write(a)
 }
 
-// stream makes the response an SSE stream. Without a log it waits for the carrier.
+// stream makes the response an SSE stream. It waits for the carrier: a handler that
+// sends much at once could outrun the bounds of the log before the first event is
+// on the wire, and the client would get none of it.
 func (st *stream) stream(ctx context.Context) error {
 	st.streaming = true
 	st.name()
 	st.tell()
-	if st.log != nil || st.standalone || st.at != nil {
+	if st.standalone || st.at != nil || st.log != nil && st.wasAttached() {
 		return nil
 	}
 	st.mu.Unlock()
@@ -149,7 +159,7 @@ func (st *stream) stream(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	st.mu.Lock()
-	if st.at == nil {
+	if st.ended || st.at == nil && st.log == nil {
 		return errEnded
 	}
 	return nil
@@ -243,7 +253,11 @@ func (st *stream) whole() *Reply {
 	defer st.mu.Unlock()
 	switch {
 	case st.answer != nil:
-		return &Reply{Status: st.answer.status, Header: []Field{contentJSON}, Body: st.answer.frame}
+		reply := &Reply{Status: st.answer.status, Header: []Field{contentJSON}, Body: st.answer.frame}
+		if reply.Status == http.StatusServiceUnavailable {
+			reply.Header = append(reply.Header, retryAfter)
+		}
+		return reply
 	case st.ended && !st.streaming: // the exchange had nothing to say after all
 		return &Reply{Status: http.StatusAccepted}
 	}

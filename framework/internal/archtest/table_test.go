@@ -23,7 +23,7 @@ var table = []rule{
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
 	{prefix: "transport/streamable", internal: []string{
-		"transport", "transport/internal", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc",
+		"transport", "transport/internal", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 	}},
 	{prefix: "transport/legacysse", internal: []string{
 		"transport", "transport/internal", "transport/streamable", "protocol/jsonrpc",

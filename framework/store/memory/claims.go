@@ -177,7 +177,7 @@ func (c *claims) insert(key claimKey, value []byte, now time.Time, life time.Dur
 func (c *claims) makeRoom(entries, bytes int, now time.Time) error {
 	for len(c.held)+entries > c.bounds.claimEntries || c.bytes+bytes > c.bounds.claimBytes {
 		if !c.dropExpired(now) {
-			return fmt.Errorf("%w: %d claims in %d bytes are held, %d bytes more are needed", ErrFull, len(c.held), c.bytes, bytes)
+			return fmt.Errorf("%w (%w): %d claims in %d bytes are held, %d bytes more are needed", ErrFull, claim.ErrFull, len(c.held), c.bytes, bytes)
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 // are kept: somebody relies on each of them.
 var ErrFull = errors.New("memory: no room")
 
-// Store keeps what a server must remember. A program that replaces one port
-// embeds it and overrides one method. Safe for concurrent use; made by New.
+// Store keeps what a server must remember. Every server has one of its own, with the
+// default bounds. Safe for concurrent use; made by New.
 type Store struct {
 	events events
 	claims claims

@@ -1,0 +1,181 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// TestOncePerCallAsks: a step is done when it came to next, not when it has run.
+func TestOncePerCallAsks(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		said("true"):           "a!",
+		`{"action":"decline"}`: "The user declined to answer.",
+	} {
+		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			ran, first, gates := 0, 0, 0
+			step := func(name string, do func(ctx context.Context) error) framework.Middleware {
+				return framework.OncePerCall(framework.Middleware{Name: name, Wrap: func(next framework.Handler) framework.Handler {
+					return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+						if err := do(ctx); err != nil {
+							return nil, err
+						}
+						return next(ctx, call)
+					}
+				}})
+			}
+			core, logs := observer.New(zap.ErrorLevel)
+			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core)), framework.WithReplayCheck()).Use(
+				step("first", func(context.Context) error { first++; return nil }),
+				step("gate", func(ctx context.Context) error {
+					gates++
+					_, err := framework.Elicit[bool](ctx, "may it?", framework.Key("gate"))
+					return err
+				}),
+			).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+				ran++
+				return ask(ctx, "a")
+			})))
+			a := newAsker(t, s, rev, byMessage(map[string]string{"may it?": answer}))
+			if got := a.do("tools/call", `{"name":"t"}`).text(); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if want != "a!" && ran > 0 {
+				t.Error("the tool ran though the user said no")
+			}
+			if strings.Count(strings.Join(a.asked, "\n"), "may it?") != 1 {
+				t.Errorf("asked %q", a.asked)
+			}
+			// Each round that asks is run once more by the check of replay.
+			if rev == protocol.Rev20260728 && want == "a!" && (first != 2 || gates != 4) {
+				t.Errorf("the steps ran %d and %d times", first, gates)
+			}
+			for _, entry := range logs.All() {
+				t.Errorf("logged %v", entry.ContextMap())
+			}
+		})
+	}
+}
+
+// TestOncePerCallAsksAfterNext: an approval of the result is not skipped either.
+func TestOncePerCallAsksAfterNext(t *testing.T) {
+	t.Parallel()
+	release := framework.OncePerCall(framework.OnToolCall("release", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		result, err := next(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := framework.Elicit[bool](ctx, "release it?"); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}))
+	s := build(t, quiet().Use(release).Add(framework.Tool("t", func(context.Context, struct{}) (string, error) { return "secret", nil })))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		a := newAsker(t, s, rev, byMessage(map[string]string{"release it?": `{"action":"decline"}`}))
+		a.do("tools/call", `{"name":"t"}`).isError().omits("secret").mentions("declined")
+	})
+}
+
+func TestOneKeyForTwoQuestions(t *testing.T) {
+	t.Parallel()
+	var got error
+	s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+		if _, err := ask(ctx, "a", framework.Key("k")); err != nil {
+			return err
+		}
+		_, got = ask(ctx, "b", framework.Key("k"))
+		return got
+	})))
+	for _, rev := range []protocol.Revision{protocol.Rev20250618, protocol.Rev20251125, protocol.Rev20260728} {
+		a := newAsker(t, s, rev, byMessage(nil))
+		a.do("tools/call", `{"name":"t"}`).isError()
+		if want := `two questions of one call have the key "k"`; got == nil || !strings.Contains(got.Error(), want) || len(a.asked) != 1 {
+			t.Errorf("%s: %v after %q", rev, got, a.asked)
+		}
+	}
+}
+
+func TestAnswersAreNotLogged(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.DebugLevel)
+	s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(
+		doing(func(ctx context.Context) error {
+			_, err := framework.Elicit[int](ctx, "your PIN?")
+			return err
+		}),
+		framework.Tool("model", func(ctx context.Context, _ struct{}) (string, error) {
+			n, err := framework.GenerateAs[int](ctx, "what?")
+			return fmt.Sprint(n), err
+		}),
+	))
+	a := newAsker(t, s, protocol.Rev20260728, func(method string, _ question) string {
+		if method == protocol.MethodCreateMessage {
+			return model(`"hunter2"`)
+		}
+		return said(`"hunter2"`)
+	})
+	a.do("tools/call", `{"name":"t"}`).isError()
+	a.do("tools/call", `{"name":"model"}`).isError()
+	text := ""
+	for _, entry := range logs.All() {
+		text += fmt.Sprint(entry.Message, entry.ContextMap())
+	}
+	if strings.Contains(text, "hunter2") || !strings.Contains(text, "no valid answer in 3 attempts: /value (") {
+		t.Errorf("logged %s", text)
+	}
+}
+
+func TestTooManyToolsInOneTurn(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	worker := framework.Tool("work", func(context.Context, struct{}) (string, error) {
+		ran++
+		return "worked", nil
+	})
+	s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		g, err := framework.Generate(ctx, "go", framework.WithTools(worker))
+		return g.Text(), err
+	})))
+	var uses []string
+	for range 40 {
+		uses = append(uses, "work", "{}")
+	}
+	bothTurns := func(_ string, q question) string {
+		if len(q.Messages) == 1 {
+			return using(uses...)
+		}
+		if n := strings.Count(q.last(), "too many tools in one turn"); n != 8 {
+			t.Errorf("%d refused", n)
+		}
+		return model("ready")
+	}
+	a := newAsker(t, s, protocol.Rev20260728, bothTurns)
+	if got := a.do("tools/call", `{"name":"t"}`).text(); got != "ready" || ran != 32 {
+		t.Errorf("got %q after %d", got, ran)
+	}
+}
+
+func TestReservedKeys(t *testing.T) {
+	t.Parallel()
+	if _, err := framework.Once(t.Context(), "a\x00b", func(context.Context) (int, error) { return 0, errors.New("ran") }); err == nil || err.Error() == "ran" {
+		t.Errorf("got %v", err)
+	}
+	s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+		_, err := framework.Elicit[[]string](ctx, "m")
+		if err == nil || strings.Contains(err.Error(), "In.Value") {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	})))
+	newAsker(t, s, protocol.Rev20260728, nil).tool("t", `{}`).ok()
+}
