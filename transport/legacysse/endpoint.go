@@ -97,10 +97,7 @@ func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *streamable.R
 // a GET it is nil.
 func (v *Visit) Serve(body []byte) *streamable.Reply {
 	post := v.r.Method == http.MethodPost
-	if !post && v.e.Stops() {
-		return v.ShuttingDown()
-	}
-	if !v.e.running.Begin() {
+	if v.e.Stops() || !v.e.running.Begin() {
 		if !post || streamable.Asks(body) {
 			return v.ShuttingDown()
 		}

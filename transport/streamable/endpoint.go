@@ -122,7 +122,7 @@ const (
 // body belongs to the endpoint from now on, for other methods it is nil. A
 // cancelled context of the request means that the client is gone.
 func (v *Visit) Serve(body []byte) *Reply {
-	if !v.e.running.Begin() {
+	if v.e.Stops() || !v.e.running.Begin() {
 		if !v.goesOn(body) {
 			return shuttingDown().with(v.common)
 		}
