@@ -118,6 +118,10 @@ func TestTaskBeginsWorkingAndIsDescribed(t *testing.T) {
 		if *other.TTL != time.Hour.Milliseconds() {
 			t.Errorf("without a wish: ttl %d", *other.TTL)
 		}
+		patient := dial(t, build(t, jobApp(framework.TTL(48*time.Hour))), core).start("job", `{}`, `{}`)
+		if *patient.TTL != (48 * time.Hour).Milliseconds() {
+			t.Errorf("with the tool's own: ttl %d", *patient.TTL)
+		}
 		if greedy := p.start("job", `{}`, `{"ttl":999999999999999999}`); *greedy.TTL != (24 * time.Hour).Milliseconds() {
 			t.Errorf("a wish beyond the ceiling: ttl %d", *greedy.TTL)
 		}

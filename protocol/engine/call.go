@@ -194,9 +194,9 @@ type Reply struct {
 
 // Questions puts all questions to the client at once and returns what came of each.
 // Where the client can be asked live it waits, as Ask does. On 2026-07-28, and in
-// tasks, an answer comes from the journal of the call; without one the error is ErrPending: the
-// question is filed, the context of the handler has ended, and the handler will run
-// again with the answer.
+// tasks, an answer comes from the journal of the call; without one the error is
+// ErrPending: the question is filed, the context of the handler has ended, and the
+// handler will run again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Replays() {
 		if err := c.Begin(ctx); err != nil {
@@ -294,8 +294,9 @@ func (c *Call) crash() error {
 	return nil
 }
 
-// Pending says whether a question is filed, the call was detached, or the execution was ended by
-// Config.Performed: what the handler returns does not count.
+// Pending says whether a question is filed, the call was detached, the outcome of an
+// earlier execution is the answer, or Config.Performed ended the execution: what the
+// handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
 	return r != nil && r.pending() || c.crashed.Load() != nil || c.earlier.Load() != nil || c.detached.Load()

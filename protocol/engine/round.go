@@ -111,6 +111,7 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	if !ok {
 		return nil, errors.New("engine: only a call of a tool can become a task")
 	}
+	x.call.effects.finish()
 	journal := &rounds.Journal{}
 	if r != nil {
 		journal = x.call.journal(0)

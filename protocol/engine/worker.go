@@ -62,7 +62,11 @@ func (j *job) run() bool {
 	c.Meta = meta
 	ctx = context.WithValue(ctx, callKey{}, c)
 	result, err := guarded(ctx, j.h, c)
+	c.returned.Store(true)
 	asks := c.round.Load().end()
+	if asks {
+		c.effects.finish()
+	}
 	switch cause := context.Cause(j.ctx); {
 	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
 		return false // it is over, or is left for when the server runs again

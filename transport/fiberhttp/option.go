@@ -27,7 +27,9 @@ type config struct {
 func newConfig(endpoint string, opts []Option) *config {
 	var c config
 	for _, o := range opts {
-		o.option(&c)
+		if o != nil {
+			o.option(&c)
+		}
 	}
 	c.Config = c.WithDefaults(endpoint)
 	return &c

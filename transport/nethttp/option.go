@@ -22,7 +22,9 @@ type config struct{ front.Config }
 func newConfig(opts []Option) *config {
 	var c config
 	for _, o := range opts {
-		o.option(&c)
+		if o != nil {
+			o.option(&c)
+		}
 	}
 	c.Config = c.WithDefaults("/mcp")
 	return &c

@@ -232,10 +232,11 @@ func (v *Visit) admit(st *stream, from position, p *posting) *Reply {
 	return reply
 }
 
-// limited is for whom streams are counted: a session where one is named, whether it
-// is there or not, else a principal or an address.
+// limited is for whom streams are counted: the client's session where it names one,
+// else its principal or address. An id that is not the client's counts for nothing,
+// or making them up would be a way around the limit.
 func (v *Visit) limited() string {
-	if ids := v.r.Fields.Values(headerSession); len(ids) == 1 {
+	if ids := v.r.Fields.Values(headerSession); len(ids) == 1 && v.e.owns(v.ctx, ids[0]) {
 		return ids[0]
 	}
 	return client(v.ctx, v.r)

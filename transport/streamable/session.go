@@ -98,13 +98,24 @@ func (e *Endpoint) forgetSession(s *session) {
 // find is the session of that id, if it is this principal's. One that is found is
 // in use until release.
 func (e *Endpoint) find(ctx context.Context, id string) (*session, error) {
-	e.mu.Lock()
-	s := e.sessions[id]
-	e.mu.Unlock()
-	if s == nil || s.principal != principalKey(ctx) || !s.use() {
+	s := e.lookup(ctx, id)
+	if s == nil || !s.use() {
 		return nil, transport.ErrNoSession
 	}
 	return s, nil
+}
+
+// owns says whether there is a session of that id, and it is this principal's.
+func (e *Endpoint) owns(ctx context.Context, id string) bool { return e.lookup(ctx, id) != nil }
+
+func (e *Endpoint) lookup(ctx context.Context, id string) *session {
+	e.mu.Lock()
+	s := e.sessions[id]
+	e.mu.Unlock()
+	if s == nil || s.principal != principalKey(ctx) {
+		return nil
+	}
+	return s
 }
 
 // use keeps the session from expiring.

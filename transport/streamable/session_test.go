@@ -366,3 +366,21 @@ func TestRefusedHasNotRun(t *testing.T) {
 		}
 	})
 }
+
+// TestMadeUpSessions are no way around the limit of streams: on a revision without
+// sessions the header is ignored, and an id that is not the client's counts as none.
+func TestMadeUpSessions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: modern, handle: func(context.Context, string, func(string) error) (int, string) {
+			time.Sleep(time.Second)
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{MaxStreams: 1})
+		defer s.stop()
+		first := s.carry(s.do(http.MethodPost, "x", "Mcp-Session-Id: ONE"), -1)
+		if r := s.do(http.MethodPost, "x", "Mcp-Session-Id: TWO"); r.Status != http.StatusTooManyRequests {
+			t.Errorf("with another made-up id: %d", r.Status)
+		}
+		first.wait()
+	})
+}
