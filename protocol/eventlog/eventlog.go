@@ -17,7 +17,8 @@ import (
 // that nothing is known of the stream.
 var ErrExpired = errors.New("eventlog: expired")
 
-// Event is one frame of a stream.
+// Event is one frame of a stream. A frame may be empty: what that means is its
+// writer's to say.
 type Event struct {
 	Seq   uint64 // 1 for the first of its stream, then one more each
 	Frame []byte

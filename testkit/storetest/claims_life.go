@@ -6,56 +6,10 @@ import (
 	"time"
 )
 
-const (
-	early = 5 * time.Millisecond // that a store may round off a life
-	late  = 10 * time.Second     // that it may take to see that one is over
-)
-
-// lease is something that must end.
-type lease struct {
-	key  string
-	life time.Duration
-	age  func() time.Duration // at least its own
-}
-
-// young does what must be done in less than the life of the key, which begins in
-// try. What went wrong is a fault only if it was done in time: an expiry is always
-// to be expected otherwise, and try gets another key and more time.
-func (c claims) young(try func(key string, life time.Duration) error) lease {
-	c.t.Helper()
-	for _, life := range c.clock.lives() {
-		l := lease{key: fmt.Sprint("life of ", life), life: life, age: c.clock.stopwatch()}
-		err := try(l.key, life)
-		if l.age() >= life-early {
-			continue
-		}
-		if err != nil {
-			c.t.Fatalf("%v after %v of %v", err, l.age(), life)
-		}
-		return l
-	}
-	c.t.Fatalf("a few operations take longer than %v", c.clock.lives())
-	return lease{}
-}
-
-// end waits for the end of a lease, which must come neither early nor late.
-func (c claims) end(l lease, over func() bool) {
-	c.t.Helper()
-	for !over() {
-		if age := l.age(); age > l.life+late {
-			c.t.Fatalf("it is still there after %v, its life was %v", age, l.life)
-		}
-		c.clock.pass(l.life / 20)
-	}
-	if age := l.age(); age < l.life-early {
-		c.t.Errorf("it is gone after %v, its life was %v", age, l.life)
-	}
-}
-
 // valueEnds is end for a value.
-func (c claims) valueEnds(l lease) {
+func (c claims) valueEnds(l mortal) {
 	c.t.Helper()
-	c.end(l, func() bool {
+	c.clock.end(c.t, l, func() bool {
 		_, ok := c.get(l.key)
 		return !ok
 	})
@@ -64,7 +18,7 @@ func (c claims) valueEnds(l lease) {
 func claimsExpiry(t *testing.T, c claims) {
 	t.Helper()
 	c.take("stays", "x")
-	l := c.young(func(key string, life time.Duration) error {
+	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		if _, mine := c.claim(key, "first", life); !mine {
 			return fmt.Errorf("the first claim is not mine")
 		}
@@ -85,7 +39,7 @@ func claimsExpiry(t *testing.T, c claims) {
 
 func claimsNotProlonged(t *testing.T, c claims) {
 	t.Helper()
-	c.valueEnds(c.young(func(key string, life time.Duration) error {
+	c.valueEnds(c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		if held, mine := c.claim(key, "second", long); mine || held != "first" {
 			return fmt.Errorf("the second claim: held %q, mine %v", held, mine)
@@ -96,7 +50,7 @@ func claimsNotProlonged(t *testing.T, c claims) {
 
 func claimsProlonged(t *testing.T, c claims) {
 	t.Helper()
-	l := c.young(func(key string, life time.Duration) error {
+	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		if !c.swap(key, "first", "first", long) {
 			return fmt.Errorf("not renewed")
@@ -109,7 +63,7 @@ func claimsProlonged(t *testing.T, c claims) {
 
 func claimsShortened(t *testing.T, c claims) {
 	t.Helper()
-	l := c.young(func(key string, life time.Duration) error {
+	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", long)
 		if !c.swap(key, "first", "second", life) {
 			return fmt.Errorf("not swapped")
@@ -125,7 +79,7 @@ func claimsShortened(t *testing.T, c claims) {
 
 func claimsFailedSwap(t *testing.T, c claims) {
 	t.Helper()
-	c.valueEnds(c.young(func(key string, life time.Duration) error {
+	c.valueEnds(c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		if c.swap(key, "another", "second", long) {
 			return fmt.Errorf("swapped another value")
@@ -138,7 +92,7 @@ func claimsFailedSwap(t *testing.T, c claims) {
 // claimsDeletedLife: what comes after a deleted value does not inherit its end.
 func claimsDeletedLife(t *testing.T, c claims) {
 	t.Helper()
-	l := c.young(func(key string, life time.Duration) error {
+	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		c.remove(key)
 		if _, mine := c.claim(key, "second", long); !mine {
@@ -152,14 +106,14 @@ func claimsDeletedLife(t *testing.T, c claims) {
 
 func claimsCounterExpires(t *testing.T, c claims) {
 	t.Helper()
-	l := c.young(func(key string, life time.Duration) error {
+	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.add(key, 2, life)
 		if sum := c.add(key, 3, long); sum != 5 {
 			return fmt.Errorf("the sum of 2 and 3 is %d", sum)
 		}
 		return nil
 	})
-	c.end(l, func() bool { return c.add(l.key, 0, long) == 0 })
+	c.clock.end(c.t, l, func() bool { return c.add(l.key, 0, long) == 0 })
 	c.clock.pass(2 * l.life) // a new life began
 	c.wantSum(l.key, 1, 1)
 	c.wantSum(l.key, 1, 2)

@@ -1,6 +1,10 @@
 package storetest
 
-import "time"
+import (
+	"fmt"
+	"testing"
+	"time"
+)
 
 // Option of a suite. Sealed.
 type Option func(*settings)
@@ -73,4 +77,50 @@ func (c *clock) lives() []time.Duration {
 		return []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1600 * time.Millisecond, 6400 * time.Millisecond}
 	}
 	return []time.Duration{time.Minute}
+}
+
+const (
+	early = 5 * time.Millisecond // that a store may round off a life
+	late  = 10 * time.Second     // that it may take to see that one is over
+)
+
+// mortal is something that must end.
+type mortal struct {
+	key  string
+	life time.Duration
+	age  func() time.Duration // at least its own
+}
+
+// young does what must be done in less than the life of the key, which begins in
+// try. What went wrong is a fault only if it was done in time: an expiry is always
+// to be expected otherwise, and try gets another key and more time.
+func (c *clock) young(t testing.TB, try func(key string, life time.Duration) error) mortal {
+	t.Helper()
+	for _, life := range c.lives() {
+		m := mortal{key: fmt.Sprint("life of ", life), life: life, age: c.stopwatch()}
+		err := try(m.key, life)
+		if m.age() >= life-early {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v after %v of %v", err, m.age(), life)
+		}
+		return m
+	}
+	t.Fatalf("a few operations take longer than %v", c.lives())
+	return mortal{}
+}
+
+// end waits for the end of what is mortal, which must come neither early nor late.
+func (c *clock) end(t testing.TB, m mortal, over func() bool) {
+	t.Helper()
+	for !over() {
+		if age := m.age(); age > m.life+late {
+			t.Fatalf("it is still there after %v, its life was %v", age, m.life)
+		}
+		c.pass(m.life / 20)
+	}
+	if age := m.age(); age < m.life-early {
+		t.Errorf("it is gone after %v, its life was %v", age, m.life)
+	}
 }

@@ -5,7 +5,8 @@
 //		storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
 //	}
 //
-// Suites of ports with a clock wait for short lives to end, or call a [Clock].
+// Suites of ports with a clock wait for short lives to end; those of claims and tasks
+// may call a [Clock] instead.
 //
 // The suites test what a port promises and nothing else, so that every
 // implementation passes the same. The amounts are small enough for the bounds of

@@ -137,6 +137,7 @@ func eventsBeyond(t *testing.T, e log) {
 	}
 }
 
+// eventsEmptyFrame: an empty frame is an event as any other.
 func eventsEmptyFrame(t *testing.T, e log) {
 	t.Helper()
 	e.append("s", "")
@@ -144,7 +145,15 @@ func eventsEmptyFrame(t *testing.T, e log) {
 		t.Errorf("Append of nil = %d, %v", seq, err)
 	}
 	e.append("s", "x")
-	e.want("s", 0, "", "", "x")
+	e.append("s", "")
+	e.want("s", 0, "", "", "x", "")
+	e.want("s", 1, "", "x", "")
+	e.want("s", 3, "")
+	e.want("s", 4)
+	e.append("nothing else", "")
+	e.want("nothing else", 0, "")
+	e.want("nothing else", 1)
+	e.expired("nothing else", 2)
 }
 
 func eventsAnyBytes(t *testing.T, e log) {

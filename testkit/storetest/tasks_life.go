@@ -18,16 +18,10 @@ func (s tasks) mortal(id string, ttl time.Duration) task.Record {
 	return r
 }
 
-// young and end are those of claims, which use nothing but clock and test.
-func (s tasks) young(try func(id string, ttl time.Duration) error) lease {
-	s.t.Helper()
-	return claims{t: s.t, clock: s.clock}.young(try)
-}
-
 // ends waits until the task has expired.
-func (s tasks) ends(l lease) {
+func (s tasks) ends(l mortal) {
 	s.t.Helper()
-	claims{t: s.t, clock: s.clock}.end(l, func() bool {
+	s.clock.end(s.t, l, func() bool {
 		_, ok := s.get(l.key)
 		return !ok
 	})
@@ -60,10 +54,10 @@ func (s tasks) try(id string, how func(r *task.Record)) error {
 func tasksExpiry(t *testing.T, s tasks) {
 	t.Helper()
 	s.fill("x", "stays")
-	l := s.young(func(id string, ttl time.Duration) error {
-		s.create(s.mortal(id, ttl))
-		done := s.mortal(id+", done", ttl)
+	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {
+		first, done := s.mortal(id, ttl), s.mortal(id+", done", ttl) // one end for both
 		done.Status = protocol.TaskCompleted
+		s.create(first)
 		s.create(done)
 		if n := s.count("x"); n < 2 {
 			return fmt.Errorf("the count is %d", n)
@@ -89,7 +83,7 @@ func tasksExpiry(t *testing.T, s tasks) {
 // basic/utilities/tasks, "TTL"), whatever has happened since.
 func tasksNotProlonged(t *testing.T, s tasks) {
 	t.Helper()
-	s.ends(s.young(func(id string, ttl time.Duration) error {
+	s.ends(s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		s.create(s.mortal(id, ttl))
 		s.clock.pass(ttl / 2)
 		err := s.try(id, func(r *task.Record) { r.Status, r.Updated = protocol.TaskCompleted, s.now() })
@@ -110,7 +104,7 @@ func tasksUnlimited(t *testing.T, s tasks) {
 // staysAfter says that a task that is changed outlives its TTL.
 func (s tasks) staysAfter(how func(r *task.Record)) {
 	s.t.Helper()
-	l := s.young(func(id string, ttl time.Duration) error {
+	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		s.create(s.mortal(id, ttl))
 		return s.try(id, how)
 	})
@@ -137,7 +131,7 @@ func tasksLimited(t *testing.T, s tasks) {
 // endsAfterChange says that a task that is given another TTL ends by that.
 func (s tasks) endsAfterChange(before time.Duration) {
 	s.t.Helper()
-	s.ends(s.young(func(id string, ttl time.Duration) error {
+	s.ends(s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		s.create(s.mortal(id, before))
 		err := s.try(id, func(r *task.Record) { r.TTL = ttl })
 		return errors.Join(err, s.there(id))
@@ -158,7 +152,7 @@ func tasksListExpired(t *testing.T, s tasks) {
 	t.Helper()
 	s.fill("x", "first")
 	n := 0
-	l := s.young(func(id string, ttl time.Duration) error {
+	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		n++
 		s.create(s.mortal(id, ttl))
 		s.fill("x", fmt.Sprint("behind ", n))

@@ -106,3 +106,77 @@ func BenchmarkTask(b *testing.B) {
 		}
 	})
 }
+
+// From creation to the end by way of the queue, with a worker that is waiting: what it
+// costs to hand a task over.
+func BenchmarkQueue(b *testing.B) {
+	q, call, ctx := queue(), make([]byte, 1024), b.Context()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range b.N {
+			l, err := q.Take(ctx)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if err := happens(b, q, l.Task, task.Event{Kind: task.Complete, Result: call}); err != nil {
+				b.Error(err)
+			}
+			if err := q.Release(ctx, l); err != nil {
+				b.Error(err)
+			}
+		}
+	}()
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		r := record(strconv.Itoa(i))
+		r.Call = call
+		for q.Create(ctx, r) != nil { // the worker is behind
+			time.Sleep(time.Millisecond)
+		}
+	}
+	<-done
+}
+
+// Take and Release among many that are leased, or wait.
+func BenchmarkTakeAmongMany(b *testing.B) {
+	q, ctx := queue(), b.Context()
+	const many = 90_000
+	for i := range many {
+		r := record(strconv.Itoa(i))
+		r.TTL = 0
+		if err := q.Create(ctx, r); err != nil {
+			b.Fatal(err)
+		}
+		if i%2 == 0 {
+			if _, err := q.Take(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := q.Take(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := q.Release(ctx, l); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPublish(b *testing.B) {
+	bus, message := memory.New().Changes(), make([]byte, 200)
+	for range 4 {
+		go func() { _ = bus.Subscribe(b.Context(), func([]byte) {}) }()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := bus.Publish(b.Context(), message); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

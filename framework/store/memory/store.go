@@ -2,22 +2,27 @@ package memory
 
 import (
 	"errors"
+	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// ErrFull says that there is no room for a claim or a task, and that all the others
-// are kept: somebody relies on each of them.
+// ErrFull says that there is no room for a claim, a session or a task, and that all
+// the others are kept: somebody relies on each of them.
 var ErrFull = errors.New("memory: no room")
 
 // Store keeps what a server must remember. Every server has one of its own, with the
 // default bounds. Safe for concurrent use; made by New.
 type Store struct {
-	events events
-	claims claims
-	tasks  tasks
+	events   events
+	claims   claims
+	sessions sessions
+	tasks    tasks
+	changes  changes
 }
 
 // Option bounds a Store. Sealed.
@@ -25,13 +30,16 @@ type Option func(*bounds)
 
 // bounds of all ports.
 type bounds struct {
-	streamBytes  int // of the frames of one stream
-	streamEvents int // of one stream
-	totalBytes   int // of all streams
-	claimEntries int
-	claimBytes   int // of all claims
-	taskRecords  int
-	taskBytes    int // of all tasks
+	streamBytes    int // of the frames of one stream
+	streamEvents   int // of one stream
+	totalBytes     int // of all streams
+	claimEntries   int
+	claimBytes     int // of all claims
+	sessionRecords int
+	sessionBytes   int // of all sessions
+	taskRecords    int
+	taskBytes      int // of all tasks
+	leaseLife      time.Duration
 }
 
 // StreamBytes bounds the frames of one stream together; default 8 MiB. The newest
@@ -56,12 +64,29 @@ func ClaimEntries(n int) Option { return func(b *bounds) { b.claimEntries = max(
 // default 64 MiB. n below 1 is 1.
 func ClaimBytes(n int) Option { return func(b *bounds) { b.claimBytes = max(n, 1) } }
 
+// SessionRecords bounds the number of sessions; default 262,144. n below 1 is 1.
+func SessionRecords(n int) Option { return func(b *bounds) { b.sessionRecords = max(n, 1) } }
+
+// SessionBytes bounds all sessions together, their ids and the bookkeeping included;
+// default 256 MiB. n below 1 is 1.
+func SessionBytes(n int) Option { return func(b *bounds) { b.sessionBytes = max(n, 1) } }
+
 // TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
 func TaskRecords(n int) Option { return func(b *bounds) { b.taskRecords = max(n, 1) } }
 
 // TaskBytes bounds all tasks together, their owners and the bookkeeping included;
 // default 256 MiB. n below 1 is 1.
 func TaskBytes(n int) Option { return func(b *bounds) { b.taskBytes = max(n, 1) } }
+
+// LeaseLife is how long a worker has a task without renewing its lease; default 30 s.
+// d of 0 or less is the default.
+func LeaseLife(d time.Duration) Option {
+	return func(b *bounds) {
+		if d > 0 {
+			b.leaseLife = d
+		}
+	}
+}
 
 // New is empty and bounded, by the defaults of the options.
 func New() *Store { return Sized() }
@@ -73,7 +98,8 @@ func Sized(opts ...Option) *Store {
 	*b = bounds{
 		streamBytes: 8 << 20, streamEvents: 16384, totalBytes: 256 << 20,
 		claimEntries: 1 << 18, claimBytes: 64 << 20,
-		taskRecords: 100_000, taskBytes: 256 << 20,
+		sessionRecords: 1 << 18, sessionBytes: 256 << 20,
+		taskRecords: 100_000, taskBytes: 256 << 20, leaseLife: 30 * time.Second,
 	}
 	for _, o := range opts {
 		if o != nil {
@@ -81,6 +107,7 @@ func Sized(opts ...Option) *Store {
 		}
 	}
 	s.claims.bounds = *b
+	s.sessions.bounds = *b
 	s.tasks.bounds = *b
 	return s
 }
@@ -96,9 +123,17 @@ func (s *Store) Events() eventlog.Store { return &s.events }
 // A counter that would overflow stays as it is; Add says so.
 func (s *Store) Claims() claim.Store { return &s.claims }
 
-// Tasks port. When there is no room, those that have ended go first, the one that
+// Sessions port. Nothing goes before its time: what does not fit is refused with
+// [ErrFull]. A session can always be touched, and replaced by one that is no longer.
+func (s *Store) Sessions() session.Store { return &s.sessions }
+
+// Tasks port, whose value is a task.Queue, too. When there is no room, those that have ended go first, the one that
 // ended first before the others; what does not fit then is refused with [ErrFull],
 // a new task as well as one that grows. A list goes on after a task that is gone as
 // long as the store remembers where it was: of the last ones, an eighth as many as
 // TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
+
+// Changes port: a bus for all who share the Store. For each subscriber up to 1,024
+// messages in 4 MiB wait; if there are more, all of them go, and it is told.
+func (s *Store) Changes() change.Bus { return &s.changes }

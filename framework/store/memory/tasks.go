@@ -2,17 +2,17 @@ package memory
 
 import (
 	"cmp"
-	"container/heap"
 	"container/list"
 	"context"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// tasks is the task.Store. The time is read under the mutex, so that no operation
+// tasks is the task.Store, and the task.Queue. The time is read under the mutex, so that no operation
 // comes after another with an earlier time. Records are replaced, never changed:
 // they are copied outside of it.
 type tasks struct {
@@ -21,7 +21,8 @@ type tasks struct {
 	mu     sync.Mutex // guards all below
 	held   map[string]*heldTask
 	owners map[string]*taskOwner
-	ends   taskEnds
+	ends   ends[*heldTask]
+	line   line
 	over   list.List // of *heldTask that are terminal, the one that ended first at the front
 	gone   goneTasks
 	last   uint64 // number of the newest record
@@ -39,12 +40,11 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 	if s.find(r.ID, now) != nil {
 		return fmt.Errorf("memory: %w", task.ErrExists)
 	}
-	h := &heldTask{record: &r, born: now.Add(-now.Round(0).Sub(r.Created)), place: -1}
-	h.setEnd()
+	h := &heldTask{record: &r, born: now.Add(-now.Round(0).Sub(r.Created))}
 	if err := s.makeRoom(1, h.cost()+ownerCost+len(r.Owner), nil, now); err != nil {
 		return err
 	}
-	s.insert(h)
+	s.insert(h, now)
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 	if err := s.makeRoom(0, recordCost(&r)-h.cost(), h, now); err != nil {
 		return err
 	}
-	s.replace(h, &r)
+	s.replace(h, &r, now)
 	return nil
 }
 
@@ -191,11 +191,11 @@ func (s *tasks) now() time.Time {
 
 // dropExpired forgets the one that expired first, if any has.
 func (s *tasks) dropExpired(now time.Time) bool {
-	if len(s.ends) == 0 || s.ends[0].alive(now) {
-		return false
+	h, ok := s.ends.expired(now)
+	if ok {
+		s.forget(h)
 	}
-	s.forget(s.ends[0])
-	return true
+	return ok
 }
 
 // find gives nil for an expired one, of which there may be some left.
@@ -209,7 +209,7 @@ func (s *tasks) find(id string, now time.Time) *heldTask {
 }
 
 // insert keeps the task, for which there is room.
-func (s *tasks) insert(h *heldTask) {
+func (s *tasks) insert(h *heldTask, now time.Time) {
 	if s.held == nil {
 		s.held, s.owners = make(map[string]*heldTask), make(map[string]*taskOwner)
 	}
@@ -225,26 +225,24 @@ func (s *tasks) insert(h *heldTask) {
 	h.number = s.last
 	s.held[r.ID] = h
 	o.add(h)
-	s.place(h)
+	s.place(h, now)
 }
 
 // replace keeps another record for the same task.
-func (s *tasks) replace(h *heldTask, r *task.Record) {
+func (s *tasks) replace(h *heldTask, r *task.Record, now time.Time) {
 	s.uncount(h)
 	h.record = r
-	h.setEnd()
-	s.place(h)
+	s.place(h, now)
 }
 
-// place counts a task, and puts it where those that end and those that are over are.
-func (s *tasks) place(h *heldTask) {
-	switch in, should := h.place >= 0, !h.end.IsZero(); {
-	case in && should:
-		heap.Fix(&s.ends, h.place)
-	case in:
-		heap.Remove(&s.ends, h.place)
-	case should:
-		heap.Push(&s.ends, h)
+// place counts a task, and puts it where those that end, those that work and those
+// that are over are.
+func (s *tasks) place(h *heldTask, now time.Time) {
+	s.ends.set(h, h.expires())
+	if h.record.Status == protocol.TaskWorking {
+		s.line.enter(h, now)
+	} else {
+		s.line.leave(h)
 	}
 	switch terminal := h.record.Terminal(); {
 	case terminal && h.over == nil:
@@ -317,9 +315,8 @@ func (s *tasks) push(records, bytes int, keep *heldTask) error {
 // forget leaves a trace.
 func (s *tasks) forget(h *heldTask) {
 	r := h.record
-	if h.place >= 0 {
-		heap.Remove(&s.ends, h.place)
-	}
+	s.ends.remove(h)
+	s.line.leave(h)
 	s.uncount(h)
 	s.takeFromOver(h)
 	delete(s.held, r.ID)

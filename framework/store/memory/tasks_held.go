@@ -11,7 +11,7 @@ import (
 
 // Bookkeeping as TaskBytes counts it: about what the allocator takes.
 const (
-	taskCost     = 512 // a task: its record, its map entry, its places, and what its texts are rounded up by
+	taskCost     = 576 // a task: its record, its map entry, its places, and what its texts are rounded up by
 	questionCost = 64  // a question, likewise
 	ownerCost    = 256 // an owner: the map entry, and the places of a few that are gone
 	goneCost     = 192 // a task that is gone, of which only the place is left
@@ -20,22 +20,23 @@ const (
 
 // heldTask is a task until its end.
 type heldTask struct {
+	mortal
+	turn   turn
 	record *task.Record // never changed
 	number uint64       // in the order of creation
 	born   time.Time    // Created, as the monotonic clock has it
-	end    time.Time    // zero: never
-	place  int          // in tasks.ends, or -1
 	over   *list.Element
 }
 
-func (h *heldTask) setEnd() {
-	h.end = time.Time{}
-	if ttl := h.record.TTL; ttl > 0 {
-		h.end = h.born.Add(ttl)
-	}
-}
+func (h *heldTask) before(other *heldTask) bool { return h.end.Before(other.end) }
 
-func (h *heldTask) alive(now time.Time) bool { return h.end.IsZero() || now.Before(h.end) }
+// expires is when it does; zero: never.
+func (h *heldTask) expires() time.Time {
+	if ttl := h.record.TTL; ttl > 0 {
+		return h.born.Add(ttl)
+	}
+	return time.Time{}
+}
 
 func (h *heldTask) cost() int { return recordCost(h.record) }
 
@@ -96,36 +97,4 @@ func (o *taskOwner) remove(number uint64) {
 		}
 	}
 	o.places = kept
-}
-
-// taskEnds is a heap (container/heap): the one that expires first is at 0.
-type taskEnds []*heldTask
-
-// Len is for container/heap.
-func (e taskEnds) Len() int { return len(e) }
-
-// Less is for container/heap.
-func (e taskEnds) Less(i, j int) bool { return e[i].end.Before(e[j].end) }
-
-// Swap is for container/heap.
-func (e taskEnds) Swap(i, j int) {
-	e[i], e[j] = e[j], e[i]
-	e[i].place, e[j].place = i, j
-}
-
-// Push is for container/heap.
-func (e *taskEnds) Push(x any) {
-	h := x.(*heldTask)
-	h.place = len(*e)
-	*e = append(*e, h)
-}
-
-// Pop is for container/heap.
-func (e *taskEnds) Pop() any {
-	last := len(*e) - 1
-	h := (*e)[last]
-	(*e)[last] = nil // for the garbage collector
-	*e = (*e)[:last]
-	h.place = -1
-	return h
 }

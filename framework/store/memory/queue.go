@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// Take prefers to take nothing if ctx has ended: nobody might work on it then.
+func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
+	w := &waiter{wake: make(chan struct{}, 1)}
+	for {
+		err := ctx.Err()
+		if err == nil {
+			lease, wait, ok := s.take(w)
+			if ok {
+				return lease, nil
+			}
+			err = w.sleep(ctx, wait)
+		}
+		if err != nil {
+			s.giveUp(w)
+			return task.Lease{}, err
+		}
+	}
+}
+
+// take the task that has waited longest. If there is none, w is one of those that
+// wait, and is to wait so long; 0: until it is roused.
+func (s *tasks) take(w *waiter) (lease task.Lease, wait time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	t := s.line.first()
+	for t != nil && !t.task.alive(now) {
+		s.forget(t.task)
+		t = s.line.first()
+	}
+	if t == nil || t.due.After(now) {
+		return task.Lease{}, s.line.wait(w, t, now), false
+	}
+	again := t.lease != 0
+	s.line.lend(t, now.Add(s.bounds.leaseLife))
+	s.line.quit(w)
+	return task.Lease{
+		Task: t.task.record.ID, Token: t.token(), Life: s.bounds.leaseLife, Again: again,
+	}, 0, true
+}
+
+func (s *tasks) giveUp(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line.quit(w)
+}
+
+// Renew succeeds also for a lease that ran out, as long as nobody else has the task.
+func (s *tasks) Renew(_ context.Context, l task.Lease) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	t := s.leased(l, now)
+	if t == nil {
+		return fmt.Errorf("memory: %w", task.ErrLost)
+	}
+	s.line.renew(t, now.Add(s.bounds.leaseLife))
+	return nil
+}
+
+// Release rouses one that waits.
+func (s *tasks) Release(_ context.Context, l task.Lease) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if t := s.leased(l, now); t != nil {
+		s.line.giveBack(t, now)
+	}
+	return nil
+}
+
+// leased is the turn that the lease is for, or nil if it is lost.
+func (s *tasks) leased(l task.Lease, now time.Time) *turn {
+	h := s.find(l.Task, now)
+	if h == nil || h.turn.lease == 0 || h.turn.token() != l.Token {
+		return nil
+	}
+	return &h.turn
+}
+
+// token names the lease.
+func (t *turn) token() string { return strconv.FormatUint(t.lease, 10) }

@@ -1,0 +1,139 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// sessionCost is the bookkeeping of a session as SessionBytes counts it: about what
+// the allocator takes.
+const sessionCost = 320
+
+// sessions is the session.Store. The time is read under the mutex, so that no
+// operation comes after another with an earlier time. Data are replaced, never
+// changed: they are copied outside of it.
+type sessions struct {
+	bounds bounds
+
+	mu sync.Mutex // guards all below
+	shelf[string, *heldSession]
+}
+
+// heldSession is a session until its end, by the monotonic clock.
+type heldSession struct {
+	mortal
+	record session.Record // Data are never changed
+}
+
+func (h *heldSession) before(other *heldSession) bool { return h.end.Before(other.end) }
+
+func (h *heldSession) name() string { return h.record.ID }
+
+func (h *heldSession) cost() int {
+	return sessionCost + len(h.record.ID) + len(h.record.Principal) + len(h.record.Data)
+}
+
+// until is a time of the wall clock as the monotonic one has it; zero: never.
+func until(expires, now time.Time) time.Time {
+	if expires.IsZero() {
+		return expires
+	}
+	return now.Add(expires.Sub(now.Round(0)))
+}
+
+// Create copies the record.
+func (s *sessions) Create(_ context.Context, r session.Record) error {
+	r.ID, r.Principal, r.Data = strings.Clone(r.ID), strings.Clone(r.Principal), bytes.Clone(r.Data)
+	r.Version, r.Expires = 1, r.Expires.Round(0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if _, ok := s.find(r.ID, now); ok {
+		return fmt.Errorf("memory: %w", session.ErrExists)
+	}
+	h := &heldSession{record: r, mortal: mortal{end: until(r.Expires, now)}}
+	if err := s.sessionRoom(1, h.cost(), now); err != nil {
+		return err
+	}
+	s.insert(h)
+	return nil
+}
+
+// Get returns a copy.
+func (s *sessions) Get(_ context.Context, id string) (session.Record, error) {
+	s.mu.Lock()
+	h, ok := s.find(id, s.now())
+	if !ok {
+		s.mu.Unlock()
+		return session.Record{}, fmt.Errorf("memory: %w", session.ErrNotFound)
+	}
+	r := h.record
+	s.mu.Unlock()
+	r.Data = bytes.Clone(r.Data)
+	return r, nil
+}
+
+// Update copies the data.
+func (s *sessions) Update(_ context.Context, r session.Record) error {
+	data := bytes.Clone(r.Data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	h, ok := s.find(r.ID, now)
+	if !ok {
+		return fmt.Errorf("memory: %w", session.ErrNotFound)
+	}
+	if stored := h.record.Version; r.Version != stored {
+		return fmt.Errorf("memory: %w: version %d, %d is stored", session.ErrConflict, r.Version, stored)
+	}
+	more := len(data) - len(h.record.Data)
+	if err := s.sessionRoom(0, more, now); err != nil {
+		return err
+	}
+	s.bytes += more
+	h.record.Data = data
+	h.record.Version++
+	s.expire(h, r.Expires, now)
+	return nil
+}
+
+// Touch takes no room.
+func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	h, ok := s.find(id, now)
+	if !ok {
+		return fmt.Errorf("memory: %w", session.ErrNotFound)
+	}
+	s.expire(h, expires, now)
+	return nil
+}
+
+// Delete makes room at once.
+func (s *sessions) Delete(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h, ok := s.find(id, s.now()); ok {
+		s.forget(h)
+	}
+	return nil
+}
+
+func (s *sessions) expire(h *heldSession, expires, now time.Time) {
+	h.record.Expires = expires.Round(0)
+	s.ends.set(h, until(expires.Round(0), now))
+}
+
+func (s *sessions) sessionRoom(records, bytes int, now time.Time) error {
+	if !s.makeRoom(records, bytes, s.bounds.sessionRecords, s.bounds.sessionBytes, now) {
+		return fmt.Errorf("%w (%w): %d sessions in %d bytes are held, %d bytes more are needed", ErrFull, session.ErrFull, len(s.held), s.bytes, bytes)
+	}
+	return nil
+}

@@ -1,0 +1,404 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/change"
+)
+
+// Changes runs the suite, in parallel; open gives a bus of its own each time and
+// registers with t.Cleanup what ends it. It publishes messages of up to 64 KiB, and
+// some MiB together.
+func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
+	t.Helper()
+	tests := []struct {
+		name string
+		run  func(t *testing.T, b bus)
+	}{
+		{"NobodyListens", changesNobody},
+		{"NilFirst", changesNilFirst},
+		{"Everybody", changesEverybody},
+		{"InOrder", changesOrder},
+		{"AnyBytes", changesAnyBytes},
+		{"EmptyDoesNotArrive", changesEmpty},
+		{"CopiesWhatItTakes", changesTaken},
+		{"KeepsWhatItGave", changesKept},
+		{"OneCallAtATime", changesOneCall},
+		{"EndsWithTheContext", changesEnds},
+		{"NoCallAfterTheEnd", changesNoCallAfter},
+		{"PublishFromWithin", changesWithin},
+		{"LateSubscriber", changesLate},
+		{"ConcurrentPublishers", changesPublishers},
+		{"ComeAndGo", changesComeAndGo},
+		{"SlowSubscriber", changesSlow},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t, bus{t, open(t)})
+		})
+	}
+}
+
+// bus fails the test where the port allows no error. Its methods may be called in
+// any goroutine.
+type bus struct {
+	t   testing.TB
+	bus change.Bus
+}
+
+// publish must not take long, whoever listens.
+func (b bus) publish(messages ...string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), late)
+	defer cancel()
+	for _, m := range messages {
+		if err := b.bus.Publish(ctx, []byte(m)); err != nil {
+			b.t.Errorf("Publish(%s): %v", brief(m), err)
+		}
+	}
+}
+
+// listener is one subscription.
+type listener struct {
+	t    testing.TB
+	stop context.CancelCauseFunc
+	err  chan error // of Subscribe, when it has returned
+
+	mu    sync.Mutex // guards all below
+	heard []string   // without the nils
+	nils  int
+	news  chan struct{} // closed with the next call
+}
+
+// errStop is why a listener goes.
+var errStop = errors.New("the listener has heard enough")
+
+// subscribe waits until the subscription is there. also is called for each message,
+// if it is not nil.
+func (b bus) subscribe(also func(message []byte)) *listener {
+	b.t.Helper()
+	ctx, stop := context.WithCancelCause(b.t.Context())
+	l := &listener{t: b.t, stop: stop, err: make(chan error, 1), news: make(chan struct{})}
+	go func() {
+		l.err <- b.bus.Subscribe(ctx, func(m []byte) {
+			l.note(m)
+			if also != nil {
+				also(m)
+			}
+		})
+	}()
+	b.t.Cleanup(func() { stop(errStop) })
+	l.until("the first call", func() bool { return l.nils > 0 })
+	return l
+}
+
+func (l *listener) note(m []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case m == nil:
+		l.nils++
+	case l.nils == 0:
+		l.t.Errorf("%s came before nil", brief(string(m)))
+	default:
+		l.heard = append(l.heard, string(m))
+	}
+	close(l.news)
+	l.news = make(chan struct{})
+}
+
+// all that was heard so far.
+func (l *listener) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.heard)
+}
+
+// times it was told to look for itself.
+func (l *listener) times() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.nils
+}
+
+// until waits for what is asked for under the mutex.
+func (l *listener) until(what string, is func() bool) {
+	l.t.Helper()
+	timeout := time.NewTimer(late)
+	defer timeout.Stop()
+	for {
+		l.mu.Lock()
+		ok, news := is(), l.news
+		heard := len(l.heard)
+		l.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-news:
+		case <-timeout.C:
+			l.t.Fatalf("%s: not within %v, %d messages so far", what, late, heard)
+		}
+	}
+}
+
+// wants that this and nothing else is heard, in this order, and then a last message,
+// which it publishes. Those for others are not counted.
+func (b bus) wants(l *listener, want ...string) {
+	b.t.Helper()
+	last := fmt.Sprintf("last for %p", l)
+	b.publish(last)
+	l.until(last, func() bool { return slices.Contains(l.heard, last) })
+	heard := slices.DeleteFunc(l.all(), func(m string) bool { return strings.HasPrefix(m, "last for ") })
+	if !slices.Equal(heard, want) {
+		b.t.Errorf("heard %s, want %s", listing(heard), listing(want))
+	}
+	if n := l.times(); n != 1 {
+		b.t.Errorf("%d times nil, though nothing was lost", n)
+	}
+}
+
+func listing(messages []string) string {
+	if len(messages) > 20 {
+		return fmt.Sprintf("%d messages", len(messages))
+	}
+	out := make([]string, len(messages))
+	for i, m := range messages {
+		out[i] = brief(m)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// ended waits until Subscribe has returned.
+func (l *listener) ended() {
+	l.t.Helper()
+	l.stop(errStop)
+	timeout := time.NewTimer(late)
+	defer timeout.Stop()
+	select {
+	case err := <-l.err:
+		if !errors.Is(err, errStop) {
+			l.t.Errorf("Subscribe: %v, want the cause of its context", err)
+		}
+	case <-timeout.C:
+		l.t.Fatalf("Subscribe goes on %v after the end of its context", late)
+	}
+}
+
+func numbered(prefix string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprint(prefix, i)
+	}
+	return out
+}
+
+// chatter publishes all the time, until the end.
+func (b bus) chatter() (end func()) {
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	all.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				b.publish("chatter")
+			}
+		}
+	})
+	return func() {
+		close(done)
+		all.Wait()
+	}
+}
+
+func changesNobody(t *testing.T, b bus) {
+	t.Helper()
+	b.publish("a", "", "b")
+	l := b.subscribe(nil)
+	b.wants(l) // what is kept for nobody
+}
+
+func changesNilFirst(t *testing.T, b bus) {
+	t.Helper()
+	defer b.chatter()()
+	for range 20 {
+		l := b.subscribe(nil)
+		l.until("a message", func() bool { return len(l.heard) > 0 })
+		l.ended()
+	}
+}
+
+func changesEverybody(t *testing.T, b bus) {
+	t.Helper()
+	listeners := make([]*listener, 8)
+	for i := range listeners {
+		listeners[i] = b.subscribe(nil)
+	}
+	b.publish("a", "b", "a")
+	for _, l := range listeners {
+		b.wants(l, "a", "b", "a")
+	}
+}
+
+func changesOrder(t *testing.T, b bus) {
+	t.Helper()
+	l, other := b.subscribe(nil), b.subscribe(nil)
+	all := numbered("message ", 500)
+	b.publish(all...)
+	b.wants(l, all...)
+	b.wants(other, all...)
+}
+
+func changesAnyBytes(t *testing.T, b bus) {
+	t.Helper()
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	messages := []string{string(all), "\x00", "\xff\xfe", "null", " ", "\n", "\r\n", `{"a":1}`, strings.Repeat(string(all), 256)}
+	l := b.subscribe(nil)
+	b.publish(messages...)
+	b.wants(l, messages...)
+}
+
+func changesEmpty(t *testing.T, b bus) {
+	t.Helper()
+	l := b.subscribe(nil)
+	b.publish("", "a", "")
+	for _, empty := range [][]byte{nil, {}} {
+		if err := b.bus.Publish(t.Context(), empty); err != nil {
+			t.Errorf("Publish of nothing: %v", err)
+		}
+	}
+	b.wants(l, "a")
+}
+
+func changesTaken(t *testing.T, b bus) {
+	t.Helper()
+	l := b.subscribe(nil)
+	buffer := make([]byte, 0, 64)
+	want := numbered("message ", 100)
+	for _, m := range want {
+		buffer = append(buffer[:0], m...)
+		if err := b.bus.Publish(t.Context(), buffer); err != nil {
+			t.Errorf("Publish: %v", err)
+		}
+		overwrite(buffer)
+	}
+	b.wants(l, want...)
+}
+
+// changesKept: a message is read-only, and its receiver's to keep.
+func changesKept(t *testing.T, b bus) {
+	t.Helper()
+	type kept struct {
+		message []byte
+		was     string
+	}
+	var both [2][]kept
+	listeners := make([]*listener, len(both))
+	for i := range both {
+		listeners[i] = b.subscribe(func(m []byte) {
+			both[i] = append(both[i], kept{m, string(m)})
+			_ = append(m, "######"...) // goes elsewhere
+		})
+	}
+	all := numbered("message ", 300)
+	b.publish(all...)
+	b.wants(listeners[0], all...)
+	b.wants(listeners[1], all...)
+	for i, l := range listeners {
+		l.ended()
+		for _, k := range both[i] {
+			if !bytes.Equal(k.message, []byte(k.was)) {
+				t.Fatalf("%q has become %q", k.was, k.message)
+			}
+		}
+	}
+}
+
+func changesOneCall(t *testing.T, b bus) {
+	t.Helper()
+	var inside atomic.Int64
+	l := b.subscribe(func([]byte) {
+		if n := inside.Add(1); n != 1 {
+			t.Errorf("%d calls at a time", n)
+		}
+		time.Sleep(10 * time.Microsecond)
+		inside.Add(-1)
+	})
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() { b.publish(numbered(fmt.Sprint(w, " "), 25)...) })
+	}
+	all.Wait()
+	l.until("all messages", func() bool { return len(l.heard) == 100 })
+}
+
+func changesEnds(t *testing.T, b bus) {
+	t.Helper()
+	stays := b.subscribe(nil)
+	for range 3 {
+		b.subscribe(nil).ended()
+	}
+	b.publish("a")
+	b.wants(stays, "a")
+	over, end := context.WithCancelCause(t.Context())
+	end(errStop)
+	if err := b.bus.Subscribe(over, func([]byte) {}); !errors.Is(err, errStop) {
+		t.Errorf("Subscribe with a context that has ended: %v", err)
+	}
+}
+
+func changesNoCallAfter(t *testing.T, b bus) {
+	t.Helper()
+	defer b.chatter()()
+	for range 20 {
+		var over atomic.Bool
+		l := b.subscribe(func([]byte) {
+			if over.Load() {
+				t.Error("a call after Subscribe has returned")
+			}
+		})
+		l.until("a message", func() bool { return len(l.heard) > 0 })
+		l.ended()
+		over.Store(true)
+	}
+	time.Sleep(early)
+}
+
+// changesWithin: a message may be the reason for another one.
+func changesWithin(t *testing.T, b bus) {
+	t.Helper()
+	l := b.subscribe(func(m []byte) {
+		if n := len(m); n > 0 && n < 5 && m[0] == 'a' {
+			b.publish(string(m) + "a")
+		}
+	})
+	b.publish("a")
+	l.until("the echoes", func() bool { return len(l.heard) == 5 })
+	b.wants(l, "a", "aa", "aaa", "aaaa", "aaaaa")
+}
+
+func changesLate(t *testing.T, b bus) {
+	t.Helper()
+	first := b.subscribe(nil)
+	b.publish("a")
+	first.until("a", func() bool { return len(first.heard) == 1 })
+	second := b.subscribe(nil)
+	b.publish("b")
+	b.wants(second, "b")
+	b.wants(first, "a", "b")
+}

@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// changesPublishers: the messages of each come in their order, and each once.
+func changesPublishers(t *testing.T, b bus) {
+	t.Helper()
+	const publishers, each = 8, 50
+	listeners := []*listener{b.subscribe(nil), b.subscribe(nil), b.subscribe(nil)}
+	var all sync.WaitGroup
+	for p := range publishers {
+		all.Go(func() { b.publish(numbered(fmt.Sprint(p, " says "), each)...) })
+	}
+	all.Wait()
+	for _, l := range listeners {
+		l.until("all messages", func() bool { return len(l.heard) == publishers*each })
+		var next [publishers]int
+		for _, m := range l.all() {
+			p, _ := strconv.Atoi(m[:1])
+			if want := fmt.Sprint(p, " says ", next[p]); m != want {
+				t.Fatalf("heard %q, want %q", m, want)
+			}
+			next[p]++
+		}
+	}
+}
+
+// changesComeAndGo: who comes and goes disturbs nobody who stays.
+func changesComeAndGo(t *testing.T, b bus) {
+	t.Helper()
+	stays := b.subscribe(nil)
+	messages := numbered("message ", 300)
+	var all sync.WaitGroup
+	all.Go(func() { b.publish(messages...) })
+	for range 20 {
+		one, other := b.subscribe(nil), b.subscribe(nil)
+		one.ended()
+		other.ended()
+	}
+	all.Wait()
+	b.wants(stays, messages...)
+}
+
+// changesSlow: who is slow delays neither publishers nor others, and either misses
+// nothing or is told.
+func changesSlow(t *testing.T, b bus) {
+	t.Helper()
+	const many = 5000
+	var once sync.Once
+	stuck, release := make(chan struct{}), make(chan struct{})
+	slow := b.subscribe(func(m []byte) {
+		if m != nil {
+			once.Do(func() {
+				close(stuck)
+				<-release
+			})
+		}
+	})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free() // also where the test fails
+	quick := b.subscribe(nil)
+	b.publish("begin")
+	<-stuck
+	pad := strings.Repeat(".", 2048)
+	for i := range many {
+		b.publish(fmt.Sprint(i, pad))
+		if i%100 == 0 {
+			quick.until("what the slow one does not hear", func() bool { return quick.nils > 1 || len(quick.heard) >= i })
+		}
+	}
+	free()
+	slow.until("all, or nil", func() bool { return slow.nils > 1 || len(slow.heard) == many+1 })
+	for ended := false; !ended; { // it may have much to read, and lose this, too
+		nils := slow.times()
+		b.publish("end")
+		slow.until("the end", func() bool {
+			ended = slices.Contains(slow.heard, "end")
+			return ended || slow.nils > nils
+		})
+	}
+	last, heard := -1, slices.DeleteFunc(slow.all()[1:], func(m string) bool { return m == "end" })
+	for _, m := range heard {
+		number, _ := strconv.Atoi(strings.TrimRight(m, "."))
+		if number <= last {
+			t.Fatalf("message %d came after %d", number, last)
+		}
+		last = number
+	}
+	t.Logf("it was told %d of %d, and %d times of a loss", len(heard), many, slow.times()-1)
+}

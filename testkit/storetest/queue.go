@@ -1,0 +1,472 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// QueueStore is what the suite of a task.Queue is for.
+type QueueStore interface {
+	task.Store
+	task.Queue
+}
+
+// Queue runs the suite, in parallel, by the real clock. open gives an empty store
+// each time, whose leases have that life, and registers with t.Cleanup what ends it.
+// a and b are two nodes that share it; the same where there is but one. The lives are
+// an hour where no lease is to run out, and some tenths of a second up to some
+// seconds where one is: a store must see within ten seconds more that it did.
+func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b QueueStore)) {
+	t.Helper()
+	tests := []struct {
+		name string
+		run  func(t *testing.T, a, b line)
+	}{
+		{"Take", queueTake},
+		{"CreateOfWhatDoesNotWork", queueIdle},
+		{"CreateOfWhatExists", queueExists},
+		{"Answered", queueAnswered},
+		{"Conflict", queueConflict},
+		{"Progress", queueProgress},
+		{"InOrder", queueOrder},
+		{"EndedInLine", queueEnded},
+		{"ExpiredInLine", queueExpired},
+		{"CreatedAnew", queueAnew},
+		{"TakeWaits", queueWaits},
+		{"ManyWait", queueManyWait},
+		{"TakeEnds", queueTakeEnds},
+		{"Renew", queueRenew},
+		{"RenewOfWhatEnded", queueRenewEnded},
+		{"NoLease", queueNoLease},
+		{"Release", queueRelease},
+		{"ReleaseOfWhatEnded", queueReleaseEnded},
+		{"ReleasedTwice", queueReleaseTwice},
+		{"AnsweredBeforeRelease", queueAnsweredFirst},
+		{"AskedAgain", queueAskedAgain},
+		{"RaceOfTakes", queueRace},
+		{"RaceOfReleases", queueReleaseRace},
+		{"RaceOfTakesThatEnd", queueEndRace},
+		{"RaceOfCancellations", queueCancelRace},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a, b := open(t, long)
+			tt.run(t, lineOf(t, a, long), lineOf(t, b, long))
+		})
+	}
+	for _, tt := range lapses() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			lapse(t, open, tt.try)
+		})
+	}
+}
+
+// line is a store that fails the test where the ports allow no error. Its methods
+// may be called in any goroutine, but for those that end the test.
+type line struct {
+	tasks
+	queue task.Queue
+	life  time.Duration
+}
+
+func lineOf(t testing.TB, s QueueStore, life time.Duration) line {
+	return line{tasks{t, s, &clock{}, time.Now}, s, life}
+}
+
+// briefly is how long it is waited for what must not come.
+const briefly = 50 * time.Millisecond
+
+// tryTake takes within some time. It does not tell why there is nothing.
+func (l line) tryTake(within time.Duration) (task.Lease, bool) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), within)
+	defer cancel()
+	lease, err := l.queue.Take(ctx)
+	switch {
+	case err == nil:
+		l.check(lease)
+	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+		l.t.Errorf("Take: %v, want the error of its context", err)
+	}
+	return lease, err == nil
+}
+
+func (l line) check(lease task.Lease) {
+	l.t.Helper()
+	if lease.Task == "" || lease.Token == "" || lease.Life != l.life {
+		l.t.Errorf("Take: a lease of %v of %s, token %s; the life was to be %v", lease.Life, brief(lease.Task), brief(lease.Token), l.life)
+	}
+}
+
+// take ends the test if there is nothing.
+func (l line) take() task.Lease {
+	l.t.Helper()
+	lease, ok := l.tryTake(late)
+	if !ok {
+		l.t.Fatalf("Take: nothing within %v", late)
+	}
+	return lease
+}
+
+// first takes a task that has not been taken since it is working, or was released.
+func (l line) first(id string) task.Lease {
+	l.t.Helper()
+	lease := l.take()
+	if lease.Task != id || lease.Again {
+		l.t.Errorf("Take: %s, again %v; want %s for the first time", brief(lease.Task), lease.Again, brief(id))
+	}
+	return lease
+}
+
+// nothing says that nobody is in line: whoever comes now is the first.
+func (l line) nothing() {
+	l.t.Helper()
+	if lease, ok := l.tryTake(briefly); ok {
+		l.t.Errorf("Take: %s, again %v; want nothing", brief(lease.Task), lease.Again)
+		return
+	}
+	l.fill("x", "sentinel")
+	l.finish(l.first("sentinel"))
+	l.remove("sentinel")
+}
+
+func (l line) renew(lease task.Lease) {
+	l.t.Helper()
+	if err := l.queue.Renew(l.t.Context(), lease); err != nil {
+		l.t.Errorf("Renew(%s): %v", brief(lease.Task), err)
+	}
+}
+
+// lost says that the lease cannot be renewed.
+func (l line) lost(lease task.Lease) {
+	l.t.Helper()
+	if err := l.queue.Renew(l.t.Context(), lease); !errors.Is(err, task.ErrLost) {
+		l.t.Errorf("Renew(%s): %v, want ErrLost", brief(lease.Task), err)
+	}
+}
+
+func (l line) release(lease task.Lease) {
+	l.t.Helper()
+	if err := l.queue.Release(l.t.Context(), lease); err != nil {
+		l.t.Errorf("Release(%s): %v", brief(lease.Task), err)
+	}
+}
+
+// turn updates the status.
+func (l line) turn(id string, to protocol.TaskStatus) {
+	l.t.Helper()
+	l.change(id, func(r *task.Record) { r.Status = to })
+}
+
+// finish is what a worker does in the end.
+func (l line) finish(lease task.Lease) {
+	l.t.Helper()
+	l.turn(lease.Task, protocol.TaskCompleted)
+	l.release(lease)
+}
+
+// of is a record in that status.
+func (l line) of(id string, status protocol.TaskStatus) task.Record {
+	r := l.record(id, "x")
+	r.Status = status
+	return r
+}
+
+func queueTake(t *testing.T, a, b line) {
+	t.Helper()
+	b.nothing()
+	var tokens []string
+	for i, id := range names() {
+		a.fill("x", id)
+		lease := b.first(id)
+		if slices.Contains(tokens, lease.Token) {
+			t.Errorf("token %d was there before", i)
+		}
+		tokens = append(tokens, lease.Token)
+		if r, ok := b.get(id); !ok || r.Version != 1 || string(r.Call) != "call of "+id {
+			t.Errorf("%s is of version %d, call %q", brief(id), r.Version, r.Call)
+		}
+	}
+	a.nothing()
+	b.nothing()
+	a.wantCount("x", len(tokens))
+}
+
+func queueIdle(t *testing.T, a, b line) {
+	t.Helper()
+	idle := []protocol.TaskStatus{protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled}
+	for _, status := range idle {
+		a.create(a.of(string(status), status))
+	}
+	b.nothing()
+	for _, status := range idle { // Update does not put them in line, either
+		a.change(string(status), func(r *task.Record) { r.Message = "m" })
+	}
+	b.nothing()
+}
+
+func queueExists(t *testing.T, a, b line) {
+	t.Helper()
+	a.fill("x", "a")
+	for _, s := range []line{a, b} {
+		if err := s.store.Create(t.Context(), s.record("a", "x")); !errors.Is(err, task.ErrExists) {
+			t.Errorf("the second Create: %v", err)
+		}
+	}
+	lease := b.first("a")
+	a.nothing()
+	if err := a.store.Create(t.Context(), a.record("a", "x")); !errors.Is(err, task.ErrExists) {
+		t.Errorf("the third Create: %v", err)
+	}
+	a.nothing()
+	b.renew(lease)
+}
+
+func queueAnswered(t *testing.T, a, b line) {
+	t.Helper()
+	a.create(a.of("a", protocol.TaskInputRequired))
+	b.nothing()
+	for round := range 3 {
+		a.turn("a", protocol.TaskWorking)
+		lease := b.first("a")
+		a.nothing()
+		b.turn("a", protocol.TaskInputRequired)
+		b.release(lease)
+		b.nothing()
+		if r, _ := a.get("a"); r.Status != protocol.TaskInputRequired {
+			t.Errorf("round %d: it is %s", round, r.Status)
+		}
+	}
+}
+
+// queueConflict: an Update that is refused moves nobody.
+func queueConflict(t *testing.T, a, b line) {
+	t.Helper()
+	a.create(a.of("a", protocol.TaskInputRequired))
+	a.fill("x", "b")
+	for _, stale := range []task.Record{a.of("a", protocol.TaskWorking), a.of("b", protocol.TaskCancelled)} {
+		stale.Version = 7
+		if err := b.store.Update(t.Context(), stale); !errors.Is(err, task.ErrConflict) {
+			t.Errorf("Update of version 7: %v", err)
+		}
+	}
+	b.renew(b.first("b"))
+	a.nothing()
+}
+
+// queueProgress: who is working is in line once, or leased, whatever changes besides.
+func queueProgress(t *testing.T, a, b line) {
+	t.Helper()
+	progress := func(s line) {
+		s.change("a", func(r *task.Record) { r.Message, r.Journal = "half of it", append(r.Journal, '.') })
+		s.change("a", func(r *task.Record) { r.Runs++ })
+	}
+	a.fill("x", "a")
+	progress(a)
+	lease := b.first("a")
+	b.nothing()
+	progress(b)
+	progress(a)
+	b.nothing()
+	b.renew(lease)
+	b.release(lease)
+	progress(a)
+	b.renew(b.first("a"))
+	a.nothing()
+}
+
+// queueOrder: more or less.
+func queueOrder(t *testing.T, a, b line) {
+	t.Helper()
+	const many = 100
+	for i := range many {
+		a.fill("x", fmt.Sprint(i))
+	}
+	for i := range many {
+		var number int
+		lease := b.take()
+		if _, err := fmt.Sscan(lease.Task, &number); err != nil || lease.Again {
+			t.Fatalf("Take: %q, again %v", lease.Task, lease.Again)
+		}
+		if number < i-many/2 || number > i+many/2 {
+			t.Errorf("task %d came as number %d", number, i)
+		}
+		b.finish(lease)
+	}
+	b.nothing()
+}
+
+// queueEnded: nobody is handed out who does not work any more.
+func queueEnded(t *testing.T, a, b line) {
+	t.Helper()
+	a.fill("x", "cancelled", "failed", "asks", "deleted", "moved")
+	a.turn("cancelled", protocol.TaskCancelled)
+	b.turn("failed", protocol.TaskFailed)
+	b.turn("asks", protocol.TaskInputRequired)
+	a.remove("deleted")
+	a.turn("moved", protocol.TaskInputRequired)
+	b.turn("moved", protocol.TaskWorking)
+	a.fill("x", "stays")
+	got := []string{b.take().Task, b.take().Task}
+	if slices.Sort(got); !slices.Equal(got, []string{"moved", "stays"}) {
+		t.Errorf("taken were %q", got)
+	}
+	b.nothing()
+}
+
+func queueExpired(t *testing.T, a, b line) {
+	t.Helper()
+	mortal := func(id string, ttl time.Duration) error {
+		for i := range 20 {
+			a.create(a.mortal(fmt.Sprint(id, ", ", i), ttl))
+		}
+		a.create(a.mortal(id, ttl))
+		return a.there(id)
+	}
+	a.ends(a.clock.young(t, mortal))
+	b.nothing()
+	m := a.clock.young(t, mortal)
+	a.fill("x", "stays")
+	a.clock.pass(m.life + early) // nobody may have seen that they ended
+	b.first("stays")
+	b.nothing()
+	a.ends(m)
+}
+
+// queueAnew: a task has nothing to do with another one that had its id.
+func queueAnew(t *testing.T, a, b line) {
+	t.Helper()
+	a.fill("x", "a")
+	a.remove("a")
+	a.fill("x", "a")
+	old := b.first("a")
+	b.nothing()
+	a.remove("a")
+	b.lost(old)
+	a.fill("x", "a")
+	b.lost(old)
+	b.release(old)
+	lease := b.first("a")
+	b.release(old)
+	b.nothing()
+	b.renew(lease)
+}
+
+func queueWaits(t *testing.T, a, b line) {
+	t.Helper()
+	a.create(a.of("asks", protocol.TaskInputRequired))
+	for _, step := range []struct {
+		id   string
+		what func()
+	}{
+		{"a", func() { a.fill("x", "a") }},
+		{"asks", func() { a.turn("asks", protocol.TaskWorking) }},
+		{"b", func() { b.fill("x", "b") }},
+	} {
+		taken := b.takes(late)
+		time.Sleep(briefly) // it waits
+		select {
+		case lease := <-taken:
+			t.Fatalf("Take: %q, before %s", lease.Task, step.id)
+		default:
+		}
+		step.what()
+		if lease := <-taken; lease.Task != step.id || lease.Again {
+			t.Errorf("Take: %q, again %v; want %s", lease.Task, lease.Again, step.id)
+		}
+	}
+	held := a.begin("c")
+	taken := b.takes(late)
+	time.Sleep(briefly)
+	a.release(held)
+	if lease := <-taken; lease.Task != "c" || lease.Again {
+		t.Errorf("Take: %q, again %v; want c, which was released", lease.Task, lease.Again)
+	}
+}
+
+// begin creates a task and takes it.
+func (l line) begin(id string) task.Lease {
+	l.t.Helper()
+	l.fill("x", id)
+	return l.first(id)
+}
+
+// takes in the background; a lease without anything if there is nothing.
+func (l line) takes(within time.Duration) <-chan task.Lease {
+	taken := make(chan task.Lease, 1)
+	go func() {
+		lease, _ := l.tryTake(within)
+		taken <- lease
+	}()
+	return taken
+}
+
+// queueManyWait: those who wait have one each when there are enough for all, and one
+// who goes takes nobody's chance away.
+func queueManyWait(t *testing.T, a, b line) {
+	t.Helper()
+	const waiting = 20
+	var taken []<-chan task.Lease
+	for i := range 2 * waiting {
+		l := []line{a, b}[i%2]
+		if i%4 < 2 {
+			taken = append(taken, l.takes(late))
+		} else {
+			l.takes(briefly)
+		}
+	}
+	time.Sleep(2 * briefly)
+	seen := map[string]bool{}
+	for i := range waiting {
+		a.fill("x", fmt.Sprint(i))
+	}
+	for _, one := range taken {
+		lease := <-one
+		if lease.Task == "" || lease.Again || seen[lease.Task] {
+			t.Errorf("Take: %q, again %v; it was taken before: %v", lease.Task, lease.Again, seen[lease.Task])
+		}
+		seen[lease.Task] = true
+	}
+	b.nothing()
+}
+
+func queueTakeEnds(t *testing.T, a, b line) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	const waiting = 8
+	errs := make(chan error, waiting)
+	for range waiting {
+		go func() {
+			_, err := b.queue.Take(ctx)
+			errs <- err
+		}()
+	}
+	time.Sleep(briefly)
+	start := time.Now()
+	cancel()
+	for range waiting {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("Take: %v, want the error of its context", err)
+		}
+	}
+	if took := time.Since(start); took > late {
+		t.Errorf("Take goes on for %v after the end of its context", took)
+	}
+	a.fill("x", "a") // those that ended take nothing
+	b.first("a")
+	a.fill("x", "b")
+	if lease, err := b.queue.Take(ctx); err == nil || lease.Task != "" {
+		t.Errorf("Take with a context that has ended: %q, %v", lease.Task, err)
+	}
+	b.first("b")
+	b.nothing()
+}

@@ -1,0 +1,269 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// lapseTest is about leases that run out. try is done anew with a longer life if its
+// error is errSlow.
+type lapseTest struct {
+	name string
+	try  func(a, b line) error
+}
+
+func lapses() []lapseTest {
+	return []lapseTest{
+		{"LeaseRunsOut", lapseOnce},
+		{"RenewKeeps", lapseRenewed},
+		{"ReleaseAfterAgain", lapseReleased},
+		{"EndedLeaseRunsOut", lapseEnded},
+		{"OldLeaseRunsOut", lapseOld},
+		{"ManyRunOut", lapseMany},
+		{"ManyWaitForLeases", lapseAwaited},
+	}
+}
+
+// errSlow says that the test has taken longer than leases live, so that it is no
+// wonder if one has run out.
+var errSlow = errors.New("too slow")
+
+// lapse tries with longer and longer lives.
+func lapse(t *testing.T, open func(t testing.TB, life time.Duration) (a, b QueueStore), try func(a, b line) error) {
+	t.Helper()
+	for _, life := range []time.Duration{400 * time.Millisecond, 1600 * time.Millisecond, 6400 * time.Millisecond} {
+		a, b := open(t, life)
+		err := try(lineOf(t, a, life), lineOf(t, b, life))
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errSlow) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("a few operations take longer than the longest of the lives")
+}
+
+// inTime is errSlow for what may have taken longer than a lease lives.
+func (l line) inTime(since time.Time, err error) error {
+	if time.Since(since) >= l.life-early {
+		return errSlow
+	}
+	return err
+}
+
+// second takes a task whose lease began at some time, has not been renewed since, and
+// runs out.
+func (l line) second(id string, began time.Time) (task.Lease, error) {
+	l.t.Helper()
+	lease, ok := l.tryTake(l.life + late)
+	age := time.Since(began)
+	switch {
+	case !ok:
+		return lease, fmt.Errorf("%s is in nobody's hands %v after a lease of %v", id, age, l.life)
+	case lease.Task != id || !lease.Again:
+		return lease, fmt.Errorf("taken is %s, again %v; want %s again", lease.Task, lease.Again, id)
+	case age < l.life-early:
+		return lease, fmt.Errorf("%s is given away after %v, the lease was for %v", id, age, l.life)
+	}
+	return lease, nil
+}
+
+func lapseOnce(a, b line) error {
+	began := time.Now()
+	old := a.begin("a")
+	lease, err := b.second("a", began)
+	if err != nil {
+		return err
+	}
+	began = time.Now()
+	a.lost(old)
+	a.release(old)
+	if err := b.inTime(began, b.queue.Renew(b.t.Context(), lease)); err != nil {
+		return err
+	}
+	b.finish(lease)
+	a.lost(old)
+	a.lost(lease)
+	b.nothing()
+	return nil
+}
+
+// lapseRenewed: as long as a worker renews in time nobody else is given its task.
+func lapseRenewed(a, b line) error {
+	began := time.Now()
+	lease := a.begin("a")
+	if err := a.inTime(began, nil); err != nil {
+		return err
+	}
+	renewed := began // last, at the earliest
+	taken := b.takes(3*a.life + a.life + late)
+	for end := began.Add(3 * a.life); time.Now().Before(end); {
+		time.Sleep(a.life / 5)
+		before := renewed
+		renewed = time.Now()
+		err := a.queue.Renew(a.t.Context(), lease)
+		if slow := a.inTime(before, nil); slow != nil {
+			<-taken // ends: there is nobody who renews
+			return slow
+		}
+		if err != nil {
+			return fmt.Errorf("renewing in time: %w", err)
+		}
+		select {
+		case other := <-taken:
+			return fmt.Errorf("%q is given away, again %v, though it is renewed", other.Task, other.Again)
+		default:
+		}
+	}
+	other := <-taken
+	if age := time.Since(renewed); other.Task != "a" || !other.Again || age < a.life-early {
+		return fmt.Errorf("taken is %q, again %v, after %v", other.Task, other.Again, age)
+	}
+	a.lost(lease)
+	return nil
+}
+
+// lapseReleased: who gives a task back that ran out before has not let it run out.
+func lapseReleased(a, b line) error {
+	began := time.Now()
+	a.begin("a")
+	lease, err := b.second("a", began)
+	if err != nil {
+		return err
+	}
+	began = time.Now()
+	b.release(lease)
+	next, ok := a.tryTake(late)
+	if !ok || next.Task != "a" || next.Again {
+		return a.inTime(began, fmt.Errorf("after a release: %q, again %v", next.Task, next.Again))
+	}
+	a.finish(next)
+	b.nothing()
+	return nil
+}
+
+// lapseEnded: a lease of what does not work any more runs out unseen.
+func lapseEnded(a, b line) error {
+	began := time.Now()
+	for _, status := range []protocol.TaskStatus{protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskCancelled} {
+		a.begin(string(status))
+		a.turn(string(status), status)
+	}
+	a.begin("deleted")
+	a.remove("deleted")
+	if err := a.inTime(began, nil); err != nil {
+		return err
+	}
+	if lease, ok := b.tryTake(2 * b.life); ok {
+		return fmt.Errorf("taken is %s, again %v", lease.Task, lease.Again)
+	}
+	b.nothing()
+	return nil
+}
+
+// lapseOld: the lease of an earlier turn runs out while the task is in line for the
+// next, and while that has its own lease.
+func lapseOld(a, b line) error {
+	began := time.Now()
+	old := a.begin("a")
+	a.turn("a", protocol.TaskInputRequired)
+	a.turn("a", protocol.TaskWorking)
+	if err := a.inTime(began, nil); err != nil {
+		return err
+	}
+	time.Sleep(a.life + a.life/2)
+	began = time.Now()
+	lease := b.first("a")
+	if other, ok := b.tryTake(b.life / 4); ok {
+		return b.inTime(began, fmt.Errorf("taken is %s, again %v, which is leased", other.Task, other.Again))
+	}
+	a.lost(old)
+	if err := b.inTime(began, b.queue.Renew(b.t.Context(), lease)); err != nil {
+		return err
+	}
+	b.finish(lease)
+	b.nothing()
+	return nil
+}
+
+// lapseMany: of many that a dead worker has left each is given to one, among others
+// that were in nobody's hands yet.
+func lapseMany(a, b line) error {
+	const many = 20
+	began := time.Now()
+	for i := range many {
+		a.fill("x", fmt.Sprint("left ", i))
+		a.tryTake(late)
+	}
+	if err := a.inTime(began, nil); err != nil {
+		return err
+	}
+	time.Sleep(a.life)
+	for i := range many {
+		a.fill("x", fmt.Sprint("new ", i))
+	}
+	var (
+		taken sync.Map // by id
+		slow  atomic.Bool
+	)
+	work(a.t, a, b, 2*many, func(l line, lease task.Lease) bool {
+		began := time.Now()
+		_, before := taken.LoadOrStore(lease.Task, true)
+		l.until(lease.Task, task.Event{Kind: task.Complete, Result: []byte("{}")})
+		l.release(lease)
+		switch left := strings.HasPrefix(lease.Task, "left"); {
+		case l.inTime(began, nil) != nil:
+			slow.Store(true)
+		case before:
+			l.t.Errorf("Take: %s, which was taken before", lease.Task)
+		case lease.Again != left:
+			l.t.Errorf("Take: %s, again %v", lease.Task, lease.Again)
+		}
+		return !before
+	})
+	a.nothing()
+	if slow.Load() {
+		return errSlow
+	}
+	return nil
+}
+
+// lapseAwaited: those who wait already have what runs out, each one of it.
+func lapseAwaited(a, b line) error {
+	const many = 10
+	began := time.Now()
+	for i := range many {
+		a.fill("x", fmt.Sprint(i))
+		a.tryTake(late)
+	}
+	var taken []<-chan task.Lease
+	for i := range many {
+		l := []line{a, b}[i%2]
+		l.takes(l.life / 4) // goes before there is anything
+		taken = append(taken, l.takes(l.life+late))
+	}
+	if err := a.inTime(began, nil); err != nil {
+		return err
+	}
+	time.Sleep(time.Until(began.Add(a.life))) // from now on they run out
+	began = time.Now()
+	seen := map[string]bool{}
+	for _, one := range taken {
+		lease := <-one
+		if lease.Task == "" || !lease.Again || seen[lease.Task] {
+			return a.inTime(began, fmt.Errorf("taken is %q, again %v, taken before: %v", lease.Task, lease.Again, seen[lease.Task]))
+		}
+		a.turn(lease.Task, protocol.TaskCompleted)
+		seen[lease.Task] = true
+	}
+	return nil
+}
