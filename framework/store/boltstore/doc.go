@@ -1,0 +1,73 @@
+// Package boltstore holds the ports of a server in a file, for one process whose tasks,
+// sessions, claims and events are to outlive it.
+//
+//	store, err := boltstore.Open("/var/lib/shop/store")
+//	...
+//	app := framework.New("shop", "1.4.0", framework.WithStore(store))
+//	...                       // serve
+//	err = store.Close()       // after the server
+//
+// # What survives
+//
+// What a method has acknowledged is on the disk: it survives the end of the process
+// however it ends, kill -9 included, and that of the machine. Of a write that was not
+// acknowledged, all is there or nothing. Events are the exception: what is acknowledged
+// survives the end of the process, but not that of the machine, after which streams that
+// were not closed begin anew and clients that resume one are told so (eventlog.ErrExpired);
+// [SyncEvents] makes them like the rest. Changes are in memory: nobody else listens.
+//
+// After a restart each task that is working is in line again. Lease.Again is true for
+// those that a worker had taken and not released: that they were taken is in the file,
+// the lease itself is not, as its worker is gone, too.
+//
+// # What it costs
+//
+// A write waits for the disk, about a millisecond for an SSD's; those that come at the
+// same time wait together, so that 64 writers have some thousands of writes in a second
+// where one has some hundreds. A task costs three writes: Create, Take, and the Update
+// that ends it; Renew, and Release of what has ended, cost none. An
+// event is not synced and takes some 50 microseconds; with [SyncEvents] it is a write
+// like another. A renewed claim and a counter are writes, too. Reading waits for nobody.
+// BenchmarkTask and its neighbours measure all this.
+//
+// The context of an operation is looked at by Take alone: a write is over soon, or the
+// disk is broken.
+//
+// # Bounds
+//
+// Everything is bounded, by the options, whose defaults are those of store/memory; names,
+// ids and keys have at most 4,096 bytes. What expired is not seen any more, goes a few at
+// a time with the writes of its port, and all at Open. The file never shrinks: what is
+// free in it is used again, and listed with each write, which makes a write slower while
+// much of a large file is free. It may take twice what the bounds say together. To shrink
+// it, stop the process and let "bbolt compact" (go.etcd.io/bbolt/cmd/bbolt) copy it.
+//
+// # One process
+//
+// The file is locked: a second process gets [ErrInUse], after [LockWait]. It must be on a
+// disk of the machine, not of the network. It is for its owner only (0600): it has what
+// users said.
+//
+// Open reads all of the file, 100 MB in less than a tenth of a second if they are cached,
+// so that damage is an error then ([ErrDamaged]) and not a surprise later. A damaged file
+// of events is given up: they are not worth a server that does not start. A copy is made
+// with [Store.Backup], or of both files while the store is closed. The format has a
+// number: what a later version has written is refused ([ErrNewer]).
+//
+// # Time
+//
+// What expires does so by the wall clock, because no other survives a restart: if it
+// jumps ahead, what is there expires sooner, if it jumps back, later. Leases are in
+// memory, by the monotonic clock.
+//
+// # Faults
+//
+// A write for which the disk has no room, or that fails otherwise, is an error and leaves
+// nothing; the next may succeed. Where nobody can know what is on the disk (the last step
+// of a commit failed), or a page is not what it should be, all writes fail from then on,
+// until the store is opened again. Every method of a closed store gives [ErrClosed].
+//
+// Ownership of bytes. What is put in is copied, and what is handed out is a copy.
+//
+// It does not share anything with other processes: store/redisstore does.
+package boltstore

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package boltstore_test
+
+func limitFiles() error { return nil }

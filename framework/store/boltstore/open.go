@@ -1,0 +1,232 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// Buckets of a file besides those of the ports.
+const (
+	sessionsName = "sessions"
+	claimsName   = "claims"
+	aboutName    = "about"
+)
+
+// format is the number that a file says it is of. Who changes what is in the buckets
+// gives it the next one, and reads both.
+const format = 1
+
+// Keys of the bucket about the file.
+const (
+	formatKey = "format"
+	kindKey   = "kind"
+	bootKey   = "events of boot" // see openEvents
+)
+
+// kind of a file: its name, and its buckets besides about and counts.
+type kind struct {
+	name    string
+	buckets []string
+}
+
+func mainKind() kind {
+	return kind{"main", []string{
+		sessionsName, sessionsName + ".ends", claimsName, claimsName + ".ends",
+		tasksName, endsName, ownersName, overName, takenName, goneName, tracesName,
+	}}
+}
+
+func eventsKind() kind {
+	return kind{"events", []string{streamsName, keptName, emptiedName, framesName}}
+}
+
+// openFile opens a file, or makes one, that no other process has, and that is in order.
+func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, error) {
+	fresh, err := inspect(path, of, wait)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openBolt(path, &bbolt.Options{
+		Timeout: wait, NoSync: !syncing, FreelistType: bbolt.FreelistMapType, NoStatistics: true,
+		// Not NoFreelistSync: to find what is free, bbolt would walk through the file in a
+		// goroutine where a page that is not in order ends the process.
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &file{db: db}
+	err = f.write(func(t *txn) error { return f.prepare(t, of) })
+	if err == nil && fresh {
+		err = syncDir(path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// openBolt opens a file without leaving it locked if bbolt panics over what is in it.
+func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
+	var opened *os.File
+	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(name, flag, mode)
+		opened = f
+		return f, err
+	}
+	// What is missing at the end of the file is a fault of memory to bbolt, which maps it.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, fmt.Errorf("%w: %s: %v", ErrDamaged, path, r)
+			if opened != nil {
+				_ = opened.Close()
+			}
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, options)
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%w: %s, waited %v", ErrInUse, path, options.Timeout)
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	case err != nil:
+		return nil, fmt.Errorf("boltstore: opening: %w", err)
+	}
+	return db, nil
+}
+
+// inspect reads the whole file: whoever opened one that is not in order would meet what
+// is wrong with it in the middle of something, or in a goroutine of bbolt's, which no
+// recover reaches.
+func inspect(path string, of kind, wait time.Duration) (fresh bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("boltstore: opening: %w", err)
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("boltstore: opening %s: it is not a file", path)
+	case info.Size() == 0:
+		return true, nil
+	case info.Size() < 2*int64(os.Getpagesize()): // bbolt begins with two pages about the file
+		return false, fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
+	}
+	db, err := openBolt(path, &bbolt.Options{Timeout: wait, ReadOnly: true, PreLoadFreelist: true, NoStatistics: true})
+	if err != nil {
+		return false, err
+	}
+	err = examine(db, of, info.Size())
+	if err := errors.Join(err, db.Close()); err != nil {
+		return false, fmt.Errorf("%w (%s)", err, path)
+	}
+	return false, nil
+}
+
+// examine touches each key and each value, and lets bbolt check the pages then: it does
+// so in a goroutine that survives a panic, but no fault of memory.
+func examine(db *bbolt.DB, of kind, size int64) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	var known error
+	left := size // more keys than bytes are pages that go in a circle
+	err = db.View(func(tx *bbolt.Tx) error {
+		if tx.Size() > size {
+			return errors.New("its end is missing")
+		}
+		if known = of.check(tx); known != nil {
+			return known
+		}
+		if err := tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return touch(b, &left) }); err != nil {
+			return err
+		}
+		return checkPages(tx)
+	})
+	if err != nil && known == nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return known
+}
+
+func touch(b *bbolt.Bucket, left *int64) error {
+	return b.ForEach(func(k, v []byte) error {
+		if *left--; *left < 0 {
+			return errors.New("its pages go in a circle")
+		}
+		if v == nil {
+			if inner := b.Bucket(k); inner != nil {
+				return touch(inner, left)
+			}
+		}
+		if len(v) > 0 {
+			_ = v[len(v)-1]
+		}
+		return nil
+	})
+}
+
+// checkPages gives the first fault. The others must be received, too.
+func checkPages(tx *bbolt.Tx) (first error) {
+	for err := range tx.Check() {
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// check says whether a file is ours to read. One without anything is.
+func (k kind) check(tx *bbolt.Tx) error {
+	if first, _ := tx.Cursor().First(); first == nil {
+		return nil
+	}
+	about := tx.Bucket([]byte(aboutName))
+	if about == nil || len(about.Get([]byte(formatKey))) != 1 {
+		return errors.New("boltstore: the file is of another program")
+	}
+	if number := about.Get([]byte(formatKey))[0]; number > format {
+		return fmt.Errorf("%w: %d, this program knows up to %d", ErrNewer, number, format)
+	}
+	if name := string(about.Get([]byte(kindKey))); name != k.name {
+		return fmt.Errorf("boltstore: the file is of kind %q, not %q", name, k.name)
+	}
+	return nil
+}
+
+// prepare makes the buckets that are not there.
+func (f *file) prepare(t *txn, of kind) error {
+	if t.tx.Bucket([]byte(aboutName)) != nil {
+		return nil
+	}
+	t.wrote = true
+	for _, name := range append([]string{aboutName, countsName}, of.buckets...) {
+		_, err := t.tx.CreateBucketIfNotExists([]byte(name))
+		t.check(err)
+	}
+	about := t.bucket(aboutName)
+	about.put([]byte(formatKey), []byte{format})
+	about.put([]byte(kindKey), []byte(of.name))
+	return nil
+}
+
+// syncDir makes the name of a new file as durable as the file. Where directories cannot
+// be synced, that is the system's to do.
+func syncDir(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("boltstore: opening the directory: %w", err)
+	}
+	_ = dir.Sync()
+	return dir.Close()
+}

@@ -1,0 +1,108 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/store/internal/record"
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// sessions is the session.Store. The id is not in the record, but in the key.
+type sessions struct {
+	file  *file
+	table table
+}
+
+// sessionKey may be of an id that is empty, a key not.
+func sessionKey(id string) []byte { return append([]byte{'s'}, id...) }
+
+// Create is on the disk when it returns.
+func (s *sessions) Create(_ context.Context, r session.Record) error {
+	if err := errors.Join(checkName("a session id", r.ID), checkName("a principal", r.Principal)); err != nil {
+		return err
+	}
+	key := sessionKey(r.ID)
+	r.Version = 1
+	return s.table.write(s.file, func(rows *rows) error {
+		if _, there := rows.find(key); there {
+			return fmt.Errorf("boltstore: %w", session.ErrExists)
+		}
+		return putSession(rows, key, &r)
+	})
+}
+
+func putSession(rows *rows, key []byte, r *session.Record) error {
+	r.ID = ""
+	return rows.put(key, nanos(r.Expires), record.AppendSession(nil, r))
+}
+
+// Get reads what is committed.
+func (s *sessions) Get(_ context.Context, id string) (r session.Record, err error) {
+	err = s.file.view(func(t *txn) error {
+		r, err = findSession(s.table.in(t), sessionKey(id))
+		return err
+	})
+	if err != nil {
+		return session.Record{}, err
+	}
+	r.ID = id
+	return r, nil
+}
+
+func findSession(rows *rows, key []byte) (session.Record, error) {
+	value, there := rows.find(key)
+	if !there {
+		return session.Record{}, fmt.Errorf("boltstore: %w", session.ErrNotFound)
+	}
+	r, err := record.ParseSession(value)
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return r, nil
+}
+
+// Update is on the disk when it returns.
+func (s *sessions) Update(_ context.Context, r session.Record) error {
+	return s.change(r.ID, func(stored *session.Record) error {
+		if r.Version != stored.Version {
+			return fmt.Errorf("boltstore: %w: version %d, %d is stored", session.ErrConflict, r.Version, stored.Version)
+		}
+		stored.Version++
+		stored.Expires, stored.Data = r.Expires, r.Data
+		return nil
+	})
+}
+
+// Touch is on the disk when it returns.
+func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error {
+	return s.change(id, func(stored *session.Record) error {
+		stored.Expires = expires
+		return nil
+	})
+}
+
+func (s *sessions) change(id string, how func(stored *session.Record) error) error {
+	key := sessionKey(id)
+	return s.table.write(s.file, func(rows *rows) error {
+		stored, err := findSession(rows, key)
+		if err == nil {
+			err = how(&stored)
+		}
+		if err != nil {
+			return err
+		}
+		return putSession(rows, key, &stored)
+	})
+}
+
+// Delete is on the disk when it returns.
+func (s *sessions) Delete(_ context.Context, id string) error {
+	key := sessionKey(id)
+	return s.table.write(s.file, func(rows *rows) error {
+		rows.drop(key)
+		return nil
+	})
+}

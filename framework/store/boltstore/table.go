@@ -1,0 +1,136 @@
+package boltstore
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// rowCost is the bookkeeping of a row besides its bytes, as the bounds count it: about
+// what bbolt takes.
+const rowCost = 96
+
+// table is what expires, each value under a key, in two buckets: the rows, and their
+// ends in order of time. When there is no room, a new row is refused.
+type table struct {
+	name      string
+	rows      int
+	bytes     int
+	full      error
+	namedEnds string
+}
+
+func newTable(name string, rows, bytes int, full error) table {
+	return table{name: name, namedEnds: name + ".ends", rows: rows, bytes: bytes, full: full}
+}
+
+// rows of a table in a transaction. A row is its end, and the value behind it.
+type rows struct {
+	table  *table
+	t      *txn
+	rows   bucket
+	ends   bucket
+	counts counts
+}
+
+func (tb *table) in(t *txn) *rows {
+	return &rows{table: tb, t: t, rows: t.bucket(tb.name), ends: t.bucket(tb.namedEnds)}
+}
+
+// write lets a transaction change the rows, see [write].
+func (tb *table) write(f *file, change func(r *rows) error) error {
+	return f.write(func(t *txn) error {
+		r := tb.in(t)
+		r.counts = t.counts(tb.name)
+		was := r.counts
+		r.sweep(few)
+		err := change(r)
+		t.setCounts(tb.name, r.counts, was)
+		return err
+	})
+}
+
+// sweep drops so many that have expired, and says whether there may be more.
+func (r *rows) sweep(most int) bool {
+	for range most {
+		if !r.dropExpired() {
+			return false
+		}
+	}
+	return true
+}
+
+// dropExpired drops the one that expired first, if any has.
+func (r *rows) dropExpired() bool {
+	key, _ := r.ends.first()
+	if key == nil || endOf(key) > r.t.now {
+		return false
+	}
+	r.drop(bytes.Clone(key[8:]))
+	return true
+}
+
+// find is not there for an expired one, of which there may be some left.
+func (r *rows) find(key []byte) (value []byte, there bool) {
+	row := r.rows.get(key)
+	if row == nil || endOf(row) <= r.t.now {
+		return nil, false
+	}
+	return row[8:], true
+}
+
+// put keeps a value in the place of what was there.
+func (r *rows) put(key []byte, end int64, value []byte) error {
+	before := r.rows.get(key)
+	if before != nil && endOf(before) <= r.t.now {
+		r.drop(key)
+		before = nil
+	}
+	more, size := 1, cost(key, len(value))
+	if before != nil {
+		more, size = 0, size-cost(key, len(before)-8)
+	}
+	if err := r.makeRoom(more, size); err != nil {
+		return err
+	}
+	if before != nil {
+		r.removeEnd(endOf(before), key)
+	}
+	if end != never {
+		r.ends.put(endKey(end, key), nil)
+	}
+	r.rows.put(key, append(appendEnd(nil, end), value...))
+	r.counts.rows += more
+	r.counts.bytes += size
+	return nil
+}
+
+// makeRoom drops the expired until so much more fits.
+func (r *rows) makeRoom(more, size int) error {
+	for more > 0 && r.counts.rows+more > r.table.rows || size > 0 && r.counts.bytes+size > r.table.bytes {
+		if !r.dropExpired() {
+			return fmt.Errorf("boltstore: %w: %d %s in %d bytes are held, %d bytes more are needed",
+				r.table.full, r.counts.rows, r.table.name, r.counts.bytes, size)
+		}
+	}
+	return nil
+}
+
+func (r *rows) drop(key []byte) {
+	row := r.rows.get(key)
+	if row == nil {
+		return
+	}
+	r.counts.rows--
+	r.counts.bytes -= cost(key, len(row)-8)
+	r.removeEnd(endOf(row), key)
+	r.rows.remove(key)
+}
+
+func (r *rows) removeEnd(end int64, key []byte) {
+	if end != never {
+		r.ends.remove(endKey(end, key))
+	}
+}
+
+// cost has the key twice: the ends have it, too.
+func cost(key []byte, value int) int { return rowCost + 2*len(key) + value }

@@ -1,0 +1,234 @@
+package boltstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// tasks is the task.Store, and the task.Queue.
+type tasks struct {
+	file   *file
+	line   *line
+	most   taskBounds
+	closed <-chan struct{}
+}
+
+type taskBounds struct{ records, bytes int }
+
+// write lets a transaction change the tasks, see [write].
+func (s *tasks) write(change func(x *taskRows) error) error {
+	return s.file.write(func(t *txn) error {
+		x := tasksIn(t, s.most)
+		was := x.counts
+		for range few {
+			if !x.dropExpired() {
+				break
+			}
+		}
+		err := change(x)
+		t.setCounts(tasksName, x.counts, was)
+		return err
+	})
+}
+
+// Create is on the disk when it returns. What does not fit is refused with [ErrFull].
+func (s *tasks) Create(_ context.Context, r task.Record) error {
+	if err := errors.Join(checkName("a task id", r.ID), checkName("an owner", r.Owner)); err != nil {
+		return err
+	}
+	r.Version = 1
+	return s.write(func(x *taskRows) error {
+		if k := x.get(r.ID); k != nil {
+			if k.alive(x.t.now) {
+				return fmt.Errorf("boltstore: %w", task.ErrExists)
+			}
+			x.drop(k)
+		}
+		k := newKept(&r)
+		if err := x.makeRoom(1, k.cost(), nil); err != nil {
+			return err
+		}
+		x.insert(k)
+		return nil
+	})
+}
+
+// Get reads what is committed.
+func (s *tasks) Get(_ context.Context, id string) (r task.Record, err error) {
+	err = s.file.view(func(t *txn) error {
+		k, err := tasksIn(t, s.most).find(id)
+		if err == nil {
+			r, err = k.parse()
+		}
+		return err
+	})
+	return r, err
+}
+
+// Update is on the disk when it returns. What does not fit is refused with [ErrFull].
+func (s *tasks) Update(_ context.Context, r task.Record) error {
+	return s.write(func(x *taskRows) error {
+		k, err := x.find(r.ID)
+		if err != nil {
+			return err
+		}
+		stored, err := k.parse()
+		if err != nil {
+			return err
+		}
+		if r.Version != stored.Version {
+			return fmt.Errorf("boltstore: %w: version %d, %d is stored", task.ErrConflict, r.Version, stored.Version)
+		}
+		next := r
+		next.Owner, next.Created = stored.Owner, stored.Created
+		next.Version++
+		n := newKept(&next)
+		if err := x.makeRoom(0, n.cost()-k.cost(), k); err != nil {
+			return err
+		}
+		x.replace(k, n)
+		return nil
+	})
+}
+
+// Delete is on the disk when it returns.
+func (s *tasks) Delete(_ context.Context, id string) error {
+	return s.write(func(x *taskRows) error {
+		if k := x.get(id); k != nil {
+			x.drop(k)
+		}
+		return nil
+	})
+}
+
+// List reads one state that was committed.
+func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []task.Record, err error) {
+	err = s.file.view(func(t *txn) error {
+		x := tasksIn(t, s.most)
+		number, ok := x.number(owner, after)
+		if !ok {
+			return nil
+		}
+		for place := range x.ofOwner(owner, number) {
+			if len(out) >= limit {
+				return nil
+			}
+			if place.end <= t.now {
+				continue
+			}
+			k, err := x.find(place.id)
+			if err != nil {
+				return err
+			}
+			r, err := k.parse()
+			if err != nil {
+				return err
+			}
+			out = append(out, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Count takes time for all tasks of the owner, little for each.
+func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
+	err = s.file.view(func(t *txn) error {
+		for place := range tasksIn(t, s.most).ofOwner(owner, 0) {
+			if place.state != stateOver && place.end > t.now {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// errNotWorking: what was in line does not work any more.
+var errNotWorking = errors.New("boltstore: the task is not working")
+
+// Take is on the disk when it returns: that somebody has had the task must not be
+// forgotten. It ends with [ErrClosed] if the store is closed.
+func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return task.Lease{}, err
+		}
+		p, wait := s.line.next()
+		if p == nil {
+			if err := s.line.await(ctx, wait, s.closed); err != nil {
+				return task.Lease{}, err
+			}
+			continue
+		}
+		lease, err := s.lease(p.id)
+		switch {
+		case err == nil:
+			return lease, nil
+		case !errors.Is(err, errNotWorking):
+			s.line.giveBack(p)
+			return task.Lease{}, err
+		}
+	}
+}
+
+func (s *tasks) lease(id string) (task.Lease, error) {
+	l := task.Lease{Task: id, Token: rand.Text(), Life: s.line.life}
+	err := s.write(func(x *taskRows) error {
+		k := x.get(id)
+		if k == nil || k.state != stateWorking || !k.alive(x.t.now) {
+			x.move(leaves, id, "")
+			return errNotWorking
+		}
+		if l.Again = x.wasTaken(id); !l.Again {
+			x.taken.put(taskKey(id), []byte{1})
+		}
+		x.move(taken, id, l.Token)
+		return nil
+	})
+	return l, err
+}
+
+// Renew writes nothing: with the process, the leases are gone.
+func (s *tasks) Renew(_ context.Context, l task.Lease) error {
+	if err := s.working(l.Task); err != nil {
+		return err
+	}
+	if !s.line.renew(l.Task, l.Token) {
+		return fmt.Errorf("boltstore: %w", task.ErrLost)
+	}
+	return nil
+}
+
+// working is ErrLost if the task is not; it may have expired and be in its place still.
+func (s *tasks) working(id string) error {
+	return s.file.view(func(t *txn) error {
+		k, err := tasksIn(t, s.most).find(id)
+		if errors.Is(err, task.ErrNotFound) || err == nil && k.state != stateWorking {
+			return fmt.Errorf("boltstore: %w: it is not working any more", task.ErrLost)
+		}
+		return err
+	})
+}
+
+// Release is on the disk when it returns.
+func (s *tasks) Release(_ context.Context, l task.Lease) error {
+	if !s.line.holds(l.Task, l.Token) { // most have ended: nothing to write
+		return nil
+	}
+	return s.write(func(x *taskRows) error {
+		if !s.line.holds(l.Task, l.Token) {
+			return nil
+		}
+		x.untake(l.Task)
+		x.move(back, l.Task, l.Token)
+		return nil
+	})
+}

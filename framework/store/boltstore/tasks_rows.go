@@ -1,0 +1,290 @@
+package boltstore
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// Buckets of the tasks. A key of an id begins with a letter, because a key must not be
+// empty.
+const (
+	tasksName  = "tasks"       // id: the row, see kept
+	endsName   = "tasks.ends"  // end, id: those that expire
+	ownersName = "tasks.owner" // owner, number: place, in the order of creation
+	overName   = "tasks.over"  // number of the end: id, of those that are terminal
+	takenName  = "tasks.taken" // id: of those that a worker has had and not given back
+	goneName   = "tasks.gone"  // id: trace of one that is gone: a list may go on after it
+	tracesName = "tasks.trace" // number of the trace: id
+)
+
+// goneShare of the records there may be so many traces.
+const goneShare = 8
+
+// taskRows are the tasks in a transaction.
+type taskRows struct {
+	t      *txn
+	most   taskBounds
+	counts counts
+
+	rows, ends, owners, over, taken, gone, traces bucket
+}
+
+func tasksIn(t *txn, most taskBounds) *taskRows {
+	return &taskRows{
+		t: t, most: most, counts: t.counts(tasksName),
+		rows: t.bucket(tasksName), ends: t.bucket(endsName), owners: t.bucket(ownersName), over: t.bucket(overName),
+		taken: t.bucket(takenName), gone: t.bucket(goneName), traces: t.bucket(tracesName),
+	}
+}
+
+func taskKey(id string) []byte { return append([]byte{'t'}, id...) }
+
+// get gives expired ones, too; nil where nothing is.
+func (x *taskRows) get(id string) *kept {
+	row := x.rows.get(taskKey(id))
+	if row == nil {
+		return nil
+	}
+	return openKept(id, row)
+}
+
+func (x *taskRows) find(id string) (*kept, error) {
+	k := x.get(id)
+	if k == nil || !k.alive(x.t.now) {
+		return nil, fmt.Errorf("boltstore: %w", task.ErrNotFound)
+	}
+	return k, nil
+}
+
+func (x *taskRows) move(kind moveKind, id, token string) {
+	x.t.moves = append(x.t.moves, move{kind, id, token})
+}
+
+// insert keeps the task, for which there is room.
+func (x *taskRows) insert(k *kept) {
+	k.number = x.rows.next()
+	x.place(k)
+	if k.end != never {
+		x.ends.put(endKey(k.end, taskKey(k.id)), nil)
+	}
+	if k.state == stateWorking {
+		x.move(comes, k.id, "")
+	}
+	x.counts.rows++
+}
+
+// replace keeps another record for the same task.
+func (x *taskRows) replace(old, k *kept) {
+	k.number = old.number
+	x.uncount(old)
+	if k.end != old.end {
+		x.removeEnd(old)
+		if k.end != never {
+			x.ends.put(endKey(k.end, taskKey(k.id)), nil)
+		}
+	}
+	if old.state == stateOver {
+		k.over = old.over
+		if k.state != stateOver {
+			x.over.remove(appendNumber(nil, old.over))
+			k.over = 0
+		}
+	}
+	x.place(k)
+	switch was, is := old.state == stateWorking, k.state == stateWorking; {
+	case was && !is:
+		x.untake(k.id)
+		x.move(leaves, k.id, "")
+	case !was && is:
+		x.move(comes, k.id, "")
+	}
+}
+
+// place writes the row and where it is found, and counts its bytes.
+func (x *taskRows) place(k *kept) {
+	if k.state == stateOver && k.over == 0 {
+		k.over = x.over.next()
+		x.over.put(appendNumber(nil, k.over), taskKey(k.id))
+	}
+	x.rows.put(taskKey(k.id), k.row())
+	x.owners.put(ownerKey(k.owner, k.number), k.placeInList())
+	x.counts.bytes += k.cost()
+	if k.state == stateOver {
+		x.counts.ended++
+		x.counts.endedSize += k.cost()
+	}
+}
+
+func (x *taskRows) uncount(k *kept) {
+	x.counts.bytes -= k.cost()
+	if k.state == stateOver {
+		x.counts.ended--
+		x.counts.endedSize -= k.cost()
+	}
+}
+
+func (x *taskRows) removeEnd(k *kept) {
+	if k.end != never {
+		x.ends.remove(endKey(k.end, taskKey(k.id)))
+	}
+}
+
+func (x *taskRows) wasTaken(id string) bool { return x.taken.get(taskKey(id)) != nil }
+
+func (x *taskRows) untake(id string) {
+	if x.wasTaken(id) {
+		x.taken.remove(taskKey(id))
+	}
+}
+
+// drop leaves a trace.
+func (x *taskRows) drop(k *kept) {
+	owner := bytes.Clone(k.owner)
+	x.uncount(k)
+	x.counts.rows--
+	x.removeEnd(k)
+	if k.state == stateOver {
+		x.over.remove(appendNumber(nil, k.over))
+	}
+	x.untake(k.id)
+	x.owners.remove(ownerKey(owner, k.number))
+	x.rows.remove(taskKey(k.id))
+	x.move(leaves, k.id, "")
+	x.leaveTrace(k.id, owner, k.number)
+}
+
+// dropExpired drops the one that expired first, if any has.
+func (x *taskRows) dropExpired() bool {
+	key, _ := x.ends.first()
+	if key == nil || endOf(key) > x.t.now {
+		return false
+	}
+	x.drop(x.must(key[8:]))
+	return true
+}
+
+// must be there, because another bucket says so. Where it is not, the file is damaged,
+// which whoever runs a transaction finds out by the panic.
+func (x *taskRows) must(key []byte) *kept {
+	id := string(key[1:])
+	k := x.get(id)
+	if k == nil {
+		panic(fmt.Sprintf("a task of %d bytes of id is not where it should be", len(id)))
+	}
+	return k
+}
+
+// makeRoom drops what may go until so much more fits, but not the one to be kept. If
+// that is not enough, it drops only what has expired.
+func (x *taskRows) makeRoom(records, bytes int, keep *kept) error {
+	for !x.fits(records, bytes) {
+		if x.dropExpired() { // never keep, which is alive
+			continue
+		}
+		return x.push(records, bytes, keep)
+	}
+	return nil
+}
+
+func (x *taskRows) fits(records, bytes int) bool {
+	return (records <= 0 || x.counts.rows+records <= x.most.records) && (bytes <= 0 || x.counts.bytes+bytes <= x.most.bytes)
+}
+
+// push drops the oldest of the terminal tasks. It ends: each step takes a record away,
+// or the trace of one.
+func (x *taskRows) push(records, bytes int, keep *kept) error {
+	ended, loose := x.counts.ended, x.counts.endedSize
+	if keep != nil && keep.state == stateOver {
+		ended, loose = ended-1, loose-keep.cost()
+	}
+	if x.counts.rows+records-ended > x.most.records && records > 0 ||
+		x.counts.bytes+bytes-loose-x.counts.goneSize > x.most.bytes {
+		return fmt.Errorf("boltstore: %w for the task: %d tasks in %d bytes are held, %d bytes more are needed",
+			ErrFull, x.counts.rows, x.counts.bytes, bytes)
+	}
+	for !x.fits(records, bytes) {
+		if x.counts.bytes+bytes > x.most.bytes && x.counts.gone > 0 {
+			x.dropTrace()
+			continue
+		}
+		x.drop(x.firstOver(keep))
+	}
+	return nil
+}
+
+// firstOver is the task that ended first, but for keep. There must be one.
+func (x *taskRows) firstOver(keep *kept) *kept {
+	c := x.over.b.Cursor()
+	_, key := c.First()
+	if keep != nil && bytes.Equal(key, taskKey(keep.id)) {
+		_, key = c.Next()
+	}
+	return x.must(key)
+}
+
+// listed is the place of a task in its owner's list.
+type listed struct {
+	state state
+	end   int64
+	id    string
+}
+
+// ofOwner are the places behind the number, in order.
+func (x *taskRows) ofOwner(owner string, number uint64) iter.Seq[listed] {
+	return func(yield func(listed) bool) {
+		prefix := ownerPrefix([]byte(owner))
+		c := x.owners.b.Cursor()
+		for key, v := c.Seek(ownerKey([]byte(owner), number+1)); bytes.HasPrefix(key, prefix); key, v = c.Next() {
+			if !yield(listed{state(v[0]), endOf(v[1:]), string(v[9:])}) {
+				return
+			}
+		}
+	}
+}
+
+// number of the record with that id, or of the one that was there, if it is the owner's;
+// 0 is before all.
+func (x *taskRows) number(owner, id string) (n uint64, ok bool) {
+	if id == "" {
+		return 0, true
+	}
+	if k := x.get(id); k != nil && string(k.owner) == owner {
+		return k.number, true
+	}
+	if trace := x.gone.get(taskKey(id)); trace != nil && string(trace[16:]) == owner {
+		return numberOf(trace), true
+	}
+	return 0, false
+}
+
+// lineUp puts those that are working in line, in the order of creation. Called before
+// anybody else has the store.
+func (s *tasks) lineUp() error {
+	type spot struct {
+		number uint64
+		id     string
+	}
+	var working []spot
+	err := s.file.view(func(t *txn) error {
+		x := tasksIn(t, s.most)
+		c := x.owners.b.Cursor()
+		for key, v := c.First(); key != nil; key, v = c.Next() {
+			if state(v[0]) == stateWorking {
+				working = append(working, spot{numberOf(key[len(key)-8:]), string(v[9:])})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(working, func(a, b spot) int { return cmp.Compare(a.number, b.number) })
+	moves := make([]move, len(working))
+	for i, w := range working {
+		moves[i] = move{comes, w.id, ""}
+	}
+	s.line.apply(moves)
+	return err
+}

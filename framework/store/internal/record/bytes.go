@@ -1,0 +1,134 @@
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Sentinels of the parsers; always wrapped.
+var (
+	// ErrNewer: the format is one of a later version of this program.
+	ErrNewer = errors.New("record: of a newer format")
+	// ErrMalformed: it is no record, or not all of it.
+	ErrMalformed = errors.New("record: malformed")
+)
+
+// appendBytes puts the length first.
+func appendBytes[T ~string | ~[]byte](dst []byte, s T) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(s)))
+	return append(dst, s...)
+}
+
+// appendTime has seconds and nanoseconds apart, because the nanoseconds since 1970 end
+// in 2262, and a time that is zero must be found so.
+func appendTime(dst []byte, t time.Time) []byte {
+	dst = binary.AppendVarint(dst, t.Unix())
+	return binary.AppendUvarint(dst, uint64(t.Nanosecond()))
+}
+
+// parser takes fields off the front. After a fault, everything that follows is empty,
+// and end says what it was.
+type parser struct {
+	rest []byte
+	err  error
+}
+
+func (p *parser) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+	p.rest = nil
+}
+
+// take is nil where there are not so many bytes: who takes more than none after a fault
+// must have asked count before.
+func (p *parser) take(n int) []byte {
+	if n > len(p.rest) {
+		p.fail(ErrMalformed)
+		return nil
+	}
+	b := p.rest[:n]
+	p.rest = p.rest[n:]
+	return b
+}
+
+// format takes the number of the format.
+func (p *parser) format(what string, newest byte) {
+	switch b := p.take(1); {
+	case len(b) == 0:
+	case b[0] > newest:
+		p.fail(fmt.Errorf("%w: %s format %d, this program knows up to %d", ErrNewer, what, b[0], newest))
+	case b[0] == 0:
+		p.fail(ErrMalformed)
+	}
+}
+
+func (p *parser) uvarint() uint64 {
+	v, n := binary.Uvarint(p.rest)
+	if n <= 0 {
+		p.fail(ErrMalformed)
+		return 0
+	}
+	p.rest = p.rest[n:]
+	return v
+}
+
+func (p *parser) varint() int64 {
+	v, n := binary.Varint(p.rest)
+	if n <= 0 {
+		p.fail(ErrMalformed)
+		return 0
+	}
+	p.rest = p.rest[n:]
+	return v
+}
+
+// int is one also where an int has 32 bits.
+func (p *parser) int() int {
+	v := p.varint()
+	if v < math.MinInt || v > math.MaxInt {
+		p.fail(ErrMalformed)
+		return 0
+	}
+	return int(v)
+}
+
+// count of things that take at least so many bytes each, all of which are there.
+func (p *parser) count(each int) int {
+	v := p.uvarint()
+	if v > uint64(len(p.rest)/each) {
+		p.fail(ErrMalformed)
+		return 0
+	}
+	return int(v)
+}
+
+// bytes shares them with the data.
+func (p *parser) bytes() []byte { return p.take(p.count(1)) }
+
+func (p *parser) duration() time.Duration { return time.Duration(p.varint()) }
+
+func (p *parser) time() time.Time {
+	sec, nsec := p.varint(), p.uvarint()
+	if nsec >= uint64(time.Second) {
+		p.fail(ErrMalformed)
+	}
+	if p.err != nil {
+		return time.Time{}
+	}
+	return time.Unix(sec, int64(nsec)).UTC()
+}
+
+// end is the fault, if there was one; what follows the last field is one.
+func (p *parser) end(what string) error {
+	if len(p.rest) > 0 {
+		p.fail(ErrMalformed)
+	}
+	if p.err != nil {
+		return fmt.Errorf("parsing a %s: %w", what, p.err)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package record
+
+import (
+	"encoding/binary"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// sessionFormat is as taskFormat.
+const sessionFormat = 1
+
+// AppendSession appends the record to dst. It keeps nothing of r.
+func AppendSession(dst []byte, r *session.Record) []byte {
+	dst = append(dst, sessionFormat)
+	dst = appendBytes(dst, r.ID)
+	dst = appendBytes(dst, r.Principal)
+	dst = binary.AppendUvarint(dst, r.Version)
+	dst = appendTime(dst, r.Expires)
+	return appendBytes(dst, r.Data)
+}
+
+// ParseSession is the record that AppendSession wrote. The error is [ErrNewer] or
+// [ErrMalformed], wrapped.
+func ParseSession(data []byte) (session.Record, error) {
+	p := parser{rest: data}
+	p.format("session", sessionFormat)
+	r := session.Record{
+		ID:        string(p.bytes()),
+		Principal: string(p.bytes()),
+		Version:   p.uvarint(),
+		Expires:   p.time(),
+		Data:      p.clone(),
+	}
+	if err := p.end("session"); err != nil {
+		return session.Record{}, err
+	}
+	return r, nil
+}
