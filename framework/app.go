@@ -6,7 +6,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/framework/rehearsal"
-	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
@@ -134,24 +133,22 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
-	store := memory.New()
 	s := &Server{
 		cfg:     a.cfg,
 		chain:   slices.Clone(a.chain),
 		onStart: slices.Clone(a.onStart),
 		onStop:  slices.Clone(a.onStop),
 		quit:    make(chan struct{}),
-		events:  store.Events(),
-		claims:  store.Claims(),
-		tasks:   store.Tasks(),
+		ports:   portsOf(a.cfg.store),
 	}
 	if err := s.enter(stage); err != nil {
 		return nil, err
 	}
 	s.registry = catalog.New(catalog.Config{
-		PageSize: a.cfg.pageSize,
-		Secret:   []byte("kagami cursor " + a.name + " " + a.version),
-		Filter:   s.listFilter(),
+		PageSize:  a.cfg.pageSize,
+		Secret:    []byte("kagami cursor " + a.name + " " + a.version),
+		Filter:    s.listFilter(),
+		Forbidden: s.stepUp,
 	})
 	b := newBuilder(s, nil, slices.Clone(a.faults))
 	if a.cfg.logger == nil {
@@ -174,11 +171,15 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		Detail:         a.cfg.detail,
 		States:         s.cfg.states,
 		StateTTL:       a.cfg.stateTTL,
+		AskTimeout:     a.cfg.askTimeout,
 		ReplayCheck:    a.cfg.replayCheck || stage.Differs != nil,
 		Claims:         s.claims,
 		SharedClaims:   s.shared,
 		Performed:      stage.Performed,
 		Tasks:          s.tasks,
+		TaskLimits:     a.cfg.tasks,
+		Queue:          s.queue,
+		Changes:        s.changes,
 		Now:            stage.Now,
 	})
 	return s, nil

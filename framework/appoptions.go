@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -42,6 +43,9 @@ type appConfig struct {
 	secrets             [][]byte                // of states; nil: a random one
 	states              *rounds.Sealer          // by secrets; nil: of this process
 	stateTTL            time.Duration           // 0: the engine's default
+	askTimeout          time.Duration           // 0: the engine's default
+	store               Store                   // nil: in memory, of this process alone
+	tasks               engine.TaskLimits
 	replayCheck         bool
 }
 
@@ -186,6 +190,19 @@ func WithStateTTL(d time.Duration) AppOption {
 			return "the duration must be a second or more"
 		}
 		c.stateTTL = d
+		return ""
+	}}
+}
+
+// WithAskTimeout is how long a handler waits for the answer of a client that is asked
+// live, since the client last showed that it is at work; default 10 minutes. Rounds and
+// tasks wait without it: see [WithStateTTL] and [TTL].
+func WithAskTimeout(d time.Duration) AppOption {
+	return appOption{"WithAskTimeout", func(c *appConfig) string {
+		if d <= 0 {
+			return "the duration must be more than 0"
+		}
+		c.askTimeout = d
 		return ""
 	}}
 }

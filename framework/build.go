@@ -293,6 +293,9 @@ func (b *builder) bind(m *member) {
 		noun:    m.kind.String(),
 		info:    m.info(),
 	}
+	if len(m.options.scopes) > 0 && b.server.cfg.auth == nil {
+		m.warn(b, "", "it needs scopes, but the app has no authenticator", "Add WithAuth; not needed where the program's own HTTP middleware makes principals")
+	}
 	m.entry = &catalog.Entry{Key: m.listed, Scopes: m.options.scopes, Hidden: m.options.hidden, Handler: m.bound}
 	m.compile(b, m)
 	if m.failed {

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
@@ -26,6 +27,7 @@ type bound struct {
 	timeout time.Duration
 	tool    *protocol.Tool     // as listed; nil for other kinds
 	policy  *engine.TaskPolicy // nil: calls never become tasks
+	mask    *binding.Mask      // of the arguments; nil: none is secret
 	run     Handler            // the whole chain
 
 	// invoke is the innermost step: decode, the user's function, encode.

@@ -196,8 +196,10 @@ func masked(fields []zap.Field) []zap.Field {
 	return out
 }
 
+var separators = strings.NewReplacer("_", "", "-", "", ".", "")
+
 func secretName(key string) bool {
-	key = strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(key))
+	key = separators.Replace(strings.ToLower(key))
 	for _, word := range [...]string{"password", "passwd", "secret", "token", "authorization", "apikey", "cookie", "credential", "privatekey"} {
 		if strings.Contains(key, word) {
 			return true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -82,6 +83,7 @@ func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 		return nil
 	}
 	m.bound.refuse = m.bound.refusePlain
+	m.bound.mask = binding.MaskOf(plan.in.plan)
 	m.entry.Kind = catalog.Method
 	return plan
 }

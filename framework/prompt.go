@@ -43,6 +43,7 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 		return
 	}
 	m.bound.refuse = m.bound.refusePlain
+	m.bound.mask = binding.MaskOf(plan)
 	m.entry.Kind = catalog.Prompt
 	m.entry.Complete = b.completion(m, plan)
 	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {

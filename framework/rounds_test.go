@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -514,6 +515,48 @@ func TestReplayCheck(t *testing.T) {
 	if logs.Len() != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()), "number 2") {
 		t.Errorf("logged %v", logs.All())
 	}
+}
+
+// TestReplayCheckInTasks: nothing of the second run shows, and a handler that is a
+// function of its answers is not reported.
+func TestReplayCheckInTasks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		core, logs := observer.New(zap.ErrorLevel)
+		var n, effects int
+		handler := func(text func() string) func(context.Context, struct{}) (string, error) {
+			return func(ctx context.Context, _ struct{}) (string, error) {
+				n++
+				framework.Progress(ctx, 1, 2, text())
+				if _, err := framework.Once(ctx, "e", func(context.Context) (int, error) { effects++; return 1, nil }); err != nil {
+					return "", err
+				}
+				return ask(ctx, text())
+			}
+		}
+		task := []framework.Option{framework.Describe("d"), framework.Task(framework.TaskOptional)}
+		s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core)), framework.WithReplayCheck()).Add(
+			framework.Tool("varies", handler(func() string { return fmt.Sprint("number ", n) }), task...),
+			framework.Tool("same", handler(func() string { return "same" }), task...),
+		))
+		p := dialTasks(t, s)
+		same := p.task("same", `{}`)
+		synctest.Wait()
+		if logs.Len() != 0 || effects != 1 || n != 2 {
+			t.Errorf("%d effects in %d runs, logged %v", effects, n, logs.All())
+		}
+		if got := p.get(same); got.Status != "input_required" || len(got.InputRequests) != 1 {
+			t.Errorf("%+v", got)
+		}
+		n = 0
+		varies := p.task("varies", `{}`)
+		synctest.Wait()
+		if logs.Len() != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()), "number 2") {
+			t.Errorf("logged %v", logs.All())
+		}
+		if got := p.get(varies).StatusMessage; got != "number 1" {
+			t.Errorf("the second run says %q", got)
+		}
+	})
 }
 
 func TestQuestionsThatCannotBeAsked(t *testing.T) {

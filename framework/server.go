@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
-	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
-	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -28,12 +28,9 @@ type Server struct {
 	registry *catalog.Registry
 	forms    sync.Map // reflect.Type -> *binding.Plan: the compiled forms of Elicit
 	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
-	events   eventlog.Store
-	claims   claim.Store
-	tasks    task.Store
-	shared   bool // claims is that of several servers
-	roots    sessionRoots
-	visits   visits
+	ports
+	roots  sessionRoots
+	visits visits
 
 	offering sync.Mutex                     // guards offered
 	offered  map[Component][]*catalog.Entry // tools of WithTools that are not registered
@@ -57,8 +54,9 @@ var _ transport.Server = (*Server)(nil)
 // errNotBuilt is the answer of a Server that no Build made.
 var errNotBuilt = errors.New("framework: the server was not built")
 
-// Start runs the OnStart functions, once. Serve calls it; a program that mounts
-// the server into something of its own calls it before the first frame.
+// Start runs the OnStart functions, once, and begins to run the tasks of a shared
+// store. Serve calls it. Where a program mounts the server into something of its own,
+// the first frame does; one that calls it before sees the error.
 func (s *Server) Start(ctx context.Context) error {
 	if s.engine == nil {
 		return errNotBuilt
@@ -69,6 +67,9 @@ func (s *Server) Start(ctx context.Context) error {
 				s.startErr = fmt.Errorf("starting, step %d of %d: %w", i+1, len(s.onStart), err)
 				return
 			}
+		}
+		if err := s.engine.Start(ctx); err != nil {
+			s.startErr = fmt.Errorf("starting: %w", err)
 		}
 	})
 	return s.startErr
@@ -180,8 +181,8 @@ func (s *Server) stop(ctx context.Context) error {
 
 // Accept makes Server a transport.Host.
 func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
-	if s.engine == nil {
-		return nil, errNotBuilt
+	if err := s.Start(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
 	}
 	return s.engine.Accept(ctx, frame)
 }
@@ -189,9 +190,16 @@ func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 // Authenticator is that of WithAuth, for carriers over HTTP.
 func (s *Server) Authenticator() transport.Authenticator { return s.cfg.auth }
 
-// Events keeps what was sent on streams that may be resumed, for carriers over
-// HTTP. It is in memory, and allocates nothing before it is used.
+// Events keeps what was sent on streams that may be resumed, for carriers over HTTP.
 func (s *Server) Events() eventlog.Store { return s.events }
+
+// Sessions keeps what others that share the store of WithStore must know to serve a
+// session, for carriers over HTTP; nil without such a store.
+func (s *Server) Sessions() session.Store { return s.sessions }
+
+// Changes tells those that share the store of WithStore what happened, for carriers
+// over HTTP; nil without such a store.
+func (s *Server) Changes() change.Bus { return s.changes }
 
 // Closing is closed when the server begins to stop: carriers over HTTP then end
 // the streams that would never end by themselves.

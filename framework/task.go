@@ -104,15 +104,37 @@ func PollInterval(d time.Duration) TaskOption {
 	}}
 }
 
-// Retry runs a task whose handler panics or fails with an internal error again, up to n
-// times, with a growing pause before each. What was done in Once, and what was
-// answered, is kept. Errors for the user or the model are results, and not retried.
+// ImmediateResponse is what the model gets at once when a call has become a task, so
+// that it can go on meanwhile: "Your order is being packed; ask for its state later."
+// It goes to clients of 2025-11-25, which may use it instead of a message of their own;
+// the specification calls it provisional. 2026-07-28 has no place for it.
+func ImmediateResponse(text string) TaskOption {
+	return taskOption{"ImmediateResponse", func(s *taskSettings) string {
+		if text == "" {
+			return "the text is empty"
+		}
+		s.policy.Immediate = text
+		return ""
+	}}
+}
+
+// Retry runs a task again whose handler panics or fails with an internal error, or whose
+// worker is gone, up to n times; after an error with a growing pause. What was done in
+// Once, and what was answered, is kept. Errors for the user or the model are results,
+// and not retried.
+//
+// Without it an error is final, and a task whose worker is gone (its process died, on a
+// store that outlives it) is run again up to five times. Retry(0) is for handlers that
+// must not begin twice: such a task fails.
 func Retry(n int) TaskOption {
 	return taskOption{"Retry", func(s *taskSettings) string {
 		if n < 0 {
 			return "the number is negative"
 		}
-		s.policy.Retries = n
+		s.policy.Retries, s.policy.Deaths = n, n
+		if n == 0 {
+			s.policy.Deaths = -1
+		}
 		return ""
 	}}
 }

@@ -76,6 +76,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	if out == nil || plan == nil {
 		return
 	}
+	m.bound.mask = binding.MaskOf(plan)
 	m.entry.Kind = catalog.Template
 	m.entry.Specificity = t.template.Specificity()
 	m.entry.Match = m.bound.matcher(t.template)

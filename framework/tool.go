@@ -274,6 +274,7 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 		Icons: m.options.icons, Meta: m.options.meta, TaskSupport: m.options.task.support(),
 	}
 	m.bound.tool = &listed
+	m.bound.mask = binding.MaskOf(plan.in.plan)
 	m.bound.policy = m.taskPolicy(b, plan, in)
 	m.entry.Tasks = m.bound.policy != nil
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })

@@ -5,12 +5,18 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
 // ErrNoSession is the answer of Sessions.Find for an id that was never issued,
 // has ended or is another principal's: nobody can tell which.
 var ErrNoSession = errors.New("transport: no such session")
+
+// ErrUnavailable is the answer of Sessions.Find while sessions cannot be looked up: the
+// client keeps its session, and comes again.
+var ErrUnavailable = errors.New("transport: sessions cannot be looked up now")
 
 // Fields are the header fields of one HTTP request. They stay valid, and are
 // read-only, for as long as anything holds them.
@@ -39,8 +45,11 @@ type Request struct {
 
 // Sessions are a carrier's handshake sessions: each is a connection.
 type Sessions interface {
-	// Find is the session that the request names; nil where it names none, and
-	// ErrNoSession where there is no such session for this principal.
+	// Find is the session that the request names; nil where it names none,
+	// ErrNoSession where there is no such session for this principal, and
+	// ErrUnavailable while that cannot be known. It may have to ask another process:
+	// it blocks, and is called from Accept for posted frames only, which are accepted
+	// concurrently.
 	Find() (*Connection, error)
 	// Open makes the connection of a new session. It is called at most once for
 	// a request, when its initialize has been understood. The error says that
@@ -59,6 +68,20 @@ func WithRequest(ctx context.Context, r *Request) context.Context {
 func RequestFrom(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
+}
+
+type challengeKey struct{}
+
+// Challenged marks the context of the Send of an answer that demands more of the
+// caller: challenge is the WWW-Authenticate of the response, as long as none was written.
+func Challenged(ctx context.Context, challenge string) context.Context {
+	return context.WithValue(ctx, challengeKey{}, challenge)
+}
+
+// ChallengeFrom is what Challenged was given, or empty.
+func ChallengeFrom(ctx context.Context) string {
+	challenge, _ := ctx.Value(challengeKey{}).(string)
+	return challenge
 }
 
 // Plan is what an HTTP carrier must know of an exchange before it runs.
@@ -111,6 +134,12 @@ type Server interface {
 	Authenticator() Authenticator
 	// Events keeps what was sent on streams that may be resumed; nil: none may.
 	Events() eventlog.Store
+	// Sessions keeps what other processes must know to serve a session of this one;
+	// nil: a session is this process's alone. Then all of Events, Sessions and Changes
+	// are shared.
+	Sessions() session.Store
+	// Changes tells the other processes what happened; nil: there are none.
+	Changes() change.Bus
 	// Closing is closed when the host begins to stop.
 	Closing() <-chan struct{}
 }

@@ -279,6 +279,8 @@ func HTTPStatus(code int) int {
 		return http.StatusNotFound
 	case jsonrpc.CodeParse, jsonrpc.CodeInvalidRequest, codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion:
 		return http.StatusBadRequest
+	case protocol.CodeTooMany:
+		return http.StatusTooManyRequests
 	}
 	return http.StatusOK
 }

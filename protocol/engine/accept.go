@@ -71,7 +71,7 @@ func (c *conn) accept(frame []byte, request *transport.Request, batched bool) *e
 	case jsonrpc.Notification:
 		x.run = c.notified(x, msg.Params)
 	default:
-		x.run = c.answered(msg)
+		x.run = c.answered(x, msg)
 	}
 	return x
 }
@@ -136,7 +136,7 @@ func (c *conn) classifyInitialize(x *exchange, params []byte, batched bool) *pro
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
-	s, fresh := c.open(init)
+	s, fresh := c.open(init, params)
 	if !fresh {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 var (
@@ -21,7 +22,10 @@ type ask struct {
 	answer   chan jsonrpc.Message // 1-buffered: deliver never waits
 	failure  chan error           // 1-buffered
 	alive    chan struct{}        // 1-buffered: a sign of progress
+	look     chan struct{}        // 1-buffered: the answer may have come to another node
 	progress func(protocol.Progress)
+	task     string  // of ours, that the request belongs to; else empty
+	errand   *errand // what follows the task that it became; guarded by conn.mu
 }
 
 func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
@@ -31,14 +35,22 @@ func (a *ask) fail(err error) { a.failure <- err }
 // ask sends the request on the call's own stream and waits. Ids are never
 // reused within a session (2025-11-25 basic).
 func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+	if with := x.augmented(ctx, p); with != nil {
+		return x.askAsTask(ctx, with, progress)
+	}
 	msg, err := x.put(ctx, p, &protocol.RequestMeta{}, progress)
 	if err != nil {
 		return nil, err
 	}
+	return x.read(p.Method(), msg)
+}
+
+// read is the result of a request of ours, or the client's error.
+func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, error) {
 	if msg.Kind == jsonrpc.Failure {
 		return nil, x.dialect.DecodeError(msg.Error)
 	}
-	result, fault := x.dialect.DecodeResult(p.Method(), msg.Result)
+	result, fault := x.dialect.DecodeResult(method, msg.Result)
 	if fault != nil {
 		return nil, fault
 	}
@@ -55,6 +67,7 @@ func (x *exchange) put(ctx context.Context, p protocol.Params, meta *protocol.Re
 		return jsonrpc.Message{}, err
 	}
 	defer x.conn.endAsk(a)
+	a.task = meta.RelatedTask
 	if err := x.sendAsk(ctx, a, p, meta); err != nil {
 		return jsonrpc.Message{}, err
 	}
@@ -87,10 +100,14 @@ func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
 	if c.gone {
 		return nil, errGone
 	}
+	if c.lastAsk == 0 && c.kept() != nil {
+		c.lastAsk = askBase()
+	}
 	c.lastAsk++
 	a := &ask{
 		id:     jsonrpc.IntID(c.lastAsk),
 		answer: make(chan jsonrpc.Message, 1), failure: make(chan error, 1), alive: make(chan struct{}, 1),
+		look:     make(chan struct{}, 1),
 		progress: progress,
 	}
 	if c.asks == nil {
@@ -128,10 +145,16 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 	timeout := x.conn.e.cfg.AskTimeout
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
+	looks, stop := x.conn.looks()
+	defer stop()
 	for {
 		select {
 		case msg := <-a.answer:
 			return msg, nil
+		case <-a.look:
+			x.conn.lookForAnswer(ctx, a)
+		case <-looks:
+			x.conn.lookForAnswer(ctx, a)
 		case err := <-a.failure:
 			return jsonrpc.Message{}, err
 		case <-a.alive:
@@ -147,18 +170,28 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 }
 
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
-	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, nil)
+	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
 		_ = x.out.Send(context.WithoutCancel(ctx), frame) // best effort: the peer may be gone
 	}
 }
 
 // progressed tells the waiting request that the client is at work.
-func (c *conn) progressed(p *protocol.ProgressParams) {
-	c.mu.Lock()
-	a := c.asks[p.Token.Key()]
-	c.mu.Unlock()
-	if a == nil || a.progress == nil {
+func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
+	return func(ctx context.Context, out transport.Outbound) error {
+		c.mu.Lock()
+		a := c.asks[p.Token.Key()]
+		c.mu.Unlock()
+		if a == nil {
+			return c.forward(x)(ctx, out)
+		}
+		a.advanced(p)
+		return nil
+	}
+}
+
+func (a *ask) advanced(p *protocol.ProgressParams) {
+	if a.progress == nil {
 		return
 	}
 	select {

@@ -32,12 +32,11 @@ func refusal(d *dialect.Dialect, text []byte) error {
 // to the client, on its own stream. That this request is cancelled does not touch the
 // task.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
+	watches := &x.conn.e.watches
+	watches.watch(id)
+	defer watches.unwatch(id)
 	for {
-		j := x.conn.e.job(id)
-		var changed <-chan struct{}
-		if j != nil {
-			changed = j.next() // before the look at the record: no change is missed
-		}
+		changed := watches.next(id) // before the look at the record: no change is missed
 		r, err := x.task(ctx, id)
 		if err != nil {
 			return nil, err
@@ -45,8 +44,8 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 		if r.Terminal() {
 			return outcome(&r)
 		}
-		if j != nil && r.Status == protocol.TaskInputRequired {
-			if asked, err := x.inquire(ctx, j, &r); err != nil {
+		if r.Status == protocol.TaskInputRequired {
+			if asked, err := x.inquire(ctx, &r); err != nil {
 				return nil, err
 			} else if asked {
 				continue
@@ -58,15 +57,16 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	}
 }
 
-// untilChange waits for the next change; where the task is another process's it looks
-// again now and then. What waits for a client does not hold up the end of the server.
+// untilChange waits for the next change; where the task may be another process's it
+// looks again now and then. What waits for a client does not hold up the end of the server.
 func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-chan struct{}) error {
+	e := x.conn.e
 	var closed <-chan struct{}
 	if r.Status == protocol.TaskInputRequired {
-		closed = x.conn.e.closed
+		closed = e.closed
 	}
 	var look <-chan time.Time
-	if changed == nil {
+	if e.shares() || e.job(r.ID) == nil {
 		timer := time.NewTimer(max(r.PollInterval, joinPause))
 		defer timer.Stop()
 		look = timer.C
@@ -82,39 +82,65 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	return nil
 }
 
-// inquire puts the open questions to the client that no other request has put to it;
-// false if there was none. The error is why nobody can be asked.
-func (x *exchange) inquire(ctx context.Context, j *job, r *task.Record) (bool, error) {
-	if errors.Is(context.Cause(j.ctx), ErrShutdown) {
+// inquire puts the open questions to the client that no other request here has put to
+// it; false if there was none. The error is why nobody can be asked.
+func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
+	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
 	}
-	mine := j.claim(r.Questions)
+	mine := x.conn.e.watches.claim(r.ID, r.Questions)
 	if len(mine) == 0 {
 		return false, nil
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(j.ctx, stop)() // the questions of a task that is over
-	var asking sync.WaitGroup
+	until, stop := context.WithCancel(ctx)
+	var watching, asking sync.WaitGroup
+	watching.Go(func() { x.untilOver(until, r.ID, stop) })
 	errs := make([]error, len(mine))
 	for i, q := range mine {
-		asking.Go(func() { errs[i] = x.inquireOne(ctx, j, q) })
+		asking.Go(func() { errs[i] = x.inquireOne(until, r.ID, q) })
 	}
 	asking.Wait()
-	if j.ctx.Err() != nil { // look what has become of it
+	over := until.Err() != nil && ctx.Err() == nil
+	stop()
+	watching.Wait()
+	if over { // look what has become of it
 		return true, nil
 	}
 	return true, errors.Join(errs...)
 }
 
+// untilOver withdraws the questions of a task that is over.
+func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
+	for {
+		changed := x.conn.e.watches.next(id)
+		r, err := x.task(ctx, id)
+		if ctx.Err() != nil {
+			return
+		}
+		if x.conn.e.stopped.Load() || protocolFault(err) || err == nil && r.Terminal() {
+			stop()
+			return
+		}
+		if err := x.untilChange(ctx, &task.Record{ID: id, PollInterval: r.PollInterval}, changed); err != nil {
+			return
+		}
+	}
+}
+
+// protocolFault says that the error is one for the client: the task is not there.
+func protocolFault(err error) bool {
+	var f *protocol.Fault
+	return errors.As(err, &f)
+}
+
 // inquireOne brings one answer, even if that is an error, to the task.
-func (x *exchange) inquireOne(ctx context.Context, j *job, q task.Question) error {
-	defer j.release(q.Key)
+func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question) error {
+	defer x.conn.e.watches.release(id, q.Key)
 	_, params, err := questionOf(q, x.dialect)
 	if err != nil {
 		return err
 	}
-	msg, err := x.put(ctx, params, &protocol.RequestMeta{RelatedTask: j.id}, nil)
+	msg, err := x.put(ctx, params, &protocol.RequestMeta{RelatedTask: id}, nil)
 	var answer []byte
 	switch {
 	case errors.Is(err, errTimeout):
@@ -128,29 +154,5 @@ func (x *exchange) inquireOne(ctx context.Context, j *job, q task.Question) erro
 	default:
 		answer = jsontext.Compact(nil, msg.Result)
 	}
-	return x.conn.e.answerTask(context.WithoutCancel(ctx), j.id, map[string][]byte{q.Key: answer})
-}
-
-// claim takes the questions that nobody has put to the client.
-func (j *job) claim(questions []task.Question) (mine []task.Question) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.asking == nil {
-		j.asking = make(map[string]bool)
-	}
-	for _, q := range questions {
-		if !j.asking[q.Key] {
-			j.asking[q.Key] = true
-			mine = append(mine, q)
-		}
-	}
-	return mine
-}
-
-// release lets others put the question, if it is still open.
-func (j *job) release(key string) {
-	j.mu.Lock()
-	delete(j.asking, key)
-	j.mu.Unlock()
-	j.wake()
+	return x.conn.e.answerTask(context.WithoutCancel(ctx), id, map[string][]byte{q.Key: answer})
 }

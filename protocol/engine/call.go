@@ -122,7 +122,7 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 // wants each to be greater than the one before (basic/utilities/progress).
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
-		if message != "" {
+		if message != "" && !c.silent {
 			j.says(ctx, message)
 		}
 		return
@@ -258,7 +258,7 @@ func (c *Call) Begin(ctx context.Context) error {
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
 	if j := c.x.job; j != nil {
 		value, err := c.effects.run(ctx, key, effect, c.Pending)
-		if err == nil {
+		if err == nil && !c.silent {
 			j.keep(ctx, c)
 		}
 		return value, err

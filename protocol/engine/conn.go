@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/rand"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ type conn struct {
 	listens map[string]*feed     // those of calls that are listen streams
 	asks    map[string]*ask      // our requests, by key of their id
 	lastAsk int64
+	version uint64 // of what is kept of the session, as it was seen last
 	gone    bool
 }
 
@@ -33,6 +35,7 @@ type conn struct {
 // atomics guard.
 type session struct {
 	id           string
+	init         []byte // the parameters of initialize; nil where no other node may need them
 	dialect      *dialect.Dialect
 	client       protocol.Implementation
 	capabilities protocol.ClientCapabilities
@@ -41,6 +44,7 @@ type session struct {
 	opened       chan struct{} // closed when initialize has been answered
 	ready        chan struct{} // closed by notifications/initialized
 	readied      sync.Once
+	altering     sync.Mutex // serializes changes of what is kept nowhere else
 }
 
 func (s *session) logLevel() protocol.Level {
@@ -53,6 +57,12 @@ func (s *session) logLevel() protocol.Level {
 // connection finds or makes the state of a connection; it is dropped when the
 // connection is gone.
 func (e *Engine) connection(link *transport.Connection) *conn {
+	c := e.connected(link)
+	c.sync()
+	return c
+}
+
+func (e *Engine) connected(link *transport.Connection) *conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c, ok := e.links[link]
@@ -74,6 +84,7 @@ func (e *Engine) drop(link *transport.Connection) {
 	delete(e.conns, c)
 	e.mu.Unlock()
 	if c != nil {
+		e.unregister(c)
 		c.close()
 	}
 }
@@ -94,19 +105,29 @@ func (c *conn) close() {
 	}
 }
 
-// open makes the session of an initialize; false if there is one already.
-func (c *conn) open(p *protocol.InitializeParams) (*session, bool) {
+// open makes the session of an initialize, whose parameters came as raw; false if there
+// is one already.
+func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.session != nil {
 		return nil, false
 	}
-	d := dialect.Handshake(p.Version)
-	c.session = &session{
-		id: rand.Text(), dialect: d, client: p.Client, capabilities: p.Capabilities,
-		feed: newFeed(c.e, d), opened: make(chan struct{}), ready: make(chan struct{}),
-	}
+	c.session = c.e.newSession(rand.Text(), p, raw)
+	c.e.register(c)
 	return c.session, true
+}
+
+func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
+	d := dialect.Handshake(p.Version)
+	s := &session{
+		id: id, dialect: d, client: p.Client, capabilities: p.Capabilities,
+		feed: newFeed(e, d), opened: make(chan struct{}), ready: make(chan struct{}),
+	}
+	if e.shares() {
+		s.init, s.feed.session = bytes.Clone(raw), id
+	}
+	return s
 }
 
 func (c *conn) current() *session {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"runtime/debug"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -18,7 +19,7 @@ func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err er
 	}()
 	switch p := x.call.Params.(type) {
 	case *protocol.InitializeParams:
-		return x.initialize(ctx), nil
+		return x.initialize(ctx)
 	case *protocol.DiscoverParams:
 		return x.discover(), nil
 	case *protocol.PingParams:
@@ -28,15 +29,13 @@ func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err er
 	case *protocol.SubscribeParams:
 		return x.subscribe(ctx, p)
 	case *protocol.UnsubscribeParams:
-		x.session.feed.unwatch(p.URI)
-		return &protocol.EmptyResult{}, nil
+		return x.unsubscribe(ctx, p)
 	case *protocol.ListenParams:
 		return x.listen(ctx, p)
 	case *protocol.CompleteParams:
 		return x.complete(ctx, p)
 	case *protocol.SetLevelParams:
-		x.session.level.Store(&p.Level)
-		return &protocol.EmptyResult{}, nil
+		return x.setLevel(ctx, p)
 	case *protocol.GetTaskParams, *protocol.TaskResultParams, *protocol.ListTasksParams,
 		*protocol.CancelTaskParams, *protocol.UpdateTaskParams:
 		return x.tasks(ctx, p)
@@ -65,7 +64,14 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 	return h.Handle(ctx, x.call)
 }
 
-func (x *exchange) initialize(ctx context.Context) protocol.Result {
+// initialize opens the session: where others shall be able to serve it, they are before
+// the client hears of it.
+func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
+	if x.conn.kept() != nil {
+		if err := x.conn.alter(ctx, x.session, func(*keptSession) {}); err != nil {
+			return nil, err
+		}
+	}
 	out := x.out
 	ctx = context.WithoutCancel(ctx)
 	if link := x.conn.link; link != nil && link.Out != nil {
@@ -77,7 +83,7 @@ func (x *exchange) initialize(ctx context.Context) protocol.Result {
 		Capabilities: x.conn.e.capabilities(),
 		Server:       x.conn.e.cfg.Info,
 		Instructions: x.conn.e.cfg.Instructions,
-	}
+	}, nil
 }
 
 func (x *exchange) discover() protocol.Result {
@@ -121,8 +127,32 @@ func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (
 	if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: p.URI}); err != nil {
 		return nil, err
 	}
-	if !x.session.feed.watch(p.URI) {
+	full := false
+	err := x.conn.alter(ctx, x.session, func(k *keptSession) {
+		known := slices.Contains(k.URIs, p.URI)
+		if full = !known && len(k.URIs) >= maxWatched; !known && !full {
+			k.URIs = append(k.URIs, p.URI)
+		}
+	})
+	if full {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "too many subscriptions: at most %d", maxWatched)
+	}
+	return emptyUnless(err)
+}
+
+func (x *exchange) unsubscribe(ctx context.Context, p *protocol.UnsubscribeParams) (protocol.Result, error) {
+	return emptyUnless(x.conn.alter(ctx, x.session, func(k *keptSession) {
+		k.URIs = slices.DeleteFunc(k.URIs, func(u string) bool { return u == p.URI })
+	}))
+}
+
+func (x *exchange) setLevel(ctx context.Context, p *protocol.SetLevelParams) (protocol.Result, error) {
+	return emptyUnless(x.conn.alter(ctx, x.session, func(k *keptSession) { k.Level = p.Level }))
+}
+
+func emptyUnless(err error) (protocol.Result, error) {
+	if err != nil {
+		return nil, err
 	}
 	return &protocol.EmptyResult{}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -44,7 +45,8 @@ type Config struct {
 	Detail bool
 
 	// States seals what travels with a client that is asked in rounds; nil: by a
-	// secret of this process, so that no state survives it.
+	// secret of this process, so that no state survives it, or with SharedClaims by
+	// one that is kept there.
 	States *rounds.Sealer
 	// Claims makes a round that is sent again get the outcome of the first
 	// execution; nil: it runs again.
@@ -68,6 +70,11 @@ type Config struct {
 	Tasks task.Store
 	// TaskLimits bound them.
 	TaskLimits TaskLimits
+	// Queue hands the tasks of Tasks to workers, on any of the nodes that share them; nil:
+	// a task runs where it was created.
+	Queue task.Queue
+	// Changes tells the other nodes that share Tasks and sessions; nil: there are none.
+	Changes change.Bus
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 
@@ -94,17 +101,23 @@ type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // Info as each dialect writes it
 	frames     transport.Next              // the frame-level chain, ending in (*exchange).handle
+	agrees     bool                        // on a secret with other nodes, in Start
 	callPrefix string
 	calls      atomic.Uint64
 
 	closing atomic.Bool
+	stopped atomic.Bool    // tasks were told to end
 	closed  chan struct{}  // closed with closing
 	running sync.WaitGroup // exchanges, feeds and workers of tasks
 	jobs    jobs
+	watches watches
+	nodes   nodes
 
 	mu    sync.Mutex // guards what follows, and the step from open to closing
 	conns map[*conn]struct{}
 	links map[*transport.Connection]*conn // those of conns that carriers know
+
+	sessions map[string]*conn // by the id of their session, where other nodes may know it
 }
 
 // New makes an engine. It starts nothing.
@@ -115,7 +128,8 @@ func New(cfg Config) *Engine {
 	if cfg.AskTimeout == 0 {
 		cfg.AskTimeout = 10 * time.Minute
 	}
-	if cfg.States == nil {
+	own := cfg.States == nil
+	if own {
 		cfg.States = states()
 	}
 	if cfg.StateTTL == 0 {
@@ -139,6 +153,8 @@ func New(cfg Config) *Engine {
 		closed:     make(chan struct{}),
 		conns:      make(map[*conn]struct{}),
 		links:      make(map[*transport.Connection]*conn),
+		nodes:      newNodes(),
+		agrees:     own && cfg.SharedClaims && cfg.Claims != nil,
 	}
 	for _, d := range dialect.All() {
 		e.serverInfo[d] = d.AppendImplementation(nil, &cfg.Info)
@@ -175,6 +191,11 @@ func (e *Engine) Changed(kinds ...protocol.ListKind) {
 // Updated tells the subscribers of the resource, or of one above it, that it
 // changed. It never blocks.
 func (e *Engine) Updated(uri string) {
+	e.updated(uri)
+	e.tell(news{Kind: newsUpdated, URI: uri})
+}
+
+func (e *Engine) updated(uri string) {
 	e.eachFeed(func(f *feed) { f.updated(uri) })
 }
 
@@ -208,6 +229,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	for _, c := range e.connections() {
 		c.endListens()
 	}
+	defer e.stopNodes()
 	defer e.stopJobs(ErrShutdown)
 	idle := make(chan struct{})
 	go func() { // ends with the last handler

@@ -28,6 +28,7 @@ type exchange struct {
 	filed    bool
 
 	uncounted bool               // nobody waits for it
+	forwarded bool               // by another node
 	feed      *feed              // of a listen request
 	request   *transport.Request // nil: the frame came by a connection
 	record    *record            // nil: the execution is not recorded
@@ -252,10 +253,13 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	if earlier, ok := errors.AsType[*outcomeError](err); ok {
 		return x.repeat(ctx, earlier)
 	}
+	if refused, ok := errors.AsType[*transport.AuthError](err); ok {
+		return x.forbid(ctx, refused)
+	}
 	if err != nil {
 		var converted *protocol.CallToolResult
 		if converted = x.argumentResult(err); converted == nil {
-			return x.sendError(ctx, x.wireError(ctx, err))
+			return x.sendError(x.retry(ctx, err), x.wireError(ctx, err))
 		}
 		result = converted
 	}
@@ -281,6 +285,17 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 		return x.sendError(ctx, earlier.fault)
 	}
 	return x.finish(ctx, append(append(x.resultFrame(), earlier.result...), '}'), http.StatusOK)
+}
+
+// forbid answers a caller who may not do this, or not yet: with status and challenge
+// where there is a response of HTTP that has not begun. The reason is not told.
+func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) error {
+	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(refused.Status)}
+	x.settled(ctx, nil, wire)
+	if refused.Challenge != "" {
+		ctx = transport.Challenged(ctx, refused.Challenge)
+	}
+	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, false), refused.Status)
 }
 
 // finish sends the answer, unless the call was abandoned. The id is free before

@@ -27,6 +27,8 @@ type feed struct {
 	d  *dialect.Dialect
 	id jsonrpc.ID // of the listen request; zero for a session
 
+	session string // whose it is, where other nodes may serve it; it may have no stream here
+
 	mu       sync.Mutex // guards the fields below
 	out      transport.Outbound
 	ctx      context.Context //nolint:containedctx // the stream's, for sends that no caller waits for
@@ -37,6 +39,7 @@ type feed struct {
 	lists    [4]bool
 	uris     []string
 	tasks    []taskNews
+	frames   [][]byte      // that other nodes have for the session
 	ended    chan struct{} // closed by stop
 	drains   sync.WaitGroup
 }
@@ -119,26 +122,6 @@ func (f *feed) wants(k protocol.ListKind) bool {
 	return [...]bool{f.filter.Tools, f.filter.Resources, f.filter.Resources, f.filter.Prompts}[k]
 }
 
-// watch adds a resource; false if the client watches too many already.
-func (f *feed) watch(uri string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if slices.Contains(f.filter.URIs, uri) {
-		return true
-	}
-	if len(f.filter.URIs) >= maxWatched {
-		return false
-	}
-	f.filter.URIs = append(f.filter.URIs, uri)
-	return true
-}
-
-func (f *feed) unwatch(uri string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.filter.URIs = slices.DeleteFunc(f.filter.URIs, func(u string) bool { return u == uri })
-}
-
 func (f *feed) listChanged(k protocol.ListKind) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,29 +166,55 @@ func (f *feed) kick() {
 	go f.drain()
 }
 
-func (f *feed) pending() bool { return f.lists != [4]bool{} || len(f.uris) > 0 || len(f.tasks) > 0 }
+func (f *feed) pending() bool {
+	return f.lists != [4]bool{} || len(f.uris) > 0 || len(f.tasks) > 0 || len(f.frames) > 0
+}
 
 func (f *feed) drain() {
 	defer f.e.running.Done()
 	defer f.drains.Done()
 	for {
 		f.mu.Lock()
-		next := f.take()
-		if next == nil {
+		next, err := f.take()
+		if next == nil && err == nil {
 			f.draining = false
 			f.mu.Unlock()
 			return
 		}
 		ctx, out := f.ctx, f.out
 		f.mu.Unlock()
-		if !f.send(ctx, out, next) {
+		if err != nil || out.Send(ctx, next) != nil {
 			f.stop()
 		}
 	}
 }
 
-// take is the next change to tell, or nil. Under f.mu.
-func (f *feed) take() protocol.Params {
+// push sends a frame that another node has for the session.
+func (f *feed) push(frame []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.frames) >= maxPending {
+		f.frames = f.frames[1:]
+	}
+	f.frames = append(f.frames, frame)
+	f.kick()
+}
+
+// take is the next frame to send; nil: none. Under f.mu.
+func (f *feed) take() ([]byte, error) {
+	if len(f.frames) > 0 && !f.stopped {
+		frame := f.frames[0]
+		f.frames = f.frames[1:]
+		return frame, nil
+	}
+	if p := f.change(); p != nil {
+		return notification(f.d, p, &protocol.RequestMeta{SubscriptionID: f.id})
+	}
+	return nil, nil
+}
+
+// change is the next change to tell, or nil. Under f.mu.
+func (f *feed) change() protocol.Params {
 	if f.stopped {
 		return nil
 	}
@@ -226,11 +235,6 @@ func (f *feed) take() protocol.Params {
 		return news
 	}
 	return nil
-}
-
-func (f *feed) send(ctx context.Context, out transport.Outbound, p protocol.Params) bool {
-	frame, err := notification(f.d, p, &protocol.RequestMeta{SubscriptionID: f.id})
-	return err == nil && out.Send(ctx, frame) == nil
 }
 
 // notification encodes one notification frame.

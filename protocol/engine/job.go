@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -22,6 +23,7 @@ type job struct {
 	id     string
 	h      Handler
 	policy *TaskPolicy
+	lease  bool // it was taken from a queue
 
 	// Of the request that created it.
 	conn     *conn
@@ -41,9 +43,7 @@ type job struct {
 
 	mu       sync.Mutex // guards the fields below
 	timer    *time.Timer
-	changed  chan struct{}   // closed by the next change
-	asking   map[string]bool // questions that a tasks/result has put to the client
-	told     uint64          // the version that was published last
+	told     uint64 // the version that was published last
 	progress *float64
 }
 
@@ -64,20 +64,26 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 		e: e, id: r.ID, h: h, policy: policy(h),
 		conn: x.conn, session: x.session, dialect: x.dialect, snapshot: x.snapshot,
 		request: x.id,
-		ctx:     ctx, cancel: cancel, changed: make(chan struct{}),
+		ctx:     ctx, cancel: cancel,
 	}
-	e.jobs.mu.Lock()
-	if e.jobs.byID == nil {
-		e.jobs.byID = make(map[string]*job)
+	j.live(r.TTL)
+	return j
+}
+
+// live begins the life of the job in this process; it ends after ttl, if that is not 0.
+func (j *job) live(ttl time.Duration) {
+	s := &j.e.jobs
+	s.mu.Lock()
+	if s.byID == nil {
+		s.byID = make(map[string]*job)
 	}
-	e.jobs.byID[j.id] = j
-	e.jobs.mu.Unlock()
+	s.byID[j.id] = j
+	s.mu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if r.TTL > 0 {
-		j.timer = time.AfterFunc(r.TTL, j.expire)
+	if ttl > 0 {
+		j.timer = time.AfterFunc(ttl, j.expire)
 	}
-	return j
 }
 
 func (e *Engine) job(id string) *job {
@@ -88,6 +94,7 @@ func (e *Engine) job(id string) *job {
 
 // stopJobs ends the contexts of all tasks. Their records stay as they are.
 func (e *Engine) stopJobs(cause error) {
+	e.stopped.Store(true)
 	e.jobs.mu.Lock()
 	all := make([]*job, 0, len(e.jobs.byID))
 	for _, j := range e.jobs.byID {
@@ -101,6 +108,7 @@ func (e *Engine) stopJobs(cause error) {
 			j.timer.Stop()
 		}
 		j.mu.Unlock()
+		e.watches.wake(j.id)
 	}
 }
 
@@ -122,29 +130,18 @@ func (j *job) expire() {
 // finish is the end of the job: the handler's context ends, and who waits looks again.
 func (j *job) finish(cause error) {
 	j.cancel(cause)
-	j.e.jobs.mu.Lock()
-	delete(j.e.jobs.byID, j.id)
-	j.e.jobs.mu.Unlock()
+	s := &j.e.jobs
+	s.mu.Lock()
+	if s.byID[j.id] == j {
+		delete(s.byID, j.id)
+	}
+	s.mu.Unlock()
 	j.mu.Lock()
 	if j.timer != nil {
 		j.timer.Stop()
 	}
 	j.mu.Unlock()
-	j.wake()
-}
-
-// next is closed by the next change.
-func (j *job) next() <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.changed
-}
-
-func (j *job) wake() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	close(j.changed)
-	j.changed = make(chan struct{})
+	j.e.watches.wake(j.id)
 }
 
 // change makes an event of the record's present state happen; whoever is first in the
@@ -189,17 +186,26 @@ func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 
 // happened tells of a change and ends the job of a task that is over.
 func (e *Engine) happened(j *job, before, after *task.Record) {
-	if before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions) {
+	visible := before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions)
+	switch {
+	case visible && e.shares():
+		e.lookAt(after.ID)
+		e.tell(news{Kind: newsTask, Task: after.ID})
+	case visible:
 		e.publish(j, after)
 	}
+	j.sees(after)
+	e.watches.wake(after.ID)
+}
+
+// sees ends the job of a task that is over. A nil job does nothing.
+func (j *job) sees(r *task.Record) {
 	switch {
 	case j == nil:
-	case after.Status == protocol.TaskCancelled:
+	case r.Status == protocol.TaskCancelled:
 		j.finish(&CancelledError{Reason: "tasks/cancel"})
-	case after.Terminal():
+	case r.Terminal():
 		j.finish(nil)
-	default:
-		j.wake()
 	}
 }
 
@@ -217,6 +223,10 @@ func (e *Engine) publish(j *job, r *task.Record) {
 			j.session.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
 		}
 	}
+	e.publishToListeners(r)
+}
+
+func (e *Engine) publishToListeners(r *task.Record) {
 	if e.jobs.watched.Load() == 0 {
 		return
 	}
@@ -228,6 +238,36 @@ func (e *Engine) publish(j *job, r *task.Record) {
 			f.taskChanged(r.ID, &protocol.TaskParams{Task: t})
 		}
 	})
+}
+
+// reread looks at a task that this or another node has changed. One goroutine does, so
+// that what is told of a task never goes back.
+func (e *Engine) reread(ctx context.Context, id string) {
+	r, err := e.cfg.Tasks.Get(ctx, id)
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		if j := e.job(id); j != nil {
+			j.finish(errExpired)
+		}
+	case err != nil: // who waits looks by himself
+		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+	default:
+		e.job(id).sees(&r)
+		e.publishToSession(&r)
+		e.publishToListeners(&r)
+	}
+	e.watches.wake(id)
+}
+
+// publishToSession tells the session that created the task, if it is served here.
+func (e *Engine) publishToSession(r *task.Record) {
+	var call recordedCall
+	if json.Unmarshal(r.Call, &call) != nil || call.Session == "" {
+		return
+	}
+	if c := e.connOf(call.Session); c != nil && c.session.dialect.CoreTasks() {
+		c.session.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+	}
 }
 
 // tell sends a notification that belongs to the task to the session that created it.
@@ -262,6 +302,9 @@ func (j *job) says(ctx context.Context, message string) {
 
 // report tells of errors of the store, not of a task that is over or gone.
 func (j *job) report(ctx context.Context, err error) {
+	if errors.Is(err, errLost) {
+		j.cancel(errLost)
+	}
 	if err == nil || errors.Is(err, task.ErrTerminal) || errors.Is(err, task.ErrNotFound) || errors.Is(err, errLost) || ctx.Err() != nil {
 		return
 	}

@@ -26,11 +26,13 @@ func (c *conn) notified(x *exchange, params []byte) step {
 	}
 	switch p := p.(type) {
 	case *protocol.CancelledParams:
-		return c.cancelled(p)
+		return c.cancelled(x, p)
 	case *protocol.InitializedParams:
-		return func(context.Context, transport.Outbound) error { c.initialized(s); return nil }
+		return c.initialized(s)
 	case *protocol.ProgressParams:
-		return func(context.Context, transport.Outbound) error { c.progressed(p); return nil }
+		return c.progressed(x, p)
+	case *protocol.TaskStatusParams:
+		return c.taskTold(x, p.Task.ID)
 	case *protocol.RootsChangedParams:
 		return c.rootsChanged(x, s)
 	}
@@ -39,9 +41,12 @@ func (c *conn) notified(x *exchange, params []byte) step {
 
 // cancelled stops the call, if it is still in flight. It is looked up in Accept,
 // in order, because its id may be used again right after.
-func (c *conn) cancelled(p *protocol.CancelledParams) step {
+func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	target := c.call(p.ID.Key())
-	if target == nil || target.method == protocol.MethodInitialize { // initialize cannot be cancelled
+	if target == nil {
+		return c.forward(x)
+	}
+	if target.method == protocol.MethodInitialize { // initialize cannot be cancelled
 		return ignore
 	}
 	return func(context.Context, transport.Outbound) error {
@@ -61,16 +66,26 @@ func (e *CancelledError) Error() string {
 	return "cancelled by the client: " + e.Reason
 }
 
-func (c *conn) initialized(s *session) {
-	if s != nil {
-		s.readied.Do(func() { close(s.ready) })
-		s.feed.start()
+func (c *conn) initialized(s *session) step {
+	if s == nil {
+		return ignore
+	}
+	return func(ctx context.Context, _ transport.Outbound) error {
+		s.begin()
+		if c.kept() == nil {
+			return nil
+		}
+		if err := c.alter(ctx, s, func(k *keptSession) { k.Ready = true }); err != nil {
+			c.e.failed(ctx, nil, err) // other nodes wait a little before they ask
+		}
+		return nil
 	}
 }
 
 func (c *conn) rootsChanged(x *exchange, s *session) step {
 	if s != nil && c.e.cfg.RootsChanged != nil {
 		c.e.cfg.RootsChanged(s.id)
+		c.e.tell(news{Kind: newsRoots, Session: s.id})
 	}
 	if s == nil || c.e.cfg.OnRootsChanged == nil {
 		return ignore
@@ -84,16 +99,24 @@ func (c *conn) rootsChanged(x *exchange, s *session) step {
 }
 
 // answered delivers the answer to a request of ours; an answer that matches none
-// is dropped (it may be late).
-func (c *conn) answered(msg jsonrpc.Message) step {
-	return func(context.Context, transport.Outbound) error {
-		c.mu.Lock()
-		a := c.asks[msg.ID.Key()]
-		delete(c.asks, msg.ID.Key())
-		c.mu.Unlock()
-		if a != nil {
-			a.deliver(msg)
+// is dropped (it may be late), unless another node may wait for it.
+func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
+	return func(ctx context.Context, _ transport.Outbound) error {
+		if !c.deliver(msg) {
+			c.e.leaveAnswer(ctx, c.current(), msg.ID, x.frame)
 		}
 		return nil
 	}
+}
+
+// deliver gives the answer to who waits for it here.
+func (c *conn) deliver(msg jsonrpc.Message) bool {
+	c.mu.Lock()
+	a := c.asks[msg.ID.Key()]
+	delete(c.asks, msg.ID.Key())
+	c.mu.Unlock()
+	if a != nil {
+		a.deliver(msg)
+	}
+	return a != nil
 }

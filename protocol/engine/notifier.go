@@ -26,7 +26,7 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	f.mu.Lock()
 	out, live := f.out, f.open && !f.stopped
 	f.mu.Unlock()
-	if !live || out == nil {
+	if f.session == "" && (!live || out == nil) {
 		return errGone
 	}
 	if !f.e.begin() {
@@ -36,6 +36,15 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	frame, err := notification(f.d, p, m)
 	if err != nil {
 		return err
+	}
+	if f.session != "" { // the stream of the session may be another node's
+		f.e.tell(news{Kind: newsNotify, Session: f.session, Frame: frame})
+	}
+	if c := f.e.connOf(f.session); out == nil && c != nil && c.session.feed != f { // a task's
+		c.session.feed.push(frame)
+	}
+	if !live || out == nil {
+		return nil
 	}
 	return out.Send(ctx, frame)
 }

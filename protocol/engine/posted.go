@@ -116,8 +116,7 @@ func (p *posting) handshakeVersion() *protocol.Fault {
 func (p *posting) session(x *exchange) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
-		x.status = http.StatusNotFound
-		return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
+		return x.notFound(err)
 	}
 	if link == nil {
 		return protocol.Faultf(protocol.FaultInvalidParams,
@@ -133,12 +132,22 @@ func (p *posting) session(x *exchange) *protocol.Fault {
 	return nil
 }
 
+// notFound is the fault of Sessions.Find. 404 would end a session that is only out of
+// sight for now.
+func (x *exchange) notFound(err error) *protocol.Fault {
+	if errors.Is(err, transport.ErrUnavailable) {
+		x.status = http.StatusServiceUnavailable
+		return protocol.Faultf(protocol.FaultInternal, "sessions cannot be looked up now")
+	}
+	x.status = http.StatusNotFound
+	return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
+}
+
 // initialize opens a session, once its parameters are understood.
 func (p *posting) initialize(x *exchange, params []byte) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
-		x.status = http.StatusNotFound
-		return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
+		return x.notFound(err)
 	}
 	if link != nil {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
@@ -177,7 +186,7 @@ func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
 		x.run = x.conn.notified(x, msg.Params)
 		return
 	}
-	x.run = x.conn.answered(msg)
+	x.run = x.conn.answered(x, msg)
 }
 
 func (p *posting) batch(frame []byte) (transport.Exchange, error) {

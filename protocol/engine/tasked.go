@@ -3,13 +3,11 @@ package engine
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
@@ -32,6 +30,12 @@ type TaskPolicy struct {
 	Poll time.Duration
 	// Retries is how often the handler runs again after an internal error or a panic.
 	Retries int
+	// Deaths is how often it runs again because the worker that ran it is gone; 0 = 5,
+	// negative: never. Each run counts for both.
+	Deaths int
+	// Immediate is what the model gets at once, where the client asked for the task
+	// (2025-11-25); "" leaves that to the client.
+	Immediate string
 	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on
 	// 2026-07-28: until then the client is asked in rounds.
 	AfterDetach bool
@@ -43,6 +47,7 @@ type TaskPolicy struct {
 type TaskLimits struct {
 	PerOwner  int           // tasks of one principal or session that are not over; 1,024. Creations at the same moment may exceed it
 	Anonymous int           // of all that belong to nobody; 16,384
+	Workers   int           // tasks of a Queue that run here at once; 64. Negative: none
 	TTL       time.Duration // of a task without another; 1 hour
 	MaxTTL    time.Duration // that a client may wish for; 24 hours
 	Record    task.Limits
@@ -54,6 +59,9 @@ func (l TaskLimits) orDefaults() TaskLimits {
 	}
 	if l.Anonymous <= 0 {
 		l.Anonymous = 1 << 14
+	}
+	if l.Workers == 0 {
+		l.Workers = 64
 	}
 	if l.TTL <= 0 {
 		l.TTL = time.Hour
@@ -187,8 +195,8 @@ func (x *exchange) owner(ctx context.Context) string {
 	return ""
 }
 
-// createTask keeps the task before anybody hears of it. Its worker begins when the
-// answer has been sent (see exchange.handle).
+// createTask keeps the task before anybody hears of it. Where there is no queue it is
+// run here, when the answer has been sent (see exchange.handle).
 func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallToolParams, journal *rounds.Journal) (protocol.Result, error) {
 	e := x.conn.e
 	r, err := x.newTask(ctx, policy(h), p, journal)
@@ -205,8 +213,12 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 		e.running.Done()
 		return nil, fmt.Errorf("engine: creating a task: %w", err)
 	}
-	x.created = e.newJob(ctx, x, h, r)
-	return &protocol.CreateTaskResult{Task: taskOf(r)}, nil
+	if e.cfg.Queue != nil { // a worker takes it, here or elsewhere
+		e.running.Done()
+	} else {
+		x.created = e.newJob(ctx, x, h, r)
+	}
+	return &protocol.CreateTaskResult{Task: taskOf(r), ImmediateResponse: policy(h).Immediate}, nil
 }
 
 func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.CallToolParams, journal *rounds.Journal) (*task.Record, error) {
@@ -221,43 +233,12 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	}
 	journal.Call, journal.Expires = x.call.id, now.Add(r.TTL)
 	r.Journal = journal.Append(nil)
-	msg, fault := jsonrpc.Decode(x.frame)
-	if fault != nil {
-		return nil, fmt.Errorf("engine: recording a task: %s", fault.Reason)
-	}
-	recorded, err := json.Marshal(recordedCall{
-		Revision: x.dialect.String(), Method: p.Method(), Session: x.call.Session(), Params: msg.Params,
-	})
+	call, err := x.recorded(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("engine: recording a task: %w", err)
+		return nil, err
 	}
-	r.Call = recorded
+	r.Call = call
 	return r, nil
-}
-
-// recordedCall is the Call of a record: the request, as it came.
-type recordedCall struct {
-	Revision string          `json:"revision"`
-	Method   string          `json:"method"`
-	Session  string          `json:"session,omitempty"`
-	Params   json.RawMessage `json:"params"`
-}
-
-// read decodes the request anew for each run: a task that waits keeps its text only.
-func (j *job) read(r *task.Record) (protocol.Params, protocol.RequestMeta, error) {
-	var call recordedCall
-	if err := json.Unmarshal(r.Call, &call); err != nil {
-		return nil, protocol.RequestMeta{}, fmt.Errorf("engine: reading the call of a task: %w", err)
-	}
-	meta, fault := j.dialect.DecodeMeta(call.Params)
-	if fault != nil {
-		return nil, meta, fault
-	}
-	params, fault := j.dialect.DecodeParams(call.Method, call.Params)
-	if fault != nil {
-		return nil, meta, fault
-	}
-	return params, meta, nil
 }
 
 // lifeOf is the client's wish, as far as it is granted, or the policy's.

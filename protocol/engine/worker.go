@@ -67,6 +67,9 @@ func (j *job) run() bool {
 	if asks {
 		c.effects.finish()
 	}
+	if asks && j.e.cfg.ReplayCheck && j.ctx.Err() == nil {
+		c.x.checkReplay(context.WithoutCancel(ctx), j.h, c.round.Load())
+	}
 	switch cause := context.Cause(j.ctx); {
 	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
 		return false // it is over, or is left for when the server runs again
@@ -146,13 +149,40 @@ func (j *job) fail(ctx context.Context, runs int, err error) {
 
 // apply makes the event happen, unless another worker has the task by now.
 func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
-	_, err := j.e.change(context.WithoutCancel(ctx), j.id, func(r *task.Record) (task.Event, error) {
-		if r.Runs != runs {
-			return event, errLost
+	return j.change(ctx, runs, func(*task.Record) task.Event { return event })
+}
+
+const (
+	storePause    = 250 * time.Millisecond // between two attempts to reach a store that is away
+	storePatience = 10 * time.Second
+)
+
+// change makes an event happen, unless another worker has the task by now. What has
+// been done must not be lost because the store is away for a moment: it tries again for
+// a while, and one that has a lease for as long as it has that.
+func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
+	ctx = context.WithoutCancel(ctx)
+	for begun := time.Now(); ; {
+		_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
+			if r.Runs != runs {
+				return task.Event{}, errLost
+			}
+			return event(r), nil
+		})
+		if err == nil || decided(err) || !j.lease && time.Since(begun) > storePatience || pause(j.ctx, storePause) != nil {
+			return err
 		}
-		return event, nil
-	})
-	return err
+	}
+}
+
+// decided says that the error is not one of a store that is away.
+func decided(err error) bool {
+	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus, task.ErrIgnored} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
 }
 
 // retry keeps what was done, and waits a little.
@@ -199,11 +229,8 @@ func (j *job) ask(ctx context.Context, c *Call, returned error) {
 		j.fail(j.ctx, c.runs, err)
 		return
 	}
-	_, err = j.e.change(context.WithoutCancel(ctx), j.id, func(r *task.Record) (task.Event, error) {
-		if r.Runs != c.runs {
-			return task.Event{}, errLost
-		}
-		return task.Event{Kind: task.Ask, Questions: unused(r, filed), Journal: journal.Append(nil)}, nil
+	err = j.change(ctx, c.runs, func(r *task.Record) task.Event {
+		return task.Event{Kind: task.Ask, Questions: unused(r, filed), Journal: journal.Append(nil)}
 	})
 	if errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrEvent) {
 		j.fail(j.ctx, c.runs, err)
@@ -246,11 +273,7 @@ func (j *job) keep(ctx context.Context, c *Call) {
 	if !c.effects.news() {
 		return
 	}
-	_, err := j.e.change(context.WithoutCancel(ctx), j.id, func(r *task.Record) (task.Event, error) {
-		if r.Runs != c.runs {
-			return task.Event{}, errLost
-		}
-		return task.Event{Kind: task.Progress, Journal: c.journal(0).Append(nil)}, nil
-	})
-	j.report(ctx, err)
+	j.report(ctx, j.change(ctx, c.runs, func(*task.Record) task.Event {
+		return task.Event{Kind: task.Progress, Journal: c.journal(0).Append(nil)}
+	}))
 }

@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -46,7 +48,9 @@ func (h *httpHost) Authenticator() transport.Authenticator {
 }
 
 // Events implements transport.Server.
-func (h *httpHost) Events() eventlog.Store { return nil }
+func (h *httpHost) Events() eventlog.Store  { return nil }
+func (h *httpHost) Sessions() session.Store { return nil }
+func (h *httpHost) Changes() change.Bus     { return nil }
 
 // Closing implements transport.Server.
 func (h *httpHost) Closing() <-chan struct{} { return h.closing }

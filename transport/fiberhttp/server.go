@@ -16,7 +16,8 @@ import (
 )
 
 // New is a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse and
-// /messages, /healthz, and /readyz, which is 503 once the server stops. addr is
+// /messages, the authenticator's metadata at /.well-known/oauth-protected-resource,
+// /healthz, and /readyz, which is 503 once the server stops. addr is
 // host:port; ":8080" is port 8080 of this machine only, and an address that others
 // reach needs AllowedHosts.
 //
@@ -36,9 +37,15 @@ const readBuffer = 16 << 10
 
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
+	if g, ok := host.(interface{ Unguarded() error }); ok {
+		if err := g.Unguarded(); err != nil {
+			return err
+		}
+	}
 	return s.config.Serve(ctx, s.addr, host, func(f *front.Front, stopping <-chan struct{}) front.Server {
 		run := &server{carrier: newCarrier(s.config, f), stopping: stopping}
 		run.app = run.newApp()
+		MountMetadata(run.app, host)
 		return run
 	})
 }

@@ -18,10 +18,16 @@
 //   - When the host stops, nothing new is taken; a stream ends when the exchanges
 //     of its connection have.
 //
+// Where the host shares a store ([transport.Server] Sessions, Changes and Events), a
+// frame may be posted to any of its processes: the one that holds the stream takes it
+// from the event log, as soon as a message tells of it, or within a minute. Its handler
+// sees the header of the POST without what proves the principal. A process that cannot
+// look a connection up answers 503.
+//
 // Any handshake revision may be negotiated here, and requests of 2026-07-28 are
 // served as on any custom transport: without the headers of Streamable HTTP. There
 // are no sessions that outlive a stream, and nothing can be resumed.
 //
-// An Endpoint is safe for concurrent use. It starts goroutines only for exchanges,
-// and Shutdown joins them.
+// An Endpoint is safe for concurrent use. It starts goroutines only for exchanges, and
+// two of its own with the first connection that is shared; Shutdown joins them.
 package legacysse

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 	"github.com/kagami-mcp/kagami/transport/internal/tally"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
@@ -49,18 +51,27 @@ type Endpoint struct {
 	stop    context.CancelCauseFunc
 	running *tally.Tally // requests, exchanges and streams
 
-	mu       sync.Mutex // guards sessions
+	node  *nodes.Node    // nil: a frame must be posted where the stream is
+	inbox eventlog.Store // of frames that were posted on other nodes
+
+	mu       sync.Mutex // guards the fields below
 	sessions map[string]*session
+	keys     map[string]*session // by key of their record
 }
 
-// New makes an endpoint for host. If host is a [transport.Server], its authenticator is used.
+// New makes an endpoint for host. If host is a [transport.Server], its authenticator
+// and its shared store of sessions are used.
 func New(host transport.Host, cfg streamable.Config) *Endpoint {
 	e := &Endpoint{
 		Gate: streamable.NewGate(host, cfg), host: host,
 		running:  tally.New(),
 		sessions: make(map[string]*session),
+		keys:     make(map[string]*session),
 	}
 	e.life, e.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
+	if server, ok := host.(transport.Server); ok {
+		e.joinNodes(server)
+	}
 	return e
 }
 
@@ -107,11 +118,15 @@ func (v *Visit) Serve(body []byte) *streamable.Reply {
 		return v.open()
 	}
 	defer v.e.running.End()
-	s := v.session()
+	id, s := v.session()
 	if s == nil {
-		return v.Refuse(http.StatusNotFound, "no such session")
+		return v.forward(id, body)
 	}
 	return s.take(v, body)
+}
+
+func (v *Visit) noSession() *streamable.Reply {
+	return v.Refuse(http.StatusNotFound, "no such session")
 }
 
 // open begins a connection, which is counted out when its stream ends.
@@ -121,6 +136,10 @@ func (v *Visit) open() *streamable.Reply {
 		v.e.running.End()
 		return v.TooMany("too many connections")
 	}
+	if s.register(v.Context()) != nil {
+		s.leave()
+		return v.Unavailable()
+	}
 	reply := s.out.Reply(&v.Entry)
 	if reply.Stream == nil {
 		s.leave()
@@ -128,19 +147,21 @@ func (v *Visit) open() *streamable.Reply {
 	return reply
 }
 
-// session is the one that the query names, if it is this principal's.
-func (v *Visit) session() *session {
+// session is the one that the query names, if its stream is here and it is this
+// principal's. An id that is empty names none anywhere.
+func (v *Visit) session() (id string, s *session) {
 	values, err := url.ParseQuery(v.r.Query)
 	if err != nil || len(values[parameter]) != 1 {
-		return nil
+		return "", nil
 	}
+	id = values.Get(parameter)
 	v.e.mu.Lock()
 	defer v.e.mu.Unlock()
-	s := v.e.sessions[values.Get(parameter)]
-	if s == nil || s.principal != v.Principal() {
-		return nil
+	s = v.e.sessions[id]
+	if s != nil && s.principal != v.Principal() {
+		return "", nil
 	}
-	return s
+	return id, s
 }
 
 // Shutdown takes no more requests (503) and waits for exchanges; each stream ends
@@ -154,6 +175,7 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	for _, s := range all {
 		s.close()
 	}
+	defer e.leaveNodes()
 	defer e.stop(errStopped)
 	return e.running.Drain(ctx, func() {
 		e.stop(errStopped)

@@ -27,6 +27,7 @@ type session struct {
 	out       *streamable.Lone
 
 	accepting sync.Mutex // held while the host accepts a frame
+	remote    *remote    // nil: frames are posted here
 
 	mu      sync.Mutex // guards the fields below
 	running int        // exchanges
@@ -44,6 +45,9 @@ func (e *Endpoint) newSession(v *Visit) (*session, bool) {
 		Carrier: "http+sse", RemoteAddr: v.r.RemoteAddr,
 		Principal: transport.PrincipalFrom(v.Context()), Out: s.out,
 	})
+	if e.node != nil {
+		s.remote = newRemote(s)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.sessions) >= e.Config().MaxSessions {
@@ -58,8 +62,12 @@ func (e *Endpoint) newSession(v *Visit) (*session, bool) {
 func (s *session) leave() {
 	s.e.mu.Lock()
 	delete(s.e.sessions, s.id)
+	if s.remote != nil {
+		delete(s.e.keys, s.remote.key)
+	}
 	s.e.mu.Unlock()
 	s.cancel(errClientGone)
+	s.unregister()
 	s.e.running.End()
 }
 
@@ -95,30 +103,44 @@ func (s *session) exit() {
 	}
 }
 
-// take gives one frame to the host and starts its exchange.
+// take gives a frame that was posted here to the host and starts its exchange.
 func (s *session) take(v *Visit, body []byte) *streamable.Reply {
 	if !s.enter() {
 		return v.TooMany("too many requests are running")
 	}
-	ctx := s.within(v)
+	ctx := s.within(v.Context(), &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
+	if !s.start(ctx, body) {
+		return v.ShuttingDown()
+	}
+	return v.Taken()
+}
+
+// start accepts a frame that has entered, and serves it in a goroutine of its own;
+// false: the host takes no more.
+func (s *session) start(ctx context.Context, body []byte) bool {
 	exchange, err := s.accept(ctx, body)
 	if err != nil {
 		s.exit()
-		return v.ShuttingDown()
+		return false
 	}
 	s.e.running.Join()
 	go func() {
 		defer s.e.running.End()
 		defer s.exit()
 		if exchange == nil { // the host panicked
-			if answer := refusal.Panicked(body); answer != nil {
-				_ = s.out.Send(ctx, answer) // nobody is left to tell
-			}
+			s.refuse(ctx, body)
 			return
 		}
 		guarded.Serve(ctx, exchange, s.out, body)
 	}()
-	return v.Taken()
+	return true
+}
+
+// refuse answers a frame that was taken and cannot be served.
+func (s *session) refuse(ctx context.Context, body []byte) {
+	if answer := refusal.Panicked(body); answer != nil {
+		_ = s.out.Send(ctx, answer) // nobody is left to tell
+	}
 }
 
 // accept keeps the order in which frames arrived.
@@ -130,9 +152,8 @@ func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, 
 
 // within is the context of one frame: it lives as long as the connection, and has
 // the values of the POST, such as its principal, before those of the connection.
-func (s *session) within(v *Visit) context.Context {
-	ctx := &overlaid{Context: s.ctx, over: context.WithoutCancel(v.Context())}
-	return transport.WithRequest(ctx, &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
+func (s *session) within(post context.Context, r *transport.Request) context.Context {
+	return transport.WithRequest(&overlaid{Context: s.ctx, over: context.WithoutCancel(post)}, r)
 }
 
 // overlaid is a context with the values of another one before its own.

@@ -14,7 +14,8 @@ import (
 )
 
 // New is a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse and
-// /messages, /healthz, and /readyz, which is 503 once the server stops. addr is
+// /messages, the authenticator's metadata at /.well-known/oauth-protected-resource,
+// /healthz, and /readyz, which is 503 once the server stops. addr is
 // host:port; ":8080" is port 8080 of this machine only, and an address that others
 // reach needs AllowedHosts. With TLS it speaks HTTP/2, too.
 //
@@ -33,13 +34,20 @@ const maxHeader = 32 << 10
 
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
-	return s.config.Serve(ctx, s.addr, host, s.config.server)
+	if g, ok := host.(interface{ Unguarded() error }); ok {
+		if err := g.Unguarded(); err != nil {
+			return err
+		}
+	}
+	return s.config.Serve(ctx, s.addr, host, func(f *front.Front, stopping <-chan struct{}) front.Server {
+		return s.config.server(f, stopping, Metadata(host))
+	})
 }
 
 // server is that of one run.
-func (c *config) server(f *front.Front, stopping <-chan struct{}) front.Server {
+func (c *config) server(f *front.Front, stopping <-chan struct{}, metadata http.Handler) front.Server {
 	return &server{http.Server{
-		Handler:           marking(c.mux(f, stopping)),
+		Handler:           marking(c.mux(f, stopping, metadata)),
 		TLSConfig:         c.Secure("h2", "http/1.1"),
 		ReadHeaderTimeout: c.ReadTimeout,
 		ReadTimeout:       c.ReadTimeout,
@@ -57,7 +65,7 @@ func (c *config) server(f *front.Front, stopping <-chan struct{}) front.Server {
 	}}
 }
 
-func (c *config) mux(f *front.Front, stopping <-chan struct{}) http.Handler {
+func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	door := func(path string, d front.Door) {
 		mux.Handle(path, &handler{config: c, limit: f.Limit(), door: d})
@@ -72,6 +80,8 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}) http.Handler {
 		door(c.Beside(front.SSE), f.Old(legacysse.Stream, front.Messages))
 		door(c.Beside(front.Messages), f.Old(legacysse.Messages, front.Messages))
 	}
+	mux.Handle(wellKnown, metadata)
+	mux.Handle(wellKnown+"/", metadata)
 	say(front.Healthz, func() *streamable.Reply { return front.Health(nil) })
 	say(front.Readyz, func() *streamable.Reply { return front.Health(stopping) })
 	if c.Path != "/" {

@@ -24,6 +24,22 @@
 //   - The handler's context outlives the HTTP request on handshake revisions and
 //     ends with it on 2026-07-28.
 //
-// An Endpoint is safe for concurrent use. It starts goroutines only for requests,
-// and Shutdown joins them.
+// Where the host shares a store ([transport.Server] Sessions, Events and Changes), any
+// of its processes serves any session:
+//
+//   - The store has a record under a digest of the session's id, which it never sees.
+//     Each request looks at it once: what another node has changed is seen, and a
+//     session that has ended anywhere is 404 everywhere. While the store is away the
+//     answer is 503, and the session stays.
+//   - A node holds what it serves of a session until it is idle here. DELETE, or
+//     idleness on all nodes, ends the session itself.
+//   - A stream that broke is resumed at any node. One that does not run its exchange
+//     reads the log until it finds the end that the other has marked; it gives up when
+//     nothing has come for SessionIdle, as when the other has died.
+//   - What belongs to no exchange is delivered by one node, where the client has asked
+//     for it last, and dropped by the others. A client that comes to another node with
+//     Last-Event-ID gets what it missed, one that comes without what happens from then.
+//
+// An Endpoint is safe for concurrent use. It starts goroutines only for requests, and
+// two of its own with the first session that is shared; Shutdown joins them.
 package streamable

@@ -11,6 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 	"github.com/kagami-mcp/kagami/transport/internal/tally"
 )
 
@@ -29,26 +30,46 @@ type Endpoint struct {
 	stop context.CancelCauseFunc
 
 	running *tally.Tally // requests, exchanges and open streams
+	node    *nodes.Node  // nil: sessions are this process's alone
+
+	following context.Context //nolint:containedctx // ends what is read of other nodes' streams
+	unfollow  context.CancelFunc
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*session
-	openers  map[string]int // how many, by client
+	keys     map[string]*session // by key of their record
+	openers  map[string]int      // how many, by client
 }
 
 // New makes an endpoint for host. If host is a [transport.Server], its
-// authenticator and its event store are used.
+// authenticator, its event store and its shared store of sessions are used.
 func New(host transport.Host, cfg Config) *Endpoint {
+	life, stop := context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
 	e := &Endpoint{
 		Gate: NewGate(host, cfg), host: host,
+		life: life, stop: stop,
 		running:  tally.New(),
 		sessions: make(map[string]*session),
 		openers:  make(map[string]int),
 	}
 	if e.server != nil {
 		e.events = e.server.Events()
+		e.joinNodes()
 	}
-	e.life, e.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
 	return e
+}
+
+// joinNodes makes the endpoint a node, where the host shares its sessions.
+func (e *Endpoint) joinNodes() {
+	store := e.server.Sessions()
+	if store == nil {
+		return
+	}
+	e.node = nodes.New(store, e.server.Changes(), nodes.Duties{
+		Heard: e.heard, Look: e.look, Period: e.refresh(), Closing: e.Closing(),
+	})
+	e.keys = make(map[string]*session)
+	e.following, e.unfollow = context.WithCancel(e.life)
 }
 
 // Visit is a request that may come in.
@@ -163,22 +184,33 @@ func (v *Visit) serve(body []byte) *Reply {
 
 // Shutdown takes no more requests (503), ends the streams that wait for nothing,
 // and waits for exchanges and for the streams that carry their answers. When ctx
-// ends they are cancelled, and given two more seconds. Sessions end with it.
+// ends they are cancelled, and given two more seconds. Sessions end with it, but for
+// those that other nodes can serve.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Stop()
-	e.mu.Lock()
-	sessions := slices.Collect(maps.Values(e.sessions))
-	e.mu.Unlock()
-	for _, s := range sessions {
+	for _, s := range e.all() {
 		s.standalone.finish()
 	}
-	defer e.endSessions(sessions)
+	if e.node != nil {
+		e.unfollow() // another node goes on
+	}
+	defer e.endSessions()
 	return e.running.Drain(ctx, func() { e.stop(errStopped) })
 }
 
-func (e *Endpoint) endSessions(all []*session) {
-	for _, s := range all {
-		e.endSession(s, errStopped)
+// all sessions that are served here.
+func (e *Endpoint) all() []*session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.sessions))
+}
+
+func (e *Endpoint) endSessions() {
+	for _, s := range e.all() {
+		e.end(s, ending{cause: errStopped, stays: s.record.made()})
 	}
 	e.stop(errStopped)
+	if e.node != nil {
+		e.node.End()
+	}
 }

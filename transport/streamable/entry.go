@@ -36,6 +36,9 @@ func (e *Entry) Taken() *Reply {
 // ShuttingDown is the reply of an endpoint that takes no more.
 func (e *Entry) ShuttingDown() *Reply { return shuttingDown().with(e.common) }
 
+// Unavailable is the reply where sessions cannot be looked up now.
+func (e *Entry) Unavailable() *Reply { return unavailable().with(e.common) }
+
 // TooMany is the reply to a client that has enough of something, or when there is no room.
 func (e *Entry) TooMany(message string) *Reply {
 	return e.Refuse(http.StatusTooManyRequests, message, retryAfter)

@@ -12,7 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
@@ -26,12 +28,17 @@ type host struct {
 	log     eventlog.Store
 	closing chan struct{}
 
+	sessions session.Store // nil: sessions are not shared
+	changes  change.Bus
+
 	// handle runs a method other than initialize; send sends a frame that is not the answer.
 	handle func(ctx context.Context, method string, send func(frame string) error) (status int, answer string)
 }
 
 func (h *host) Authenticator() transport.Authenticator { return h.auth }
 func (h *host) Events() eventlog.Store                 { return h.log }
+func (h *host) Sessions() session.Store                { return h.sessions }
+func (h *host) Changes() change.Bus                    { return h.changes }
 func (h *host) Closing() <-chan struct{}               { return h.closing }
 
 type exchange struct {
@@ -39,6 +46,7 @@ type exchange struct {
 	method string
 	plan   transport.Plan
 	code   int // of a refusal
+	link   *transport.Connection
 }
 
 func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
@@ -53,12 +61,15 @@ func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, er
 	case msg.Method == "panic in Accept":
 		panic("as asked")
 	case msg.Method == "initialize":
-		if _, err := sessions.Open(); err != nil {
+		var err error
+		if x.link, err = sessions.Open(); err != nil {
 			x.code = http.StatusServiceUnavailable
 		}
 	case !h.plan.CancelByClose: // a handshake revision
 		link, err := sessions.Find()
 		switch {
+		case errors.Is(err, transport.ErrUnavailable):
+			x.code = http.StatusServiceUnavailable
 		case err != nil:
 			x.code = http.StatusNotFound
 		case link == nil:
@@ -75,6 +86,9 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 		return out.Send(transport.Final(ctx, x.code), []byte(`{"refused":true}`))
 	}
 	if x.method == "initialize" {
+		if kept := x.link.Kept; kept != nil && kept.Change(ctx, func([]byte) []byte { return []byte("0") }) != nil {
+			return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"initialized":false}`))
+		}
 		return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"initialized":true}`))
 	}
 	status, answer := x.h.handle(ctx, x.method, func(frame string) error { return out.Send(ctx, []byte(frame)) })

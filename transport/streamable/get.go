@@ -1,11 +1,6 @@
 package streamable
 
-import (
-	"errors"
-	"net/http"
-
-	"github.com/kagami-mcp/kagami/protocol/eventlog"
-)
+import "net/http"
 
 // get opens the stream of a session for what belongs to no exchange, or goes on
 // with a stream that broke (2025-03-26 to 2025-11-25 basic/transports).
@@ -20,48 +15,41 @@ func (v *Visit) get() *Reply {
 	if len(ids) == 0 && v.e.Stops() {
 		return shuttingDown()
 	}
-	if len(ids) == 0 {
-		return v.admit(s.standalone, position{fresh: true}, p)
+	if len(ids) > 0 {
+		return v.resume(s, ids, p)
 	}
-	st, after, ok := s.resumable(ids)
+	if refused := s.moveIn(v.ctx); refused != nil {
+		return refused
+	}
+	return v.admit(&Stream{st: s.standalone, from: position{fresh: true}}, p)
+}
+
+// resume goes on with the stream that an event id names, whichever node writes it.
+func (v *Visit) resume(s *session, ids []string, p *posting) *Reply {
+	if len(ids) != 1 || v.e.events == nil {
+		return nothingToResume()
+	}
+	number, after, ok := parseEventID(ids[0], s.prefix())
 	if !ok {
 		return nothingToResume()
 	}
-	return v.admit(st, position{resumed: true, after: after}, p)
+	if number == 0 {
+		if refused := s.moveIn(v.ctx); refused != nil {
+			return refused
+		}
+	}
+	st := s.stream(number)
+	if st == nil && s.record.made() {
+		return v.follow(s, number, after, p)
+	}
+	if st == nil || !st.holds(after) {
+		return nothingToResume()
+	}
+	return v.admit(&Stream{st: st, from: position{resumed: true, after: after}}, p)
 }
 
 // nothingToResume is the same for garbage, for ids of others and for what is not
 // kept any more. It is not 404, which would end the client's session.
 func nothingToResume() *Reply {
 	return refuse(http.StatusBadRequest, "there is nothing to resume after this "+headerLastEvent)
-}
-
-// resumable is the stream and the place in it that an event id names.
-func (s *session) resumable(ids []string) (st *stream, after uint64, ok bool) {
-	if len(ids) != 1 || s.e.events == nil {
-		return nil, 0, false
-	}
-	number, after, ok := parseEventID(ids[0], s.prefix())
-	if !ok {
-		return nil, 0, false
-	}
-	st = s.stream(number)
-	if st == nil || !st.holds(after) {
-		return nil, 0, false
-	}
-	return st, after, true
-}
-
-// holds says whether everything after that event is still there.
-func (st *stream) holds(after uint64) bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if after > st.seq {
-		return false
-	}
-	if after == st.seq {
-		return true
-	}
-	_, err := st.log.After(st.session.ctx, st.key(), after)
-	return !errors.Is(err, eventlog.ErrExpired)
 }

@@ -158,6 +158,9 @@ func (e *Endpoint) run(ctx context.Context, x transport.Exchange, st *stream, p 
 	defer e.linger(st)
 	defer st.finish()
 	guarded.Serve(ctx, x, st, body)
+	if p.opened && p.session.record.lost() {
+		e.endSession(p.session, errSessionEnded)
+	}
 }
 
 // farewell is how long a stopping endpoint waits for a client to come back for the
@@ -165,8 +168,9 @@ func (e *Endpoint) run(ctx context.Context, x transport.Exchange, st *stream, p 
 const farewell = 2 * time.Second
 
 // linger keeps the endpoint from stopping before a client that polls has its answer.
+// Another node can give it, too.
 func (e *Endpoint) linger(st *stream) {
-	if !e.Stops() || !st.waits() {
+	if e.node != nil || !e.Stops() || !st.waits() {
 		return
 	}
 	look := time.NewTicker(farewell / 100)
@@ -196,39 +200,40 @@ func (v *Visit) await(st *stream, p *posting) *Reply {
 	}
 	reply := st.whole()
 	if reply == nil {
-		return v.open(st, position{}, p)
+		return v.open(&Stream{st: st}, p)
 	}
 	return reply.with(p.issued())
 }
 
 // issued is the id of a session that this request opened.
 func (p *posting) issued() []Field {
-	if !p.opened {
+	if !p.opened || p.session.record.lost() {
 		return nil
 	}
 	return []Field{{headerSession, p.session.id}}
 }
 
 // open hands the stream over to a carrier.
-func (v *Visit) open(st *stream, from position, p *posting) *Reply {
+func (v *Visit) open(s *Stream, p *posting) *Reply {
 	if p.session != nil {
 		p.session.use()
 	}
-	return &Reply{Stream: &Stream{st: st, from: from, header: p.issued(), leave: func() {
+	s.header, s.leave = p.issued(), func() {
 		p.release()
 		v.e.running.End()
-	}}}
+	}
+	return &Reply{Stream: s}
 }
 
 // admit is open for a GET, unless the client has too many.
-func (v *Visit) admit(st *stream, from position, p *posting) *Reply {
+func (v *Visit) admit(s *Stream, p *posting) *Reply {
 	who := v.limited()
 	if !v.e.enter(who) {
 		return tooManyStreams()
 	}
-	reply := v.open(st, from, p)
-	after := reply.Stream.leave
-	reply.Stream.leave = func() { v.e.leave(who); after() }
+	reply := v.open(s, p)
+	after := s.leave
+	s.leave = func() { v.e.leave(who); after() }
 	return reply
 }
 

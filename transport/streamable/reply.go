@@ -56,6 +56,13 @@ func shuttingDown() *Reply {
 	return refuse(http.StatusServiceUnavailable, "the server is shutting down", retryAfter)
 }
 
+func noSession() *Reply { return refuse(http.StatusNotFound, "no such session") }
+
+// unavailable is not 404, which would end the client's session.
+func unavailable() *Reply {
+	return refuse(http.StatusServiceUnavailable, "sessions cannot be looked up now", retryAfter)
+}
+
 func tooManyStreams() *Reply {
 	return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
 }

@@ -5,11 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
 var (
@@ -19,6 +19,10 @@ var (
 
 // session is a handshake session: a connection that is found by its id. It ends
 // by DELETE, by idleness and with the endpoint.
+//
+// Where a store is shared, this is what one node holds of it. It goes by idleness and
+// with the endpoint, and is restored from the record when a request needs it again;
+// the session itself ends by DELETE, or when its record expires.
 type session struct {
 	e         *Endpoint
 	id        string
@@ -27,6 +31,8 @@ type session struct {
 	ctx       context.Context //nolint:containedctx // the session's own life
 	cancel    context.CancelCauseFunc
 	link      *transport.Connection
+	record    *record // nil: the session is this process's alone
+	restored  bool    // from the record of another node, or of this one
 
 	standalone *stream // what belongs to no exchange
 
@@ -44,14 +50,23 @@ type session struct {
 
 // newSession makes a session that nobody can find yet.
 func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
-	s := &session{e: e, id: rand.Text(), principal: principalKey(ctx), opener: client(ctx, r)}
+	return e.makeSession(ctx, r, rand.Text(), client(ctx, r))
+}
+
+func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
+	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
 	inner, cancel := context.WithCancelCause(e.life)
 	s.cancel = cancel
 	s.standalone = &stream{gate: e.Gate, session: s, sse: true, standalone: true, log: e.events, closing: e.Closing()}
-	s.ctx = transport.Connect(inner, transport.Peer{
+	peer := transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr,
 		Principal: transport.PrincipalFrom(ctx), Out: s.standalone,
-	})
+	}
+	if e.node != nil {
+		s.record = newRecord(s)
+		peer.Kept = s.record
+	}
+	s.ctx = transport.Connect(inner, peer)
 	s.link = transport.ConnectionFrom(s.ctx)
 	return s
 }
@@ -62,24 +77,52 @@ func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	s.polls = plan.Polls
 	s.uses = 1
 	s.mu.Unlock()
+	if s.record != nil {
+		s.record.head.Polls = plan.Polls // the host has not been told of it yet
+		e.node.Begin(e.life)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.file(s)
+}
+
+// file counts the session in. Under e.mu.
+func (e *Endpoint) file(s *session) {
 	e.sessions[s.id] = s
 	e.openers[s.opener]++
+	if s.record != nil {
+		e.keys[s.record.key] = s
+	}
 }
 
 // share is the part of all sessions that one client may have: the others must find
 // room, whatever one does.
-const share = 4
+func (e *Endpoint) share() int { return max(1, e.cfg.MaxSessions/4) }
 
 // handshakeTime is how long a session may live that only ever sent initialize.
 const handshakeTime = time.Minute
 
-// room says whether there may be one session more for a client.
+// room says whether there may be one session more for a client. Sessions that another
+// node has opened make way.
 func (e *Endpoint) room(opener string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < max(1, e.cfg.MaxSessions/share)
+	for {
+		e.mu.Lock()
+		free := e.roomFor(opener)
+		var idle *session
+		if !free {
+			idle = e.dispensable(opener)
+		}
+		e.mu.Unlock()
+		if idle == nil {
+			return free
+		}
+		e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
+	}
+}
+
+// roomFor is room without making it. Under e.mu.
+func (e *Endpoint) roomFor(opener string) bool {
+	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < e.share()
 }
 
 // forgetSession undoes keep.
@@ -90,32 +133,12 @@ func (e *Endpoint) forgetSession(s *session) {
 		return
 	}
 	delete(e.sessions, s.id)
+	if s.record != nil {
+		delete(e.keys, s.record.key)
+	}
 	if e.openers[s.opener]--; e.openers[s.opener] <= 0 {
 		delete(e.openers, s.opener)
 	}
-}
-
-// find is the session of that id, if it is this principal's. One that is found is
-// in use until release.
-func (e *Endpoint) find(ctx context.Context, id string) (*session, error) {
-	s := e.lookup(ctx, id)
-	if s == nil || !s.use() {
-		return nil, transport.ErrNoSession
-	}
-	return s, nil
-}
-
-// owns says whether there is a session of that id, and it is this principal's.
-func (e *Endpoint) owns(ctx context.Context, id string) bool { return e.lookup(ctx, id) != nil }
-
-func (e *Endpoint) lookup(ctx context.Context, id string) *session {
-	e.mu.Lock()
-	s := e.sessions[id]
-	e.mu.Unlock()
-	if s == nil || s.principal != principalKey(ctx) {
-		return nil
-	}
-	return s
 }
 
 // use keeps the session from expiring.
@@ -152,16 +175,25 @@ func (s *session) release() {
 }
 
 // expire ends the session, unless a request has found it meanwhile.
-func (s *session) expire() { s.e.end(s, errSessionEnded, true) }
+func (s *session) expire() {
+	s.e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
+}
 
 // endSession cancels what runs in the session and forgets what was kept for it.
-func (e *Endpoint) endSession(s *session, cause error) { e.end(s, cause, false) }
+func (e *Endpoint) endSession(s *session, cause error) { e.end(s, ending{cause: cause}) }
+
+// ending is how a session ends here.
+type ending struct {
+	cause  error
+	unused bool // only if nobody uses it
+	stays  bool // its record does, and what other nodes need to resume its streams
+}
 
 // end decides under the session's lock, which find takes to use it: a session that
 // was found is not one that has expired.
-func (e *Endpoint) end(s *session, cause error, unused bool) {
+func (e *Endpoint) end(s *session, how ending) {
 	s.mu.Lock()
-	if s.ended || unused && s.uses > 0 {
+	if s.ended || how.unused && s.uses > 0 {
 		s.mu.Unlock()
 		return
 	}
@@ -173,74 +205,11 @@ func (e *Endpoint) end(s *session, cause error, unused bool) {
 	s.streams = nil
 	s.mu.Unlock()
 	e.forgetSession(s)
-	s.cancel(cause)
-	s.standalone.finish()
-	s.standalone.forget()
+	s.cancel(how.cause)
+	s.standalone.end(how.stays)
 	for _, st := range streams {
-		st.finish()
-		st.forget()
+		st.end(how.stays)
 	}
-}
-
-// number names a stream, for event ids and for the log.
-func (s *session) number() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	return s.last
-}
-
-// prefix begins the ids of the session's events. It is random, so that ids of
-// another session mean nothing here.
-func (s *session) prefix() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tag == "" {
-		s.tag = strings.ToLower(rand.Text()[:12])
-	}
-	return s.tag
-}
-
-// remember makes a stream resumable.
-func (s *session) remember(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return
-	}
-	if s.streams == nil {
-		s.streams = make(map[uint64]*stream)
-	}
-	s.streams[st.number] = st
-}
-
-// retire lets the oldest finished streams go.
-func (s *session) retire(number uint64) {
-	s.mu.Lock()
-	if s.streams[number] == nil {
-		s.mu.Unlock()
-		return
-	}
-	s.finished = append(s.finished, number)
-	var old *stream
-	if len(s.finished) > kept {
-		old = s.streams[s.finished[0]]
-		delete(s.streams, s.finished[0])
-		s.finished = s.finished[1:]
-	}
-	s.mu.Unlock()
-	if old != nil {
-		old.forget()
-	}
-}
-
-func (s *session) stream(number uint64) *stream {
-	if number == 0 {
-		return s.standalone
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streams[number]
 }
 
 // named is the session that a request names; nil and nil where it names none.
@@ -250,7 +219,7 @@ func (v *Visit) named() (*session, error) {
 	case 0:
 		return nil, nil
 	case 1:
-		return v.e.find(v.ctx, ids[0])
+		return v.find(ids[0])
 	}
 	return nil, transport.ErrNoSession
 }
@@ -259,19 +228,30 @@ func (v *Visit) named() (*session, error) {
 func (v *Visit) demanded() (*session, *Reply) {
 	s, err := v.named()
 	switch {
+	case errors.Is(err, transport.ErrUnavailable):
+		return nil, unavailable()
 	case err != nil:
-		return nil, refuse(http.StatusNotFound, "no such session")
+		return nil, noSession()
 	case s == nil:
 		return nil, refuse(http.StatusBadRequest, headerSession+" is missing")
 	}
 	return s, nil
 }
 
-// remove ends a session at the client's wish (2025-03-26 basic/transports).
+// remove ends a session at the client's wish (2025-03-26 basic/transports), on all
+// nodes.
 func (v *Visit) remove() *Reply {
 	s, refused := v.demanded()
 	if refused != nil {
 		return refused
+	}
+	if s.record.made() {
+		if v.e.node.Sessions.Delete(v.ctx, s.record.key) != nil {
+			s.release()
+			return unavailable()
+		}
+		// Those who do not hear of it see that the record is gone.
+		_ = v.e.node.Tell(v.ctx, nodes.Message{Kind: nodes.Ended, Session: s.record.key})
 	}
 	v.e.endSession(s, errSessionEnded)
 	return &Reply{Status: http.StatusNoContent}

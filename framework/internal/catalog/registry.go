@@ -19,6 +19,10 @@ type Config struct {
 	// Filter takes entries out of a list for one caller; nil: none. It gets a
 	// slice of its own and returns a subsequence of it.
 	Filter func(ctx context.Context, c *engine.Call, kind protocol.ListKind, entries []*Entry) ([]*Entry, error)
+
+	// Forbidden is the answer to a caller who names an entry and lacks some of its
+	// scopes; nil, or a nil error: that there is no such entry.
+	Forbidden func(ctx context.Context, scopes []string) error
 }
 
 // Registry holds the current Snapshot.

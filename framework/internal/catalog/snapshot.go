@@ -103,27 +103,43 @@ func (s *Snapshot) Capabilities() protocol.ServerCapabilities { return s.capabil
 // Find is the handler of a call. What the caller must not see is answered like
 // what is not there.
 func (s *Snapshot) Find(ctx context.Context, _ *engine.Call, p protocol.Params) (engine.Handler, error) {
-	who := transport.PrincipalFrom(ctx)
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
-		return s.named(who, Tool, "tool", p.Name)
+		return s.named(ctx, Tool, "tool", p.Name)
 	case *protocol.GetPromptParams:
-		return s.named(who, Prompt, "prompt", p.Name)
+		return s.named(ctx, Prompt, "prompt", p.Name)
 	case *protocol.ReadResourceParams:
-		return s.resource(who, p.URI)
+		return s.resource(ctx, p.URI)
 	case *protocol.CustomParams:
-		if e := s.byKey[Method][p.Name]; e != nil && e.visibleTo(who) {
+		e := s.byKey[Method][p.Name]
+		if e != nil && e.visibleTo(transport.PrincipalFrom(ctx)) {
 			return e.Handler, nil
+		}
+		if err := s.forbidden(ctx, e); err != nil {
+			return nil, err
 		}
 	}
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", p.Method())
 }
 
-func (s *Snapshot) named(who *transport.Principal, kind Kind, noun, name string) (engine.Handler, error) {
-	if e := s.byKey[kind][name]; e != nil && e.visibleTo(who) {
+func (s *Snapshot) named(ctx context.Context, kind Kind, noun, name string) (engine.Handler, error) {
+	e, who := s.byKey[kind][name], transport.PrincipalFrom(ctx)
+	if e != nil && e.visibleTo(who) {
 		return e.Handler, nil
 	}
+	if err := s.forbidden(ctx, e); err != nil {
+		return nil, err
+	}
 	return nil, s.unknown(who, kind, noun, name)
+}
+
+// forbidden is the answer to a caller who must not see e, where there is another than
+// that it is not there; e may be nil.
+func (s *Snapshot) forbidden(ctx context.Context, e *Entry) error {
+	if e == nil || s.cfg.Forbidden == nil {
+		return nil
+	}
+	return s.cfg.Forbidden(ctx, e.Scopes)
 }
 
 // unknown is -32602 for tools and prompts in every revision (server/tools and
@@ -150,23 +166,34 @@ func clip(name string) string {
 	return name
 }
 
-func (s *Snapshot) resource(who *transport.Principal, uri string) (engine.Handler, error) {
-	if e := s.byKey[Resource][uri]; e != nil && e.visibleTo(who) {
-		return e.Handler, nil
+func (s *Snapshot) resource(ctx context.Context, uri string) (engine.Handler, error) {
+	who, hidden := transport.PrincipalFrom(ctx), s.byKey[Resource][uri]
+	if hidden != nil && hidden.visibleTo(who) {
+		return hidden.Handler, nil
 	}
 	for _, e := range s.templates {
-		if !e.visibleTo(who) {
+		visible := e.visibleTo(who)
+		if !visible && (hidden != nil || s.cfg.Forbidden == nil) {
 			continue
 		}
 		h, err := e.Match(uri)
-		if err != nil {
-			break // an unsafe URI is not served by a laxer template either
-		}
-		if h != nil {
+		switch {
+		case err != nil && visible:
+			return nil, notFound(uri) // an unsafe URI is not served by a laxer template either
+		case h != nil && visible:
 			return h, nil
+		case h != nil:
+			hidden = e // what serves if nothing else does
 		}
 	}
-	return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found", URI: uri}
+	if err := s.forbidden(ctx, hidden); err != nil {
+		return nil, err
+	}
+	return nil, notFound(uri)
+}
+
+func notFound(uri string) *protocol.Fault {
+	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found", URI: uri}
 }
 
 // Mirrors are the arguments of a tool that HTTP requests repeat in headers; nil for
@@ -188,6 +215,9 @@ func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.Com
 	}
 	e := s.byKey[kind][key]
 	if e == nil || !e.visibleTo(who) {
+		if err := s.forbidden(ctx, e); err != nil {
+			return nil, err
+		}
 		return nil, s.unknown(who, kind, noun, key)
 	}
 	return e.Complete(ctx, c, p)

@@ -1,0 +1,181 @@
+package binding
+
+import "github.com/kagami-mcp/kagami/protocol/jsontext"
+
+// Mask hides the secret members of the values of one plan. It is immutable and safe
+// for concurrent use.
+type Mask struct {
+	root  node
+	holds map[node]bool // nodes with a secret somewhere below
+}
+
+// MaskOf is nil where no member of the plan's type is secret.
+func MaskOf(p *Plan) *Mask {
+	if p == nil || !reachesSecret(p.root, make(map[node]bool)) {
+		return nil
+	}
+	m := &Mask{root: p.root, holds: make(map[node]bool)}
+	m.learn(p.root, make(map[node]bool))
+	return m
+}
+
+// learn asks once for each node, so that a value is masked without a search.
+func (m *Mask) learn(n node, seen map[node]bool) {
+	n = bare(n)
+	if seen[n] {
+		return
+	}
+	seen[n] = true
+	m.holds[n] = reachesSecret(n, make(map[node]bool))
+	for _, below := range below(n) {
+		m.learn(below, seen)
+	}
+}
+
+// reachesSecret says that the type has a secret member. seen ends the search in types
+// that contain themselves.
+func reachesSecret(n node, seen map[node]bool) bool {
+	n = bare(n)
+	if seen[n] {
+		return false
+	}
+	seen[n] = true
+	if s, ok := n.(*structNode); ok {
+		for _, f := range s.fields {
+			if f.secret {
+				return true
+			}
+		}
+	}
+	for _, below := range below(n) {
+		if reachesSecret(below, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// below are the nodes that a value of n consists of.
+func below(n node) []node {
+	switch n := n.(type) {
+	case *structNode:
+		all := make([]node, len(n.fields))
+		for i, f := range n.fields {
+			all[i] = f.node
+		}
+		return all
+	case *sliceNode:
+		return []node{n.elem}
+	case *arrayNode:
+		return []node{n.elem}
+	case *mapNode:
+		return []node{n.elem}
+	case *methodNode:
+		if n.shown() == byShape && n.base != nil {
+			return []node{n.base}
+		}
+	case *unionNode:
+		all := make([]node, len(n.variants))
+		for i, v := range n.variants {
+			all[i] = v.elem
+		}
+		return all
+	}
+	return nil
+}
+
+// Append appends raw, a JSON text, with hidden in place of what is secret. What raw
+// may hold by mistake is hidden, too: a member that its object does not have where
+// another one is secret, a value of another shape. told gets the values that were
+// hidden, as JSON.
+func (m *Mask) Append(dst, raw []byte, hidden string, told func(value []byte)) []byte {
+	a := masking{m: m, hidden: jsontext.Quote(nil, hidden), told: told}
+	return a.value(dst, m.root, raw)
+}
+
+// masking is one Append.
+type masking struct {
+	m      *Mask
+	hidden []byte
+	told   func(value []byte)
+}
+
+func (a *masking) hide(dst, raw []byte) []byte {
+	a.told(raw)
+	return append(dst, a.hidden...)
+}
+
+func (a *masking) value(dst []byte, n node, raw []byte) []byte {
+	n = bare(n)
+	kind := jsontext.KindOf(raw)
+	if !a.m.holds[n] || kind == jsontext.KindNull {
+		return jsontext.Compact(dst, raw)
+	}
+	switch n := n.(type) {
+	case *structNode:
+		if kind == jsontext.KindObject {
+			return a.object(dst, raw, func(key jsontext.Key) (node, bool) { return n.shows(key) })
+		}
+	case *mapNode:
+		if kind == jsontext.KindObject {
+			return a.object(dst, raw, func(jsontext.Key) (node, bool) { return n.elem, true })
+		}
+	case *sliceNode:
+		if kind == jsontext.KindArray {
+			return a.array(dst, raw, n.elem)
+		}
+	case *arrayNode:
+		if kind == jsontext.KindArray {
+			return a.array(dst, raw, n.elem)
+		}
+	case *methodNode:
+		return a.value(dst, n.base, raw)
+	}
+	return a.hide(dst, raw) // a union: which variant was meant may be what is wrong
+}
+
+// shows is the node of a member that may be seen.
+func (n *structNode) shows(key jsontext.Key) (node, bool) {
+	secret := false
+	for _, f := range n.fields {
+		if key.Is(f.name) {
+			return f.node, !f.secret
+		}
+		secret = secret || f.secret
+	}
+	return nil, !secret // "Password" and "pasword" are no members, and as secret as the one that was meant
+}
+
+func (a *masking) object(dst, raw []byte, member func(jsontext.Key) (node, bool)) []byte {
+	dst = append(dst, '{')
+	more := false
+	for key, value := range jsontext.Members(raw) {
+		if more {
+			dst = append(dst, ',')
+		}
+		more = true
+		dst = append(append(dst, key.Raw()...), ':')
+		switch n, shown := member(key); {
+		case !shown:
+			dst = a.hide(dst, value)
+		case n == nil:
+			dst = jsontext.Compact(dst, value)
+		default:
+			dst = a.value(dst, n, value)
+		}
+	}
+	return append(dst, '}')
+}
+
+func (a *masking) array(dst, raw []byte, elem node) []byte {
+	dst = append(dst, '[')
+	more := false
+	for value := range jsontext.Elements(raw) {
+		if more {
+			dst = append(dst, ',')
+		}
+		more = true
+		dst = a.value(dst, elem, value)
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,120 @@
+package framework
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Outcome is what became of a call, in one word: for logs, metrics and audits. There
+// are few, so that they may be the value of an attribute.
+type Outcome string
+
+// The outcomes. OutcomePending is none: the logical call goes on, in another round or
+// as a task, or was not really made (WithReplayCheck).
+const (
+	OutcomePending     Outcome = "pending"
+	OutcomeOK          Outcome = "ok"
+	OutcomeToolError   Outcome = "tool_error"        // an isError result, or the error that becomes one
+	OutcomeInvalid     Outcome = "invalid_arguments" // the caller's fault
+	OutcomeNotFound    Outcome = "not_found"
+	OutcomeDeclined    Outcome = "declined" // by the user who was asked
+	OutcomeLimited     Outcome = "limited"  // there was no room: protocol.TooMany
+	OutcomeRejected    Outcome = "rejected" // another JSON-RPC error that middleware or a handler made
+	OutcomeUnsupported Outcome = "unsupported"
+	OutcomeTimeout     Outcome = "timeout"
+	OutcomeCancelled   Outcome = "cancelled"
+	OutcomeFailed      Outcome = "failed" // an internal error or a panic
+)
+
+// OutcomeOf judges what a step got from next, as the client will see it: the mapper of
+// WithErrorMapper is asked, each time. A nil result without an error has failed.
+func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
+	h := handlingFrom(ctx)
+	switch {
+	case errors.Is(err, ErrPending) || pending(ctx) || h != nil && h.call != nil && h.call.Probes():
+		return OutcomePending
+	case err != nil:
+		return outcomeOfError(ctx, h, err)
+	case result == nil:
+		return OutcomeFailed
+	}
+	if tool, ok := result.Body.(*protocol.CallToolResult); ok && tool != nil && tool.IsError {
+		return OutcomeToolError
+	}
+	return OutcomeOK
+}
+
+func outcomeOfError(ctx context.Context, h *handling, err error) Outcome {
+	if h != nil && h.server != nil && h.server.cfg.mapper != nil {
+		if mapped := h.server.mapped(ctx, err); mapped != nil {
+			err = mapped
+		}
+	}
+	v := classify(err)
+	switch v.class {
+	case classUser:
+		return outcomeOfUser(err)
+	case classVisit:
+		return OutcomeToolError
+	case classNotFound:
+		return OutcomeNotFound
+	case classArguments:
+		return OutcomeInvalid
+	case classMissing:
+		return OutcomeUnsupported
+	case classProtocol:
+		return outcomeOfWire(v.wire)
+	case classCancelled:
+		if ctx.Err() != nil {
+			return OutcomeCancelled
+		}
+	case classInternal:
+	}
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout):
+		return OutcomeTimeout
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return OutcomeCancelled
+	case h != nil && h.call != nil && h.call.WillRetry():
+		return OutcomePending
+	}
+	return OutcomeFailed
+}
+
+func outcomeOfUser(err error) Outcome {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return OutcomeTimeout
+	case errors.Is(err, ErrDeclined), errors.Is(err, ErrCancelled):
+		return OutcomeDeclined
+	}
+	return OutcomeToolError
+}
+
+func outcomeOfWire(err error) Outcome {
+	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
+		switch fault.Kind {
+		case protocol.FaultInvalidParams, protocol.FaultInvalidArguments:
+			return OutcomeInvalid
+		case protocol.FaultResourceNotFound:
+			return OutcomeNotFound
+		case protocol.FaultMissingCapability:
+			return OutcomeUnsupported
+		default:
+			return OutcomeRejected
+		}
+	}
+	if plain, ok := errors.AsType[*protocol.Error](err); ok {
+		switch plain.Code {
+		case protocol.CodeTooMany:
+			return OutcomeLimited
+		case protocol.CodeInvalidParams:
+			return OutcomeInvalid
+		case protocol.CodeInternal:
+			return OutcomeFailed
+		}
+	}
+	return OutcomeRejected
+}

@@ -1,0 +1,153 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// What middleware that every call goes through can reach, at little cost. Caller
+// copies the header and reads _meta for each call; nothing here does.
+
+// Logger is the app's own, of WithLogger: unlike Log it tells clients nothing. Never
+// nil.
+func (s *Server) Logger() *zap.Logger {
+	if s.cfg.logger == nil {
+		return zap.NewNop()
+	}
+	return s.cfg.logger
+}
+
+// Claims are those of the store of WithStore; nil where it has none, or there is no
+// store: what is counted then is this process's.
+func (s *Server) Claims() claim.Store {
+	if !s.shared {
+		return nil
+	}
+	return s.claims
+}
+
+// Brief is the part of CallInfo that is at hand.
+type Brief struct {
+	Principal  *Principal
+	Session    string
+	Revision   string // for logs only
+	RemoteAddr string
+	Task       string
+	Probe      bool            // of WithReplayCheck: nothing of this execution counts
+	Meta       json.RawMessage // as received, read-only; nil: none
+}
+
+// BriefOf is what is known of the caller of ctx; outside of a call the principal at
+// most.
+func BriefOf(ctx context.Context) Brief {
+	b := Brief{Principal: transport.PrincipalFrom(ctx)}
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil {
+		return b
+	}
+	c := h.call
+	b.Session, b.RemoteAddr, b.Task, b.Meta = c.Session(), c.RemoteAddr(), c.Task(), c.Meta.Raw
+	b.Revision, b.Probe = c.Dialect.String(), c.Probes()
+	return b
+}
+
+// Asked says whether the call has asked the client for anything so far, or was
+// answered by a model: its result is then not that of its arguments alone.
+func Asked(ctx context.Context) bool {
+	h := handlingFrom(ctx)
+	if h == nil || h.call == nil {
+		return false
+	}
+	top := h.top()
+	if top.roots.Load() != nil || h.call.Round > 0 {
+		return true
+	}
+	asked := false
+	top.keys.Range(func(any, any) bool {
+		asked = true
+		return false
+	})
+	return asked
+}
+
+// Masked is what may be logged of the arguments that ctx's call has: without what the
+// tag secret hides. hidden are the texts of what was hidden, for whoever looks for
+// them in the text of an error.
+func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMessage, hidden []string) {
+	m := maskOf(ctx)
+	if m == nil || len(arguments) == 0 {
+		return arguments, nil
+	}
+	masked = m.Append(nil, arguments, hiddenText, func(value []byte) { hidden = texts(hidden, value) })
+	return masked, hidden
+}
+
+// MaskedName is what may be logged of the call's Name: the URI template instead of the
+// URI where a variable has the tag secret.
+func MaskedName(ctx context.Context, call *Call) string {
+	if call.Component.Kind == kindTemplate.String() && maskOf(ctx) != nil {
+		return call.Component.Name
+	}
+	return call.Name
+}
+
+func maskOf(ctx context.Context) *binding.Mask {
+	if h := handlingFrom(ctx); h != nil && h.bound != nil {
+		return h.bound.mask
+	}
+	return nil
+}
+
+const hiddenText = "[hidden]"
+
+// SecretName says whether a member or field of this name is hidden from clients by
+// Log: password, token, api_key and the like.
+func SecretName(name string) bool { return secretName(name) }
+
+// texts are the strings and numbers in a value.
+func texts(all []string, value []byte) []string {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindObject:
+		for _, member := range jsontext.Members(value) {
+			all = texts(all, member)
+		}
+	case jsontext.KindArray:
+		for item := range jsontext.Elements(value) {
+			all = texts(all, item)
+		}
+	case jsontext.KindString:
+		text, _ := jsontext.String(value)
+		all = append(all, text)
+	case jsontext.KindNumber:
+		all = append(all, string(value))
+	}
+	return all
+}
+
+// OutputChecker judges results of the tool that ctx calls by its output schema, which
+// it compiles: a step keeps it for the component that it is in front of. Nil where
+// the component has no output schema.
+func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
+	h := handlingFrom(ctx)
+	if h == nil || h.bound == nil || h.bound.tool == nil || h.bound.tool.OutputSchema == nil {
+		return nil, nil //nolint:nilnil // there is nothing to judge by
+	}
+	raw, err := binding.CompileRaw(h.bound.tool.OutputSchema)
+	if err != nil {
+		return nil, err
+	}
+	return func(structured json.RawMessage) error {
+		if err := raw.Check(structured); err != nil {
+			return errors.New(err.Error()) // as an *Invalid it would be blamed on the arguments
+		}
+		return nil
+	}, nil
+}

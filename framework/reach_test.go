@@ -1,0 +1,265 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+func TestServerLogger(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.DebugLevel)
+	s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))))
+	s.Logger().Info("x")
+	if logs.Len() != 1 {
+		t.Errorf("logged %v", logs.All())
+	}
+	framework.ServerFrom(t.Context()).Logger().Info("to nobody")
+	if framework.ServerFrom(t.Context()).Claims() != nil || s.Claims() != nil {
+		t.Error("there are shared claims without a store")
+	}
+}
+
+// seeing is a middleware that sees what is at hand.
+func seeing(see func(ctx context.Context, call *framework.Call)) framework.Middleware {
+	return framework.Middleware{Name: "see", Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			result, err := next(ctx, call)
+			see(ctx, call)
+			return result, err
+		}
+	}}
+}
+
+// Brief agrees with Caller.
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	var brief framework.Brief
+	var info *framework.CallInfo
+	s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
+		brief, info = framework.BriefOf(ctx), framework.Caller(ctx)
+	})).Add(framework.Tool("t", none)))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann"}), withMeta("a", `1`))
+		p.with(&transport.Request{Fields: fields{}, RemoteAddr: "192.0.2.1:1"})
+		p.tool("t", `{}`).ok()
+		if brief.Principal != info.Principal || brief.Session != info.Session || brief.Revision != info.Revision ||
+			brief.RemoteAddr != info.RemoteAddr || brief.Task != info.Task || brief.Meta == nil || brief.Probe {
+			t.Errorf("%+v\n%+v", brief, info)
+		}
+	})
+	if got := framework.BriefOf(transport.WithPrincipal(t.Context(), &framework.Principal{Subject: "ann"})); got.Principal.Subject != "ann" || got.Session != "" {
+		t.Errorf("outside of a call: %+v", got)
+	}
+}
+
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fn   func(ctx context.Context) error
+		want bool
+	}{
+		"nothing": {func(context.Context) error { return nil }, false},
+		"effects": {func(ctx context.Context) error {
+			_, err := framework.Once(ctx, "k", func(context.Context) (int, error) { return 1, nil })
+			return err
+		}, false},
+		"a question": {func(ctx context.Context) error {
+			_, err := framework.Elicit[struct {
+				A string `json:"a"`
+			}](ctx, "A?")
+			return err
+		}, true},
+		"roots": {func(ctx context.Context) error {
+			_, err := framework.Roots(ctx)
+			return err
+		}, true},
+	} {
+		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			asked := false
+			s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) { asked = framework.Asked(ctx) })).Add(doing(tt.fn)))
+			p := dial(t, s, rev, withCaps(`{"elicitation":{},"roots":{"listChanged":true}}`), answering(func(method string, _ rawJSON) string {
+				if method == "roots/list" {
+					return `"result":{"roots":[]}`
+				}
+				return `"result":{"action":"accept","content":{"a":"x"}}`
+			}))
+			for range 2 { // the second time the roots of a session are known
+				p.tool("t", `{}`)
+				if asked != tt.want {
+					t.Errorf("%s: asked is %v", name, asked)
+				}
+			}
+		})
+	}
+	if framework.Asked(t.Context()) {
+		t.Error("asked outside of a call")
+	}
+}
+
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		User string `json:"user,omitempty"`
+		Word any    `json:"word,omitempty" secret:"true"`
+	}
+	type strings struct {
+		User string `json:"user,omitempty"`
+		Word string `json:"word,omitempty" secret:"true"`
+	}
+	type vars struct {
+		User string
+		Word string `secret:"true"`
+	}
+	var masked, name string
+	var hidden []string
+	s := build(t, quiet().Use(seeing(func(ctx context.Context, call *framework.Call) {
+		raw, texts := framework.Masked(ctx, call.Arguments)
+		masked, hidden, name = string(raw), texts, framework.MaskedName(ctx, call)
+	})).Add(
+		framework.Tool("t", func(context.Context, in) (string, error) { return "", nil }),
+		framework.Func("f", func(in) {}),
+		framework.Method("example.com/m", func(context.Context, in) (struct{}, error) { return struct{}{}, nil }),
+		framework.Prompt("p", func(context.Context, strings) (framework.Messages, error) { return nil, nil }),
+		framework.ResourceTemplate("a://{user}/{word}", func(context.Context, vars) (string, error) { return "", nil }),
+		framework.ResourceTemplate("b://{x}", func(context.Context, struct{ X string }) (string, error) { return "", nil }),
+		framework.Tool("open", search),
+	))
+	p := dial(t, s, protocol.Rev20260728)
+	for _, tt := range []struct{ method, params, masked, name, hidden string }{
+		{"tools/call", `{"name":"t","arguments":{"user":"ann","word":["s",{"a":1}]}}`, `{"user":"ann","word":"[hidden]"}`, "t", "[s 1]"},
+		{"tools/call", `{"name":"f","arguments":{"word":"s"}}`, `{"word":"[hidden]"}`, "f", "[s]"},
+		{"tools/call", `{"name":"open","arguments":{"query":"go"}}`, `{"query":"go"}`, "open", "[]"},
+		{"tools/call", `{"name":"t"}`, ``, "t", "[]"},
+		{"example.com/m", `{"word":"s"}`, `{"word":"[hidden]"}`, "example.com/m", "[s]"},
+		{"prompts/get", `{"name":"p","arguments":{"word":"s","user":"ann"}}`, `{"user":"ann","word":"[hidden]"}`, "p", "[s]"},
+		{"resources/read", `{"uri":"a://ann/s"}`, ``, "a://{user}/{word}", "[]"},
+		{"resources/read", `{"uri":"b://ann"}`, ``, "b://ann", "[]"},
+	} {
+		masked, hidden, name = "", nil, ""
+		p.call(tt.method, tt.params)
+		if masked != tt.masked || name != tt.name || fmt.Sprint(hidden) != tt.hidden {
+			t.Errorf("%s: %s, name %s, hidden %v", tt.params, masked, name, hidden)
+		}
+	}
+	if raw, hidden := framework.Masked(t.Context(), rawJSON(`{"word":1}`)); string(raw) != `{"word":1}` || hidden != nil {
+		t.Errorf("outside of a call: %s, %v", raw, hidden)
+	}
+	if !framework.SecretName("API-Key") || framework.SecretName("query") {
+		t.Error("SecretName is mistaken")
+	}
+}
+
+func TestOutputChecker(t *testing.T) {
+	t.Parallel()
+	var fits, not error
+	checked := 0
+	s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
+		check, err := framework.OutputChecker(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		if check != nil {
+			checked++
+			fits, not = check(rawJSON(`{"found":["x"]}`)), check(rawJSON(`{"found":1}`))
+		}
+	})).Add(
+		framework.Tool("t", func(context.Context, struct{}) (struct {
+			Found []string `json:"found"`
+		}, error,
+		) {
+			panic("not needed")
+		}),
+		framework.Tool("text", none), framework.Resource("a://b", text),
+	))
+	p := dial(t, s, protocol.Rev20260728)
+	p.tool("t", `{}`)
+	p.tool("text", `{}`)
+	p.read("a://b")
+	if checked != 1 || fits != nil || not == nil {
+		t.Errorf("%d components have one; %v, %v", checked, fits, not)
+	}
+	if framework.OutcomeOf(t.Context(), nil, not) != framework.OutcomeFailed {
+		t.Errorf("%v is blamed on the caller", not)
+	}
+	if check, err := framework.OutputChecker(t.Context()); check != nil || err != nil {
+		t.Error("there is something to check outside of a call")
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	ok := &framework.Result{Body: &protocol.CallToolResult{}}
+	for i, tt := range []struct {
+		ctx    context.Context
+		result *framework.Result
+		err    error
+		want   framework.Outcome
+	}{
+		{t.Context(), ok, nil, framework.OutcomeOK},
+		{t.Context(), &framework.Result{Body: &protocol.GetPromptResult{}}, nil, framework.OutcomeOK},
+		{t.Context(), &framework.Result{}, nil, framework.OutcomeOK},
+		{t.Context(), &framework.Result{Body: &protocol.CallToolResult{IsError: true}}, nil, framework.OutcomeToolError},
+		{t.Context(), nil, nil, framework.OutcomeFailed},
+		{t.Context(), nil, fmt.Errorf("x: %w", framework.ErrPending), framework.OutcomePending},
+		{t.Context(), nil, framework.UserErrorf("x"), framework.OutcomeToolError},
+		{t.Context(), nil, framework.Because(errors.New("x"), errors.New("y")), framework.OutcomeToolError},
+		{t.Context(), nil, framework.UserErrorf("x: %w", context.DeadlineExceeded), framework.OutcomeTimeout},
+		{t.Context(), nil, framework.ErrDeclined, framework.OutcomeDeclined},
+		{t.Context(), nil, framework.ErrCancelled, framework.OutcomeDeclined},
+		{t.Context(), nil, framework.InvalidArgumentf("a", "x"), framework.OutcomeInvalid},
+		{t.Context(), nil, protocol.Faultf(protocol.FaultInvalidParams, "x"), framework.OutcomeInvalid},
+		{t.Context(), nil, &protocol.Error{Code: protocol.CodeInvalidParams}, framework.OutcomeInvalid},
+		{t.Context(), nil, framework.ErrNotFound, framework.OutcomeNotFound},
+		{t.Context(), nil, protocol.Faultf(protocol.FaultResourceNotFound, "x"), framework.OutcomeNotFound},
+		{t.Context(), nil, framework.ErrUnsupported, framework.OutcomeUnsupported},
+		{t.Context(), nil, protocol.Faultf(protocol.FaultMissingCapability, "x"), framework.OutcomeUnsupported},
+		{t.Context(), nil, protocol.TooMany(1, "x"), framework.OutcomeLimited},
+		{t.Context(), nil, &protocol.Error{Code: -1}, framework.OutcomeRejected},
+		{t.Context(), nil, protocol.Faultf(protocol.FaultMethodNotFound, "x"), framework.OutcomeRejected},
+		{t.Context(), nil, &protocol.Error{Code: protocol.CodeInternal}, framework.OutcomeFailed},
+		{t.Context(), nil, errors.New("x"), framework.OutcomeFailed},
+		{t.Context(), nil, context.Canceled, framework.OutcomeFailed}, // somebody else's
+		{cancelled, nil, fmt.Errorf("x: %w", context.Canceled), framework.OutcomeCancelled},
+		{cancelled, ok, nil, framework.OutcomeOK},
+	} {
+		if got := framework.OutcomeOf(tt.ctx, tt.result, tt.err); got != tt.want {
+			t.Errorf("%d: %v is %s, want %s", i, tt.err, got, tt.want)
+		}
+	}
+}
+
+// The outcome is what the client sees: the mapper has its say.
+func TestOutcomeOfMapped(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("no rows")
+	var got []framework.Outcome
+	watch := framework.Middleware{Name: "watch", Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			result, err := next(ctx, call)
+			got = append(got, framework.OutcomeOf(ctx, result, err))
+			return result, err
+		}
+	}}
+	s := build(t, quiet(framework.WithErrorMapper(func(_ context.Context, err error) error {
+		if errors.Is(err, gone) {
+			return framework.NotFoundf("no such order")
+		}
+		return nil
+	})).Use(watch).Add(doing(func(context.Context) error { return gone })))
+	dial(t, s, protocol.Rev20260728).tool("t", `{}`).mentions("no such order")
+	if !slices.Equal(got, []framework.Outcome{framework.OutcomeNotFound}) {
+		t.Errorf("outcomes %v", got)
+	}
+}

@@ -1,0 +1,93 @@
+package framework
+
+import (
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/change"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// Store gives the ports; a nil port is in memory, and this process's alone.
+// store/memory, boltstore and redisstore implement it.
+//
+// A Store may have one method more, Claims() claim.Store, and a task.Store may be a
+// task.Queue, too. Where there are claims, an effect that may happen AtMostOnce, the
+// states of calls that are asked in rounds, and what middleware counts are shared.
+// Where there is a queue, a task is run by any of the processes that share the store,
+// and by another one if the first dies; otherwise by the process that took the call.
+type Store interface {
+	Sessions() session.Store
+	Tasks() task.Store
+	Events() eventlog.Store
+	Changes() change.Bus
+}
+
+// WithStore replaces store/memory. serve's --store wins over it.
+//
+// Servers with the same store are one server to their clients: each takes any
+// request of any session, resumes any stream, and answers for any task. They must be
+// built from the same program. The caller closes the store, after the server.
+func WithStore(s Store) AppOption {
+	return appOption{"WithStore", func(c *appConfig) string {
+		if s == nil {
+			return "the store is nil"
+		}
+		c.store = s
+		return ""
+	}}
+}
+
+// UseStore is WithStore for who builds an app that others have made: it wins over their
+// WithStore. nil takes that away.
+func (a *App) UseStore(s Store) *App {
+	a.cfg.store = s
+	return a
+}
+
+// WithTaskWorkers is how many tasks this server runs at once, of those in the queue of a
+// shared store; default 64. With 0 it runs none: others that share the store do.
+func WithTaskWorkers(n int) AppOption {
+	return appOption{"WithTaskWorkers", func(c *appConfig) string {
+		if n < 0 {
+			return "the number is negative"
+		}
+		if c.tasks.Workers = n; n == 0 {
+			c.tasks.Workers = -1
+		}
+		return ""
+	}}
+}
+
+// ports are what a server keeps things in.
+type ports struct {
+	events   eventlog.Store
+	tasks    task.Store
+	queue    task.Queue // nil: a task runs in the process that took the call
+	claims   claim.Store
+	shared   bool          // claims is that of several servers
+	sessions session.Store // nil: a session is this process's
+	changes  change.Bus    // nil: nobody is to be told
+}
+
+// portsOf has those of the store, and in memory what it does not have.
+func portsOf(given Store) ports {
+	own := memory.New()
+	p := ports{events: own.Events(), tasks: own.Tasks(), claims: own.Claims()}
+	if given == nil {
+		return p
+	}
+	if events := given.Events(); events != nil {
+		p.events = events
+	}
+	if tasks := given.Tasks(); tasks != nil {
+		p.tasks = tasks
+		p.queue, _ = tasks.(task.Queue)
+	}
+	if with, ok := given.(interface{ Claims() claim.Store }); ok && with.Claims() != nil {
+		p.claims, p.shared = with.Claims(), true
+	}
+	p.sessions, p.changes = given.Sessions(), given.Changes()
+	return p
+}

@@ -1,0 +1,39 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// Scopes that nobody could have: a warning at Build, an error where strangers are served.
+func TestScopesWithoutAuthenticator(t *testing.T) {
+	t.Parallel()
+	scoped := framework.Tool("t", none, framework.Describe("x"), framework.Scopes("a"))
+	var report *framework.BuildError
+	if _, err := quiet(framework.WithStrict()).Add(scoped).Build(); !errors.As(err, &report) || len(report.Faults) != 1 || !strings.Contains(err.Error(), "WithAuth") {
+		t.Errorf("strict: %v", err)
+	}
+	if _, err := quiet(framework.WithStrict(), framework.WithAuth(door{})).Add(scoped).Build(); err != nil {
+		t.Errorf("with an authenticator: %v", err)
+	}
+	s := build(t, quiet().Add(scoped))
+	for _, carrier := range []transport.Transport{fiberhttp.New("127.0.0.1:0"), nethttp.New("127.0.0.1:0")} {
+		if err := carrier.Serve(t.Context(), s); err == nil || !strings.Contains(err.Error(), `"t" needs scopes`) {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ok := range []*framework.Server{build(t, quiet(framework.WithAuth(door{})).Add(scoped)), build(t, quiet().Add(framework.Tool("t", none)))} {
+		if err := nethttp.New("127.0.0.1:0").Serve(ended, ok); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+}

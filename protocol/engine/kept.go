@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// keptSession is what every node that serves a session must know of it.
+type keptSession struct {
+	ID    string          `json:"id"`
+	Init  json.RawMessage `json:"init"` // the parameters of initialize, as they came
+	Ready bool            `json:"ready,omitempty"`
+	Level protocol.Level  `json:"level,omitempty"`
+	URIs  []string        `json:"uris,omitempty"`
+}
+
+var errKept = errors.New("engine: the kept state of a session is unreadable")
+
+// kept is where the session's state is; nil: nowhere but here.
+func (c *conn) kept() transport.Kept {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.Kept
+}
+
+// alter changes what is kept of the session, and then what is known here. Without a
+// keeper it does only that.
+func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession)) error {
+	kept := c.kept()
+	if kept == nil {
+		s.altering.Lock()
+		defer s.altering.Unlock()
+		k := keptSession{Level: s.logLevel(), URIs: s.feed.watched()}
+		change(&k)
+		s.apply(&k)
+		return nil
+	}
+	var unreadable error
+	err := kept.Change(ctx, func(data []byte) []byte {
+		k := keptSession{ID: s.id, Init: s.init}
+		if unreadable = nil; data != nil {
+			unreadable = json.Unmarshal(data, &k)
+		}
+		change(&k)
+		changed, err := json.Marshal(k)
+		unreadable = errors.Join(unreadable, err)
+		return changed
+	})
+	if err = errors.Join(err, unreadable); err != nil {
+		return fmt.Errorf("engine: keeping a session: %w", err)
+	}
+	c.sync()
+	c.tellKept(ctx, s.id)
+	return nil
+}
+
+// tellKept lets the other nodes know what changed. The one that the client listens to
+// may get no frame of the session before the next thing that it must tell. It waits for
+// the bus: whoever has the answer is told of all that happens afterwards.
+func (c *conn) tellKept(ctx context.Context, id string) {
+	data, version := c.kept().State()
+	var k keptSession
+	if c.e.cfg.Changes == nil || version <= 1 || json.Unmarshal(data, &k) != nil { // 1: nobody else knows it yet
+		return
+	}
+	k.Init = nil // they have it
+	state, err := json.Marshal(k)
+	if err == nil {
+		err = c.e.tellNow(ctx, news{Kind: newsKept, Session: id, Frame: state, Version: version})
+	}
+	if err != nil { // they learn it with the next frame
+		c.e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
+	}
+}
+
+// learn is sync for what another node has told.
+func (c *conn) learn(state []byte, version uint64) {
+	var k keptSession
+	if json.Unmarshal(state, &k) != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil || version <= c.version {
+		return
+	}
+	c.version = version
+	c.session.apply(&k)
+}
+
+// sync learns what other nodes have changed of the session since the last frame, and
+// the whole of it where another node has opened it.
+func (c *conn) sync() {
+	kept := c.kept()
+	if kept == nil {
+		return
+	}
+	data, version := kept.State()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version <= c.version {
+		return
+	}
+	var k keptSession
+	if err := json.Unmarshal(data, &k); err != nil {
+		c.e.failed(c.link.Context(), nil, errors.Join(errKept, err))
+		return
+	}
+	if c.session == nil {
+		s, err := c.e.restored(&k)
+		if err != nil {
+			c.e.failed(c.link.Context(), nil, err)
+			return
+		}
+		s.feed.attach(c.link.Context(), c.link.Out)
+		c.session = s
+		c.e.register(c)
+	}
+	c.version = version
+	c.session.apply(&k)
+}
+
+// restored is the session of an initialize that another node has answered.
+func (e *Engine) restored(k *keptSession) (*session, error) {
+	p, fault := dialect.Handshake("").DecodeParams(protocol.MethodInitialize, k.Init)
+	if fault != nil {
+		return nil, errors.Join(errKept, fault)
+	}
+	init, _ := p.(*protocol.InitializeParams)
+	s := e.newSession(k.ID, init, k.Init)
+	close(s.opened)
+	return s, nil
+}
+
+// apply makes the session what is kept of it.
+func (s *session) apply(k *keptSession) {
+	if k.Level != "" {
+		s.level.Store(&k.Level)
+	}
+	s.feed.watchAll(k.URIs)
+	if k.Ready {
+		s.begin()
+	}
+}
+
+// begin: the client has said that it is initialized.
+func (s *session) begin() {
+	s.readied.Do(func() { close(s.ready) })
+	s.feed.start()
+}
+
+// watchAll replaces what the client watches.
+func (f *feed) watchAll(uris []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.filter.URIs = slices.Clone(uris)
+}
+
+// watched is what the client watches.
+func (f *feed) watched() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.filter.URIs)
+}
+
+// register makes the session of a connection known to the other nodes' messages.
+// Callers hold c.mu.
+func (e *Engine) register(c *conn) {
+	if !e.shares() {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions == nil {
+		e.sessions = make(map[string]*conn)
+	}
+	e.sessions[c.session.id] = c
+}
+
+// unregister undoes register.
+func (e *Engine) unregister(c *conn) {
+	s := c.current()
+	if s == nil || !e.shares() {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.id] == c {
+		delete(e.sessions, s.id)
+	}
+}
+
+// connOf is the connection of a session that is served here; nil: it is not.
+func (e *Engine) connOf(session string) *conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[session]
+}

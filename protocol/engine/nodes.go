@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+)
+
+// newsKind says what a message between nodes is about.
+type newsKind string
+
+const (
+	newsTask    newsKind = "task"    // its record changed
+	newsUpdated newsKind = "updated" // a resource changed
+	newsFrame   newsKind = "frame"   // came from the client of a session, for whoever waits for it
+	newsNotify  newsKind = "notify"  // is for the client of a session
+	newsRoots   newsKind = "roots"   // of the client of a session changed
+	newsKept    newsKind = "kept"    // what is kept of a session changed: Frame, of Version
+)
+
+// news is a message between the nodes that share a store. It says where to look, or
+// what to do now; whoever misses it looks by himself after a while.
+type news struct {
+	Kind    newsKind        `json:"engine"` // a bus carries messages of others, too
+	Node    string          `json:"node"`
+	Task    string          `json:"task,omitempty"`
+	Session string          `json:"session,omitempty"`
+	URI     string          `json:"uri,omitempty"`
+	Frame   json.RawMessage `json:"frame,omitempty"`
+	Version uint64          `json:"version,omitempty"`
+}
+
+const (
+	maxOutbox   = 4096            // news that wait for the bus; the oldest go
+	tellTimeout = 5 * time.Second // of one message
+	// lookPause is how often who waits for something that another node may do looks by
+	// himself, lest a lost message make it wait for ever.
+	lookPause = 3 * time.Second
+)
+
+// nodes is this node among those that share a store. Its goroutines run from Start to
+// the end of Shutdown.
+type nodes struct {
+	id      string
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below
+	outbox [][]byte
+	dirty  map[string]bool // tasks to look at
+	all    bool            // messages may have been lost: look at everything
+	out    chan struct{}   // 1-buffered: there is something in the outbox
+	look   chan struct{}   // 1-buffered: there is something to look at
+}
+
+// shares says whether other nodes may change what this one knows.
+func (e *Engine) shares() bool { return e.cfg.Queue != nil || e.cfg.Changes != nil }
+
+// Start begins what runs without a request: the worker of a queue of tasks, and
+// listening to the other nodes. Once, before the first frame; Shutdown ends it. It
+// does nothing where the engine shares nothing. ctx bounds the start only.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.agreeOnSecret(ctx); err != nil {
+		return err
+	}
+	if !e.shares() || !e.begin() {
+		return nil
+	}
+	defer e.running.Done()
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	e.nodes.stop = stop
+	e.nodes.running.Go(func() { e.looking(life) })
+	if e.cfg.Changes != nil {
+		e.nodes.running.Go(func() { e.telling(life) })
+		e.nodes.running.Go(func() { _ = e.cfg.Changes.Subscribe(life, e.heard) })
+	}
+	if e.cfg.Queue != nil && e.cfg.TaskLimits.Workers > 0 {
+		e.nodes.running.Go(func() { e.taking(life) })
+	}
+	return nil
+}
+
+// stopNodes ends what Start began. Nothing of it waits for a client.
+func (e *Engine) stopNodes() {
+	if e.nodes.stop == nil {
+		return
+	}
+	e.nodes.stop()
+	e.nodes.running.Wait()
+}
+
+// secretLife is how long the secret that nodes agree on is kept after the last start of
+// one of them.
+const secretLife = 400 * 24 * time.Hour
+
+// agreeOnSecret makes the nodes that share claims open each other's states, where the
+// program has given them no secret.
+func (e *Engine) agreeOnSecret(ctx context.Context) error {
+	if !e.agrees {
+		return nil
+	}
+	secret := rounds.RandomSecret()
+	const key = "secret/states"
+	held, mine, err := e.cfg.Claims.Claim(ctx, key, secret, secretLife)
+	if err == nil && !mine {
+		secret = held
+		_, err = e.cfg.Claims.Swap(ctx, key, held, held, secretLife)
+	}
+	if err != nil {
+		return fmt.Errorf("engine: the secret of states: %w", err)
+	}
+	sealer, err := rounds.NewSealer(secret)
+	if err != nil {
+		return fmt.Errorf("engine: the secret of states: %w", err)
+	}
+	e.cfg.States = sealer
+	return nil
+}
+
+// tell brings news to the other nodes. It never blocks.
+func (e *Engine) tell(n news) {
+	if e.cfg.Changes == nil {
+		return
+	}
+	n.Node = e.nodes.id
+	message, err := json.Marshal(n)
+	if err != nil { // a frame that is not JSON: there are none
+		return
+	}
+	s := &e.nodes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.outbox) >= maxOutbox {
+		s.outbox = s.outbox[1:]
+	}
+	s.outbox = append(s.outbox, message)
+	signal(s.out)
+}
+
+// tellNow is tell for who waits until they have it.
+func (e *Engine) tellNow(ctx context.Context, n news) error {
+	n.Node = e.nodes.id
+	message, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	return e.cfg.Changes.Publish(ctx, message)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// telling publishes what tell left, to the end: what was said before Shutdown is heard.
+func (e *Engine) telling(ctx context.Context) {
+	for {
+		select {
+		case <-e.nodes.out:
+			e.publishAll(ctx)
+		case <-ctx.Done():
+			e.publishAll(context.WithoutCancel(ctx))
+			return
+		}
+	}
+}
+
+func (e *Engine) publishAll(ctx context.Context) {
+	s := &e.nodes
+	s.mu.Lock()
+	messages := s.outbox
+	s.outbox = nil
+	s.mu.Unlock()
+	for _, message := range messages {
+		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+		err := e.cfg.Changes.Publish(ctx, message)
+		cancel()
+		if err != nil { // the others look by themselves
+			e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
+			return
+		}
+	}
+}
+
+// heard takes a message of the bus. It must not block.
+func (e *Engine) heard(message []byte) {
+	if message == nil {
+		e.nodes.mu.Lock()
+		e.nodes.all = true
+		e.nodes.mu.Unlock()
+		signal(e.nodes.look)
+		return
+	}
+	var n news
+	if json.Unmarshal(message, &n) != nil || n.Node == e.nodes.id {
+		return
+	}
+	switch n.Kind {
+	case newsTask:
+		e.lookAt(n.Task)
+	case newsUpdated:
+		e.updated(n.URI)
+	case newsFrame:
+		e.delivered(n.Session, n.Frame)
+	case newsNotify:
+		if c := e.connOf(n.Session); c != nil {
+			c.session.feed.push(n.Frame)
+		}
+	case newsKept:
+		if c := e.connOf(n.Session); c != nil {
+			c.learn(n.Frame, n.Version)
+		}
+	case newsRoots:
+		if e.cfg.RootsChanged != nil {
+			e.cfg.RootsChanged(n.Session)
+		}
+	}
+}
+
+// delivered hands on what the client of a session sent to another node.
+func (e *Engine) delivered(session string, frame []byte) {
+	c := e.connOf(session)
+	msg, fault := jsonrpc.Decode(frame)
+	if c == nil || fault != nil {
+		return
+	}
+	switch msg.Kind {
+	case jsonrpc.Request:
+	case jsonrpc.Notification:
+		x := &exchange{conn: c, method: msg.Method, forwarded: true}
+		step := c.notified(x, msg.Params)
+		_ = step(context.Background(), nil) //nolint:forbidigo // what is forwarded ends at once, and answers nothing
+	default:
+		c.deliver(msg)
+	}
+}
+
+// lookAt makes the looking goroutine read a task anew.
+func (e *Engine) lookAt(id string) {
+	e.nodes.mu.Lock()
+	if e.nodes.dirty == nil {
+		e.nodes.dirty = make(map[string]bool)
+	}
+	e.nodes.dirty[id] = true
+	e.nodes.mu.Unlock()
+	signal(e.nodes.look)
+}
+
+// looking reads tasks that changed, one after the other, so that what is told of a task
+// never goes back.
+func (e *Engine) looking(ctx context.Context) {
+	for {
+		select {
+		case <-e.nodes.look:
+		case <-ctx.Done():
+			return
+		}
+		s := &e.nodes
+		s.mu.Lock()
+		dirty, all := s.dirty, s.all
+		s.dirty, s.all = nil, false
+		s.mu.Unlock()
+		if all {
+			dirty = e.everything(dirty)
+		}
+		for id := range dirty {
+			e.reread(ctx, id)
+		}
+	}
+}
+
+// everything is all that this node knows of: messages were lost.
+func (e *Engine) everything(dirty map[string]bool) map[string]bool {
+	if dirty == nil {
+		dirty = make(map[string]bool)
+	}
+	e.jobs.mu.Lock()
+	for id := range e.jobs.byID {
+		dirty[id] = true
+	}
+	e.jobs.mu.Unlock()
+	e.watches.mu.Lock()
+	for id := range e.watches.byID {
+		dirty[id] = true
+	}
+	e.watches.mu.Unlock()
+	for _, c := range e.connections() {
+		c.lookForAnswers()
+	}
+	return dirty
+}
+
+func newNodes() nodes {
+	return nodes{id: rand.Text(), out: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// recordedCall is the Call of a record: the request, as it came, and what another
+// process must know to run it.
+type recordedCall struct {
+	Revision  string             `json:"revision"`
+	Method    string             `json:"method"`
+	ID        json.RawMessage    `json:"id,omitempty"` // of the request
+	Session   string             `json:"session,omitempty"`
+	Init      json.RawMessage    `json:"init,omitempty"` // the parameters of the session's initialize
+	Level     protocol.Level     `json:"level,omitempty"`
+	Principal *recordedPrincipal `json:"principal,omitempty"`
+	Params    json.RawMessage    `json:"params"`
+}
+
+// recordedPrincipal is who called.
+type recordedPrincipal struct {
+	Subject string         `json:"subject"`
+	Issuer  string         `json:"issuer,omitempty"`
+	Scopes  []string       `json:"scopes,omitempty"`
+	Claims  map[string]any `json:"claims,omitempty"`
+	Expires time.Time      `json:"expires,omitzero"`
+}
+
+// recorded is this call as a task's record has it. Where no other process runs tasks it
+// is what a task that waits in memory needs, and no more.
+func (x *exchange) recorded(ctx context.Context) ([]byte, error) {
+	msg, fault := jsonrpc.Decode(x.frame)
+	if fault != nil {
+		return nil, fmt.Errorf("engine: recording a task: %s", fault.Reason)
+	}
+	call := recordedCall{Revision: x.dialect.String(), Method: x.method, Session: x.call.Session(), Params: msg.Params}
+	if x.conn.e.cfg.Queue != nil {
+		call.ID = x.id.Append(nil)
+		if p := transport.PrincipalFrom(ctx); p != nil {
+			call.Principal = &recordedPrincipal{Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires}
+		}
+		if s := x.session; s != nil {
+			call.Init, call.Level = s.init, s.logLevel()
+		}
+	}
+	text, err := json.Marshal(call)
+	if err != nil {
+		return nil, fmt.Errorf("engine: recording a task: %w", err)
+	}
+	return text, nil
+}
+
+// read decodes the request anew for each run: a task that waits keeps its text only.
+func (j *job) read(r *task.Record) (protocol.Params, protocol.RequestMeta, error) {
+	call, err := readCall(r)
+	if err != nil {
+		return nil, protocol.RequestMeta{}, err
+	}
+	meta, fault := j.dialect.DecodeMeta(call.Params)
+	if fault != nil {
+		return nil, meta, fault
+	}
+	params, fault := j.dialect.DecodeParams(call.Method, call.Params)
+	if fault != nil {
+		return nil, meta, fault
+	}
+	return params, meta, nil
+}
+
+func readCall(r *task.Record) (*recordedCall, error) {
+	call := new(recordedCall)
+	if err := json.Unmarshal(r.Call, call); err != nil {
+		return call, fmt.Errorf("engine: reading the call of a task: %w", err)
+	}
+	return call, nil
+}
+
+// dialectNamed is the one of a revision, as its String names it.
+func dialectNamed(revision string) *dialect.Dialect {
+	for _, d := range dialect.All() {
+		if d.String() == revision {
+			return d
+		}
+	}
+	return nil
+}
+
+// jobOf makes a job of a record, wherever that was created. What the request's context
+// held besides the principal is gone. With an error the job can do nothing but fail.
+func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
+	call, err := readCall(r)
+	j := &job{
+		e: e, id: r.ID, dialect: dialectNamed(call.Revision), conn: &conn{e: e, single: true}, policy: &TaskPolicy{},
+		snapshot: e.cfg.Catalog.Snapshot(), request: idOf(call.ID),
+	}
+	if p := call.Principal; p != nil {
+		ctx = transport.WithPrincipal(ctx, &transport.Principal{
+			Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires,
+		})
+	}
+	j.ctx, j.cancel = context.WithCancelCause(ctx)
+	if err == nil && j.dialect == nil {
+		err = fmt.Errorf("engine: a task of the unknown revision %q", call.Revision)
+	}
+	if err != nil {
+		j.dialect = dialect.Handshake("")
+		return j, err
+	}
+	if call.Session != "" {
+		if j.session, err = e.restored(&keptSession{ID: call.Session, Init: call.Init, Level: call.Level}); err != nil {
+			return j, err
+		}
+		if call.Level != "" {
+			j.session.level.Store(&call.Level)
+		}
+	}
+	return j, j.find(ctx, r)
+}
+
+// find looks the handler up, as the call would: what the caller may not see, it may not
+// run either.
+func (j *job) find(ctx context.Context, r *task.Record) error {
+	params, meta, err := j.read(r)
+	if err != nil {
+		return err
+	}
+	x := &exchange{conn: j.conn, id: j.request, method: params.Method(), dialect: j.dialect, session: j.session, snapshot: j.snapshot}
+	x.call = x.newCall(params, meta)
+	if j.h, err = j.snapshot.Find(context.WithValue(ctx, callKey{}, x.call), x.call, params); err != nil {
+		return err
+	}
+	rule := policy(j.h)
+	if rule == nil {
+		return protocol.Faultf(protocol.FaultInternal, "the tool does not run as a task any more")
+	}
+	j.policy = rule
+	return nil
+}
+
+// idOf reads the id of a request.
+func idOf(text []byte) jsonrpc.ID {
+	msg, fault := jsonrpc.Decode(append(append([]byte(`{"jsonrpc":"2.0","method":"ping","id":`), text...), '}'))
+	if fault != nil {
+		return jsonrpc.ID{}
+	}
+	return msg.ID
+}

@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// How often a task of the client's is looked at: as the client suggests, within bounds.
+const (
+	minLook     = 250 * time.Millisecond
+	defaultLook = time.Second
+	maxLook     = 30 * time.Second
+)
+
+// createGrace is how long a request whose call has ended still waits to hear whether it
+// became a task: only a task whose id is known can be cancelled.
+const createGrace = time.Second
+
+// errand is a request of ours that the client may make a task (2025-11-25
+// basic/utilities/tasks, with us as the requestor): a person may take hours, and no
+// request hangs meanwhile.
+type errand struct {
+	x        *exchange
+	method   string
+	ask      *ask
+	id       string        // of the task; guarded by conn.mu until follow has returned
+	patience *time.Timer   // ends the wait; each sign of life winds it up
+	due      chan struct{} // 1-buffered: the task has news
+}
+
+// augmented is the request with the wish for a task, or nil where the client did not
+// declare that it makes such requests tasks.
+func (x *exchange) augmented(ctx context.Context, p protocol.Params) protocol.Params {
+	if !x.dialect.CoreTasks() {
+		return nil
+	}
+	can := x.call.Capabilities()
+	switch p := p.(type) {
+	case *protocol.ElicitParams:
+		if can.TaskElicitation {
+			with := *p
+			with.Task = x.wish(ctx)
+			return &with
+		}
+	case *protocol.CreateMessageParams:
+		if can.TaskSampling {
+			with := *p
+			with.Task = x.wish(ctx)
+			return &with
+		}
+	}
+	return nil
+}
+
+// wish is for a task that lives as long as the handler may wait for it, if that is
+// known, else as long as we wait for a sign of life.
+func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
+	ttl := x.conn.e.cfg.AskTimeout
+	if end, ok := ctx.Deadline(); ok {
+		ttl = time.Until(end)
+	}
+	return &protocol.TaskRequest{TTL: new(max(ttl.Milliseconds(), 1))}
+}
+
+// askAsTask is ask for an augmented request. A client that answers it as any other is
+// fine.
+func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	e := &errand{x: x, method: p.Method(), due: make(chan struct{}, 1)}
+	e.patience = time.AfterFunc(x.conn.e.cfg.AskTimeout, func() { stop(errTimeout) })
+	defer e.patience.Stop()
+	if err := x.session.settled(ctx); err != nil {
+		return nil, err
+	}
+	a, err := x.conn.newAsk(e.watching(progress))
+	if err != nil {
+		return nil, err
+	}
+	defer x.conn.endAsk(a)
+	e.ask = a
+	msg, err := e.create(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	result, err := x.read(e.method, msg)
+	if created, ok := result.(*protocol.CreateTaskResult); ok {
+		return e.follow(ctx, created.Task)
+	}
+	return result, err
+}
+
+// watching makes progress a sign of life. The token is good for as long as the task
+// lives ("Task Progress Notifications").
+func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progress) {
+	if progress == nil {
+		return nil
+	}
+	return func(p protocol.Progress) {
+		e.alive()
+		progress(p)
+	}
+}
+
+func (e *errand) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
+
+// create sends the request and waits for what it becomes. The end of ctx ends that a
+// little later, because notifications/cancelled must not be how a task is cancelled
+// (2025-11-25 basic/utilities/cancellation).
+func (e *errand) create(ctx context.Context, p protocol.Params) (jsonrpc.Message, error) {
+	if ctx.Err() != nil {
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+	if err := e.x.sendAsk(ctx, e.ask, p, &protocol.RequestMeta{}); err != nil {
+		return jsonrpc.Message{}, err
+	}
+	waiting, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(createGrace, func() { end(context.Cause(ctx)) })
+	})()
+	return e.x.wait(waiting, e.ask)
+}
+
+// follow brings the outcome of the task, or cancels it when the wait has ended.
+func (e *errand) follow(ctx context.Context, t protocol.Task) (protocol.Result, error) {
+	if err := e.x.conn.follow(e, t.ID); err != nil {
+		return nil, err
+	}
+	result, err := e.outcome(ctx, t)
+	if err != nil && ctx.Err() != nil {
+		e.cancel(ctx)
+	}
+	return result, err
+}
+
+// outcome looks at the task until tasks/result is worth asking: it is over, or the
+// client waits for us to do so ("Input Required Status").
+func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result, error) {
+	for {
+		if t.Status != protocol.TaskWorking {
+			result, err := e.fetch(ctx, t)
+			if !errors.Is(err, errTimeout) || ctx.Err() != nil {
+				return result, err
+			}
+			// The task has shown signs of life while the request for its result waited.
+		}
+		if err := e.rest(ctx, t.PollInterval); err != nil {
+			return nil, err
+		}
+		next, err := e.look(ctx, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !next.Updated.Equal(t.Updated) {
+			e.alive()
+		}
+		t.Status, t.Updated, t.PollInterval = next.Status, next.Updated, next.PollInterval
+	}
+}
+
+// look asks for the state. It names the task in its parameters alone ("Associating
+// Task-Related Messages").
+func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
+	p := &protocol.GetTaskParams{ID: id}
+	msg, err := e.x.put(ctx, p, &protocol.RequestMeta{}, nil)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	result, err := e.x.read(p.Method(), msg)
+	if err != nil {
+		return protocol.Task{}, err
+	}
+	state, ok := result.(*protocol.TaskResult)
+	if !ok {
+		return protocol.Task{}, errors.New("engine: the client's answer is not a task")
+	}
+	return state.Task.Task, nil
+}
+
+// fetch asks for the result, which is what the request itself would have been answered.
+// That of a cancelled task is not specified; an error is the user's refusal then.
+func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
+	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if t.Status == protocol.TaskCancelled && msg.Kind == jsonrpc.Failure {
+		return nil, protocol.Faultf(protocol.FaultRejected, "the client has cancelled the task")
+	}
+	return e.x.read(e.method, msg)
+}
+
+// rest waits until the next look is due. News bring it forward, but no client keeps us
+// busy by them.
+func (e *errand) rest(ctx context.Context, interval int64) error {
+	every := defaultLook
+	if interval > 0 {
+		every = time.Duration(min(max(interval, minLook.Milliseconds()), maxLook.Milliseconds())) * time.Millisecond
+	}
+	if err := e.sleep(ctx, minLook, nil); err != nil {
+		return err
+	}
+	return e.sleep(ctx, every-minLook, e.due)
+}
+
+func (e *errand) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-early:
+	case err := <-e.ask.failure:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// cancel tells the client that nobody waits for the task any more. Nobody waits for the
+// answer to that either.
+func (e *errand) cancel(ctx context.Context) {
+	x := e.x
+	if !x.call.Capabilities().TaskCancel {
+		return
+	}
+	a, err := x.conn.newAsk(nil)
+	if err != nil {
+		return
+	}
+	defer x.conn.endAsk(a)
+	p := &protocol.CancelTaskParams{ID: e.id}
+	params, err := x.dialect.AppendParams(nil, p, &protocol.RequestMeta{})
+	if err == nil {
+		_ = x.out.Send(context.WithoutCancel(ctx), jsonrpc.AppendRequest(nil, a.id, p.Method(), params)) // best effort: the peer may be gone
+	}
+}
+
+// follow keeps the request known although it was answered: the task's progress and news
+// find it, and it fails with the connection.
+func (c *conn) follow(e *errand, id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return errGone
+	}
+	e.id, e.ask.errand = id, e
+	c.asks[e.ask.id.Key()] = e.ask
+	return nil
+}
+
+// taskTold takes a client's news of its task. They are a courtesy, so that all they do
+// is to bring the next look forward ("Task Notifications").
+func (c *conn) taskTold(x *exchange, id string) step {
+	return func(ctx context.Context, out transport.Outbound) error {
+		if !c.hasNews(id) {
+			return c.forward(x)(ctx, out)
+		}
+		return nil
+	}
+}
+
+// hasNews wakes who follows the task; false if nobody here does.
+func (c *conn) hasNews(task string) (found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.asks {
+		if a.errand == nil || a.errand.id != task {
+			continue
+		}
+		found = true
+		a.errand.alive()
+		signal(a.errand.due)
+	}
+	return found
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+const (
+	// defaultDeaths is how often a task may lose its worker: one that kills each of them
+	// must end some day.
+	defaultDeaths = 5
+	// takePause is how long a worker waits for a queue that is away.
+	takePause = time.Second
+)
+
+// taking takes tasks from the queue, as many at once as there are workers.
+func (e *Engine) taking(ctx context.Context) {
+	places := make(chan struct{}, e.cfg.TaskLimits.Workers)
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-e.closed:
+			return
+		case <-ctx.Done():
+			return
+		}
+		lease, err := e.take(ctx)
+		switch {
+		case err != nil && (ctx.Err() != nil || e.closing.Load()):
+			return
+		case err != nil:
+			e.failed(ctx, nil, fmt.Errorf("engine: taking a task: %w", err))
+			<-places
+			_ = pause(ctx, takePause) // the next attempt says if it ended
+		case !e.begin():
+			e.giveBack(ctx, lease)
+			return
+		default:
+			go func() {
+				defer e.running.Done()
+				defer func() { <-places }()
+				e.serveLease(context.WithoutCancel(ctx), lease)
+			}()
+		}
+	}
+}
+
+// take waits for a task, until the engine closes.
+func (e *Engine) take(ctx context.Context) (task.Lease, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	waiting := make(chan struct{})
+	defer close(waiting)
+	go func() { // ends with the wait
+		select {
+		case <-e.closed:
+			stop()
+		case <-waiting:
+		}
+	}()
+	return e.cfg.Queue.Take(ctx)
+}
+
+// serveLease runs a task until it is over, waits for answers, or is another's.
+func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
+	defer e.giveBack(ctx, lease)
+	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
+	if err != nil || r.Status != protocol.TaskWorking {
+		if err != nil && !errors.Is(err, task.ErrNotFound) {
+			e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+		}
+		return
+	}
+	j, err := e.jobOf(ctx, &r)
+	if err != nil {
+		j.fail(ctx, r.Runs, err)
+		j.cancel(nil)
+		return
+	}
+	j.lease = true
+	j.live(j.left(&r))
+	defer j.finish(nil)
+	renewing, stop := context.WithCancel(ctx)
+	renewed := make(chan struct{})
+	go func() { // ends with the run
+		defer close(renewed)
+		j.renew(renewing, lease)
+	}()
+	if !lease.Again || j.takeOver(&r) {
+		for j.run() {
+		}
+	}
+	stop()
+	<-renewed
+}
+
+// left is how long the task has; 0: for ever.
+func (j *job) left(r *task.Record) time.Duration {
+	end := r.Expires()
+	if end.IsZero() {
+		return 0
+	}
+	return max(end.Sub(j.e.cfg.Now()), time.Nanosecond)
+}
+
+// takeOver begins anew what another worker has left, so that nothing counts that it may
+// still write. It fails a task that has lost too many.
+func (j *job) takeOver(r *task.Record) bool {
+	most := j.policy.Deaths
+	if most == 0 {
+		most = defaultDeaths
+	}
+	if r.Runs >= most {
+		j.fail(j.ctx, r.Runs, protocol.Faultf(protocol.FaultInternal, "the task was interrupted: the process that ran it has ended"))
+		return false
+	}
+	err := j.change(j.ctx, r.Runs, func(*task.Record) task.Event { return task.Event{Kind: task.Resume} })
+	j.report(j.ctx, err)
+	return err == nil
+}
+
+// renew keeps the lease for as long as the task runs here. Where the store is away it
+// tries again as long as nobody else can have taken it.
+func (j *job) renew(ctx context.Context, lease task.Lease) {
+	tick := time.NewTicker(max(lease.Life/3, time.Millisecond))
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := j.e.cfg.Queue.Renew(ctx, lease)
+		switch {
+		case err == nil:
+			last = time.Now()
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, task.ErrLost), time.Since(last) > lease.Life:
+			j.e.lookAt(j.id) // it may be over: then that is the cause
+			if pause(ctx, joinPause) == nil {
+				j.cancel(errLost)
+			}
+			return
+		}
+	}
+}
+
+// giveBack ends the lease. A task that is still working is the next one's at once.
+func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	if err := e.cfg.Queue.Release(ctx, lease); err != nil { // it runs out
+		e.failed(ctx, nil, fmt.Errorf("engine: giving a task back: %w", err))
+	}
+}

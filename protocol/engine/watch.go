@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// watches are the tasks that requests wait for.
+type watches struct {
+	mu   sync.Mutex // guards byID and what is in it
+	byID map[string]*watch
+}
+
+// watch is one task that at least one request waits for.
+type watch struct {
+	waiting int             // requests
+	changed chan struct{}   // closed by the next change
+	asking  map[string]bool // questions that a request has put to the client
+}
+
+// watch begins to wait for changes of a task; unwatch ends it.
+func (s *watches) watch(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.byID[id]
+	if w == nil {
+		if s.byID == nil {
+			s.byID = make(map[string]*watch)
+		}
+		w = &watch{changed: make(chan struct{})}
+		s.byID[id] = w
+	}
+	w.waiting++
+}
+
+func (s *watches) unwatch(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.byID[id]; w.waiting > 1 {
+		w.waiting--
+		return
+	}
+	delete(s.byID, id)
+}
+
+// next is closed by the next change of a task that the caller watches.
+func (s *watches) next(id string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id].changed
+}
+
+// wake lets those who watch the task look again.
+func (s *watches) wake(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.byID[id]; w != nil {
+		close(w.changed)
+		w.changed = make(chan struct{})
+	}
+}
+
+// claim takes the questions that nobody has put to the client. The caller watches.
+func (s *watches) claim(id string, questions []task.Question) (mine []task.Question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.byID[id]
+	if w.asking == nil {
+		w.asking = make(map[string]bool)
+	}
+	for _, q := range questions {
+		if !w.asking[q.Key] {
+			w.asking[q.Key] = true
+			mine = append(mine, q)
+		}
+	}
+	return mine
+}
+
+// release lets others put the question, if it is still open.
+func (s *watches) release(id, key string) {
+	s.mu.Lock()
+	delete(s.byID[id].asking, key)
+	s.mu.Unlock()
+	s.wake(id)
+}

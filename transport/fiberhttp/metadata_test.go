@@ -1,0 +1,69 @@
+package fiberhttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+)
+
+// described is a host whose authenticator tells something at one path.
+type described struct{ transport.Server }
+
+func (described) Authenticator() transport.Authenticator { return teller{} }
+
+type teller struct{}
+
+func (teller) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	return nil, errors.New("nobody")
+}
+
+func (teller) ServeMetadata(method, path string) (int, http.Header, []byte) {
+	switch path {
+	case "/.well-known/oauth-protected-resource/a%2Fb":
+		return http.StatusOK, http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"public"}}, []byte(`{"method":"` + method + `"}`)
+	case "/.well-known/oauth-protected-resource/panic":
+		panic("as if the program had done it")
+	}
+	return http.StatusNotFound, nil, nil
+}
+
+// undescribed is one whose authenticator has nothing to tell.
+type undescribed struct{ described }
+
+func (undescribed) Authenticator() transport.Authenticator { return nil }
+
+func TestMountMetadata(t *testing.T) {
+	t.Parallel()
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Use(func(c *fiber.Ctx) error { return c.Next() })
+	fiberhttp.MountMetadata(app, described{})
+	silent := fiber.New(fiber.Config{DisableStartupMessage: true})
+	fiberhttp.MountMetadata(silent, undescribed{})
+	const notFound = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not Found"}}`
+	tests := []struct {
+		app          *fiber.App
+		method, path string
+		status       int
+		body         string
+	}{
+		{app, "GET", "/.well-known/oauth-protected-resource/a%2Fb", 200, `{"method":"GET"}`},
+		{app, "POST", "/.well-known/oauth-protected-resource/a%2Fb", 200, `{"method":"POST"}`},
+		{app, "OPTIONS", "/.well-known/oauth-protected-resource/a%2Fb?x=y", 200, `{"method":"OPTIONS"}`},
+		{app, "GET", "/.well-known/oauth-protected-resource", 404, notFound},
+		{app, "GET", "/.well-known/oauth-protected-resource/panic", 500, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`},
+		{silent, "GET", "/.well-known/oauth-protected-resource", 404, notFound},
+	}
+	for _, tt := range tests {
+		conn := start(t, tt.app, listen(t))()
+		got := request(t, conn, tt.method, tt.path, "")
+		if body := text(t, got); got.StatusCode != tt.status || body != tt.body || got.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: %d %s %v", tt.method, tt.path, got.StatusCode, body, got.Header)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package nodes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bus hands its messages to one subscriber.
+type bus struct {
+	messages chan []byte
+	err      error
+}
+
+func (b *bus) Publish(_ context.Context, message []byte) error {
+	if b.err == nil {
+		b.messages <- message
+	}
+	return b.err
+}
+
+func (b *bus) Subscribe(ctx context.Context, fn func([]byte)) error {
+	for {
+		select {
+		case m := <-b.messages:
+			fn(m)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func TestNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bus{messages: make(chan []byte, 8)}
+		var looks, late atomic.Int32
+		var heard []nodes.Message
+		var n *nodes.Node
+		n = nodes.New(nil, b, nodes.Duties{
+			Period: time.Minute,
+			Heard: func(m nodes.Message) {
+				heard = append(heard, m)
+				n.Go(func() { time.Sleep(time.Hour); late.Add(1) })
+			},
+			Look: func(context.Context) { looks.Add(1) },
+		})
+		n.Begin(t.Context())
+		n.Begin(t.Context()) // is nothing
+		want := nodes.Message{Kind: nodes.Ended, Session: "s"}
+		if err := n.Tell(t.Context(), want); err != nil {
+			t.Error(err)
+		}
+		for _, other := range []string{``, `{`, `null`, `{"engine":"frame","http":"ended","session":"t"}`, ` {"http":"post"}`, `{"http":1}`} {
+			b.messages <- []byte(other)
+		}
+		synctest.Wait()
+		if len(heard) != 1 || heard[0] != want || looks.Load() != 0 {
+			t.Errorf("heard %v, looked %d times", heard, looks.Load())
+		}
+		b.messages <- nil
+		synctest.Wait()
+		if looks.Load() != 1 {
+			t.Errorf("looked %d times when messages were lost", looks.Load())
+		}
+		time.Sleep(3*time.Minute + time.Second)
+		if looks.Load() != 4 {
+			t.Errorf("looked %d times in 3 minutes", looks.Load())
+		}
+		n.End()
+		if late.Load() != 1 {
+			t.Error("End did not wait")
+		}
+		n.Begin(t.Context()) // too late: goleak sees to it
+		b.err = errors.New("away")
+		if err := n.Tell(t.Context(), want); !errors.Is(err, b.err) {
+			t.Errorf("Tell: %v", err)
+		}
+	})
+}
+
+// TestAlone: without a bus there is nobody to tell, and the store is looked after.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int32
+		n := nodes.New(nil, nil, nodes.Duties{Period: time.Minute, Look: func(context.Context) { looks.Add(1) }})
+		n.Begin(t.Context())
+		if err := n.Tell(t.Context(), nodes.Message{Kind: nodes.Post}); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute + time.Second)
+		n.End()
+		if looks.Load() != 1 {
+			t.Errorf("looked %d times", looks.Load())
+		}
+	})
+}
+
+// TestHostStops: a node ends by itself when its host stops, as soon as nobody needs it.
+func TestHostStops(t *testing.T) {
+	t.Parallel()
+	for _, needed := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			closing := make(chan struct{})
+			var busy, heard atomic.Bool
+			d := nodes.Duties{Period: time.Minute, Closing: closing, Heard: func(nodes.Message) { heard.Store(true) }, Look: func(context.Context) {}}
+			if needed > 0 {
+				busy.Store(true)
+				d.Idle = func() bool { return !busy.Load() }
+			}
+			b := &bus{messages: make(chan []byte, 8)}
+			n := nodes.New(nil, b, d)
+			n.Begin(t.Context())
+			close(closing)
+			time.Sleep(needed)
+			synctest.Wait()
+			_ = n.Tell(t.Context(), nodes.Message{Kind: nodes.Post})
+			synctest.Wait()
+			if heard.Load() != (needed > 0) {
+				t.Errorf("heard %v when it was needed for %v", heard.Load(), needed)
+			}
+			busy.Store(false)
+			time.Sleep(time.Second) // its goroutines have ended, or the bubble says so
+		})
+	}
+}
+
+// TestMessages: their form is what nodes of other versions read.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	for m, want := range map[nodes.Message]string{
+		{Kind: nodes.Ended, Session: "s"}: `{"http":"ended","session":"s"}`,
+		{Kind: nodes.Post, Session: "s"}:  `{"http":"post","session":"s"}`,
+	} {
+		if got, err := json.Marshal(m); string(got) != want || err != nil {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	// printf 'streamable session\0ABC' | sha256sum | xxd -r -p | head -c 20 | base32, in lower case
+	const want = "cajenr2qcnaa6cfxkz3dohadqmas3vxb"
+	got := nodes.Digest("streamable session", "ABC")
+	if got != want {
+		t.Errorf("got %s", got)
+	}
+	if got == nodes.Digest("streamable", " session\x00ABC") || got == nodes.Digest("streamable events", "ABC") {
+		t.Error("purposes mix")
+	}
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	type head struct{ Name string }
+	for _, body := range []string{"", "\n", "{\n}", "a\nb"} {
+		data, err := nodes.Join(head{"x\ny"}, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, got, err := nodes.Split[head](data)
+		if h.Name != "x\ny" || string(got) != body || err != nil {
+			t.Errorf("%q: %v %q %v", body, h, got, err)
+		}
+	}
+	if _, err := nodes.Join(func() {}, nil); err == nil {
+		t.Error("a function was written")
+	}
+	for _, bad := range []string{"", "{}", "{\n", strings.Repeat("x", 9) + "\n"} {
+		if _, _, err := nodes.Split[head]([]byte(bad)); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte("{\"Name\":\"x\"}\nbody"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, body, err := nodes.Split[struct{ Name string }](data)
+		if err != nil {
+			return
+		}
+		again, err := nodes.Join(h, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h2, body2, err := nodes.Split[struct{ Name string }](again)
+		if err != nil || h2 != h || string(body2) != string(body) {
+			t.Errorf("%v %q, then %v %q, %v", h, body, h2, body2, err)
+		}
+	})
+}

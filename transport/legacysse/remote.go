@@ -1,0 +1,251 @@
+package legacysse
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	port "github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// A frame may be posted on another node than the one that holds the stream. It goes
+// into the event log then, under a name that its connection reads alone; a message
+// says when to look, so that nothing is lost with one. A record says whose the
+// connection is, as long as its stream is open.
+
+// forRecord is what the id of a connection is digested for.
+const forRecord = "http+sse connection"
+
+const (
+	refresh  = time.Minute     // how often the record of an open stream is touched
+	lifetime = 3 * refresh     // of a record whose node is gone
+	patience = 5 * time.Second // with a store, where a connection has ended
+)
+
+// joinNodes makes the endpoint a node, where the host shares all that it takes.
+func (e *Endpoint) joinNodes(server transport.Server) {
+	store, bus, events := server.Sessions(), server.Changes(), server.Events()
+	if store == nil || bus == nil || events == nil {
+		return
+	}
+	e.inbox = events
+	e.node = nodes.New(store, bus, nodes.Duties{
+		Heard: e.heard, Look: e.look, Period: refresh, Closing: e.Closing(), Idle: e.idle,
+	})
+}
+
+// idle says whether no stream is open: calls that end while the host stops may still
+// need what is posted elsewhere.
+func (e *Endpoint) idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sessions) == 0
+}
+
+func (e *Endpoint) leaveNodes() {
+	if e.node != nil {
+		e.node.End()
+	}
+}
+
+// heard is what other nodes tell.
+func (e *Endpoint) heard(m nodes.Message) {
+	if m.Kind != nodes.Post {
+		return
+	}
+	e.mu.Lock()
+	s := e.keys[m.Session]
+	e.mu.Unlock()
+	if s != nil {
+		s.remote.wake(true)
+	}
+}
+
+// look keeps the records, and finds frames of which no message told.
+func (e *Endpoint) look(ctx context.Context) {
+	e.mu.Lock()
+	all := make([]*session, 0, len(e.keys))
+	for _, s := range e.keys {
+		all = append(all, s)
+	}
+	e.mu.Unlock()
+	for _, s := range all {
+		err := e.node.Sessions.Touch(ctx, s.remote.key, time.Now().Add(lifetime))
+		if errors.Is(err, port.ErrNotFound) && s.ctx.Err() == nil {
+			_ = e.node.Sessions.Create(ctx, s.remote.record()) // the store has lost it; else, next time
+		}
+		s.remote.wake(false)
+	}
+}
+
+// remote is a connection as other nodes see it.
+type remote struct {
+	s   *session
+	key string
+
+	mu      sync.Mutex // guards the fields below
+	reading bool       // a goroutine reads the inbox
+	again   bool       // it shall look once more
+	told    bool       // because there is a frame
+	gone    bool
+	taken   uint64 // number of the last frame; only the goroutine's
+}
+
+func newRemote(s *session) *remote {
+	return &remote{s: s, key: nodes.Digest(forRecord, s.id)}
+}
+
+// home is what a record says: which node holds the stream.
+type home struct {
+	Node string `json:"node"`
+}
+
+func (r *remote) record() port.Record {
+	data, _ := nodes.Join(home{Node: r.s.e.node.ID}, nil) // a string is no failure
+	return port.Record{ID: r.key, Principal: r.s.principal, Expires: time.Now().Add(lifetime), Data: data}
+}
+
+// register lets the other nodes know of the connection, before its client does.
+func (s *session) register(ctx context.Context) error {
+	if s.remote == nil {
+		return nil
+	}
+	// ErrExists is of a Create that the store's client has sent twice: ids are random.
+	if err := s.e.node.Sessions.Create(ctx, s.remote.record()); err != nil && !errors.Is(err, port.ErrExists) {
+		return err
+	}
+	s.e.node.Begin(s.e.life)
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	s.e.keys[s.remote.key] = s
+	return nil
+}
+
+// unregister undoes register.
+func (s *session) unregister() {
+	r := s.remote
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.gone = true
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	defer cancel()
+	_ = s.e.node.Sessions.Delete(ctx, r.key) // it expires by itself
+	_ = s.e.inbox.Drop(ctx, r.inbox())
+}
+
+func (r *remote) inbox() string { return inbox(r.key) }
+
+// inbox is the name of a connection's frames in the log.
+func inbox(key string) string { return key + ".posted" }
+
+// posted is what goes with a frame from the node where it was posted.
+type posted struct {
+	Remote    string               `json:"remote,omitempty"`
+	Header    http.Header          `json:"header,omitempty"`
+	Principal *transport.Principal `json:"principal,omitempty"`
+}
+
+// forward takes a frame for the stream of another node, if there is one.
+func (v *Visit) forward(id string, body []byte) *streamable.Reply {
+	e := v.e
+	if id == "" || e.node == nil {
+		return v.noSession()
+	}
+	key := nodes.Digest(forRecord, id)
+	kept, err := e.node.Sessions.Get(v.Context(), key)
+	switch {
+	case errors.Is(err, port.ErrNotFound), err == nil && kept.Principal != v.Principal():
+		return v.noSession()
+	case err != nil:
+		return v.Unavailable()
+	}
+	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(v.Context())}
+	// A handler needs the principal, and the log is no place for what proves it.
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
+		p.Header.Del(name)
+	}
+	data, err := nodes.Join(p, body)
+	if err != nil {
+		return v.Refuse(http.StatusInternalServerError, "internal error")
+	}
+	if _, err := e.inbox.Append(v.Context(), inbox(key), data); err != nil {
+		return v.Unavailable()
+	}
+	// Without the message it is taken at the next look: a retry would run it twice.
+	_ = e.node.Tell(v.Context(), nodes.Message{Kind: nodes.Post, Session: key})
+	return v.Taken()
+}
+
+// wake has a goroutine look into the inbox; one at a time, so that the order stays.
+func (r *remote) wake(told bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.again, r.told = true, r.told || told
+	if r.reading || r.gone {
+		return
+	}
+	r.reading = true
+	r.s.e.node.Go(r.read)
+}
+
+// more says whether to look once more, and whether there was a frame.
+func (r *remote) more() (again, told bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	again, told = r.again && !r.gone, r.told
+	r.reading, r.again, r.told = again, false, false
+	return again, told
+}
+
+func (r *remote) read() {
+	for again, told := r.more(); again; again, told = r.more() {
+		events, err := r.s.e.inbox.After(r.s.ctx, r.inbox(), r.taken)
+		if errors.Is(err, eventlog.ErrExpired) {
+			// Nothing was posted yet, or the log has forgotten the inbox and begins anew.
+			events, err = r.s.e.inbox.After(r.s.ctx, r.inbox(), 0)
+		}
+		if told && errors.Is(err, eventlog.ErrExpired) {
+			r.s.out.Finish() // a frame is lost: the client shall notice
+		}
+		for _, event := range events {
+			r.taken = event.Seq
+			r.s.takePosted(event.Frame)
+		}
+	}
+}
+
+// takePosted gives a frame that was posted elsewhere to the host. Its 202 is sent: what
+// cannot be served is answered on the stream.
+func (s *session) takePosted(data []byte) {
+	p, body, err := nodes.Split[posted](data)
+	if err != nil {
+		return // not written by this program
+	}
+	ctx := s.ctx
+	if p.Principal != nil {
+		ctx = transport.WithPrincipal(ctx, p.Principal)
+	}
+	ctx = s.within(ctx, &transport.Request{Fields: fields(p.Header), RemoteAddr: p.Remote})
+	body = append([]byte(nil), body...) // the log's are shared, this is the host's
+	if !s.enter() || !s.start(ctx, body) {
+		s.refuse(ctx, body)
+	}
+}
+
+// fields are the header of a request that came to another node.
+type fields http.Header
+
+// Values implements transport.Fields.
+func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
+
+// Header implements transport.Fields.
+func (f fields) Header() http.Header { return http.Header(f) }

@@ -1,0 +1,248 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+// Sink is the response that a carrier gave away. The endpoint calls it from one
+// goroutine at a time, and not after Stream.Serve has returned.
+type Sink interface {
+	// Open writes status and header; length is that of the body, -1 where it is
+	// not known.
+	Open(status int, header []Field, length int) error
+	// Write sends a part of the body at once, whole or not at all. It must give
+	// up after a while on a client that does not read.
+	Write(part []byte) error
+}
+
+// attachment is one connection that carries the stream.
+type attachment struct {
+	sink      Sink
+	header    []Field
+	committed bool
+	wrote     bool          // since the last beat
+	over      chan struct{} // closed when the connection is not needed any more
+	closed    bool
+}
+
+func (a *attachment) close() {
+	if !a.closed {
+		a.closed = true
+		close(a.over)
+	}
+}
+
+// put writes bytes of an SSE stream, the header before the first.
+func (a *attachment) put(part []byte) error {
+	if !a.committed {
+		a.committed = true
+		header := append(a.header, Field{"Content-Type", typeSSE}, Field{"Cache-Control", "no-cache"}, Field{"X-Accel-Buffering", "no"})
+		if err := a.sink.Open(http.StatusOK, header, -1); err != nil {
+			return err
+		}
+	}
+	a.wrote = true
+	return a.sink.Write(part)
+}
+
+// write makes r the response of a connection that a carrier gave away.
+func (r *Reply) write(a *attachment) error {
+	if err := a.sink.Open(r.Status, append(a.header, r.Header...), len(r.Body)); err != nil || len(r.Body) == 0 {
+		return err
+	}
+	return a.sink.Write(r.Body)
+}
+
+// position is where in a stream a connection begins.
+type position struct {
+	fresh   bool // of the standalone stream: with what nobody has seen
+	resumed bool
+	after   uint64
+}
+
+// Stream is an open response, to be served exactly once.
+type Stream struct {
+	st     *stream
+	from   position
+	header []Field
+	leave  func()
+	follow *follower // of a stream that another node writes; st is nil then
+}
+
+// Serve carries the stream on sink until there is nothing more to send on this
+// connection. ctx ends when the client is gone.
+func (s *Stream) Serve(ctx context.Context, sink Sink) {
+	defer s.leave()
+	st := s.st
+	a := &attachment{sink: sink, header: s.header, over: make(chan struct{})}
+	if s.follow != nil {
+		s.follow.serve(ctx, a)
+		return
+	}
+	defer st.gone(errClientGone) // unless it has ended, or another connection carries it
+	defer st.part(a)
+	if !st.attach(a, s.from) {
+		return
+	}
+	beat := time.NewTicker(st.gate.cfg.Heartbeat)
+	defer beat.Stop()
+	closing := st.closing
+	for {
+		select {
+		case <-a.over:
+			return
+		case <-closing:
+			if st.onClosing == nil {
+				return
+			}
+			st.onClosing()
+			closing = nil
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			st.beat(a)
+		}
+	}
+}
+
+// attach makes a the connection of the stream and writes what it has missed.
+func (st *stream) attach(a *attachment, from position) bool {
+	defer st.settle()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.answer != nil {
+		_ = st.writeAnswer(a) // a client that is gone does not matter any more
+		return false
+	}
+	if st.at != nil {
+		st.at.close() // the client came back before its old connection was seen to break
+	}
+	st.at, st.lost = a, false
+	if !st.greet(a, from) || !st.replay(a, from) || st.ended || st.releasing {
+		st.releasing = false
+		st.detachLocked(a)
+		return false
+	}
+	return true
+}
+
+// greet writes the header at once where the client waits for it, and primes it.
+func (st *stream) greet(a *attachment, from position) bool {
+	polls := st.sse && st.log != nil && st.plan.Polls
+	if st.standalone {
+		polls = st.log != nil && st.session.negotiatedPolls()
+	}
+	switch {
+	case polls && !from.resumed:
+		st.streaming = true
+		st.name()
+		st.begin()
+		after := uint64(0)
+		if from.fresh {
+			after = st.delivered
+		}
+		return a.put(appendPriming(nil, st.eventID(after), st.gate.cfg.Retry.Milliseconds())) == nil
+	case st.greeting != nil:
+		return a.put(st.greeting) == nil
+	case from.fresh, from.resumed:
+		return a.put([]byte(comment)) == nil
+	}
+	return true
+}
+
+// replay writes what the log holds beyond the place where the client is.
+func (st *stream) replay(a *attachment, from position) bool {
+	after := from.after
+	if from.fresh {
+		after = st.delivered
+	}
+	if st.log == nil || after >= st.seq {
+		return true
+	}
+	events, err := st.log.After(st.session.ctx, st.key(), after)
+	if errors.Is(err, eventlog.ErrExpired) && from.fresh {
+		return true // nobody has seen them, and nobody will
+	}
+	if err != nil {
+		return false
+	}
+	for _, event := range events {
+		if len(event.Frame) == 0 {
+			continue // it is for other nodes
+		}
+		if st.write(a, event.Seq, event.Frame) != nil || a.closed {
+			return false
+		}
+	}
+	return true
+}
+
+// write sends one event on a connection; a failure detaches it.
+func (st *stream) write(a *attachment, seq uint64, frame []byte) error {
+	st.buf = appendEvent(st.buf[:0], st.eventID(seq), frame)
+	err := a.put(st.buf)
+	if cap(st.buf) > 64<<10 {
+		st.buf = nil
+	}
+	if err == nil {
+		st.delivered = seq
+		return nil
+	}
+	st.detachLocked(a)
+	if st.log != nil {
+		return nil // the client may come back for it
+	}
+	return err
+}
+
+// part lets go of the connection. If the stream ended before anything was said
+// there, a response is due all the same.
+func (st *stream) part(a *attachment) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !a.committed && st.ended {
+		a.committed = true
+		_ = st.nothing().write(a) // a client that is gone does not matter any more
+	}
+	st.detachLocked(a)
+}
+
+func (st *stream) nothing() *Reply {
+	if st.standalone {
+		return refuse(http.StatusNotFound, "no such session")
+	}
+	return &Reply{Status: http.StatusAccepted}
+}
+
+func (st *stream) writeAnswer(a *attachment) error {
+	defer a.close()
+	a.committed = true
+	return st.answer.reply().write(a)
+}
+
+func (st *stream) detachLocked(a *attachment) {
+	a.close()
+	if st.at == a {
+		st.at = nil
+	}
+}
+
+// beat shows the client, and the proxies between, that the stream lives.
+func (st *stream) beat(a *attachment) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.at != a || !st.sse || a.wrote {
+		a.wrote = false
+		return
+	}
+	st.streaming = true
+	if a.put([]byte(comment)) != nil {
+		st.detachLocked(a)
+	}
+	a.wrote = false
+}

@@ -1,0 +1,178 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	port "github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
+)
+
+// find is the session of that id, if it is this principal's. One that is found is
+// in use until release.
+func (v *Visit) find(id string) (*session, error) {
+	if v.e.node == nil {
+		if s := v.e.lookup(v.ctx, id); s != nil && s.use() {
+			return s, nil
+		}
+		return nil, transport.ErrNoSession
+	}
+	for range attempts {
+		s, due, err := v.known(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case !s.use(): // it has expired here meanwhile
+			v.e.forgetSession(s)
+			continue
+		case due && !s.record.touch(v.ctx):
+			s.release()
+			v.e.endSession(s, errSessionEnded)
+			return nil, transport.ErrNoSession
+		}
+		return s, nil
+	}
+	return nil, transport.ErrUnavailable
+}
+
+// owns says whether there is a session of that id here, and it is this principal's.
+func (e *Endpoint) owns(ctx context.Context, id string) bool { return e.lookup(ctx, id) != nil }
+
+func (e *Endpoint) lookup(ctx context.Context, id string) *session {
+	s := e.local(id)
+	if s == nil || s.principal != principalKey(ctx) {
+		return nil
+	}
+	return s
+}
+
+// local is the session of that id, as far as it is served here.
+func (e *Endpoint) local(id string) *session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[id]
+}
+
+// known is the session of that id as the store has it now: whatever another node has
+// done to it is seen by this request. due says that its record must be touched.
+func (v *Visit) known(id string) (s *session, due bool, err error) {
+	e, principal := v.e, principalKey(v.ctx)
+	s = e.local(id)
+	if s != nil && s.principal != principal {
+		return nil, false, transport.ErrNoSession
+	}
+	if s != nil && !s.record.made() {
+		return s, false, nil // the host keeps nothing of it
+	}
+	kept, err := e.node.Sessions.Get(v.ctx, nodes.Digest(forRecord, id))
+	switch {
+	case errors.Is(err, port.ErrNotFound):
+		if s != nil {
+			e.endSession(s, errSessionEnded)
+		}
+		return nil, false, transport.ErrNoSession
+	case err != nil:
+		return nil, false, fmt.Errorf("%w: %w", transport.ErrUnavailable, err)
+	case kept.Principal != principal:
+		return nil, false, transport.ErrNoSession
+	case s == nil:
+		s, err = v.restore(id, kept)
+	default:
+		err = s.record.see(kept)
+	}
+	due = !kept.Expires.IsZero() && time.Until(kept.Expires) < e.cfg.SessionIdle
+	return s, due, err
+}
+
+// restore makes the session of another node one that is served here, too.
+func (v *Visit) restore(id string, kept port.Record) (*session, error) {
+	s := v.e.makeSession(v.ctx, v.r, id, "")
+	s.record.settled = false
+	if err := s.record.see(kept); err != nil {
+		s.cancel(errSessionEnded)
+		return nil, fmt.Errorf("%w: %w", transport.ErrNoSession, err)
+	}
+	s.opener, s.polls = s.record.head.Opener, s.record.head.Polls
+	s.used, s.restored = true, true
+	if other := v.e.adopt(s); other != s {
+		s.cancel(errSessionEnded)
+		if other == nil {
+			return nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errTooMany)
+		}
+		return other, nil
+	}
+	return s, nil
+}
+
+// adopt makes a restored session findable: s, or the one of another request that was
+// faster, or nil, where there is no room.
+func (e *Endpoint) adopt(s *session) *session {
+	e.node.Begin(e.life)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if other := e.sessions[s.id]; other != nil {
+		return other
+	}
+	for !e.roomFor(s.opener) {
+		idle := e.dispensable(s.opener)
+		if idle == nil {
+			return nil
+		}
+		e.mu.Unlock()
+		e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
+		e.mu.Lock()
+	}
+	if other := e.sessions[s.id]; other != nil {
+		return other
+	}
+	e.file(s)
+	return s
+}
+
+// dispensable is a session in the way of one more for that client which can be
+// restored when it is needed again. Under e.mu.
+func (e *Endpoint) dispensable(opener string) *session {
+	if e.node == nil {
+		return nil
+	}
+	shared := e.openers[opener] >= e.share()
+	for _, s := range e.sessions {
+		if s.restored && (!shared || s.opener == opener) && s.idle() {
+			return s
+		}
+	}
+	return nil
+}
+
+// idle says whether nobody uses the session.
+func (s *session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.uses == 0 && !s.ended
+}
+
+// heard is what other nodes tell.
+func (e *Endpoint) heard(m nodes.Message) {
+	if m.Kind != nodes.Ended {
+		return
+	}
+	e.mu.Lock()
+	s := e.keys[m.Session]
+	e.mu.Unlock()
+	if s != nil {
+		e.node.Go(func() { e.endSession(s, errSessionEnded) })
+	}
+}
+
+// look keeps the records of sessions that are in use without requests, as by an open
+// stream, and ends what has ended elsewhere.
+func (e *Endpoint) look(ctx context.Context) {
+	for _, s := range e.all() {
+		if s.record.made() && !s.idle() && !s.record.touch(ctx) {
+			e.endSession(s, errSessionEnded)
+		}
+	}
+}

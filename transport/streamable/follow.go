@@ -1,0 +1,103 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+// A stream whose exchange runs on another node is followed by reading the log again and
+// again, at first soon and then later.
+const (
+	minPause = 25 * time.Millisecond
+	maxPause = 250 * time.Millisecond
+)
+
+// follower carries the rest of a stream that another node writes. It ends with the
+// stream, which its writer marks by an event of nothing; and, because a node that died
+// marks nothing, when there was no news for as long as a session may be idle. The
+// client comes back then, if it still waits.
+type follower struct {
+	s     *session
+	key   string
+	after uint64 // number of the last event that was read
+	news  []eventlog.Event
+	id    func(seq uint64) []byte
+}
+
+// follow goes on with a stream that is not of this node.
+func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
+	st := &stream{session: s, log: v.e.events, number: number}
+	f := &follower{s: s, key: st.key(), after: after, id: st.eventID}
+	if err := f.look(v.ctx); errors.Is(err, eventlog.ErrExpired) {
+		return nothingToResume()
+	} else if err != nil {
+		return unavailable()
+	}
+	return v.admit(&Stream{follow: f}, p)
+}
+
+// look reads what is new.
+func (f *follower) look(ctx context.Context) (err error) {
+	f.news, err = f.s.e.events.After(ctx, f.key, f.after)
+	return err
+}
+
+// tell writes what is new; false: the stream or the connection has ended.
+func (f *follower) tell(a *attachment) bool {
+	for _, event := range f.news {
+		f.after = event.Seq
+		if len(event.Frame) == 0 && event.Seq > 1 {
+			return false
+		}
+		if len(event.Frame) == 0 {
+			continue // the stream's beginning
+		}
+		if a.put(appendEvent(nil, f.id(event.Seq), event.Frame)) != nil {
+			return false
+		}
+	}
+	f.news = nil
+	return true
+}
+
+func (f *follower) serve(ctx context.Context, a *attachment) {
+	if a.put([]byte(comment)) != nil {
+		return
+	}
+	beat := time.NewTicker(f.s.e.cfg.Heartbeat)
+	defer beat.Stop()
+	pause, quiet := minPause, time.Now()
+	again := time.NewTimer(pause)
+	defer again.Stop()
+	for f.tell(a) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.s.ctx.Done():
+			return
+		case <-f.s.e.Closing():
+			return // another node goes on
+		case <-f.s.e.following.Done():
+			return
+		case <-beat.C:
+			if a.put([]byte(comment)) != nil {
+				return
+			}
+			continue
+		case <-again.C:
+		}
+		if err := f.look(ctx); errors.Is(err, eventlog.ErrExpired) {
+			return // the stream was dropped, or the reader is too slow for it
+		}
+		if pause = min(2*pause, maxPause); len(f.news) > 0 {
+			pause, quiet = minPause, time.Now()
+		}
+		if time.Since(quiet) > f.s.e.cfg.SessionIdle {
+			return
+		}
+		again.Reset(pause)
+	}
+}

@@ -1,0 +1,176 @@
+package streamable
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
+)
+
+// number names a stream, for event ids and for the log. Nodes that share a log do not
+// count, lest they come to the same number.
+func (s *session) number() uint64 {
+	if s.record != nil {
+		return randomNumber()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	return s.last
+}
+
+// randomNumber is one of 53 bits that is not 0, the standalone stream.
+func randomNumber() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return max(binary.LittleEndian.Uint64(b[:])>>11, 1)
+}
+
+// prefix begins the ids of the session's events, on every node. Nobody can guess it,
+// so that ids of another session mean nothing here.
+func (s *session) prefix() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.tag != "":
+	case s.record != nil:
+		s.tag = nodes.Digest(forEvents, s.id)[:12]
+	default:
+		s.tag = strings.ToLower(rand.Text()[:12])
+	}
+	return s.tag
+}
+
+// remember makes a stream resumable.
+func (s *session) remember(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	if s.streams == nil {
+		s.streams = make(map[uint64]*stream)
+	}
+	s.streams[st.number] = st
+}
+
+// retire lets the oldest finished streams go.
+func (s *session) retire(number uint64) {
+	s.mu.Lock()
+	if s.streams[number] == nil {
+		s.mu.Unlock()
+		return
+	}
+	s.finished = append(s.finished, number)
+	var old *stream
+	if len(s.finished) > kept {
+		old = s.streams[s.finished[0]]
+		delete(s.streams, s.finished[0])
+		s.finished = s.finished[1:]
+	}
+	s.mu.Unlock()
+	if old != nil {
+		old.forget()
+	}
+}
+
+// stream is that of this node with the number; nil: there is none.
+func (s *session) stream(number uint64) *stream {
+	if number == 0 {
+		return s.standalone
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[number]
+}
+
+func (s *session) negotiatedPolls() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.polls
+}
+
+// name numbers a resumable stream. Answers that are whole need no number.
+func (st *stream) name() {
+	if st.numbered || st.log == nil || st.standalone {
+		return
+	}
+	st.numbered = true
+	st.number = st.session.number()
+	st.session.remember(st)
+}
+
+// key is the stream's name in the log: the session's id makes it unguessable. A log
+// that is shared does not get to see the id.
+func (st *stream) key() string {
+	id := st.session.id
+	if r := st.session.record; r != nil {
+		id = r.key
+	}
+	return id + "." + strconv.FormatUint(st.number, 10)
+}
+
+func (st *stream) eventID(seq uint64) []byte {
+	if st.log == nil {
+		return nil
+	}
+	return appendEventID(make([]byte, 0, 48), st.session.prefix(), st.number, seq)
+}
+
+// holds says whether everything after that event is still there.
+func (st *stream) holds(after uint64) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if after > st.seq {
+		return false
+	}
+	if after == st.seq {
+		return true
+	}
+	_, err := st.log.After(st.session.ctx, st.key(), after)
+	return !errors.Is(err, eventlog.ErrExpired)
+}
+
+// begin makes the stream known to the log, by an event of nothing, before a client that
+// is primed may ask another node for it.
+func (st *stream) begin() {
+	if st.numbered && st.seq == 0 && st.session.record.made() {
+		// Without it only this node resumes the stream before it has an event.
+		_, _ = st.log.Append(st.session.ctx, st.key(), nil)
+	}
+}
+
+// markTime is how long the log may take for the mark of an end.
+const markTime = 5 * time.Second
+
+// mark tells those who follow the stream on other nodes that nothing more comes: an
+// event of nothing.
+func (st *stream) mark() {
+	if !st.session.record.made() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(st.session.ctx), markTime)
+	defer cancel()
+	_, _ = st.log.Append(ctx, st.key(), nil) // without it they give up after a while
+}
+
+// end is finish, and forget unless what was sent stays for other nodes.
+func (st *stream) end(stays bool) {
+	st.finish()
+	if !stays {
+		st.forget()
+	}
+}
+
+// forget drops what the log holds.
+func (st *stream) forget() {
+	if st.log != nil {
+		_ = st.log.Drop(context.WithoutCancel(st.session.ctx), st.key())
+	}
+}

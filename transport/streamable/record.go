@@ -1,0 +1,188 @@
+package streamable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	port "github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/nodes"
+)
+
+// What the id of a session is digested for.
+const (
+	forRecord = "streamable session"
+	forEvents = "streamable events"
+)
+
+// head is what the carrier keeps of a session, before what the host keeps.
+type head struct {
+	Home   string `json:"home"` // the node that writes the standalone stream
+	Opener string `json:"opener,omitempty"`
+	Polls  bool   `json:"polls,omitempty"`
+}
+
+// record is a session in the store that all nodes share, as this one has seen it last.
+// It comes into being with the host's first Change.
+type record struct {
+	s   *session
+	key string
+
+	changing sync.Mutex // held while this node changes it
+
+	mu      sync.Mutex // guards the fields below
+	head    head
+	state   []byte // the host's; never written to
+	version uint64
+	failed  bool // it did not come into being, and will not
+	settled bool // this node has written all of the standalone stream that it must know
+}
+
+var _ transport.Kept = (*record)(nil)
+
+// newRecord is that of a session which begins here.
+func newRecord(s *session) *record {
+	return &record{
+		s: s, key: nodes.Digest(forRecord, s.id), settled: true,
+		head: head{Home: s.e.node.ID, Opener: s.opener},
+	}
+}
+
+// State implements transport.Kept.
+func (r *record) State() ([]byte, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Clone(r.state), r.version
+}
+
+// Change implements transport.Kept.
+func (r *record) Change(ctx context.Context, change func([]byte) []byte) error {
+	return r.update(ctx, func(_ *head, state []byte) []byte { return change(state) })
+}
+
+// made says whether the record is in the store, as far as is known.
+func (r *record) made() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.version > 0
+}
+
+// lost says whether the host wanted to keep the session and could not.
+func (r *record) lost() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// attempts is how often others may be faster before an update is given up.
+const attempts = 32
+
+// update writes what change makes of the newest record.
+func (r *record) update(ctx context.Context, change func(h *head, state []byte) []byte) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	err := r.write(ctx, change)
+	for n := 1; n < attempts && faster(err); n++ {
+		if err = r.read(ctx); err == nil {
+			err = r.write(ctx, change)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	r.failed = r.version == 0
+	r.mu.Unlock()
+	return fmt.Errorf("keeping a session: %w", err)
+}
+
+// faster: what was known is not the newest. ErrExists is of a Create that the store's
+// client has sent twice.
+func faster(err error) bool {
+	return errors.Is(err, port.ErrConflict) || errors.Is(err, port.ErrExists)
+}
+
+func (r *record) write(ctx context.Context, change func(h *head, state []byte) []byte) error {
+	r.mu.Lock()
+	h, state, version := r.head, bytes.Clone(r.state), r.version
+	r.mu.Unlock()
+	state = change(&h, state)
+	data, err := nodes.Join(h, state)
+	if err != nil {
+		return err
+	}
+	kept := port.Record{ID: r.key, Principal: r.s.principal, Version: version, Expires: r.s.expires(), Data: data}
+	store := r.s.e.node.Sessions
+	if version == 0 {
+		err = store.Create(ctx, kept)
+	} else {
+		err = store.Update(ctx, kept)
+	}
+	if err == nil {
+		r.set(h, data[len(data)-len(state):], version+1)
+	}
+	return err
+}
+
+// read looks into the store.
+func (r *record) read(ctx context.Context) error {
+	kept, err := r.s.e.node.Sessions.Get(ctx, r.key)
+	if err != nil {
+		return err
+	}
+	return r.see(kept)
+}
+
+// see takes over what the store has.
+func (r *record) see(kept port.Record) error {
+	h, state, err := nodes.Split[head](kept.Data)
+	if err != nil {
+		return err
+	}
+	r.set(h, state, kept.Version)
+	return nil
+}
+
+// set never goes back: what was read may be older than what was written meanwhile.
+func (r *record) set(h head, state []byte, version uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if version <= r.version {
+		return
+	}
+	r.head, r.state, r.version = h, state, version
+	if h.Home != r.s.e.node.ID {
+		r.settled = false
+	}
+}
+
+// expires is when the record goes unless it is used: a quarter later than the session
+// would, because Touch may come so late.
+func (s *session) expires() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.used {
+		return time.Now().Add(min(s.e.cfg.SessionIdle, handshakeTime))
+	}
+	return time.Now().Add(s.e.cfg.SessionIdle + s.e.refresh())
+}
+
+// refresh is how often the record of a session in use is touched at most.
+func (e *Endpoint) refresh() time.Duration { return e.cfg.SessionIdle / 4 }
+
+// touch keeps the record of a session in use; false: it is gone. A store that is away
+// is tried again with the next request.
+func (r *record) touch(ctx context.Context) bool {
+	err := r.s.e.node.Sessions.Touch(ctx, r.key, r.s.expires())
+	return !errors.Is(err, port.ErrNotFound)
+}
