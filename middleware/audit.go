@@ -1,0 +1,117 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Audit writes one JSON line a logical call, when it is over:
+//
+//	{"time":"2026-07-28T12:00:00.123Z","issuer":"https://id.example","subject":"ann","address":"192.0.2.1:4711",
+//	 "method":"tools/call","name":"refund","outcome":"rejected","code":-32602,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
+//
+// Who called is the principal; without one "session" is a digest of the session's id,
+// which itself lets in whoever has it. Name is the component's or the URI, without what
+// the tag secret hides in it; arguments and results are not there. The outcome is a
+// framework.Outcome, or "panic" where a step further in has not returned; code is that
+// of a JSON-RPC error. The duration is that of the last round. A call whose client never
+// answers what it was asked has no line: it is not over.
+//
+// Each line is one Write, before the call is answered, and one at a time: w may be a file
+// opened to append. A w that blocks holds up all calls. What it fails to write is lost,
+// and said in the app's log; the call is answered all the same. Phase: trace; given
+// first, it sees what all others do.
+func Audit(w io.Writer) framework.Middleware {
+	if w == nil {
+		return broken("Audit: the writer is nil")
+	}
+	a := &audit{w: w}
+	return framework.Middleware{Name: "audit", Phase: framework.PhaseTrace, Wrap: a.wrap}
+}
+
+type audit struct {
+	mu  sync.Mutex // guards all below
+	w   io.Writer
+	buf []byte
+}
+
+const outcomePanic framework.Outcome = "panic"
+
+func (a *audit) wrap(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
+		l := auditLine{call: call, began: time.Now(), outcome: outcomePanic}
+		defer func() { // the engine recovers: a call that crashes is no less audited
+			if l.outcome != framework.OutcomePending {
+				a.write(ctx, &l)
+			}
+		}()
+		result, err = next(ctx, call)
+		l.outcome, l.err = framework.OutcomeOf(ctx, result, err), err
+		return result, err
+	}
+}
+
+func (a *audit) write(ctx context.Context, l *auditLine) {
+	brief := framework.BriefOf(ctx)
+	a.mu.Lock()
+	a.buf = append(l.append(a.buf[:0], framework.MaskedName(ctx, l.call), &brief), '\n')
+	_, err := a.w.Write(a.buf)
+	a.mu.Unlock()
+	if err != nil {
+		framework.ServerFrom(ctx).Logger().Error("a line of the audit was not written",
+			zap.String("call", l.call.ID), zap.String("outcome", string(l.outcome)), zap.Error(err))
+	}
+}
+
+// auditLine is one call that is over.
+type auditLine struct {
+	call    *framework.Call
+	began   time.Time
+	outcome framework.Outcome
+	err     error
+}
+
+func (l *auditLine) append(dst []byte, name string, b *framework.Brief) []byte {
+	text := func(key, value string) {
+		if value != "" {
+			dst = append(append(append(dst, '"'), key...), '"', ':')
+			dst = append(jsontext.Quote(dst, value), ',')
+		}
+	}
+	dst = append(dst, '{')
+	text("time", l.began.UTC().Format(time.RFC3339Nano))
+	switch {
+	case b.Principal != nil:
+		text("issuer", b.Principal.Issuer)
+		text("subject", b.Principal.Subject)
+	case b.Session != "":
+		text("session", digest(b.Session))
+	}
+	text("address", b.RemoteAddr)
+	text("method", l.call.Method)
+	text("name", bounded(name, maxAuditName))
+	text("outcome", string(l.outcome))
+	if plain, ok := errors.AsType[*protocol.Error](l.err); ok {
+		dst = append(strconv.AppendInt(append(dst, `"code":`...), int64(plain.Code), 10), ',')
+	}
+	ms := float64(time.Since(l.began).Microseconds()) / 1000
+	dst = append(strconv.AppendFloat(append(dst, `"durationMs":`...), ms, 'f', -1, 64), ',')
+	dst = append(strconv.AppendInt(append(dst, `"rounds":`...), int64(l.call.Round)+1, 10), ',')
+	text("call", l.call.ID)
+	text("task", b.Task)
+	dst[len(dst)-1] = '}'
+	return dst
+}
+
+// maxAuditName is more than that of a log: an audit should tell two URIs apart.
+const maxAuditName = 2 << 10

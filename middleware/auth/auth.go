@@ -1,0 +1,62 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Verifier turns a token into a principal. It is called concurrently, and bounds what
+// it waits for.
+//
+// An error that wraps [ErrUnavailable] is 503, a [*transport.AuthError] is what it
+// says, and any other is 401: the token is not valid. Texts do not reach the client.
+type Verifier interface {
+	Verify(ctx context.Context, token string) (*transport.Principal, error)
+}
+
+// VerifierFunc is a Verifier.
+type VerifierFunc func(ctx context.Context, token string) (*transport.Principal, error)
+
+// Verify calls f.
+func (f VerifierFunc) Verify(ctx context.Context, token string) (*transport.Principal, error) {
+	return f(ctx, token)
+}
+
+// ErrUnavailable says that a token could not be judged: the authorization server is
+// away, or the verifier is not set up. Clients should come again.
+var ErrUnavailable = errors.New("auth: tokens cannot be verified now")
+
+func unavailable(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrUnavailable, fmt.Errorf(format, args...))
+}
+
+// rejection is why a token is not valid, in words that its sender may know: it is told
+// only of a token that the authorization server has issued.
+type rejection struct {
+	told string
+	err  error
+}
+
+func (r *rejection) Error() string {
+	if r.err == nil {
+		return "auth: " + r.told
+	}
+	return "auth: " + r.told + ": " + r.err.Error()
+}
+
+func (r *rejection) Unwrap() error { return r.err }
+
+// audienced is a Verifier that needs to know which audience tokens must have, where
+// its own setting does not say.
+type audienced interface {
+	verify(ctx context.Context, token, resource string) (*transport.Principal, error)
+}
+
+// issuing is a Verifier whose tokens are of one authorization server.
+type issuing interface{ issuer() string }
+
+// intended is a Verifier whose tokens are for one audience.
+type intended interface{ audience() string }

@@ -1,0 +1,139 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// maxToken bounds what is looked at: nothing of it is known to be true yet.
+const maxToken = 8 << 10
+
+// Bearer demands a token in the Authorization header, which v verifies. It is for
+// framework.WithAuth, and safe for concurrent use.
+//
+// Scopes of options that are none (RFC 6749 §3.3: printable, no spaces, quotes or
+// backslashes) are left out. Without a verifier, or with a Resource that is no absolute
+// URL, everything is refused with 503; OnRefuse is told why.
+func Bearer(v Verifier, opts ...Option) transport.Authenticator {
+	b := &bearer{config: newConfig(v, opts), verifier: v}
+	b.metadata = newMetadata(&b.config)
+	switch {
+	case v == nil:
+		b.broken = unavailable("Bearer has no verifier")
+	case b.resource != "" && httpURL(b.resource) == nil:
+		b.broken = unavailable("Resource must be an absolute URL of http or https, not %q", b.resource)
+	}
+	return b
+}
+
+type bearer struct {
+	config
+	verifier Verifier
+	metadata *metadata // nil: too little is known
+	broken   error     // why nothing can be verified
+}
+
+// Authenticate decides by the header alone, but for the target of DPoP proofs.
+func (b *bearer) Authenticate(ctx context.Context, header http.Header) (*transport.Principal, error) {
+	p, err := b.authenticate(ctx, header)
+	if err == nil {
+		return p, nil
+	}
+	refusal := b.refusal(err)
+	if b.refused != nil {
+		b.refused(ctx, refusal.Err)
+	}
+	return nil, refusal
+}
+
+func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transport.Principal, error) {
+	if b.broken != nil {
+		return nil, b.broken
+	}
+	token, err := tokenOf(header, b.scheme())
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p == nil:
+		return nil, errors.New("auth: the verifier knows nobody")
+	case !p.Expires.IsZero() && !time.Now().Before(p.Expires):
+		return nil, errExpired
+	}
+	if err := b.bound(ctx, header, token, p); err != nil {
+		return nil, err
+	}
+	p = b.expand(p)
+	for _, scope := range b.required {
+		if !p.Has(scope) {
+			return nil, b.InsufficientScope(nil)
+		}
+	}
+	return p, nil
+}
+
+func (b *bearer) verify(ctx context.Context, token string) (*transport.Principal, error) {
+	if v, ok := b.verifier.(audienced); ok {
+		return v.verify(ctx, token, b.resource)
+	}
+	return b.verifier.Verify(ctx, token)
+}
+
+func (b *bearer) scheme() string {
+	if b.proofs != nil {
+		return "DPoP"
+	}
+	return "Bearer"
+}
+
+var (
+	errNoToken = errors.New("auth: no token")
+	errExpired = &rejection{told: "the token has expired"}
+)
+
+// malformed is a request that is not one of RFC 6750 §2.1.
+type malformed struct{ reason string }
+
+func (m *malformed) Error() string { return "auth: " + m.reason }
+
+// tokenOf is the token of a request, which the client has to have sent in one way and
+// once (RFC 6750 §2; the query string is none of the ways, OAuth 2.1 §5.1.1).
+func tokenOf(header http.Header, scheme string) (string, error) {
+	values := header.Values("Authorization")
+	if len(values) == 0 {
+		return "", errNoToken
+	}
+	if len(values) > 1 {
+		return "", &malformed{"more than one Authorization header"}
+	}
+	given, token, _ := strings.Cut(strings.Trim(values[0], " \t"), " ")
+	if !strings.EqualFold(given, scheme) {
+		return "", errNoToken // RFC 6750 §3.1: no error code for another scheme
+	}
+	token = strings.Trim(token, " ")
+	switch {
+	case len(token) > maxToken:
+		return "", &malformed{"the token is too long"}
+	case !tokenSyntax(token):
+		return "", &malformed{"this is no token"}
+	}
+	return token, nil
+}
+
+// tokenSyntax is b64token of RFC 6750 §2.1.
+func tokenSyntax(s string) bool {
+	s = strings.TrimRight(s, "=")
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		alphanumeric := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !alphanumeric && !strings.ContainsRune("-._~+/", r)
+	})
+}

@@ -1,0 +1,111 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// challenge is a value of WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
+type challenge struct {
+	text   strings.Builder
+	params int
+}
+
+// param adds a quoted parameter. Characters that would end the quotes or the field are
+// dropped, whoever wrote them.
+func (c *challenge) param(name, value string) {
+	if value == "" {
+		return
+	}
+	if c.params++; c.params > 1 {
+		c.text.WriteByte(',')
+	}
+	c.text.WriteString(" " + name + `="`)
+	for _, r := range value {
+		if r >= ' ' && r <= '~' && r != '"' && r != '\\' {
+			c.text.WriteRune(r)
+		}
+	}
+	c.text.WriteByte('"')
+}
+
+// challenge names the scopes that would do, and an error with its description where
+// there are any.
+func (b *bearer) challenge(scopes []string, code, description string) string {
+	var c challenge
+	c.text.WriteString(b.scheme())
+	if b.proofs != nil {
+		c.param("algs", strings.Join(proofAlgorithms(), " "))
+	}
+	if b.metadata != nil {
+		c.param("resource_metadata", b.metadata.url)
+	}
+	c.param("scope", strings.Join(scopes, " "))
+	c.param("error", code)
+	c.param("error_description", description)
+	return c.text.String()
+}
+
+// InsufficientScope is the refusal of a caller who lacks some of scopes: all that the
+// operation needs, those of Require included, are in one challenge, so that one step up
+// is enough (2025-11-25 basic/authorization "Runtime Insufficient Scope Errors").
+func (b *bearer) InsufficientScope(scopes []string) *transport.AuthError {
+	scopes = appendNew(slices.Clone(b.required), scopes)
+	return &transport.AuthError{
+		Status:    http.StatusForbidden,
+		Challenge: b.challenge(scopes, "insufficient_scope", "more scopes are needed"),
+		Err:       errors.New("auth: the token lacks some of the scopes " + strings.Join(scopes, " ")),
+	}
+}
+
+// refusal is err in the terms of HTTP.
+func (b *bearer) refusal(err error) *transport.AuthError {
+	if told, ok := errors.AsType[*transport.AuthError](err); ok {
+		return b.complete(told)
+	}
+	unauthorized := func(code, description string) *transport.AuthError {
+		return &transport.AuthError{
+			Status: http.StatusUnauthorized, Challenge: b.challenge(b.required, code, description), Err: err,
+		}
+	}
+	if errors.Is(err, errNoToken) {
+		return unauthorized("", "")
+	}
+	if m, ok := errors.AsType[*malformed](err); ok {
+		return &transport.AuthError{
+			Status: http.StatusBadRequest, Challenge: b.challenge(nil, "invalid_request", m.reason), Err: err,
+		}
+	}
+	if unproven, ok := errors.AsType[*proofError](err); ok {
+		return unauthorized("invalid_dpop_proof", unproven.reason)
+	}
+	// Whoever has left is told nothing that it could take for a verdict.
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return &transport.AuthError{Status: http.StatusServiceUnavailable, Err: err}
+	}
+	if r, ok := errors.AsType[*rejection](err); ok {
+		return unauthorized("invalid_token", r.told)
+	}
+	return unauthorized("invalid_token", "the token is not valid here")
+}
+
+// complete is a refusal of the program's own, with a challenge where 401 demands one
+// (RFC 9110 §11.6.1), and without what could not be written.
+func (b *bearer) complete(told *transport.AuthError) *transport.AuthError {
+	own := *told
+	if own.Err == nil {
+		own.Err = told
+	}
+	if strings.ContainsFunc(own.Challenge, func(r rune) bool { return r < ' ' || r > '~' }) {
+		own.Challenge = ""
+	}
+	if own.Challenge == "" && own.Status == http.StatusUnauthorized {
+		own.Challenge = b.challenge(b.required, "invalid_token", "")
+	}
+	return &own
+}

@@ -1,0 +1,103 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// claims of a token, or what an authorization server says of one: JSON with its numbers
+// as they were written.
+type claims map[string]any
+
+// principal is who the claims are about. A client that acts for itself is its own
+// subject (RFC 9068 §2.2), though not every server says so.
+func (c claims) principal() (*transport.Principal, error) {
+	subject := c.text("sub")
+	if subject == "" {
+		subject = c.text("client_id")
+	}
+	if subject == "" {
+		return nil, &rejection{told: "the token has no subject"}
+	}
+	p := &transport.Principal{Subject: subject, Issuer: c.text("iss"), Claims: c}
+	p.Scopes = appendNew(c.scopes("scope"), c.scopes("scp"))
+	p.Expires, _ = c.time("exp")
+	return p, nil
+}
+
+func (c claims) text(name string) string {
+	s, _ := c[name].(string)
+	return s
+}
+
+// scopes are a list, or names with spaces between (RFC 8693 §4.2); "scp" is what some
+// servers call them.
+func (c claims) scopes(name string) []string {
+	switch v := c[name].(type) {
+	case string:
+		return appendNew(nil, strings.Fields(v))
+	case []any:
+		return appendNew(nil, texts(v))
+	}
+	return nil
+}
+
+// audiences are one or several (RFC 7519 §4.1.3).
+func (c claims) audiences() []string {
+	switch v := c["aud"].(type) {
+	case string:
+		return []string{v}
+	case []any:
+		return texts(v)
+	}
+	return nil
+}
+
+func (c claims) time(name string) (time.Time, bool) {
+	n, ok := c[name].(json.Number)
+	if !ok {
+		return time.Time{}, false
+	}
+	seconds, err := n.Float64()
+	if err != nil || math.IsNaN(seconds) || math.Abs(seconds) > 1<<40 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(seconds), 0), true
+}
+
+// thumbprint is the key that the token is bound to (RFC 9449 §6.1), or "".
+func thumbprint(p *transport.Principal) string {
+	cnf, _ := p.Claims["cnf"].(map[string]any)
+	jkt, _ := cnf["jkt"].(string)
+	return jkt
+}
+
+func texts(list []any) []string {
+	var out []string
+	for _, each := range list {
+		if s, ok := each.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+var errOtherAudience = &rejection{told: "the token is not for this server"}
+
+// intendedFor demands audience of the claims: tokens for others must not be taken
+// (2025-06-18 basic/authorization "Token Audience Binding and Validation").
+func (c claims) intendedFor(audience string) error {
+	for _, each := range c.audiences() {
+		if sameResource(each, audience) {
+			return nil
+		}
+	}
+	return errOtherAudience
+}
+
+var errNoAudience = errors.New("there is no Audience, and Bearer has no Resource")

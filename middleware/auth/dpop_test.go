@@ -1,0 +1,284 @@
+package auth_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// prover is a client that holds a key.
+type prover struct {
+	key    crypto.Signer
+	method jwt.SigningMethod
+}
+
+func newProver(t testing.TB) *prover {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &prover{key, jwt.SigningMethodES256}
+}
+
+// thumbprint is that of RFC 7638: encoding/json sorts the members of a map, and writes
+// no spaces.
+func (p *prover) thumbprint() string {
+	raw, err := json.Marshal(jwk(p.key.Public()))
+	if err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(raw)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// claims of a proof for a POST to the resource.
+func (p *prover) claims(token string) map[string]any {
+	sum := sha256.Sum256([]byte(token))
+	return map[string]any{
+		"jti": rand.Text(), "htm": "POST", "htu": resource, "iat": time.Now().Unix(), "ath": base64.RawURLEncoding.EncodeToString(sum[:]),
+	}
+}
+
+func (p *prover) prove(t testing.TB, claims, header map[string]any) string {
+	t.Helper()
+	all := map[string]any{"typ": "dpop+jwt", "jwk": jwk(p.key.Public())}
+	maps.Copy(all, header)
+	return sign(t, p.key, p.method, all, claims)
+}
+
+func bound(key string) auth.Verifier {
+	return auth.VerifierFunc(func(_ context.Context, token string) (*transport.Principal, error) {
+		p := &transport.Principal{Subject: "alice"}
+		if token != "unbound" {
+			p.Claims = map[string]any{"cnf": map[string]any{"jkt": key}}
+		}
+		return p, nil
+	})
+}
+
+const proofChallenge = `DPoP algs="ES256 EdDSA PS256 RS256", error="invalid_dpop_proof", error_description="`
+
+func TestDPoP(t *testing.T) {
+	t.Parallel()
+	me, thief := newProver(t), newProver(t)
+	a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
+	proof := func(change func(c map[string]any)) []string {
+		c := me.claims("token")
+		change(c)
+		return []string{me.prove(t, c, nil)}
+	}
+	set := func(name string, value any) []string { return proof(func(c map[string]any) { c[name] = value }) }
+	fresh := func() string { return proof(func(map[string]any) {})[0] }
+	used := fresh()
+	header := func(h map[string]any) []string { return []string{me.prove(t, me.claims("token"), h)} }
+	private := jwk(me.key.Public())
+	private["d"] = "AAAA"
+	small, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weak := &prover{small, jwt.SigningMethodRS256}
+	tests := map[string]struct {
+		proofs []string
+		reason string // "": it is good
+	}{
+		"good":              {[]string{fresh()}, ""},
+		"once":              {[]string{used}, ""},
+		"twice":             {[]string{used}, "the proof was used before"},
+		"URL in caps":       {set("htu", "HTTPS://API.example.com:443/mcp?x=y#z"), ""},
+		"a little ahead":    {set("iat", time.Now().Add(2*time.Second).Unix()), ""},
+		"none":              {nil, "there is no proof"},
+		"two":               {[]string{fresh(), fresh()}, "there is more than one proof"},
+		"long":              {[]string{strings.Repeat("a", 9<<10)}, "the proof is too long"},
+		"malformed":         {[]string{"x"}, "the proof is not signed as it must be"},
+		"not a proof":       {header(map[string]any{"typ": "JWT"}), "the proof is not signed as it must be"},
+		"crit":              {header(map[string]any{"crit": []string{"b64"}}), "the proof is not signed as it must be"},
+		"no key":            {header(map[string]any{"jwk": nil}), "the proof is not signed as it must be"},
+		"key is a text":     {header(map[string]any{"jwk": "x"}), "the proof is not signed as it must be"},
+		"key is private":    {header(map[string]any{"jwk": private}), "the proof is not signed as it must be"},
+		"key is a secret":   {header(map[string]any{"jwk": map[string]any{"kty": "oct", "k": "AAAA"}}), "the proof is not signed as it must be"},
+		"key of another":    {header(map[string]any{"jwk": jwk(thief.key.Public())}), "the proof is not signed as it must be"},
+		"weak key":          {[]string{weak.prove(t, weak.claims("token"), nil)}, "the proof is not signed as it must be"},
+		"alg none":          {[]string{sign(t, jwt.UnsafeAllowNoneSignatureType, jwt.SigningMethodNone, map[string]any{"typ": "dpop+jwt", "jwk": jwk(me.key.Public())}, me.claims("token"))}, "the proof is not signed as it must be"},
+		"alg HS256":         {[]string{sign(t, []byte("x"), jwt.SigningMethodHS256, map[string]any{"typ": "dpop+jwt", "jwk": jwk(me.key.Public())}, me.claims("token"))}, "the proof is not signed as it must be"},
+		"of a thief":        {[]string{thief.prove(t, thief.claims("token"), nil)}, "the proof is of another key"},
+		"another method":    {set("htm", "GET"), "the proof is for another method"},
+		"another host":      {set("htu", "https://evil.example.com/mcp"), "the proof is for another URL"},
+		"another path":      {set("htu", "https://api.example.com/mcp/x"), "the proof is for another URL"},
+		"another scheme":    {set("htu", "http://api.example.com/mcp"), "the proof is for another URL"},
+		"no URL":            {set("htu", "/mcp"), "the proof is for another URL"},
+		"old":               {set("iat", time.Now().Add(-2*time.Minute).Unix()), "the proof is too old, or ahead of time"},
+		"ahead":             {set("iat", time.Now().Add(time.Minute).Unix()), "the proof is too old, or ahead of time"},
+		"no date":           {set("iat", nil), "the proof is too old, or ahead of time"},
+		"no id":             {set("jti", ""), "the proof has no jti"},
+		"long id":           {set("jti", strings.Repeat("x", 257)), "the proof has no jti"},
+		"for another token": {[]string{me.prove(t, me.claims("other"), nil)}, "the proof is for another token"},
+		"for no token":      {set("ath", nil), "the proof is for another token"},
+	}
+	ctx := auth.WithTarget(t.Context(), http.MethodPost, "/mcp?q=1")
+	order := []string{"once"}
+	for name := range tests {
+		if name != "once" {
+			order = append(order, name)
+		}
+	}
+	for _, name := range order {
+		tt := tests[name]
+		p, err := a.Authenticate(ctx, http.Header{"Authorization": {"DPoP token"}, "Dpop": tt.proofs})
+		if tt.reason == "" {
+			if err != nil || p.Subject != "alice" {
+				t.Errorf("%s: %+v, %v", name, p, errors.Unwrap(err))
+			}
+			continue
+		}
+		if told := refused(t, err); told.Status != 401 || told.Challenge != proofChallenge+tt.reason+`"` {
+			t.Errorf("%s: %d %s", name, told.Status, told.Challenge)
+		}
+	}
+	if _, err := a.Authenticate(ctx, http.Header{"Authorization": {"DPoP unbound"}, "Dpop": {fresh()}}); !strings.Contains(refused(t, err).Challenge, "not bound") {
+		t.Errorf("an unbound token: %v", err)
+	}
+	if _, err := a.Authenticate(ctx, http.Header{"Authorization": {"Bearer token"}, "Dpop": {fresh()}}); refused(t, err).Challenge != `DPoP algs="ES256 EdDSA PS256 RS256"` {
+		t.Errorf("as a bearer token: %v", err)
+	}
+	if _, err := a.Authenticate(t.Context(), http.Header{"Authorization": {"DPoP token"}, "Dpop": {fresh()}}); refused(t, err).Status != 503 {
+		t.Errorf("without a target: %v", err)
+	}
+	// A path with two slashes names no host: a proof for another server stays one.
+	elsewhere := auth.WithTarget(t.Context(), http.MethodPost, "//evil.example.com/mcp")
+	if _, err := a.Authenticate(elsewhere, http.Header{"Authorization": {"DPoP token"}, "Dpop": set("htu", "https://evil.example.com/mcp")}); refused(t, err).Status != 401 {
+		t.Errorf("a path that looks like a host: %v", err)
+	}
+	whole := auth.WithTarget(t.Context(), http.MethodPost, "https://inside.example.com/a")
+	if _, err := a.Authenticate(whole, http.Header{"Authorization": {"DPoP token"}, "Dpop": set("htu", "https://inside.example.com/a")}); err != nil {
+		t.Errorf("a whole URL: %v", err)
+	}
+}
+
+// A thumbprint of RSA has other members than one of EC (RFC 7638 §3.2).
+func TestThumbprint(t *testing.T) {
+	t.Parallel()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := &prover{key, jwt.SigningMethodPS256}
+	a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
+	h := http.Header{"Authorization": {"DPoP token"}, "Dpop": {me.prove(t, me.claims("token"), nil)}}
+	if _, err := a.Authenticate(auth.WithTarget(t.Context(), "POST", "/mcp"), h); err != nil {
+		t.Error(err)
+	}
+}
+
+// A proof stays used for as long as it could be used.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	me := newProver(t)
+	for _, ahead := range []time.Duration{0, 5 * time.Second, -59 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
+			ctx := auth.WithTarget(t.Context(), http.MethodPost, "/mcp")
+			c := me.claims("token")
+			c["iat"] = time.Now().Add(ahead).Unix()
+			h := http.Header{"Authorization": {"DPoP token"}, "Dpop": {me.prove(t, c, nil)}}
+			if _, err := a.Authenticate(ctx, h); err != nil {
+				t.Fatal(errors.Unwrap(err))
+			}
+			for range 150 {
+				if _, err := a.Authenticate(ctx, h); err == nil {
+					t.Fatal("it was used twice")
+				}
+				time.Sleep(time.Second)
+			}
+		})
+	}
+}
+
+// mounted is a program's own server, which tells the verifier what is asked for.
+type mounted struct{ net.Listener }
+
+func (m mounted) Serve(ctx context.Context, host transport.Host) error {
+	endpoint, metadata := nethttp.Handler(host), nethttp.Metadata(host)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		endpoint.ServeHTTP(w, r.WithContext(auth.WithTarget(r.Context(), r.Method, r.URL.RequestURI())))
+	})
+	mux.Handle(wellKnown, metadata)
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := s.Serve(m.Listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Over HTTP, as a program wires it.
+func TestDPoPOverHTTP(t *testing.T) {
+	t.Parallel()
+	idp, me := testkit.IdP(t), newProver(t)
+	jwt := &auth.JWT{Issuer: idp.URL()}
+	a := auth.Bearer(jwt, auth.Resource(resource), auth.DPoP())
+	s := newSite(t, newApp(a), func(l net.Listener) transport.Transport { return mounted{l} })
+	token := idp.Sign(map[string]any{
+		"iss": idp.URL(), "sub": "alice", "aud": resource, "exp": time.Now().Add(time.Hour).Unix(), "cnf": map[string]any{"jkt": me.thumbprint()},
+	})
+	proof := me.prove(t, me.claims(token), nil)
+	if got := s.whoami(t, "Authorization", "DPoP "+token, "DPoP", proof); got.status != 200 || !strings.Contains(got.body, "alice of") {
+		t.Errorf("%d %s %s", got.status, got.challenge(), got.body)
+	}
+	for name, fields := range map[string][]string{
+		"used before": {"Authorization", "DPoP " + token, "DPoP", proof},
+		"no proof":    {"Authorization", "DPoP " + token},
+	} {
+		want := `DPoP algs="ES256 EdDSA PS256 RS256", resource_metadata="` + metadataURL + `", error="invalid_dpop_proof"`
+		if got := s.whoami(t, fields...); got.status != 401 || !strings.HasPrefix(got.challenge(), want) || got.body != unauthorized {
+			t.Errorf("%s: %d %s %s", name, got.status, got.challenge(), got.body)
+		}
+	}
+	got := s.send(t, http.MethodGet, wellKnown, "")
+	want := fmt.Sprintf(`{"resource":%q,"authorization_servers":[%q],"bearer_methods_supported":["header"],`+
+		`"dpop_signing_alg_values_supported":["ES256","EdDSA","PS256","RS256"],"dpop_bound_access_tokens_required":true}`, resource, idp.URL())
+	if got.body != want {
+		t.Errorf("metadata %s", got.body)
+	}
+}
+
+// FuzzProof: no proof of a stranger is taken, whatever it looks like.
+func FuzzProof(f *testing.F) {
+	me, stranger := newProver(f), newProver(f)
+	f.Add(stranger.prove(f, stranger.claims("token"), nil))
+	f.Add(stranger.prove(f, stranger.claims("token"), map[string]any{"jwk": jwk(me.key.Public())}))
+	f.Add("a.b.c")
+	f.Add("..")
+	a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
+	f.Fuzz(func(t *testing.T, proof string) {
+		ctx := auth.WithTarget(t.Context(), http.MethodPost, "/mcp")
+		_, err := a.Authenticate(ctx, http.Header{"Authorization": {"DPoP token"}, "Dpop": {proof}})
+		if refused(t, err).Status != 401 {
+			t.Errorf("%q: %v", proof, err)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// FromEnv is t with the principal of the token in an environment variable: on stdio
+// credentials come from there and from nowhere else (2025-11-25 basic/authorization
+// "Protocol Requirements").
+//
+//	server.Serve(ctx, auth.FromEnv("SHOP_TOKEN", jwt, stdio.New()))
+//
+// The token is verified once, when t begins to serve; if that fails, Serve does, with
+// an error that does not hold it. Only what comes by t has the principal: carriers
+// beside it have their own. It is not for carriers over HTTP, all of whose callers
+// would be that principal.
+func FromEnv(variable string, v Verifier, t transport.Transport) transport.Transport {
+	return &fromEnv{variable, v, t}
+}
+
+type fromEnv struct {
+	variable string
+	verifier Verifier
+	carrier  transport.Transport
+}
+
+// Serve verifies, and serves.
+func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
+	token := os.Getenv(f.variable)
+	if token == "" {
+		return fmt.Errorf("auth: set %s to a token", f.variable)
+	}
+	p, err := f.verifier.Verify(ctx, token)
+	if err != nil {
+		return fmt.Errorf("the token in %s: %w", f.variable, err)
+	}
+	if p == nil || !p.Expires.IsZero() && !time.Now().Before(p.Expires) {
+		return fmt.Errorf("the token in %s: %w", f.variable, errExpired)
+	}
+	return f.carrier.Serve(transport.WithPrincipal(ctx, p), host)
+}

@@ -1,0 +1,72 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long an authorization server may take for an answer.
+	patience = 5 * time.Second
+	// maxAnswer bounds it.
+	maxAnswer = 512 << 10
+)
+
+// fetcher asks an authorization server. The zero value is ready.
+type fetcher struct {
+	once sync.Once
+	own  *http.Client
+}
+
+// client is given, or one of our own: it follows no redirects, which could lead
+// anywhere, and keeps few connections.
+func (f *fetcher) client(given *http.Client) *http.Client {
+	if given != nil {
+		return given
+	}
+	f.once.Do(func() {
+		f.own = &http.Client{
+			Transport: &http.Transport{
+				Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true,
+				MaxConnsPerHost: 32, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	})
+	return f.own
+}
+
+// do is the body of a 200. Who calls it bounds the time.
+func do(c *http.Client, r *http.Request) (body []byte, err error) {
+	resp, err := c.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %d", r.URL.Redacted(), resp.StatusCode)
+	}
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", r.URL.Redacted(), err)
+	}
+	if len(body) > maxAnswer {
+		return nil, fmt.Errorf("%s answers with more than %d bytes", r.URL.Redacted(), maxAnswer)
+	}
+	return body, nil
+}
+
+// get is the body at url.
+func get(ctx context.Context, c *http.Client, url string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json, application/jwk-set+json")
+	return do(c, r)
+}

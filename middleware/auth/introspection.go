@@ -1,0 +1,140 @@
+package auth
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Introspection verifies tokens by RFC 7662: the authorization server says what they
+// are worth. What it says is kept for TTL, so that is how long a token that was revoked
+// may still be taken. Set the fields before the first use, and do not copy it
+// afterwards.
+type Introspection struct {
+	Endpoint     string
+	ClientID     string
+	ClientSecret string
+	Audience     string        // this server, as tokens name it; empty: Resource of Bearer
+	TTL          time.Duration // 0 is 30 seconds, below asks for every call
+	Client       *http.Client  // nil: one that follows no redirects
+
+	once   sync.Once
+	fetch  fetcher
+	active *cache
+	others *cache // a flood of made-up tokens leaves the good ones alone
+}
+
+const (
+	introspectedTTL    = 30 * time.Second
+	introspectedTokens = 4096
+	// Nobody waits long for a token that has just become active.
+	inactiveTTL    = 5 * time.Second
+	inactiveTokens = 1024
+)
+
+// Verify asks the authorization server. It is safe for concurrent use.
+func (i *Introspection) Verify(ctx context.Context, token string) (*transport.Principal, error) {
+	return i.verify(ctx, token, "")
+}
+
+func (i *Introspection) audience() string { return i.Audience }
+
+func (i *Introspection) prepare() {
+	i.active, i.others = newCache(introspectedTokens), newCache(inactiveTokens)
+	i.TTL = cmp.Or(i.TTL, introspectedTTL)
+}
+
+func (i *Introspection) verify(ctx context.Context, token, resource string) (*transport.Principal, error) {
+	i.once.Do(i.prepare)
+	audience := cmp.Or(i.Audience, resource)
+	switch {
+	case audience == "":
+		return nil, unavailable("Introspection: %w", errNoAudience)
+	case httpURL(i.Endpoint) == nil:
+		return nil, unavailable("Introspection: the Endpoint is no absolute URL")
+	}
+	d := digestOf(audience, token)
+	if p, known := i.active.get(d); known {
+		return p, nil
+	}
+	if _, known := i.others.get(d); known {
+		return nil, errInactive
+	}
+	c, err := i.ask(ctx, token)
+	if err != nil {
+		return nil, unavailable("introspection: %w", err)
+	}
+	p, err := c.introspected(audience, time.Now())
+	if i.TTL < 0 {
+		return p, err
+	}
+	now := time.Now()
+	if err != nil {
+		i.others.put(d, nil, now.Add(min(i.TTL, inactiveTTL)))
+		return nil, err
+	}
+	until := now.Add(i.TTL)
+	if !p.Expires.IsZero() && p.Expires.Before(until) {
+		until = p.Expires
+	}
+	i.active.put(d, p, until)
+	return p, nil
+}
+
+var errInactive = errors.New("auth: the authorization server does not know the token, or no longer")
+
+// introspected is the principal of an answer. Its members but "active" are optional
+// (RFC 7662 §2.2); the audience is not, since servers know tokens of others, too.
+func (c claims) introspected(audience string, now time.Time) (*transport.Principal, error) {
+	if active, _ := c["active"].(bool); !active {
+		return nil, errInactive
+	}
+	if expires, ok := c.time("exp"); ok && !now.Before(expires) {
+		return nil, errExpired
+	}
+	if begins, ok := c.time("nbf"); ok && now.Before(begins) {
+		return nil, &rejection{told: "the token is not valid yet"}
+	}
+	if err := c.intendedFor(audience); err != nil {
+		return nil, err
+	}
+	return c.principal()
+}
+
+// ask sends the token in a body and our own credentials in a header (RFC 6749 §2.3.1:
+// encoded as in a form).
+func (i *Introspection) ask(ctx context.Context, token string) (claims, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.Endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	if i.ClientID != "" {
+		r.SetBasicAuth(url.QueryEscape(i.ClientID), url.QueryEscape(i.ClientSecret))
+	}
+	body, err := do(i.fetch.client(i.Client), r)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var c claims
+	if err := decoder.Decode(&c); err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", r.URL.Redacted(), err)
+	}
+	return c, nil
+}

@@ -1,0 +1,606 @@
+package auth_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+const issuerURL = "https://login.example.com/t1"
+
+// issuer is one without a network, so that time can be made up.
+type issuer struct {
+	mu    sync.Mutex
+	serve func(r *http.Request) (status int, body string) // nil: the keys
+	keys  map[string]crypto.Signer
+	asked []string // paths
+	delay time.Duration
+	gate  chan struct{} // nil: none; a request waits until it is closed
+}
+
+func newIssuer(t testing.TB, kids ...string) *issuer {
+	t.Helper()
+	i := &issuer{keys: map[string]crypto.Signer{}}
+	for _, kid := range kids {
+		i.add(t, kid)
+	}
+	return i
+}
+
+func (i *issuer) add(t testing.TB, kid string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys[kid] = key
+}
+
+func (i *issuer) change(fn func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	fn()
+}
+
+func (i *issuer) fetched() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.asked)
+}
+
+// RoundTrip makes it the transport of a client.
+func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
+	i.mu.Lock()
+	i.asked = append(i.asked, r.URL.Path)
+	serve, delay, gate := i.serve, i.delay, i.gate
+	body := i.set()
+	i.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	if delay > 0 {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	status := http.StatusOK
+	if serve != nil {
+		status, body = serve(r)
+	}
+	if status == 0 {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}, Request: r}, nil
+}
+
+func (i *issuer) set() string {
+	list := []map[string]any{}
+	for kid, key := range i.keys {
+		m := jwk(key.Public())
+		m["kid"] = kid
+		list = append(list, m)
+	}
+	raw, err := json.Marshal(map[string]any{"keys": list})
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// jwk is a public key as RFC 7518 and RFC 8037 write it.
+func jwk(key crypto.PublicKey) map[string]any {
+	text := base64.RawURLEncoding.EncodeToString
+	switch key := key.(type) {
+	case *ecdsa.PublicKey:
+		point, err := key.Bytes()
+		if err != nil {
+			panic(err)
+		}
+		return map[string]any{"kty": "EC", "crv": "P-256", "x": text(point[1:33]), "y": text(point[33:])}
+	case *rsa.PublicKey:
+		return map[string]any{"kty": "RSA", "n": text(key.N.Bytes()), "e": text(big.NewInt(int64(key.E)).Bytes())}
+	case ed25519.PublicKey:
+		return map[string]any{"kty": "OKP", "crv": "Ed25519", "x": text(key)}
+	}
+	panic("an unknown key")
+}
+
+// sign makes a token of the claims that a good one has, and others.
+func sign(t testing.TB, key any, method jwt.SigningMethod, header, claims map[string]any) string {
+	t.Helper()
+	token := jwt.New(method)
+	for name, value := range header {
+		token.Header[name] = value
+		if value == nil {
+			delete(token.Header, name)
+		}
+	}
+	token.Claims = jwt.MapClaims(claims)
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func goodClaims() map[string]any {
+	return map[string]any{"iss": issuerURL, "sub": "alice", "aud": resource, "exp": time.Now().Add(24 * 365 * time.Hour).Unix()}
+}
+
+func (i *issuer) token(t testing.TB, kid string) string {
+	t.Helper()
+	i.mu.Lock()
+	key := i.keys[kid]
+	i.mu.Unlock()
+	return sign(t, key, jwt.SigningMethodES256, map[string]any{"kid": kid}, goodClaims())
+}
+
+func (i *issuer) jwt() *auth.JWT {
+	return &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: "https://login.example.com/keys", Client: &http.Client{Transport: i}}
+}
+
+// good fails the test unless the token is taken.
+func good(t *testing.T, v auth.Verifier, token string) *transport.Principal {
+	t.Helper()
+	p, err := v.Verify(t.Context(), token)
+	if err != nil {
+		t.Errorf("a good token: %v", err)
+		return &transport.Principal{}
+	}
+	return p
+}
+
+// bad fails the test unless the token is refused, for want of the issuer or not.
+func bad(t *testing.T, v auth.Verifier, token string, away bool) {
+	t.Helper()
+	if p, err := v.Verify(t.Context(), token); err == nil || errors.Is(err, auth.ErrUnavailable) != away {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestKeysAreKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1")
+		v := i.jwt()
+		token := i.token(t, "k1")
+		good(t, v, token)
+		good(t, v, i.token(t, "k1"))
+		if n := i.fetched(); n != 1 {
+			t.Errorf("%d fetches for two tokens", n)
+		}
+		time.Sleep(11 * time.Minute)
+		good(t, v, token)
+		if n := i.fetched(); n != 2 {
+			t.Errorf("%d fetches after eleven minutes", n)
+		}
+		// The issuer is away: the last good keys hold for a day, and it is asked
+		// twice a minute at most.
+		i.change(func() { i.serve = func(*http.Request) (int, string) { return 0, "" } })
+		for range 23 {
+			time.Sleep(time.Hour)
+			good(t, v, token)
+			good(t, v, token)
+		}
+		if n := i.fetched(); n != 2+23 {
+			t.Errorf("%d fetches in 23 hours with a call each", n-2)
+		}
+		time.Sleep(2 * time.Hour)
+		bad(t, v, token, true)
+		i.change(func() { i.serve = nil })
+		time.Sleep(2 * time.Second)
+		good(t, v, token)
+	})
+}
+
+func TestUnknownKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i, stranger := newIssuer(t, "k1"), newIssuer(t, "x1", "x2", "x3")
+		v := i.jwt()
+		old := i.token(t, "k1")
+		good(t, v, old)
+		// A new key is found at once.
+		i.add(t, "k2")
+		good(t, v, i.token(t, "k2"))
+		if n := i.fetched(); n != 2 {
+			t.Errorf("%d fetches", n)
+		}
+		// Made-up names cost one fetch in half a minute.
+		for _, kid := range []string{"x1", "x2", "x3", "x1"} {
+			bad(t, v, stranger.token(t, kid), false)
+		}
+		if n := i.fetched(); n != 2 {
+			t.Errorf("%d fetches for made-up keys", n-2)
+		}
+		time.Sleep(31 * time.Second)
+		for _, kid := range []string{"x1", "x2", "x3", "x1"} {
+			bad(t, v, stranger.token(t, kid), false)
+		}
+		if n := i.fetched(); n != 3 {
+			t.Errorf("%d fetches for made-up keys in the next half minute", n-2)
+		}
+		// A key that is withdrawn takes the tokens along that it has verified.
+		i.change(func() { delete(i.keys, "k1") })
+		good(t, v, old)
+		time.Sleep(11 * time.Minute)
+		bad(t, v, old, false)
+		good(t, v, i.token(t, "k2"))
+	})
+}
+
+// Calls that arrive while the keys are fetched: at first they wait, later they go on
+// with the last good ones; one fetch is for all.
+func TestRotationMidFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1")
+		v := i.jwt()
+		token := i.token(t, "k1")
+		together := func(n int) *sync.WaitGroup {
+			var calls sync.WaitGroup
+			for range n {
+				calls.Go(func() { good(t, v, token) })
+			}
+			return &calls
+		}
+		i.delay = 2 * time.Second
+		together(20).Wait()
+		if n := i.fetched(); n != 1 {
+			t.Errorf("%d fetches for 20 calls", n)
+		}
+		time.Sleep(11 * time.Minute)
+		i.change(func() { i.gate = make(chan struct{}) })
+		first := together(1)
+		synctest.Wait() // it waits for the issuer
+		began := time.Now()
+		together(20).Wait()
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("calls waited %s for an issuer while the last good keys were there", waited)
+		}
+		// A token of a new key waits for the fetch that is under way.
+		i.add(t, "k2")
+		newest := i.token(t, "k2")
+		var rotated sync.WaitGroup
+		rotated.Go(func() { bad(t, v, newest, false) }) // it began before the key was there
+		synctest.Wait()
+		close(i.gate)
+		rotated.Wait()
+		first.Wait()
+		if n := i.fetched(); n != 2 {
+			t.Errorf("%d fetches in all", n)
+		}
+		i.change(func() { i.gate = nil })
+		good(t, v, newest)
+	})
+}
+
+func TestIssuerFails(t *testing.T) {
+	t.Parallel()
+	many := `{"keys":[` + strings.Repeat(`{"kty":"oct","k":"AAAA"},`, 70) + `{"kty":"oct","k":"AAAA"}]}`
+	faults := map[string]func(r *http.Request) (int, string){
+		"is away":     func(*http.Request) (int, string) { return 0, "" },
+		"answers 500": func(*http.Request) (int, string) { return 500, `{"keys":[]}` },
+		"redirects":   func(*http.Request) (int, string) { return 302, "" },
+		"is no JSON":  func(*http.Request) (int, string) { return 200, "<html>" },
+		"has no keys": func(*http.Request) (int, string) { return 200, `{"keys":[]}` },
+		"has secrets": func(*http.Request) (int, string) {
+			return 200, `{"keys":[{"kty":"oct","k":"c2VjcmV0","kid":"k1","alg":"HS256"}]}`
+		},
+		"encrypts":      func(*http.Request) (int, string) { return 200, strings.ReplaceAll(many, `"kty"`, `"use":"enc","kty"`) },
+		"has many keys": func(*http.Request) (int, string) { return 200, many },
+		"is too long":   nil, // it is right but for that
+		"is huge":       func(*http.Request) (int, string) { return 200, `{"keys":[` + strings.Repeat(" ", 1<<20) + `]}` },
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				i := newIssuer(t, "k1")
+				v := i.jwt()
+				token := i.token(t, "k1")
+				if name == "is too long" {
+					whole := i.set()
+					fault = func(*http.Request) (int, string) { return 200, whole + strings.Repeat(" ", 1<<20) }
+				}
+				i.change(func() { i.serve = fault })
+				bad(t, v, token, true)
+				bad(t, v, token, true)
+				if n := i.fetched(); n != 1 {
+					t.Errorf("%d fetches within a second", n)
+				}
+				// It recovers, and what it had said before does not matter.
+				i.change(func() { i.serve = nil })
+				time.Sleep(time.Second)
+				good(t, v, token)
+				i.change(func() { i.serve = fault })
+				time.Sleep(11 * time.Minute)
+				good(t, v, token)
+			})
+		})
+	}
+}
+
+func TestSlowIssuer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1")
+		i.delay = time.Hour
+		v, began := i.jwt(), time.Now()
+		bad(t, v, i.token(t, "k1"), true)
+		if waited := time.Since(began); waited != 5*time.Second {
+			t.Errorf("it waited %s", waited)
+		}
+		// Who leaves does not end the wait of others.
+		time.Sleep(time.Minute)
+		i.change(func() { i.delay = 3 * time.Second })
+		ctx, leave := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		token := i.token(t, "k1")
+		both.Go(func() { _, _ = v.Verify(ctx, token) })
+		synctest.Wait()
+		both.Go(func() { good(t, v, token) })
+		synctest.Wait()
+		leave()
+		both.Wait()
+	})
+}
+
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	const rfc, oidc, tail = "/.well-known/oauth-authorization-server/t1", "/.well-known/openid-configuration/t1", "/t1/.well-known/openid-configuration"
+	right := `{"issuer":"` + issuerURL + `","jwks_uri":"https://keys.example.com/jwks"}`
+	tests := map[string]struct {
+		documents map[string]string
+		asked     string // "" where there is no way
+	}{
+		"RFC 8414":        {map[string]string{rfc: right, oidc: right, tail: right}, rfc},
+		"OpenID, between": {map[string]string{oidc: right, tail: right}, rfc + " " + oidc},
+		"OpenID, behind":  {map[string]string{tail: right}, rfc + " " + oidc + " " + tail},
+		"another issuer":  {map[string]string{rfc: strings.Replace(right, "/t1", "/t2", 1), tail: right}, rfc + " " + oidc + " " + tail},
+		"no keys":         {map[string]string{rfc: `{"issuer":"` + issuerURL + `"}`}, ""},
+		"not https":       {map[string]string{rfc: strings.Replace(right, "https://keys", "http://keys", 1)}, ""},
+		"no JSON":         {map[string]string{rfc: "<html>"}, ""},
+		"nothing":         {nil, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := newIssuer(t, "k1")
+			keys := i.set()
+			i.serve = func(r *http.Request) (int, string) {
+				if r.URL.String() == "https://keys.example.com/jwks" {
+					return 200, keys
+				}
+				if document, ok := tt.documents[r.URL.Path]; ok && r.URL.Host == "login.example.com" {
+					return 200, document
+				}
+				return 404, ""
+			}
+			v := &auth.JWT{Issuer: issuerURL, Audience: resource, Client: &http.Client{Transport: i}}
+			if tt.asked == "" {
+				bad(t, v, i.token(t, "k1"), true)
+				return
+			}
+			good(t, v, i.token(t, "k1"))
+			if got := strings.Join(i.asked, " "); got != tt.asked+" /jwks" {
+				t.Errorf("asked %s", got)
+			}
+		})
+	}
+}
+
+// Keys of all kinds, beside some that nobody can use.
+func TestAlgorithms(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "ec")
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.keys["rsa"], i.keys["ed"] = rsaKey, edKey
+	forSecrets := jwk(rsaKey.Public())
+	forSecrets["kid"], forSecrets["use"] = "e", "enc"
+	enc, err := json.Marshal(forSecrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := strings.Replace(i.set(), `[`, `[{"kty":"new","kid":"n"},{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA","kid":"s"},7,`+
+		string(enc)+`,{"kty":"oct","k":"c2VjcmV0","kid":"o"},`, 1)
+	i.serve = func(*http.Request) (int, string) { return 200, whole }
+	v := i.jwt()
+	kid := func(id any) map[string]any { return map[string]any{"kid": id} }
+	taken := map[string]string{
+		"ES256":      sign(t, i.keys["ec"], jwt.SigningMethodES256, kid("ec"), goodClaims()),
+		"RS256":      sign(t, rsaKey, jwt.SigningMethodRS256, kid("rsa"), goodClaims()),
+		"PS256":      sign(t, rsaKey, jwt.SigningMethodPS256, kid("rsa"), goodClaims()),
+		"EdDSA":      sign(t, edKey, jwt.SigningMethodEdDSA, kid("ed"), goodClaims()),
+		"no kid":     sign(t, edKey, jwt.SigningMethodEdDSA, kid(nil), goodClaims()),
+		"typ at+jwt": sign(t, i.keys["ec"], jwt.SigningMethodES256, map[string]any{"kid": "ec", "typ": "application/AT+JWT"}, goodClaims()),
+		"no typ":     sign(t, i.keys["ec"], jwt.SigningMethodES256, map[string]any{"kid": "ec", "typ": nil}, goodClaims()),
+	}
+	refused := map[string]string{
+		"RS384":        sign(t, rsaKey, jwt.SigningMethodRS384, kid("rsa"), goodClaims()),
+		"HS256":        sign(t, []byte("secret"), jwt.SigningMethodHS256, kid("o"), goodClaims()),
+		"HS256, ec":    sign(t, []byte("secret"), jwt.SigningMethodHS256, kid("ec"), goodClaims()),
+		"none":         sign(t, jwt.UnsafeAllowNoneSignatureType, jwt.SigningMethodNone, kid("ec"), goodClaims()),
+		"another kid":  sign(t, rsaKey, jwt.SigningMethodRS256, kid("ec"), goodClaims()),
+		"kid no text":  sign(t, rsaKey, jwt.SigningMethodRS256, kid(7), goodClaims()),
+		"a key of enc": sign(t, rsaKey, jwt.SigningMethodRS256, kid("e"), goodClaims()),
+		"crit":         sign(t, rsaKey, jwt.SigningMethodRS256, map[string]any{"kid": "rsa", "crit": []string{"x"}}, goodClaims()),
+		"typ logout":   sign(t, rsaKey, jwt.SigningMethodRS256, map[string]any{"kid": "rsa", "typ": "logout+jwt"}, goodClaims()),
+		"typ no text":  sign(t, rsaKey, jwt.SigningMethodRS256, map[string]any{"kid": "rsa", "typ": 7}, goodClaims()),
+	}
+	for name, token := range taken {
+		t.Run(name, func(t *testing.T) { t.Parallel(); good(t, v, token) })
+	}
+	for name, token := range refused {
+		t.Run(name, func(t *testing.T) { t.Parallel(); bad(t, v, token, false) })
+	}
+}
+
+// What is not set up verifies nothing.
+func TestFaultySetup(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "k1")
+	web := &http.Client{Transport: i}
+	for name, v := range map[string]auth.Verifier{
+		"no issuer":         &auth.JWT{Audience: resource, JWKS: "https://x.example.com", Client: web},
+		"no audience":       &auth.JWT{Issuer: issuerURL, JWKS: "https://x.example.com", Client: web},
+		"HS256":             &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: "https://x.example.com", Client: web, Algorithms: []string{"ES256", "HS256"}},
+		"none":              &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: "https://x.example.com", Client: web, Algorithms: []string{"none"}},
+		"asks, no audience": &auth.Introspection{Endpoint: "https://x.example.com", Client: web},
+		"asks nobody":       &auth.Introspection{Audience: resource, Client: web},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bad(t, v, i.token(t, "k1"), true)
+		})
+	}
+	for name, a := range map[string]transport.Authenticator{
+		"no verifier": auth.Bearer(nil),
+		"no URL":      auth.Bearer(auth.Static{"key": {Subject: "a"}}, auth.Resource("api.example.com/mcp")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := a.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer key"}})
+			if refused, ok := errors.AsType[*transport.AuthError](err); !ok || refused.Status != 503 || refused.Challenge != "" {
+				t.Errorf("%+v", err)
+			}
+		})
+	}
+}
+
+// Numbers of claims are exact, and scopes are where servers put them.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "k1")
+	v := i.jwt()
+	tests := map[string]struct {
+		claims map[string]any
+		want   string
+	}{
+		"a list of names":  {map[string]any{"scope": "a b  a"}, "alice [a b]"},
+		"scope is a list":  {map[string]any{"scope": []string{"a", "b"}}, "alice [a b]"},
+		"scp":              {map[string]any{"scp": []string{"c"}, "scope": "a"}, "alice [a c]"},
+		"scp is a text":    {map[string]any{"scp": "c d"}, "alice [c d]"},
+		"no names":         {map[string]any{"scope": 7, "scp": []any{7, "e\nf", `"`}}, "alice []"},
+		"a client":         {map[string]any{"sub": "", "client_id": "robot"}, "robot []"},
+		"audience in caps": {map[string]any{"aud": "HTTPS://API.example.com/mcp/"}, "alice []"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := goodClaims()
+			maps.Copy(c, tt.claims)
+			c["tenant"] = int64(9007199254740993)
+			p := good(t, v, sign(t, i.keys["k1"], jwt.SigningMethodES256, map[string]any{"kid": "k1"}, c))
+			if got := fmt.Sprint(p.Subject, " ", p.Scopes); got != tt.want || p.Issuer != issuerURL || p.Expires.IsZero() {
+				t.Errorf("%s, of %s until %s", got, p.Issuer, p.Expires)
+			}
+			if n, ok := p.Claims["tenant"].(json.Number); !ok || n != "9007199254740993" {
+				t.Errorf("tenant %v", p.Claims["tenant"])
+			}
+		})
+	}
+}
+
+// Clocks may differ by the leeway, and a token that was verified is not taken longer.
+func TestLeeway(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ set, leeway time.Duration }{{0, 30 * time.Second}, {time.Minute, time.Minute}, {-1, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			i := newIssuer(t, "k1")
+			v := i.jwt()
+			v.Leeway = tt.set
+			a := auth.Bearer(v)
+			c := goodClaims()
+			c["exp"] = time.Now().Add(time.Minute).Unix()
+			c["nbf"] = time.Now().Add(tt.leeway).Unix()
+			token := sign(t, i.keys["k1"], jwt.SigningMethodES256, map[string]any{"kid": "k1"}, c)
+			try := func() error {
+				_, err := a.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + token}})
+				return err
+			}
+			if err := try(); err != nil {
+				t.Errorf("leeway %s: %v", tt.set, err)
+			}
+			time.Sleep(time.Minute + tt.leeway - time.Second)
+			if err := try(); err != nil {
+				t.Errorf("leeway %s, a second before: %v", tt.set, err)
+			}
+			time.Sleep(time.Second)
+			if try() == nil {
+				t.Errorf("leeway %s: an expired token", tt.set)
+			}
+		})
+	}
+}
+
+// More tokens than are kept: all are verified still.
+func TestManyTokens(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it signs thousands of tokens")
+	}
+	i := newIssuer(t, "k1")
+	v := i.jwt()
+	for n := range 4200 {
+		c := goodClaims()
+		c["sub"] = fmt.Sprint(n)
+		token := sign(t, i.keys["k1"], jwt.SigningMethodES256, map[string]any{"kid": "k1"}, c)
+		if p := good(t, v, token); p.Subject != fmt.Sprint(n) {
+			t.Fatalf("token %d is of %s", n, p.Subject)
+		}
+	}
+}
+
+func BenchmarkJWT(b *testing.B) {
+	i := newIssuer(b)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		b.Fatal(err)
+	}
+	i.keys["k1"] = key
+	token := sign(b, key, jwt.SigningMethodRS256, map[string]any{"kid": "k1"}, goodClaims())
+	a := auth.Bearer(i.jwt(), auth.Resource(resource))
+	h := http.Header{"Authorization": {"Bearer " + token}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := a.Authenticate(b.Context(), h); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package auth
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Option configures Bearer. Sealed.
+type Option interface{ option(c *config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+type config struct {
+	resource  string
+	servers   []string
+	required  []string
+	supported []string
+	implied   map[string][]string
+	proofs    *proofs // nil: none are demanded
+	refused   func(ctx context.Context, err error)
+}
+
+// Resource is this server's identifier (RFC 8707): the absolute URL of its endpoint as
+// clients know it, "https://shop.example.com/mcp". It is the metadata's "resource", and
+// the audience that tokens must have where the verifier names none. Default: the
+// verifier's audience, where that is a URL.
+func Resource(url string) Option {
+	return optionFunc(func(c *config) { c.resource = url })
+}
+
+// AuthorizationServers for the metadata; default: the verifier's issuer. Without any
+// there is no metadata (2025-11-25 basic/authorization: at least one).
+func AuthorizationServers(urls ...string) Option {
+	return optionFunc(func(c *config) { c.servers = append(c.servers, urls...) })
+}
+
+// Require scopes of every call, all of them. A client that lacks one is told all.
+func Require(scopes ...string) Option {
+	return optionFunc(func(c *config) { c.required = appendNew(c.required, scopes) })
+}
+
+// Supported are scopes that the metadata names besides those of Require: those that
+// components want, so that a client may ask for them at once. "offline_access" is left
+// out: it is between the client and the authorization server (2026-07-28
+// basic/authorization).
+func Supported(scopes ...string) Option {
+	return optionFunc(func(c *config) { c.supported = appendNew(c.supported, scopes) })
+}
+
+// Implies says that a principal with scope has the covered ones, too; those may cover
+// more in turn.
+func Implies(scope string, covered ...string) Option {
+	return optionFunc(func(c *config) {
+		if c.implied == nil {
+			c.implied = make(map[string][]string)
+		}
+		c.implied[scope] = appendNew(c.implied[scope], covered)
+	})
+}
+
+// OnRefuse is called with the reason of each refusal, for logs and metrics. It holds no
+// token, but may hold what a client made up. It is called concurrently, before the
+// refusal is sent.
+func OnRefuse(fn func(ctx context.Context, err error)) Option {
+	return optionFunc(func(c *config) { c.refused = fn })
+}
+
+func newConfig(v Verifier, opts []Option) config {
+	var c config
+	for _, o := range opts {
+		if o != nil {
+			o.option(&c)
+		}
+	}
+	if known, ok := v.(intended); ok && c.resource == "" && httpURL(known.audience()) != nil {
+		c.resource = known.audience()
+	}
+	if known, ok := v.(issuing); ok && len(c.servers) == 0 && known.issuer() != "" {
+		c.servers = []string{known.issuer()}
+	}
+	return c
+}
+
+// appendNew appends the scopes that are not there, and are scopes at all.
+func appendNew(list, scopes []string) []string {
+	for _, scope := range scopes {
+		if scopeToken(scope) && !slices.Contains(list, scope) {
+			list = append(list, scope)
+		}
+	}
+	return list
+}
+
+// scopeToken: RFC 6749 §3.3. What is none could end the challenge's quotes.
+func scopeToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '"' || r == '\\'
+	})
+}
+
+// expand is p with the scopes that its own cover.
+func (c *config) expand(p *transport.Principal) *transport.Principal {
+	all := p.Scopes
+	for i := 0; i < len(all); i++ {
+		all = appendNew(slices.Clip(all), c.implied[all[i]])
+	}
+	if len(all) == len(p.Scopes) {
+		return p
+	}
+	wider := *p
+	wider.Scopes = all
+	return &wider
+}
+
+// httpURL is the absolute URL that s is, or nil.
+func httpURL(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
+		return nil
+	}
+	return u
+}
+
+// sameResource compares identifiers: the scheme and the host in any case, and with or
+// without one slash at the end (2025-06-18 basic/authorization "Canonical Server URI").
+func sameResource(a, b string) bool {
+	if a == b {
+		return a != ""
+	}
+	ua, ub := httpURL(a), httpURL(b)
+	if ua == nil || ub == nil {
+		return false
+	}
+	return strings.EqualFold(ua.Scheme, ub.Scheme) && strings.EqualFold(ua.Host, ub.Host) &&
+		strings.TrimSuffix(ua.EscapedPath(), "/") == strings.TrimSuffix(ub.EscapedPath(), "/") && ua.RawQuery == ub.RawQuery
+}

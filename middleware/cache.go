@@ -1,0 +1,164 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Cache answers of tools that are both framework.ReadOnly and framework.Idempotent, for
+// ttl, as many as entries; all other calls pass. Of more answers the one that was not
+// used for longest is forgotten. An answer of more than 256 KiB is not kept.
+//
+// The key is the component, the principal with its issuer and scopes, and the arguments,
+// whatever their order and spacing. What depends on more, such as a header or another
+// claim of the token, is not to be cached. Callers without a principal are one.
+//
+// Kept is what came to a good end at once: no error, no isError result, and none of a
+// call that asked its user or a model, in whatever round. Calls of the same at the same
+// moment each run. Resources are not cached: a client that is told of a change
+// (resources/updated) must not be given what was before it. Phase: cache.
+func Cache(ttl time.Duration, entries int) framework.Middleware {
+	switch {
+	case ttl <= 0:
+		return broken("Cache: the time to live must be positive")
+	case entries < 1:
+		return broken("Cache: entries must be 1 or more")
+	}
+	c := &cache{ttl: ttl, kept: newLRU[cacheKey, cached](entries)}
+	return framework.Middleware{Name: "cache", Phase: framework.PhaseCache, Wrap: c.wrap}
+}
+
+// maxCached bounds one answer: with the number of entries it bounds the cache.
+const maxCached = 256 << 10
+
+// component is that of one chain: of two servers, or two tools of one name that were
+// there one after the other, each has its own.
+type component struct{ _ byte }
+
+type cacheKey struct {
+	of     *component
+	digest [sha256.Size]byte
+}
+
+type cached struct {
+	result *protocol.CallToolResult
+	end    time.Time
+}
+
+type cache struct {
+	ttl time.Duration
+
+	mu   sync.Mutex // guards kept
+	kept *lru[cacheKey, cached]
+}
+
+func (c *cache) wrap(next framework.Handler) framework.Handler {
+	of := new(component)
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		if !cacheable(call) {
+			return next(ctx, call)
+		}
+		key := cacheKey{of: of, digest: keyOf(ctx, call)}
+		if known := c.get(key); known != nil {
+			return &framework.Result{Body: known}, nil
+		}
+		result, err := next(ctx, call)
+		if framework.OutcomeOf(ctx, result, err) != framework.OutcomeOK || framework.Asked(ctx) {
+			return result, err
+		}
+		if tool, ok := result.Body.(*protocol.CallToolResult); ok && sizeOf(tool) <= maxCached {
+			c.put(key, tool)
+		}
+		return result, err
+	}
+}
+
+func cacheable(call *framework.Call) bool {
+	a := &call.Component.Annotations
+	return call.Round == 0 && call.Component.Kind == "tool" &&
+		a.ReadOnly != nil && *a.ReadOnly && a.Idempotent != nil && *a.Idempotent
+}
+
+func (c *cache) get(key cacheKey) *protocol.CallToolResult {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.kept.get(key)
+	if !ok {
+		return nil
+	}
+	if !time.Now().Before(known.end) {
+		c.kept.drop(key)
+		return nil
+	}
+	return own(known.result)
+}
+
+func (c *cache) put(key cacheKey, result *protocol.CallToolResult) {
+	kept := cached{own(result), time.Now().Add(c.ttl)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.put(key, kept)
+}
+
+// own is a copy that steps further out may change: its blocks and its _meta, but not
+// what these hold.
+func own(r *protocol.CallToolResult) *protocol.CallToolResult {
+	c := *r
+	c.Content, c.Meta = slices.Clone(r.Content), maps.Clone(r.Meta)
+	return &c
+}
+
+// keyOf has each part with its length, so that no two keys are spelled alike.
+func keyOf(ctx context.Context, call *framework.Call) [sha256.Size]byte {
+	text := make([]byte, 0, 256)
+	part := func(s string) { text = append(append(strconv.AppendInt(text, int64(len(s)), 10), ':'), s...) }
+	if p := framework.BriefOf(ctx).Principal; p != nil {
+		part(p.Issuer)
+		part(p.Subject)
+		for _, scope := range p.Scopes {
+			part(scope)
+		}
+	}
+	text = append(text, '|')
+	part(call.Name)
+	return sha256.Sum256(canonical(text, call.Arguments))
+}
+
+// canonical writes a value without space and with its members in order.
+func canonical(dst, value []byte) []byte {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindObject:
+		type member struct{ key, value []byte }
+		var few [8]member
+		all := few[:0]
+		for key, v := range jsontext.Members(value) {
+			all = append(all, member{jsontext.Quote(nil, key.String()), v})
+		}
+		slices.SortStableFunc(all, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+		dst = append(dst, '{')
+		for _, m := range all {
+			dst = append(canonical(append(append(dst, m.key...), ':'), m.value), ',')
+		}
+		return append(dst, '}')
+	case jsontext.KindArray:
+		dst = append(dst, '[')
+		for v := range jsontext.Elements(value) {
+			dst = append(canonical(dst, v), ',')
+		}
+		return append(dst, ']')
+	case jsontext.KindString:
+		text, _ := jsontext.String(value)
+		return jsontext.Quote(dst, text)
+	}
+	return jsontext.Compact(dst, value)
+}

@@ -1,0 +1,60 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// CheckOutput holds results of tools against their output schema (2025-06-18
+// server/tools "Output Schema": servers MUST provide structured results that conform).
+// What the framework encodes fits; what methods such as MarshalJSON write, or steps
+// further in have changed, may not. That is an internal error: it is logged with what is
+// wrong, and sent with it under framework.WithErrorDetail. isError results need not fit.
+//
+// For development: it reads each result once more, which takes longer than most tools.
+// Phase: validate.
+func CheckOutput() framework.Middleware {
+	return framework.Middleware{Name: "check-output", Phase: framework.PhaseValidate, Wrap: func(next framework.Handler) framework.Handler {
+		c := &outputCheck{} // of one component
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			result, err := next(ctx, call)
+			if err != nil || result == nil {
+				return result, err
+			}
+			tool, ok := result.Body.(*protocol.CallToolResult)
+			if !ok || tool.IsError {
+				return result, nil
+			}
+			if err := c.judge(ctx, tool); err != nil {
+				return nil, fmt.Errorf("the result of %s: %w", call.Name, err)
+			}
+			return result, nil
+		}
+	}}
+}
+
+// outputCheck compiles a schema when it is needed first.
+type outputCheck struct {
+	compile sync.Once
+	check   func(json.RawMessage) error // nil: no schema
+	err     error
+}
+
+func (c *outputCheck) judge(ctx context.Context, tool *protocol.CallToolResult) error {
+	c.compile.Do(func() { c.check, c.err = framework.OutputChecker(ctx) })
+	switch {
+	case c.err != nil || c.check == nil:
+		return c.err
+	case tool.Structured == nil:
+		return fmt.Errorf("it has no structured content, and the tool has an output schema")
+	}
+	if err := c.check(tool.Structured); err != nil {
+		return fmt.Errorf("it does not fit the output schema: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package middleware
+
+import (
+	"context"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+// LogOption configures Logging. Sealed.
+type LogOption interface{ logOption() }
+
+type logOption func(*logging)
+
+func (logOption) logOption() {}
+
+// Redact members of arguments by name, wherever they are; case, "_", "-" and "." make no
+// difference. Names that speak for themselves (framework.SecretName) and fields with the
+// tag secret:"true" are hidden anyway.
+func Redact(names ...string) LogOption {
+	return logOption(func(l *logging) {
+		for _, name := range names {
+			l.redact.names = append(l.redact.names, fold(name))
+		}
+	})
+}
+
+// RedactPattern hides what the patterns match, in arguments, names and errors. Tokens
+// with their scheme, JSON web tokens, private keys, passwords in URLs and the keys of
+// well-known services are hidden anyway.
+func RedactPattern(patterns ...*regexp.Regexp) LogOption {
+	return logOption(func(l *logging) { l.redact.patterns = append(l.redact.patterns, patterns...) })
+}
+
+// WithoutArguments logs none.
+func WithoutArguments() LogOption {
+	return logOption(func(l *logging) { l.arguments = false })
+}
+
+// Sample logs one in n of the calls that came to a good end, the first and every nth
+// after it. Those that are logged as warnings are never left out.
+func Sample(n int) LogOption { return logOption(func(l *logging) { l.sample = int64(n) }) }
+
+// Logging of every call through the app's logger: what was called, by whom, with which
+// outcome and how long it took; with the trace it belongs to, if Trace is further out.
+// Calls that the server is to blame for, or has refused, are warnings; others are
+// information. What a call says of itself is for framework.Log.
+//
+// Arguments are logged as text of at most 2 KiB, without secrets (see Redact); so are
+// errors, without the secrets of the call's arguments. Results never are. A call that
+// was asked in rounds is logged when it is over, with the time of its last round.
+// Phase: trace.
+func Logging(opts ...LogOption) framework.Middleware {
+	l := &logging{arguments: true, sample: 1}
+	for _, o := range opts {
+		opt, ok := o.(logOption)
+		if !ok {
+			return broken("Logging: an option is nil")
+		}
+		opt(l)
+	}
+	if l.sample < 1 {
+		return broken("Logging: Sample needs 1 or more")
+	}
+	for _, p := range l.redact.patterns {
+		if p == nil {
+			return broken("Logging: a pattern is nil")
+		}
+	}
+	return framework.Middleware{Name: "logging", Phase: framework.PhaseTrace, Wrap: l.wrap}
+}
+
+// Bounds of what is written of one call.
+const (
+	maxArguments = 2 << 10
+	maxError     = 2 << 10
+)
+
+type logging struct {
+	redact    redactor
+	arguments bool
+	sample    int64
+	calls     atomic.Int64 // of those that are sampled
+}
+
+func (l *logging) wrap(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		began := time.Now()
+		received := call.Arguments // a step further in may change them
+		result, err := next(ctx, call)
+		outcome := framework.OutcomeOf(ctx, result, err)
+		if outcome == framework.OutcomePending {
+			return result, err
+		}
+		level := levelOf(outcome)
+		if level == zapcore.InfoLevel && l.sample > 1 && l.calls.Add(1)%l.sample != 1 {
+			return result, err
+		}
+		if entry := framework.ServerFrom(ctx).Logger().Check(level, "call"); entry != nil {
+			was := *call
+			was.Arguments = received
+			entry.Write(l.fields(ctx, &was, outcome, time.Since(began), err)...)
+		}
+		return result, err
+	}
+}
+
+func levelOf(outcome framework.Outcome) zapcore.Level {
+	switch outcome {
+	case framework.OutcomeFailed, framework.OutcomeTimeout, framework.OutcomeLimited, framework.OutcomeRejected:
+		return zapcore.WarnLevel
+	default:
+		return zapcore.InfoLevel
+	}
+}
+
+func (l *logging) fields(ctx context.Context, call *framework.Call, outcome framework.Outcome, took time.Duration, err error) []zap.Field {
+	name, arguments, secrets := l.redact.call(ctx, call, l.arguments)
+	brief := framework.BriefOf(ctx)
+	fields := append(make([]zap.Field, 0, 12),
+		zap.String("method", call.Method), zap.String("name", name), zap.String("outcome", string(outcome)),
+		zap.Duration("duration", took), zap.String("call", call.ID))
+	if call.Round > 0 {
+		fields = append(fields, zap.Int("rounds", call.Round+1))
+	}
+	if brief.Task != "" {
+		fields = append(fields, zap.String("task", brief.Task))
+	}
+	if p := brief.Principal; p != nil {
+		fields = append(fields, zap.String("subject", bounded(p.Subject, maxName)))
+	}
+	if brief.RemoteAddr != "" {
+		fields = append(fields, zap.String("address", brief.RemoteAddr))
+	}
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		fields = append(fields, zap.Stringer("trace", span.TraceID()), zap.Stringer("span", span.SpanID()))
+	}
+	if arguments != nil { // as text: members would be fields without end to who indexes the log
+		fields = append(fields, zap.String("arguments", bounded(string(arguments), maxArguments)))
+	}
+	if err != nil {
+		fields = append(fields, zap.String("error", l.redact.bounded(err.Error(), maxError, secrets)))
+	}
+	return fields
+}

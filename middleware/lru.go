@@ -1,0 +1,53 @@
+package middleware
+
+import "container/list"
+
+// lru is a map that forgets what was not used for longest when it is full. Not safe for
+// concurrent use.
+type lru[K comparable, V any] struct {
+	most  int
+	byKey map[K]*list.Element
+	order list.List // of *pair[K, V], the latest in front
+}
+
+type pair[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+func newLRU[K comparable, V any](most int) *lru[K, V] {
+	return &lru[K, V]{most: most, byKey: make(map[K]*list.Element)}
+}
+
+// get counts as a use.
+func (l *lru[K, V]) get(key K) (value V, ok bool) {
+	e, ok := l.byKey[key]
+	if !ok {
+		return value, false
+	}
+	l.order.MoveToFront(e)
+	return e.Value.(*pair[K, V]).value, true
+}
+
+func (l *lru[K, V]) put(key K, value V) {
+	if e, ok := l.byKey[key]; ok {
+		e.Value.(*pair[K, V]).value = value
+		l.order.MoveToFront(e)
+		return
+	}
+	if l.order.Len() >= l.most {
+		l.remove(l.order.Back())
+	}
+	l.byKey[key] = l.order.PushFront(&pair[K, V]{key, value})
+}
+
+func (l *lru[K, V]) drop(key K) {
+	if e, ok := l.byKey[key]; ok {
+		l.remove(e)
+	}
+}
+
+func (l *lru[K, V]) remove(e *list.Element) {
+	p, _ := l.order.Remove(e).(*pair[K, V])
+	delete(l.byKey, p.key)
+}

@@ -1,0 +1,83 @@
+package middleware
+
+import (
+	"context"
+	"encoding/base64"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// MaxResult bounds results in bytes: what their texts, structured content, URIs and data
+// (as base64) come to, without the envelope and escapes. Of a result that is structured
+// and has the same as text both count, for both are sent. One that is larger is not
+// sent; the model is told its size instead, so that it can ask for less. Lists, which
+// come in pages, are not bounded. Phase: validate.
+func MaxResult(bytes int) framework.Middleware {
+	if bytes < 1 {
+		return broken("MaxResult: the bound must be 1 or more")
+	}
+	return framework.Middleware{Name: "max-result", Phase: framework.PhaseValidate, Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			result, err := next(ctx, call)
+			if err != nil || result == nil {
+				return result, err
+			}
+			if size := sizeOf(result.Body); size > bytes {
+				return nil, framework.UserErrorf("The result has %d bytes, at most %d are allowed. Ask for less.", size, bytes)
+			}
+			return result, nil
+		}
+	}}
+}
+
+// sizeOf is roughly what a result takes on the wire.
+func sizeOf(body protocol.Result) int {
+	switch r := body.(type) {
+	case *protocol.CallToolResult:
+		return len(r.Structured) + sizeOfBlocks(r.Content)
+	case *protocol.ReadResourceResult:
+		n := 0
+		for i := range r.Contents {
+			n += sizeOfContents(&r.Contents[i])
+		}
+		return n
+	case *protocol.GetPromptResult:
+		n := len(r.Description)
+		for i := range r.Messages {
+			n += sizeOfBlock(r.Messages[i].Content)
+		}
+		return n
+	case *protocol.CustomResult:
+		return len(r.Raw)
+	}
+	return 0
+}
+
+func sizeOfBlocks(blocks []protocol.Block) int {
+	n := 0
+	for _, b := range blocks {
+		n += sizeOfBlock(b)
+	}
+	return n
+}
+
+func sizeOfBlock(block protocol.Block) int {
+	switch b := block.(type) {
+	case protocol.Text:
+		return len(b.Text)
+	case protocol.Image:
+		return base64.StdEncoding.EncodedLen(len(b.Data))
+	case protocol.Audio:
+		return base64.StdEncoding.EncodedLen(len(b.Data))
+	case protocol.Embedded:
+		return sizeOfContents(&b.Contents)
+	case protocol.Link:
+		return len(b.URI) + len(b.Name) + len(b.Title) + len(b.Description)
+	}
+	return 0
+}
+
+func sizeOfContents(c *protocol.Contents) int {
+	return len(c.URI) + len(c.Text) + base64.StdEncoding.EncodedLen(len(c.Data))
+}

@@ -1,0 +1,95 @@
+package middleware
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+// Metrics with OpenTelemetry, by the provider that the program has set
+// (otel.SetMeterProvider): the histogram mcp.server.operation.duration in seconds, of
+// what is further in. A call that is asked in rounds counts once, with the time of its
+// last one.
+//
+// The attributes are mcp.method.name, mcp.protocol.version, gen_ai.tool.name,
+// gen_ai.prompt.name or mcp.resource.uri (of a template the template), and error.type, a
+// framework.Outcome, where it is one. Each has few values, all of them the server's own:
+// what is called and does not exist never comes here. Phase: trace.
+func Metrics() framework.Middleware { return MetricsWith(nil) }
+
+// MetricsWith is Metrics with a provider of its own. Nil: that of Metrics.
+func MetricsWith(provider metric.MeterProvider) framework.Middleware {
+	wrap := func(next framework.Handler) framework.Handler {
+		p := provider
+		if p == nil {
+			p = otel.GetMeterProvider() // which hands on to one that is set later
+		}
+		duration, err := p.Meter(scope).Float64Histogram(metricDuration,
+			metric.WithUnit("s"),
+			metric.WithDescription("How long the server took for a request."),
+			metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
+		if err != nil {
+			otel.Handle(err)
+			return next
+		}
+		m := &measuring{duration: duration}
+		return m.around(next)
+	}
+	return framework.Middleware{Name: "metrics", Phase: framework.PhaseTrace, Wrap: wrap}
+}
+
+// measuring is the instrument of one component. What it knows of attributes is bounded:
+// there are as many sets as methods, revisions and outcomes.
+type measuring struct {
+	duration metric.Float64Histogram
+	sets     sync.Map // labels -> []metric.RecordOption
+}
+
+type labels struct {
+	method, revision string
+	outcome          framework.Outcome
+}
+
+func (m *measuring) around(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		began := time.Now()
+		outcome := outcomePanic
+		defer func() { // the engine recovers: a call that crashes is no less counted
+			if outcome != framework.OutcomePending {
+				l := labels{call.Method, framework.BriefOf(ctx).Revision, outcome}
+				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
+			}
+		}()
+		result, err := next(ctx, call)
+		outcome = framework.OutcomeOf(ctx, result, err)
+		return result, err
+	}
+}
+
+// options are made once for each set of labels.
+func (m *measuring) options(l labels, call *framework.Call) []metric.RecordOption {
+	if known, ok := m.sets.Load(l); ok {
+		return known.([]metric.RecordOption)
+	}
+	attrs := []attribute.KeyValue{attribute.String(attrMethod, l.method), attribute.String(attrRevision, l.revision)}
+	switch call.Component.Kind {
+	case "tool":
+		attrs = append(attrs, attribute.String(attrTool, call.Component.Name), attribute.String(attrOperation, operationTool))
+	case "prompt":
+		attrs = append(attrs, attribute.String(attrPrompt, call.Component.Name))
+	case "resource", "template":
+		attrs = append(attrs, attribute.String(attrResource, call.Component.Name))
+	}
+	if isError(l.outcome) {
+		attrs = append(attrs, attribute.String(attrError, string(l.outcome)))
+	}
+	made := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
+	known, _ := m.sets.LoadOrStore(l, made)
+	return known.([]metric.RecordOption)
+}

@@ -1,0 +1,220 @@
+package middleware
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+)
+
+// Rate is what RateLimit enforces: a bucket of Burst events, which fills by Events in
+// each Per.
+type Rate struct {
+	Events int
+	Per    time.Duration
+	Burst  int                                             // 0 = Events
+	By     func(c *framework.CallInfo, name string) string // nil = principal, else session, else address
+
+	// Store counts for all processes that share it. Nil: that of the app's WithStore
+	// where it can (framework.Store), else this process counts alone.
+	Store claim.Store
+	// Local counts in this process, whatever stores there are: no round trip for each call.
+	Local bool
+	// Name tells limits apart that share a store. Those of the same name must be of the
+	// same rate.
+	Name string
+}
+
+// RateLimit refuses what is too much, by a JSON-RPC error that says when there is room
+// again (protocol.TooMany): over HTTP with Retry-After, and with status 429 where the
+// revision lets the status follow the error (2026-07-28). One logical call is one event, in however many rounds or
+// repetitions of a task; a round that a client sends again is one more. Lists count
+// like calls.
+//
+// All components behind the same value share the buckets, and there is one for each
+// caller. Give By the name as well to have one for each tool:
+//
+//	By: func(c *framework.CallInfo, name string) string { return c.RemoteAddr + " " + name }
+//
+// By default a client that has no principal has a bucket for each of its sessions, and
+// an address is that of the connection: behind a proxy it is the proxy's, and what
+// forwarding headers say is By's to believe.
+//
+// At most 100,000 callers and as many rounds are remembered, about 40 MB; of more, those
+// that were quiet longest are forgotten, whose buckets are fullest. A store keeps what
+// is not full, and its nodes need clocks that agree. Where it fails this process counts
+// alone, and says so in the log once a minute. Phase: limit.
+func RateLimit(r Rate) framework.Middleware {
+	switch {
+	case r.Events < 1:
+		return broken("RateLimit: Events must be 1 or more")
+	case r.Per <= 0 || r.Per/time.Duration(r.Events) <= 0:
+		return broken("RateLimit: Per must be a nanosecond or more for each event")
+	case r.Burst < 0:
+		return broken("RateLimit: Burst is negative")
+	}
+	if r.Burst == 0 {
+		r.Burst = r.Events
+	}
+	if int64(r.Burst) > math.MaxInt64/4/int64(r.Per/time.Duration(r.Events)) {
+		return broken("RateLimit: Burst takes centuries to fill")
+	}
+	l := &limiter{
+		rate: r, interval: r.Per / time.Duration(r.Events),
+		buckets: newLRU[caller, *rate.Limiter](maxCallers), seen: newLRU[execution, struct{}](maxCallers),
+	}
+	name := "rate-limit"
+	if r.Name != "" {
+		name += " " + r.Name
+	}
+	return framework.Middleware{Name: name, Phase: framework.PhaseLimit, Wrap: l.wrap}
+}
+
+const (
+	maxCallers   = 100_000
+	warnInterval = time.Minute
+)
+
+// execution is one round of a logical call.
+type execution struct {
+	call  string
+	round int
+}
+
+// limiter is one RateLimit. It is no step of OncePerCall: those do not see a round that
+// is sent again.
+type limiter struct {
+	rate     Rate
+	interval time.Duration // between two events
+	warned   atomic.Int64  // unix nanoseconds
+
+	mu      sync.Mutex // guards all below
+	buckets *lru[caller, *rate.Limiter]
+	seen    *lru[execution, struct{}]
+}
+
+func (l *limiter) wrap(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		brief := framework.BriefOf(ctx)
+		if !l.paid(ctx, &brief, call) {
+			if after, ok := l.take(ctx, &brief, call); !ok {
+				after = max(after, time.Millisecond)
+				return nil, protocol.TooMany(after, "too many calls: try again in %s", rounded(after))
+			}
+		}
+		result, err := next(ctx, call)
+		if call.Round == 0 && brief.Task == "" && !brief.Probe && framework.OutcomeOf(ctx, result, err) == framework.OutcomePending {
+			l.first(ctx, execution{call.ID, 0}) // it may go on as a task, which begins anew
+		}
+		return result, err
+	}
+}
+
+// rounded is for people.
+func rounded(d time.Duration) time.Duration {
+	if d < time.Second {
+		return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+	}
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// paid says whether the execution belongs to a logical call that was counted already.
+// That a round is new is nobody's word but ours: the state that says so is sealed.
+func (l *limiter) paid(ctx context.Context, brief *framework.Brief, call *framework.Call) bool {
+	switch {
+	case brief.Probe:
+		return true
+	case call.Round == 0 && brief.Task == "":
+		return false
+	}
+	first := l.first(ctx, execution{call.ID, call.Round})
+	if brief.Task != "" { // repetitions are the server's own
+		return call.Round > 0 || !first
+	}
+	return first
+}
+
+// seenLife is how long a store knows that a round was there: as long as a client may
+// take for its answers, by default.
+const seenLife = time.Hour
+
+// first says whether the execution was not seen before, and sees it.
+func (l *limiter) first(ctx context.Context, e execution) bool {
+	if store := l.store(ctx); store != nil {
+		_, mine, err := store.Claim(ctx, l.key("seen", e.call, e.round), []byte{1}, seenLife)
+		if err == nil {
+			return mine
+		}
+		l.warn(ctx, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, seen := l.seen.get(e); seen {
+		return false
+	}
+	l.seen.put(e, struct{}{})
+	return true
+}
+
+// take takes one event, or says when there will be one.
+func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framework.Call) (after time.Duration, ok bool) {
+	who := callerOf(brief)
+	if l.rate.By != nil {
+		who = caller{kind: 'b', a: l.rate.By(framework.Caller(ctx), call.Name)}
+		if len(who.a) > maxName { // what a client has chosen must not fill the memory
+			who.b, who.a = digest(who.a), ""
+		}
+	}
+	if store := l.store(ctx); store != nil {
+		after, ok, err := l.takeShared(ctx, store, who)
+		if err == nil {
+			return after, ok
+		}
+		l.warn(ctx, err)
+	}
+	return l.takeHere(who)
+}
+
+func (l *limiter) takeHere(who caller) (after time.Duration, ok bool) {
+	now := time.Now()
+	l.mu.Lock()
+	bucket, known := l.buckets.get(who)
+	if !known {
+		bucket = rate.NewLimiter(rate.Every(l.interval), l.rate.Burst)
+		l.buckets.put(who, bucket)
+	}
+	l.mu.Unlock()
+	if bucket.AllowN(now, 1) {
+		return 0, true
+	}
+	missing := 1 - bucket.TokensAt(now)
+	return time.Duration(math.Ceil(missing * float64(l.interval))), false
+}
+
+// store is where events are counted; nil: here.
+func (l *limiter) store(ctx context.Context) claim.Store {
+	switch {
+	case l.rate.Local:
+		return nil
+	case l.rate.Store != nil:
+		return l.rate.Store
+	}
+	return framework.ServerFrom(ctx).Claims()
+}
+
+func (l *limiter) warn(ctx context.Context, err error) {
+	last, now := l.warned.Load(), time.Now().UnixNano()
+	if now-last < int64(warnInterval) || !l.warned.CompareAndSwap(last, now) {
+		return
+	}
+	framework.ServerFrom(ctx).Logger().Warn("the store of a rate limit failed: this process counts alone",
+		zap.String("limit", l.rate.Name), zap.Error(err))
+}

@@ -1,0 +1,130 @@
+package middleware
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+const hidden = "[hidden]"
+
+// secretText is what gives itself away wherever it is: tokens with their scheme, JSON web
+// tokens, keys of services that mark theirs, private keys, passwords in URLs.
+var secretText = regexp.MustCompile(strings.Join([]string{
+	`(?i:\b(?:bearer|basic|dpop)\s+[a-z0-9._~+/=-]{8,})`,
+	`\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)*`,
+	`\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`,
+	`\bgh[pousr]_[A-Za-z0-9]{20,}`, `\bgithub_pat_\w{20,}`, `\bglpat-[\w-]{16,}`,
+	`\bxox[abeoprs]-[\w-]{10,}`, `\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`, `\bAIza[\w-]{30,}`,
+	`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*-----|\z)`,
+	`://[^/\s:@]*:[^/\s@]+@`,
+}, "|"))
+
+// redactor knows what must not be written down.
+type redactor struct {
+	names    []string // folded
+	patterns []*regexp.Regexp
+}
+
+// call is what may be written of a call's name and arguments, and the texts that were
+// hidden on the way.
+func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments bool) (name string, arguments []byte, secrets []string) {
+	name = r.bounded(framework.MaskedName(ctx, call), maxName, nil)
+	masked, secrets := framework.Masked(ctx, call.Arguments)
+	if !withArguments || len(masked) == 0 {
+		return name, nil, secrets
+	}
+	arguments, secrets = r.value(nil, masked, secrets)
+	return name, arguments, secrets
+}
+
+// bounded cuts a text when nothing is left to hide in it: of half a token nobody sees
+// what it is.
+func (r *redactor) bounded(text string, most int, secrets []string) string {
+	return bounded(r.text(bounded(text, maxRedacted), secrets), most)
+}
+
+// maxRedacted bounds what is looked through.
+const maxRedacted = 32 << 10
+
+// text hides what looks like a secret, and the secrets of the call.
+func (r *redactor) text(text string, secrets []string) string {
+	for _, secret := range secrets {
+		if len(secret) >= minSecret {
+			text = strings.ReplaceAll(text, secret, hidden)
+		}
+	}
+	text = secretText.ReplaceAllString(text, hidden)
+	for _, p := range r.patterns {
+		text = p.ReplaceAllLiteralString(text, hidden)
+	}
+	return text
+}
+
+// minSecret is what a secret needs to be looked for in other texts: of "1" every text is
+// full.
+const minSecret = 4
+
+// value writes a JSON text without the members that have a secret name and without what
+// looks like one in texts.
+func (r *redactor) value(dst, raw []byte, secrets []string) ([]byte, []string) {
+	more := false
+	comma := func() {
+		if more {
+			dst = append(dst, ',')
+		}
+		more = true
+	}
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindObject:
+		dst = append(dst, '{')
+		for key, member := range jsontext.Members(raw) {
+			comma()
+			name := key.String()
+			dst = append(jsontext.Quote(dst, r.text(name, nil)), ':')
+			if r.secretName(name) {
+				secrets = append(secrets, plain(member)...)
+				dst = jsontext.Quote(dst, hidden)
+				continue
+			}
+			dst, secrets = r.value(dst, member, secrets)
+		}
+		return append(dst, '}'), secrets
+	case jsontext.KindArray:
+		dst = append(dst, '[')
+		for item := range jsontext.Elements(raw) {
+			comma()
+			dst, secrets = r.value(dst, item, secrets)
+		}
+		return append(dst, ']'), secrets
+	case jsontext.KindString:
+		text, _ := jsontext.String(raw)
+		return jsontext.Quote(dst, r.text(text, nil)), secrets
+	}
+	return jsontext.Compact(dst, raw), secrets
+}
+
+func (r *redactor) secretName(name string) bool {
+	return framework.SecretName(name) || len(r.names) > 0 && slices.Contains(r.names, fold(name))
+}
+
+// plain is the text of a hidden value that is no list or object.
+func plain(value []byte) []string {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindString:
+		text, _ := jsontext.String(value)
+		return []string{text}
+	case jsontext.KindNumber:
+		return []string{string(value)}
+	}
+	return nil
+}
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "")
+
+// fold makes "API-Key", "api_key" and "apiKey" one name.
+func fold(name string) string { return separators.Replace(strings.ToLower(name)) }

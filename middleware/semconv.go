@@ -1,0 +1,30 @@
+package middleware
+
+// Names of the semantic conventions for MCP. The module's semconv packages had them from
+// v1.39 to v1.41 only, so they are written here.
+const (
+	scope = "github.com/kagami-mcp/kagami/middleware"
+
+	attrMethod    = "mcp.method.name"
+	attrRevision  = "mcp.protocol.version"
+	attrSession   = "mcp.session.id"
+	attrResource  = "mcp.resource.uri"
+	attrRequest   = "jsonrpc.request.id"
+	attrTool      = "gen_ai.tool.name"
+	attrPrompt    = "gen_ai.prompt.name"
+	attrOperation = "gen_ai.operation.name"
+	attrError     = "error.type"
+	attrStatus    = "rpc.response.status_code"
+	attrAddress   = "client.address"
+	attrUser      = "enduser.id"
+
+	operationTool = "execute_tool"
+
+	// Our own.
+	attrCall    = "kagami.call.id"
+	attrRound   = "kagami.call.round"
+	attrTask    = "kagami.task.id"
+	attrOutcome = "kagami.call.outcome"
+
+	metricDuration = "mcp.server.operation.duration"
+)

@@ -1,0 +1,221 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Trace with OpenTelemetry: a span of kind server for each execution, by the provider
+// that the program has set (otel.SetTracerProvider). Its parent is the W3C trace context
+// (traceparent and tracestate) of the request's _meta (2026-07-28 basic, "Trace Context"),
+// else the span of an HTTP server in front, else the traceparent header; where there are
+// both of the first two the latter is a link. The span is in the context of what is
+// further in.
+//
+// A call that is asked in rounds has a span in each, all with its id (kagami.call.id); one
+// that waits for answers is no error. Attributes have the names of the semantic
+// conventions for MCP; a session is written as a digest of its id, which itself lets in
+// whoever has it, and neither arguments nor texts of errors are. Baggage is not taken
+// from clients: it would go on to other servers. Who may call can also demand that a
+// trace is sampled: a sampler that must not be moved to that ignores remote parents.
+// Phase: trace; given first, it spans the other steps.
+func Trace() framework.Middleware { return TraceWith(nil, nil) }
+
+// TraceWith is Trace with a provider and a propagator of its own. Nil: those of Trace.
+func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapPropagator) framework.Middleware {
+	t := &tracing{propagator: propagator}
+	if propagator == nil {
+		t.propagator = propagation.TraceContext{}
+	}
+	wrap := func(next framework.Handler) framework.Handler {
+		p := provider
+		if p == nil {
+			p = otel.GetTracerProvider() // which hands on to one that is set later
+		}
+		return t.wrap(p.Tracer(scope), next)
+	}
+	return framework.Middleware{Name: "trace", Phase: framework.PhaseTrace, Wrap: wrap}
+}
+
+type tracing struct{ propagator propagation.TextMapPropagator }
+
+func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Handler {
+	var name atomic.Pointer[string] // of the component's spans
+	plain := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
+		brief := framework.BriefOf(ctx)
+		if brief.Probe {
+			return next(ctx, call)
+		}
+		parent, link := t.parent(ctx, brief.Meta)
+		opts := plain
+		if link.IsValid() {
+			opts = append(plain[:1:1], trace.WithLinks(trace.Link{SpanContext: link}))
+		}
+		inner, span := tracer.Start(parent, spanName(&name, call), opts...)
+		defer span.End() // also of a call that panics: the engine recovers
+		if !span.IsRecording() {
+			return next(inner, call)
+		}
+		span.SetAttributes(spanAttributes(ctx, call)...)
+		returned := false
+		defer func() {
+			if !returned {
+				ended(span, outcomePanic, nil)
+			}
+		}()
+		result, err = next(inner, call)
+		returned = true
+		ended(span, framework.OutcomeOf(ctx, result, err), err)
+		return result, err
+	}
+}
+
+// parent is the context with the span that the new one is a part of, and another one
+// that it belongs to.
+func (t *tracing) parent(ctx context.Context, meta json.RawMessage) (parent context.Context, link trace.SpanContext) {
+	ambient := trace.SpanContextFromContext(ctx)
+	if meta != nil {
+		extracted := t.propagator.Extract(ctx, metaCarrier(meta))
+		if sent := trace.SpanContextFromContext(extracted); sent.IsRemote() && !sent.Equal(ambient) {
+			return extracted, ambient
+		}
+	}
+	if request := transport.RequestFrom(ctx); !ambient.IsValid() && request != nil {
+		return t.propagator.Extract(ctx, headerCarrier{request.Fields}), link
+	}
+	return ctx, link
+}
+
+// spanName is "tools/call search", made once for a component: known keeps it. Of what
+// clients choose, such as URIs, nothing is in it.
+func spanName(known *atomic.Pointer[string], call *framework.Call) string {
+	if call.Component.Name == "" || call.Component.Name == call.Method {
+		return call.Method
+	}
+	if name := known.Load(); name != nil {
+		return *name
+	}
+	name := call.Method + " " + call.Component.Name
+	known.Store(&name)
+	return name
+}
+
+func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyValue {
+	info := framework.Caller(ctx)
+	attrs := append(make([]attribute.KeyValue, 0, 12),
+		attribute.String(attrMethod, call.Method), attribute.String(attrRevision, info.Revision),
+		attribute.String(attrRequest, bounded(info.Request, maxName)), attribute.String(attrCall, call.ID))
+	add := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, attribute.String(key, value))
+		}
+	}
+	switch call.Component.Kind {
+	case "tool":
+		add(attrTool, call.Component.Name)
+		add(attrOperation, operationTool)
+	case "prompt":
+		add(attrPrompt, call.Component.Name)
+	case "resource", "template":
+		var r redactor
+		add(attrResource, r.bounded(framework.MaskedName(ctx, call), maxName, nil))
+	}
+	if info.Session != "" {
+		add(attrSession, digest(info.Session))
+	}
+	if info.Principal != nil {
+		add(attrUser, bounded(info.Principal.Subject, maxName))
+	}
+	add(attrAddress, info.RemoteAddr)
+	add(attrTask, info.Task)
+	if call.Round > 0 {
+		attrs = append(attrs, attribute.Int(attrRound, call.Round))
+	}
+	return attrs
+}
+
+// ended says how it went. The text of an error is for the log, under the call's id.
+func ended(span trace.Span, outcome framework.Outcome, err error) {
+	span.SetAttributes(attribute.String(attrOutcome, string(outcome)))
+	if !isError(outcome) {
+		return
+	}
+	span.SetAttributes(attribute.String(attrError, string(outcome)))
+	span.SetStatus(codes.Error, string(outcome))
+	if plain, ok := errors.AsType[*protocol.Error](err); ok {
+		span.SetAttributes(attribute.String(attrStatus, strconv.Itoa(plain.Code)))
+	}
+}
+
+// isError says whether the conventions call it one: also an isError result.
+func isError(outcome framework.Outcome) bool {
+	return outcome != framework.OutcomeOK && outcome != framework.OutcomePending
+}
+
+// metaCarrier is a _meta object, for reading.
+type metaCarrier []byte
+
+// maxTraceContext bounds what is parsed: a tracestate has at most 512 characters by
+// W3C Trace Context section 3.3.1.5, beyond which it may be cut.
+const maxTraceContext = 2 << 10
+
+// Get is a member that is a text, else "".
+func (c metaCarrier) Get(key string) string {
+	raw, _ := jsontext.Member(c, key)
+	text, ok := jsontext.String(raw)
+	if !ok || len(text) > maxTraceContext {
+		return ""
+	}
+	return text
+}
+
+// Set does nothing: a request is not ours to change.
+func (metaCarrier) Set(string, string) {}
+
+// Keys are those of all members.
+func (c metaCarrier) Keys() []string {
+	var keys []string
+	for key := range jsontext.Members(c) {
+		keys = append(keys, key.String())
+	}
+	return keys
+}
+
+// headerCarrier is the header of a request, for reading.
+type headerCarrier struct{ fields transport.Fields }
+
+// Get is the field where it is there once.
+func (c headerCarrier) Get(key string) string {
+	values := c.fields.Values(key)
+	if len(values) != 1 || len(values[0]) > maxTraceContext {
+		return ""
+	}
+	return values[0]
+}
+
+// Set does nothing: a request is not ours to change.
+func (headerCarrier) Set(string, string) {}
+
+// Keys are those of all fields.
+func (c headerCarrier) Keys() []string {
+	var keys []string
+	for key := range c.fields.Header() {
+		keys = append(keys, key)
+	}
+	return keys
+}

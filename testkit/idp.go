@@ -1,0 +1,248 @@
+package testkit
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Issuer is a local token issuer with JWKS: an authorization server as a resource
+// server sees one. Safe for concurrent use.
+//
+// It publishes its metadata (RFC 8414, and as OpenID Connect has it) and its keys, and
+// judges its tokens (RFC 7662). Tokens are signed with ES256.
+type Issuer struct {
+	t      testing.TB
+	url    string
+	secret string
+
+	mu      sync.Mutex                // guards all below
+	keys    []signer                  // published; the last one signs
+	issued  map[string]map[string]any // claims of tokens that were not revoked
+	down    bool
+	fetches int
+}
+
+// signer is a key with its name.
+type signer struct {
+	id  string
+	key *ecdsa.PrivateKey
+}
+
+// IdP starts one, on a port of its own. It ends with the test.
+func IdP(t testing.TB) *Issuer { //nolint:revive // "identity provider" has one capital
+	t.Helper()
+	l, err := loopback(t.Context())
+	if err != nil {
+		t.Fatalf("testkit: starting an issuer: %v", err)
+		return nil
+	}
+	i := &Issuer{t: t, url: "http://" + l.Addr().String(), secret: rand.Text(), issued: make(map[string]map[string]any)}
+	i.Rotate()
+	i.serve(l)
+	return i
+}
+
+func (i *Issuer) serve(l net.Listener) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server", i.answer(i.metadata))
+	mux.HandleFunc("GET /.well-known/openid-configuration", i.answer(i.metadata))
+	mux.HandleFunc("GET /jwks", i.answer(i.jwks))
+	mux.HandleFunc("POST /introspect", i.introspect)
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: defaultTimeout}
+	s.SetKeepAlivesEnabled(false) // nothing of a client's is left when the test ends
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(l) // it ends when it is told to
+	}()
+	i.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(i.t.Context()), defaultTimeout)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			i.t.Errorf("testkit: the issuer does not shut down: %v", err)
+		}
+		<-served
+	})
+}
+
+// answer is a handler of what is the same for everybody.
+func (i *Issuer) answer(document func() map[string]any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if i.isDown() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		reply(w, document())
+	}
+}
+
+func reply(w http.ResponseWriter, document map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(document) // a client that is gone does not matter
+}
+
+func (i *Issuer) isDown() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.down
+}
+
+func (i *Issuer) metadata() map[string]any {
+	return map[string]any{
+		"issuer": i.url, "jwks_uri": i.url + "/jwks", "introspection_endpoint": i.url + "/introspect",
+		"response_types_supported": []string{"code"},
+	}
+}
+
+func (i *Issuer) jwks() map[string]any {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fetches++
+	list := []map[string]string{}
+	for _, k := range i.keys {
+		public, err := k.key.PublicKey.Bytes() // 4, x, y
+		if err != nil {
+			continue // a key of P-256 has them
+		}
+		list = append(list, map[string]string{
+			"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": k.id,
+			"x": base64.RawURLEncoding.EncodeToString(public[1:33]), "y": base64.RawURLEncoding.EncodeToString(public[33:]),
+		})
+	}
+	return map[string]any{"keys": list}
+}
+
+// introspect says what a token is worth to whoever has the secret.
+func (i *Issuer) introspect(w http.ResponseWriter, r *http.Request) {
+	id, secret, _ := r.BasicAuth()
+	switch {
+	case i.isDown():
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case id != "resource" || secret != i.secret:
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	i.mu.Lock()
+	claims := maps.Clone(i.issued[r.PostFormValue("token")])
+	i.mu.Unlock()
+	if expires, ok := claims["exp"].(int64); claims == nil || ok && time.Now().Unix() >= expires {
+		claims = map[string]any{"active": false}
+	} else {
+		claims["active"] = true
+	}
+	reply(w, claims)
+}
+
+// URL of the issuer: the "iss" of its tokens, below which its metadata is.
+func (i *Issuer) URL() string { return i.url }
+
+// JWKS is the URL of the keys.
+func (i *Issuer) JWKS() string { return i.url + "/jwks" }
+
+// Introspection is where tokens are judged (RFC 7662), and the credentials for it.
+func (i *Issuer) Introspection() (endpoint, clientID, clientSecret string) {
+	return i.url + "/introspect", "resource", i.secret
+}
+
+// Token signs one that is valid for ttl from now on; below zero it has expired. Another
+// audience than the server's own makes one that it has to refuse.
+func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...string) string {
+	now := time.Now()
+	return i.Sign(map[string]any{
+		"iss": i.url, "sub": subject, "aud": audience, "scope": strings.Join(scopes, " "),
+		"iat": now.Unix(), "exp": now.Add(ttl).Unix(), "jti": rand.Text(),
+	})
+}
+
+// Sign signs any claims, and nothing but them: for tokens that lack one, or have wrong
+// ones.
+func (i *Issuer) Sign(claims map[string]any) string {
+	i.t.Helper()
+	i.mu.Lock()
+	k := i.keys[len(i.keys)-1]
+	i.mu.Unlock()
+	token, err := signed(k.key, map[string]any{"alg": "ES256", "typ": "at+jwt", "kid": k.id}, claims)
+	if err != nil {
+		i.t.Fatalf("testkit: signing a token: %v", err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.issued[token] = maps.Clone(claims)
+	return token
+}
+
+// signed is a JWS (RFC 7515) with ES256: r and s, 32 bytes each.
+func signed(key *ecdsa.PrivateKey, header, claims map[string]any) (string, error) {
+	parts := make([]string, 2)
+	for n, part := range []map[string]any{header, claims} {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return "", err
+		}
+		parts[n] = base64.RawURLEncoding.EncodeToString(text)
+	}
+	text := strings.Join(parts, ".")
+	sum := sha256.Sum256([]byte(text))
+	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
+	if err != nil {
+		return "", err
+	}
+	raw := make([]byte, 64)
+	r.FillBytes(raw[:32])
+	s.FillBytes(raw[32:])
+	return text + "." + base64.RawURLEncoding.EncodeToString(raw), nil
+}
+
+// Rotate makes a new key, which signs from now on. Tokens of the earlier ones stay
+// valid until Withdraw.
+func (i *Issuer) Rotate() {
+	i.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		i.t.Fatalf("testkit: making a key: %v", err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = append(i.keys, signer{rand.Text(), key})
+}
+
+// Withdraw publishes the newest key only: tokens of the earlier ones are worth nothing.
+func (i *Issuer) Withdraw() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = i.keys[len(i.keys)-1:]
+}
+
+// Revoke ends a token before its time. Only introspection can tell.
+func (i *Issuer) Revoke(token string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.issued, token)
+}
+
+// Down makes the issuer answer 503, or answer again.
+func (i *Issuer) Down(down bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.down = down
+}
+
+// Fetches counts how often the keys were handed out.
+func (i *Issuer) Fetches() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.fetches
+}
