@@ -28,22 +28,31 @@ func (a *cli) callCommand() *cobra.Command {
 
 Arguments are key=value pairs or one JSON object. Values take the type that the
 tool's schema gives them: lists by comma, by repeating the key or as JSON; objects
-as JSON or by dotted keys (from.city=Kyoto).`,
+as JSON or by dotted keys (from.city=Kyoto).
+` + taskHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather forecast '{"city":"Kyoto"}' --json
   kagami call compare cities=Kyoto,Oslo -- ./weather --stdio
-  kagami call http://localhost:8080/mcp book --answers answers.json`,
+  kagami call http://localhost:8080/mcp book --answers answers.json
+  kagami call http://localhost:8080/mcp render scene=7 --task --detach`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, rest, err := a.arguments(cmd, args, "TOOL", "...")
 			if err != nil {
 				return err
 			}
+			if err := a.tasks.check(); err != nil {
+				return err
+			}
+			if a.tasks.task && !a.tasks.detach {
+				a.unhurried(cmd)
+			}
 			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
-				return a.call(ctx, c, rest[0], rest[1:])
+				return a.call(ctx, c, server, rest[0], rest[1:])
 			}, a.watch()...)
 		},
 	}
 	cmd.Flags().BoolVar(&a.progress, "progress", false, "show progress and log messages on stderr")
+	a.tasks.register(cmd)
 	a.questionFlags(cmd)
 	return cmd
 }
@@ -59,7 +68,7 @@ func (a *cli) watch() []client.Option {
 	}
 }
 
-func (a *cli) call(ctx context.Context, c *client.Client, name string, args []string) error {
+func (a *cli) call(ctx context.Context, c *client.Client, server []string, name string, args []string) error {
 	all, err := surface.Read(ctx, c, surface.Tools)
 	if err != nil {
 		return err
@@ -77,10 +86,16 @@ func (a *cli) call(ctx context.Context, c *client.Client, name string, args []st
 	if err != nil {
 		return usagef("%s: %w", name, err)
 	}
-	if a.json {
+	switch {
+	case a.tasks.task:
+		err = a.callTask(ctx, c, server, name, arguments)
+	case a.json:
 		err = a.callRaw(ctx, c, name, arguments)
-	} else {
+	default:
 		err = a.callAndPrint(ctx, c, name, arguments)
+	}
+	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
+		err = fmt.Errorf("%w\nThe tool runs as a task only: call it with --task.", err) //nolint:revive,staticcheck // sentences for a person
 	}
 	if err != nil && !listed { // it may be a hidden one: the server had its say
 		return errors.Join(err, errors.New(unlisted("tool", name, names)))
@@ -97,12 +112,17 @@ func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, a
 	if err != nil {
 		return err
 	}
+	return a.printCall(result)
+}
+
+// printCall prints a result; that of a tool that failed is an error.
+func (a *cli) printCall(result *protocol.CallToolResult) error {
 	var text strings.Builder
 	printResult(&text, result)
 	if result.IsError {
 		return &toolError{strings.TrimRight(text.String(), "\n")}
 	}
-	_, err = io.WriteString(a.out, text.String())
+	_, err := io.WriteString(a.out, text.String())
 	return err
 }
 

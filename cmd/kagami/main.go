@@ -91,6 +91,10 @@ func remedy(err error) string {
 	switch {
 	case isHTTP && status.Status == http.StatusUnauthorized:
 		return "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
+	case errors.Is(err, client.ErrTaskGone):
+		return "\nTasks expire, and those of 2025-11-25 are found only by the principal (--bearer) or session that made them."
+	case refused && fault.Required != nil && fault.Required.Tasks:
+		return "\nThe tool runs as a task only: call it with --task."
 	case errors.Is(err, client.ErrInputRequired), refused && fault.Kind == protocol.FaultMissingCapability:
 		return "\nRun it in a terminal to answer, or see --answers, --sample and --root in the help of the command."
 	case !refused || fault.Kind != protocol.FaultURLRequired:

@@ -22,6 +22,8 @@ type cli struct {
 	headers     []string      // --header
 	bearer      string        // --bearer
 
+	tasks taskFlags // of call
+
 	asks    bool     // during the command the server may ask
 	answers string   // --answers
 	sample  string   // --sample
@@ -73,7 +75,7 @@ command line with --cmd, or after "--" at the end.`,
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.AddCommand(
 		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
-		a.readCommand(), a.promptCommand(), a.inspectCommand(), a.versionCommand(),
+		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -37,6 +37,11 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	return client.Command(program), cleanup, nil
 }
 
+// anonymous says that nothing in the requests tells the server who asks.
+func (a *cli) anonymous() bool {
+	return len(a.headers) == 0 && a.bearer == "" && os.Getenv(bearerEnv) == ""
+}
+
 func (a *cli) endpoint(address string) (client.Target, error) {
 	var opts []client.HTTPOption
 	for _, header := range a.headers {

@@ -86,13 +86,22 @@ func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mess
 	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",
 	}, false)
+	var created *receivedTask
 	defer func() {
-		if ctx.Err() == nil {
+		withdrawn := ctx.Err() != nil
+		if !withdrawn {
 			_ = c.link.send(c.link.life, frame) // a lost connection is the reader's to notice
 		}
 		c.questions.end(msg.ID)
+		switch {
+		case created == nil:
+		case withdrawn: // nobody knows of it
+			c.received.forget(created)
+		default:
+			c.perform(d, created)
+		}
 	}()
-	result, err := c.result(ctx, d, msg)
+	result, created, err := c.result(ctx, d, msg)
 	if err != nil {
 		frame = jsonrpc.AppendError(nil, msg.ID, wireError(d, err), false)
 		return
@@ -113,20 +122,34 @@ func wireError(d *dialect.Dialect, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client's handler failed"}
 }
 
-// result runs the handler of a request. Before a revision is offered only pings
-// are expected (2025-11-25 basic/lifecycle "Initialization").
-func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) ([]byte, error) {
+// result runs the handler of a request, or makes a task of it. Before a revision is
+// offered only pings are expected (2025-11-25 basic/lifecycle "Initialization").
+func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) ([]byte, *receivedTask, error) {
 	if msg.Method == protocol.MethodPing {
-		return []byte("{}"), nil
+		return []byte("{}"), nil, nil
 	}
 	if d == nil {
-		return nil, unknown(msg.Method)
+		return nil, nil, unknown(msg.Method)
 	}
 	params, fault := d.DecodeParams(msg.Method, msg.Params)
 	if fault != nil {
-		return nil, fault
+		return nil, nil, fault
 	}
-	return c.answered(ctx, d, params)
+	if isTaskMethod(msg.Method) {
+		raw, err := c.serveTask(ctx, d, params)
+		return raw, nil, err
+	}
+	if wish := c.wishFor(d, params); wish != nil {
+		created, result, err := c.receive(params, wish)
+		if err != nil {
+			return nil, nil, err
+		}
+		raw, err := d.AppendResult(nil, result, nil)
+		return raw, created, err
+	}
+	meta, _ := d.DecodeMeta(msg.Params) // the question is answered whatever is wrong with it
+	raw, err := c.answered(ctx, d, params, meta.RelatedTask)
+	return raw, nil, err
 }
 
 func unknown(method string) error {

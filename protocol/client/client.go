@@ -23,6 +23,9 @@ type Client struct {
 
 	progress  progressTable
 	questions questionTable
+	received  receivedTable
+	followed  followTable
+	answering atomic.Int64 // handlers of questions that run
 	streams   streamTable
 	watched   watchTable
 	renewals  renewals
@@ -75,13 +78,20 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	return got.frame, nil
 }
 
-// meta is what every request says about the client (2026-07-28 basic, "_meta").
-func (c *Client) meta(d *dialect.Dialect) *protocol.RequestMeta {
+// meta is what every request says about the client (2026-07-28 basic, "_meta"). The
+// tasks extension is declared only where a task is understood: a server may answer
+// any request that declares it by a task (SEP-2663).
+func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	m := &protocol.RequestMeta{}
 	if d.Handshake() {
 		return m
 	}
 	m.Revision, m.Client, m.Capabilities = d.String(), &c.config.info, &c.can
+	if tasks {
+		with := c.can
+		with.Tasks = true
+		m.Capabilities = &with
+	}
 	if level := c.level.Load(); level != nil && d.LogLevelPerRequest() {
 		m.LogLevel = *level
 	}
@@ -94,6 +104,11 @@ type how struct {
 	quiet    bool // initialize must not be cancelled, and a probe is better forgotten
 	once     bool // part of a remedy, which nothing remedies
 	rounds   bool // of Request: questions are answered
+
+	tasks bool                // a task is understood as an answer
+	ttl   time.Duration       // the life that a task shall have; 0: the server's choice
+	state func(protocol.Task) // told of each state of a task that is waited for
+	wish  *lastingWish        // progress goes on after the answer; nil: it does not
 }
 
 // do sends one request and waits for its raw result. Where a request over HTTP was
@@ -112,10 +127,15 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 }
 
 func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
-	id, m := c.link.nextID(), c.meta(d)
+	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(p.Method()))
 	if h.progress != nil {
 		m.ProgressToken = id
-		defer c.progress.want(id, h.progress)()
+		stop := c.progress.want(id, h.progress, h.wish != nil)
+		if h.wish != nil {
+			h.wish.replace(stop)
+		} else {
+			defer stop()
+		}
 	}
 	frame, err := appendRequest(d, id, p, m)
 	if err != nil {

@@ -48,7 +48,7 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 	c := &Client{config: newConfig(opts)}
 	c.can = c.config.capabilities()
 	c.link = newLink(life, cancel, conn)
-	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.drop
+	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.answered
 	c.watched.turn = make(chan struct{}, 1)
 	if h, ok := conn.(*httpConn); ok {
 		c.http, h.gone = h, c.renewLater
@@ -186,7 +186,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, error) {
 	c.dialect.Store(d) // the server may ask already, if only for a ping
 	return c.do(ctx, d, &protocol.InitializeParams{
-		Version: d.String(), Capabilities: c.can, Client: c.config.info,
+		Version: d.String(), Capabilities: c.config.declared(), Client: c.config.info,
 	}, how{quiet: true})
 }
 

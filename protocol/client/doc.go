@@ -35,6 +35,16 @@
 // first. Accepted forms get the defaults of their schema, and are checked against it
 // before anything is sent; [ParseForm] reads a form for those who show it to a user.
 //
+// A call that may take long can become a task, on either design of them: the handle of
+// [Client.CallTask] waits, answers what the task asks, and cancels; [Client.Task] finds
+// a task again by its id. A server of 2025-11-25 may in turn make tasks of its
+// questions: it comes back for the answer of the same handlers, which a person may take
+// an hour for ([NoTasks] declares that away). Such tasks are in memory, end with the
+// client, and are bounded: 32 that run, 256 that are kept, for 24 hours at most.
+//
+//	t, err := c.CallTask(ctx, "render", args, client.TaskTTL(time.Hour))
+//	result, err := t.Wait(ctx)
+//
 // Guarantees. A Client is safe for concurrent use. Notifications are handed to
 // [OnNotification] and [OnProgress] one after another, in the order of arrival,
 // by one goroutine; when a call returns, the handlers of all notifications that
@@ -61,7 +71,7 @@
 //
 // Answers to a call are nobody else's: nothing of a round is kept for another call.
 //
-// Not here: authorization beyond [BearerToken], tasks, visiting the pages that a
+// Not here: authorization beyond [BearerToken], visiting the pages that a
 // server names, waiting for [HTTPError].RetryAfter, reconnection of other carriers,
 // caching, validation against schemas other than those of forms.
 package client

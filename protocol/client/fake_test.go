@@ -55,6 +55,9 @@ type fake struct {
 	out  chan []byte // to the client
 	gone chan struct{}
 	once sync.Once
+
+	asked int       // questions put to the client
+	told  []message // notifications that came in between
 }
 
 func (f *fake) Read(ctx context.Context) ([]byte, error) {

@@ -16,7 +16,7 @@ const maxPages = 10_000
 // Tools pages through tools/list. An error ends the sequence; likewise below. Over
 // HTTP of 2026-07-28, tools whose x-mcp-header declarations are invalid are left out.
 func (c *Client) Tools(ctx context.Context) iter.Seq2[protocol.Tool, error] {
-	return pages(ctx, c, protocol.ListTools, func(r *protocol.ListToolsResult) ([]protocol.Tool, *string) {
+	return pages(ctx, c, listing(protocol.ListTools), func(r *protocol.ListToolsResult) ([]protocol.Tool, *string) {
 		return c.callable(r.Tools), r.Next
 	})
 }
@@ -35,35 +35,39 @@ func (c *Client) callable(tools []protocol.Tool) []protocol.Tool {
 
 // Resources pages through resources/list.
 func (c *Client) Resources(ctx context.Context) iter.Seq2[protocol.Resource, error] {
-	return pages(ctx, c, protocol.ListResources, func(r *protocol.ListResourcesResult) ([]protocol.Resource, *string) {
+	return pages(ctx, c, listing(protocol.ListResources), func(r *protocol.ListResourcesResult) ([]protocol.Resource, *string) {
 		return r.Resources, r.Next
 	})
 }
 
 // Templates pages through resources/templates/list.
 func (c *Client) Templates(ctx context.Context) iter.Seq2[protocol.ResourceTemplate, error] {
-	return pages(ctx, c, protocol.ListTemplates, func(r *protocol.ListTemplatesResult) ([]protocol.ResourceTemplate, *string) {
+	return pages(ctx, c, listing(protocol.ListTemplates), func(r *protocol.ListTemplatesResult) ([]protocol.ResourceTemplate, *string) {
 		return r.Templates, r.Next
 	})
 }
 
 // Prompts pages through prompts/list.
 func (c *Client) Prompts(ctx context.Context) iter.Seq2[protocol.Prompt, error] {
-	return pages(ctx, c, protocol.ListPrompts, func(r *protocol.ListPromptsResult) ([]protocol.Prompt, *string) {
+	return pages(ctx, c, listing(protocol.ListPrompts), func(r *protocol.ListPromptsResult) ([]protocol.Prompt, *string) {
 		return r.Prompts, r.Next
 	})
+}
+
+func listing(kind protocol.ListKind) func(*string) protocol.Params {
+	return func(cursor *string) protocol.Params { return &protocol.ListParams{Kind: kind, Cursor: cursor} }
 }
 
 // pages asks for one page after another. Only an absent cursor is the end: "" is a
 // cursor like any other (2026-07-28 server/utilities/pagination).
 func pages[R protocol.Result, T any](
-	ctx context.Context, c *Client, kind protocol.ListKind, page func(R) ([]T, *string),
+	ctx context.Context, c *Client, params func(cursor *string) protocol.Params, page func(R) ([]T, *string),
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		var cursor *string
 		for range maxPages {
-			r, err := ask[R](ctx, c, &protocol.ListParams{Kind: kind, Cursor: cursor}, how{})
+			r, err := ask[R](ctx, c, params(cursor), how{})
 			if err != nil {
 				yield(none, err)
 				return
@@ -78,11 +82,11 @@ func pages[R protocol.Result, T any](
 				return
 			}
 			if cursor != nil && *next == *cursor {
-				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %q", kind.Method(), *next))
+				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %q", params(nil).Method(), *next))
 				return
 			}
 			cursor = next
 		}
-		yield(none, fmt.Errorf("client: %s does not end: %d pages", kind.Method(), maxPages))
+		yield(none, fmt.Errorf("client: %s does not end: %d pages", params(nil).Method(), maxPages))
 	}
 }

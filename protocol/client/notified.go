@@ -45,6 +45,8 @@ func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) 
 		c.streams.end(p.ID)
 	case *protocol.AcknowledgedParams:
 		c.streams.acknowledge(subscriptionID(msg.Params), p.Filter)
+	case *protocol.TaskStatusParams:
+		c.followed.news(p.Task)
 	case *protocol.ResourceUpdatedParams:
 		c.updated(d, subscriptionID(msg.Params), p.URI)
 	}

@@ -30,6 +30,7 @@ type config struct {
 
 	maxRounds int
 	unchecked bool
+	noTasks   bool
 	approve   func(context.Context, *Approval) error
 
 	elicit func(context.Context, *ElicitRequest) (*ElicitAnswer, error)
@@ -63,6 +64,20 @@ func (c *config) capabilities() protocol.ClientCapabilities {
 		RootsListChanged: c.roots != nil,
 	}
 }
+
+// declared are the capabilities of a session: where the revision has such tasks, the
+// server may have its questions answered as tasks (2025-11-25 basic/utilities/tasks).
+func (c *config) declared() protocol.ClientCapabilities {
+	can := c.capabilities()
+	if c.makesTasks() {
+		can.Tasks, can.TaskList, can.TaskCancel = true, true, true
+		can.TaskElicitation, can.TaskSampling = c.elicit != nil, c.sample != nil
+	}
+	return can
+}
+
+// makesTasks says that there are questions which may become tasks.
+func (c *config) makesTasks() bool { return !c.noTasks && (c.elicit != nil || c.sample != nil) }
 
 // newest is the newest offered dialect of one era; nil if none is offered.
 func (c *config) newest(handshake bool) *dialect.Dialect {

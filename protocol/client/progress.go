@@ -9,20 +9,46 @@ import (
 )
 
 // progressTable knows who wants the progress of which request, by the token,
-// which is the request's id. The answer ends that, as the reader sees it: progress
-// that a server sends too late is nobody's.
+// which is the request's id. The answer ends that, as the reader sees it, or where it
+// is a task the task's end: progress that a server sends too late is nobody's.
 type progressTable struct {
 	mu     sync.Mutex
 	wanted map[string]*progressWish
 }
 
 type progressWish struct {
-	fn   func(protocol.Progress)
-	over atomic.Bool // the call has returned
+	fn    func(protocol.Progress)
+	lasts bool        // beyond the answer: the request may have become a task
+	over  atomic.Bool // the call has returned
 }
 
-func (t *progressTable) want(token jsonrpc.ID, fn func(protocol.Progress)) (stop func()) {
-	w := &progressWish{fn: fn}
+// lastingWish ends the progress of a task, whose token is good until the task is over
+// (2025-11-25 basic/utilities/tasks "Task Progress Notifications").
+type lastingWish struct {
+	mu   sync.Mutex
+	stop func()
+}
+
+// replace ends the wish of the attempt before.
+func (l *lastingWish) replace(stop func()) {
+	l.mu.Lock()
+	before := l.stop
+	l.stop = stop
+	l.mu.Unlock()
+	if before != nil {
+		before()
+	}
+}
+
+// end may be called again, and on nil.
+func (l *lastingWish) end() {
+	if l != nil {
+		l.replace(nil)
+	}
+}
+
+func (t *progressTable) want(token jsonrpc.ID, fn func(protocol.Progress), lasts bool) (stop func()) {
+	w := &progressWish{fn: fn, lasts: lasts}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.wanted == nil {
@@ -45,4 +71,11 @@ func (t *progressTable) drop(token jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.wanted, token.Key())
+}
+
+// answered drops what ends with the answer.
+func (t *progressTable) answered(token jsonrpc.ID) {
+	if w := t.find(token); w != nil && !w.lasts {
+		t.drop(token)
+	}
 }

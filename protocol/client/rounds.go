@@ -222,14 +222,20 @@ type roundAnswer struct {
 func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.InputRequest, to chan<- roundAnswer) {
 	a := roundAnswer{key: q.Key, err: errors.New("the client's handler did not return")}
 	defer func() { to <- a }()
-	a.result, a.err = c.answered(ctx, d, q.Params)
+	a.result, a.err = c.answered(ctx, d, q.Params, "")
 }
 
-// answered runs the handler of a question and encodes what it says.
-func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Params) ([]byte, error) {
+// answered runs the handler of a question and encodes what it says, as belonging to a
+// task where one is named.
+func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Params, task string) ([]byte, error) {
+	c.answering.Add(1)
+	defer c.answering.Add(-1)
 	result, err := c.handle(ctx, p)
 	if err != nil {
 		return nil, err
+	}
+	if task != "" {
+		relate(result, task)
 	}
 	return d.AppendResult(nil, result, nil)
 }

@@ -70,7 +70,7 @@ func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFil
 // the stream in a goroutine until ctx or the stream ends.
 func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	id := c.link.nextID()
-	frame, err := appendRequest(d, id, &protocol.ListenParams{Filter: f}, c.meta(d))
+	frame, err := appendRequest(d, id, &protocol.ListenParams{Filter: f}, c.meta(d, len(f.Tasks) > 0))
 	if err != nil {
 		return err
 	}

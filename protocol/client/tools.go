@@ -18,7 +18,8 @@ type callOptionFunc func(*how)
 func (f callOptionFunc) callOption(h *how) { f(h) }
 
 // OnProgress asks for progress of this call. fn is called in order, never
-// concurrently, and never after the call returned a result.
+// concurrently, and never after the call returned a result, unless that is a task
+// (see [Client.CallTask]).
 func OnProgress(fn func(protocol.Progress)) CallOption {
 	return callOptionFunc(func(h *how) { h.progress = fn })
 }

@@ -27,7 +27,8 @@ type conn struct {
 	listens map[string]*feed     // those of calls that are listen streams
 	asks    map[string]*ask      // our requests, by key of their id
 	lastAsk int64
-	version uint64 // of what is kept of the session, as it was seen last
+	early   map[string]protocol.TaskStatus // news of tasks of the client that nobody follows yet
+	version uint64                         // of what is kept of the session, as it was seen last
 	gone    bool
 }
 

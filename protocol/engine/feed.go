@@ -56,6 +56,7 @@ func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ctx, f.out = ctx, out
+	f.kick()
 }
 
 func (f *feed) start() {

@@ -114,6 +114,7 @@ func (e *Engine) stopJobs(cause error) {
 
 // expire ends the task when its time is over. Most stores have forgotten it by then.
 func (j *job) expire() {
+	defer j.finish(errExpired)
 	if !j.e.begin() {
 		return
 	}
@@ -124,7 +125,6 @@ func (j *job) expire() {
 	if err != nil && !errors.Is(err, task.ErrNotFound) && !errors.Is(err, task.ErrTerminal) {
 		j.e.failed(j.ctx, nil, fmt.Errorf("engine: a task expires: %w", err))
 	}
-	j.finish(errExpired)
 }
 
 // finish is the end of the job: the handler's context ends, and who waits looks again.
@@ -249,6 +249,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 		if j := e.job(id); j != nil {
 			j.finish(errExpired)
 		}
+	case ctx.Err() != nil: // the server stops
 	case err != nil: // who waits looks by himself
 		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
 	default:

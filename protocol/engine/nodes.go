@@ -167,7 +167,7 @@ func (e *Engine) telling(ctx context.Context) {
 	for {
 		select {
 		case <-e.nodes.out:
-			e.publishAll(ctx)
+			e.publishAll(context.WithoutCancel(ctx)) // each message has its time
 		case <-ctx.Done():
 			e.publishAll(context.WithoutCancel(ctx))
 			return

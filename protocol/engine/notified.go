@@ -32,7 +32,7 @@ func (c *conn) notified(x *exchange, params []byte) step {
 	case *protocol.ProgressParams:
 		return c.progressed(x, p)
 	case *protocol.TaskStatusParams:
-		return c.taskTold(x, p.Task.ID)
+		return c.taskTold(x, &p.Task)
 	case *protocol.RootsChangedParams:
 		return c.rootsChanged(x, s)
 	}
@@ -70,11 +70,11 @@ func (c *conn) initialized(s *session) step {
 	if s == nil {
 		return ignore
 	}
+	s.begin() // in the order of arrival: what a later request sends must find it so
+	if c.kept() == nil {
+		return ignore
+	}
 	return func(ctx context.Context, _ transport.Outbound) error {
-		s.begin()
-		if c.kept() == nil {
-			return nil
-		}
 		if err := c.alter(ctx, s, func(k *keptSession) { k.Ready = true }); err != nil {
 			c.e.failed(ctx, nil, err) // other nodes wait a little before they ask
 		}

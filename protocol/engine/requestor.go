@@ -31,6 +31,8 @@ type errand struct {
 	id       string        // of the task; guarded by conn.mu until follow has returned
 	patience *time.Timer   // ends the wait; each sign of life winds it up
 	due      chan struct{} // 1-buffered: the task has news
+	over     chan struct{} // 1-buffered: they say that the result is worth asking for
+	doubted  bool          // that was believed once
 }
 
 // augmented is the request with the wish for a task, or nil where the client did not
@@ -72,7 +74,7 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e := &errand{x: x, method: p.Method(), due: make(chan struct{}, 1)}
+	e := &errand{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
 	e.patience = time.AfterFunc(x.conn.e.cfg.AskTimeout, func() { stop(errTimeout) })
 	defer e.patience.Stop()
 	if err := x.session.settled(ctx); err != nil {
@@ -197,30 +199,37 @@ func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, e
 }
 
 // rest waits until the next look is due. News bring it forward, but no client keeps us
-// busy by them.
+// busy by them: that a task is over is believed at once, but only once.
 func (e *errand) rest(ctx context.Context, interval int64) error {
 	every := defaultLook
 	if interval > 0 {
 		every = time.Duration(min(max(interval, minLook.Milliseconds()), maxLook.Milliseconds())) * time.Millisecond
 	}
-	if err := e.sleep(ctx, minLook, nil); err != nil {
+	var over <-chan struct{}
+	if !e.doubted {
+		over = e.over
+	}
+	early, err := e.sleep(ctx, minLook, over)
+	if e.doubted = e.doubted || early; early || err != nil {
 		return err
 	}
-	return e.sleep(ctx, every-minLook, e.due)
+	_, err = e.sleep(ctx, every-minLook, e.due)
+	return err
 }
 
-func (e *errand) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) error {
+func (e *errand) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-early:
+	case <-news:
+		return true, nil
 	case err := <-e.ask.failure:
-		return err
+		return false, err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
-	return nil
+	return false, nil
 }
 
 // cancel tells the client that nobody waits for the task any more. Nobody waits for the
@@ -252,14 +261,30 @@ func (c *conn) follow(e *errand, id string) error {
 	}
 	e.id, e.ask.errand = id, e
 	c.asks[e.ask.id.Key()] = e.ask
+	if status, told := c.early[id]; told {
+		e.told(status)
+	}
+	c.early = nil
 	return nil
+}
+
+// maxEarly bounds the news of tasks that nobody follows yet.
+const maxEarly = 32
+
+// told takes news of the task. Under conn.mu.
+func (e *errand) told(status protocol.TaskStatus) {
+	e.alive()
+	signal(e.due)
+	if status != protocol.TaskWorking {
+		signal(e.over)
+	}
 }
 
 // taskTold takes a client's news of its task. They are a courtesy, so that all they do
 // is to bring the next look forward ("Task Notifications").
-func (c *conn) taskTold(x *exchange, id string) step {
+func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	return func(ctx context.Context, out transport.Outbound) error {
-		if !c.hasNews(id) {
+		if !c.hasNews(t) {
 			return c.forward(x)(ctx, out)
 		}
 		return nil
@@ -267,16 +292,20 @@ func (c *conn) taskTold(x *exchange, id string) step {
 }
 
 // hasNews wakes who follows the task; false if nobody here does.
-func (c *conn) hasNews(task string) (found bool) {
+func (c *conn) hasNews(t *protocol.Task) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range c.asks {
-		if a.errand == nil || a.errand.id != task {
-			continue
+		if a.errand != nil && a.errand.id == t.ID {
+			found = true
+			a.errand.told(t.Status)
 		}
-		found = true
-		a.errand.alive()
-		signal(a.errand.due)
+	}
+	if !found && len(c.asks) > 0 && len(c.early) < maxEarly { // its creation may not have been read yet
+		if c.early == nil {
+			c.early = make(map[string]protocol.TaskStatus)
+		}
+		c.early[t.ID] = t.Status
 	}
 	return found
 }

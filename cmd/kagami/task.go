@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+const taskHelp = `
+With --task the call may become a task, which the server works on beside the request:
+for calls that take long. --wait, the default, shows on stderr how it goes, puts its
+questions to you, and prints the result; --timeout counts only if it is given. Ctrl-C
+leaves the task running. --detach prints the id of the task and exits; ask for it later
+with "kagami tasks". A server that answers at once makes no task: the result is printed.
+
+Who finds a task again depends on the server. One that kagami has started ends with the
+command, and its tasks with it, unless it keeps them in a store of its own. At a URL,
+the id is enough on 2026-07-28; on 2025-11-25 a task belongs to the principal that made
+it (--bearer, or a --header that says who you are), and without one to a session that
+ends with the command. All tasks expire; --ttl is your wish, which 2025-11-25 has.`
+
+// taskFlags are those of call.
+type taskFlags struct {
+	task, wait, detach bool
+	ttl                time.Duration
+}
+
+func (f *taskFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.task, "task", false, "let the call become a task")
+	flags.BoolVar(&f.wait, "wait", false, "with --task: wait for the result (default)")
+	flags.BoolVar(&f.detach, "detach", false, "with --task: print the id of the task and exit")
+	flags.DurationVar(&f.ttl, "ttl", 0, "with --task: how long the task shall live")
+}
+
+func (f *taskFlags) check() error {
+	switch {
+	case !f.task && (f.wait || f.detach || f.ttl != 0):
+		return usagef("--wait, --detach and --ttl are for calls with --task")
+	case f.wait && f.detach:
+		return usagef("--wait and --detach exclude each other")
+	case f.ttl < 0:
+		return usagef("--ttl must be positive")
+	}
+	return nil
+}
+
+// unhurried stops the time for a wait that may take hours, if nobody has set it.
+func (a *cli) unhurried(cmd *cobra.Command) {
+	if !cmd.Flags().Changed("timeout") {
+		a.timeout = 0
+	}
+}
+
+// callTask calls a tool and waits for the task, or leaves it.
+func (a *cli) callTask(ctx context.Context, c *client.Client, server []string, name string, arguments json.RawMessage) error {
+	t, err := c.CallTask(ctx, name, arguments, append(a.taskWatch(), client.TaskTTL(a.tasks.ttl))...)
+	switch {
+	case err != nil:
+		return err
+	case t.ID() == "":
+		a.say("the server answered at once, without a task (revision %s)", c.Revision())
+	case a.tasks.detach:
+		return a.leave(server, t)
+	}
+	return a.await(ctx, server, t)
+}
+
+// taskWatch shows what a task says of itself; its end is the result's to show.
+func (a *cli) taskWatch() []client.CallOption {
+	errs, first := visible{a.errs}, true
+	opts := []client.CallOption{client.OnTask(func(t protocol.Task) {
+		switch {
+		case first:
+			first = false
+			_, _ = fmt.Fprintf(errs, "task %s: %s\n", t.ID, stateLine(&t))
+		case t.Status == protocol.TaskWorking, t.Status == protocol.TaskInputRequired:
+			_, _ = fmt.Fprintln(errs, stateLine(&t))
+		default:
+		}
+	})}
+	if a.tasks.detach {
+		return opts
+	}
+	return append(opts, client.OnProgress(func(p protocol.Progress) {
+		if a.progress { // --progress prints it, too
+			return
+		}
+		done := fmt.Sprint(p.Done)
+		if p.Total > 0 {
+			done += "/" + fmt.Sprint(p.Total)
+		}
+		_, _ = fmt.Fprintln(errs, strings.TrimSpace(done+" "+p.Message))
+	}))
+}
+
+func stateLine(t *protocol.Task) string {
+	if t.Message == "" {
+		return string(t.Status)
+	}
+	return string(t.Status) + ": " + onOneLine(t.Message)
+}
+
+// await waits for the result and prints it as call does.
+func (a *cli) await(ctx context.Context, server []string, t *client.Task) error {
+	if !a.json {
+		result, err := t.Wait(ctx)
+		if err != nil {
+			return a.unfinished(server, t, err)
+		}
+		return a.printCall(result)
+	}
+	raw, err := t.WaitRaw(ctx)
+	if err != nil {
+		return a.unfinished(server, t, err)
+	}
+	if err := printJSON(a.out, raw); err != nil {
+		return err
+	}
+	return errorOf(raw)
+}
+
+// unfinished says where the task is, if it goes on without the command.
+func (a *cli) unfinished(server []string, t *client.Task, err error) error {
+	if t.ID() != "" && !endedBy(err) {
+		a.say("%s", a.whereabouts(server, t, "result"))
+	}
+	return err
+}
+
+// endedBy says that the error is the end of the task itself.
+func endedBy(err error) bool {
+	_, failed := errors.AsType[*protocol.Error](err)
+	return failed || errors.Is(err, client.ErrTaskCancelled) || errors.Is(err, client.ErrTaskGone)
+}
+
+// leave prints what is needed to come back.
+func (a *cli) leave(server []string, t *client.Task) error {
+	a.say("%s", a.whereabouts(server, t, "get"))
+	if a.json {
+		state := t.State()
+		return writeJSON(a.out, taskJSON(&state))
+	}
+	_, err := fmt.Fprintln(a.out, t.ID())
+	return err
+}
+
+// whereabouts says what becomes of a task when the command ends, and how to ask for it.
+func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
+	id := t.ID()
+	command := "kagami tasks " + verb
+	url := len(server) == 1 && isURL(server[0])
+	if len(server) == 1 {
+		command += " " + shellWord(server[0]) + " " + shellWord(id)
+	} else {
+		command += " " + shellWord(id)
+	}
+	if a.revision != "" {
+		command += " --revision " + a.revision
+	}
+	if len(server) > 1 {
+		command += " --"
+		for _, word := range server {
+			command += " " + shellWord(word)
+		}
+	}
+	switch {
+	case !url:
+		return "the server was started for this command, and its tasks end with it, unless it keeps them in a store; then:\n  " + command
+	case t.Bound() && a.anonymous():
+		return "the task ends with the session of this command, unless the server knows you by other means than --bearer and --header; then:\n  " + command
+	case !a.anonymous():
+		command += " (with the same --bearer and --header)"
+	}
+	return "the task goes on; ask for it with:\n  " + command
+}
+
+// say tells what is not the server's.
+func (a *cli) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(visible{a.errs}, "kagami: "+format+"\n", args...)
+}
+
+// shellWord quotes a word if a shell would take it apart.
+func shellWord(word string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
+	if word != "" && strings.Trim(word, safe) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

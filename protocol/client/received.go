@@ -1,0 +1,337 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// This file is the receiver's half of tasks: questions that the server wants answered
+// as tasks (2025-11-25 basic/utilities/tasks). Its own half is in tasks.go.
+
+const (
+	maxRunning   = 32  // tasks whose handlers run: fewer than maxQuestions, so that requests for them find room
+	maxReceived  = 256 // tasks that are kept, for their results
+	receivedPage = 50  // tasks of one page
+
+	receivedTTL    = time.Hour // where the server has no wish
+	maxReceivedTTL = 24 * time.Hour
+	receivedPoll   = time.Second
+)
+
+// keyRelated says which task a message belongs to (2025-11-25 basic/utilities/tasks).
+const keyRelated = "io.modelcontextprotocol/related-task"
+
+// NoTasks declares that the server's questions cannot become tasks. Without it, they
+// can be where there are handlers for them and the revision has such tasks
+// (2025-11-25): the server then decides whether it waits for an answer, or comes back
+// for it.
+func NoTasks() Option { return optionFunc(func(c *config) { c.noTasks = true }) }
+
+// receivedTable holds the tasks that the server made of its questions, in the order of
+// creation. Those that have expired go when somebody looks.
+type receivedTable struct {
+	mu     sync.Mutex
+	all    []*receivedTask
+	number uint64 // of the last one
+}
+
+// receivedTask is a record and what runs beside it.
+type receivedTask struct {
+	id      string
+	record  task.Record // guarded by the table's mu
+	fetched bool        // guarded likewise: the server has had the result
+	number  uint64
+	params  protocol.Params
+	cancel  context.CancelFunc // ends the handler
+	life    context.Context    //nolint:containedctx // the handler's, which outlives the request
+	over    chan struct{}      // closed when the record is terminal
+}
+
+// add files a task, if there is room.
+func (t *receivedTable) add(n *receivedTask) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep(n.record.Created)
+	running := 0
+	for _, r := range t.all {
+		if !r.record.Terminal() {
+			running++
+		}
+	}
+	if len(t.all) >= maxReceived { // a result that was delivered once has done its work
+		if i := slices.IndexFunc(t.all, func(r *receivedTask) bool { return r.fetched }); i >= 0 {
+			t.all = slices.Delete(t.all, i, i+1)
+		}
+	}
+	if running >= maxRunning || len(t.all) >= maxReceived {
+		return &protocol.Error{Code: protocol.CodeInternal, Message: "the client has too many tasks"}
+	}
+	t.number++
+	n.number = t.number
+	t.all = append(t.all, n)
+	return nil
+}
+
+// sweep forgets what has expired. Guarded by mu.
+func (t *receivedTable) sweep(now time.Time) {
+	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool {
+		expired := !now.Before(r.record.Expires())
+		if expired {
+			r.cancel()
+		}
+		return expired
+	})
+}
+
+func (t *receivedTable) forget(n *receivedTask) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n.cancel()
+	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool { return r == n })
+}
+
+// find is a task and its record as it is now.
+func (t *receivedTable) find(id string) (*receivedTask, task.Record, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep(time.Now())
+	for _, r := range t.all {
+		if r.id == id {
+			return r, r.record, nil
+		}
+	}
+	return nil, task.Record{}, protocol.Faultf(protocol.FaultInvalidParams, "no such task")
+}
+
+// change applies an event; what the record allows is not decided here.
+func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next, err := task.Next(n.record, e, time.Now())
+	if err != nil {
+		return n.record, err
+	}
+	n.record = next
+	if next.Terminal() {
+		n.cancel()
+		close(n.over)
+	}
+	return next, nil
+}
+
+// wishFor is the server's wish that a question be answered as a task; nil: it has
+// none, or was not told that it may have one and is ignored.
+func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRequest {
+	if !d.CoreTasks() || !c.config.makesTasks() {
+		return nil
+	}
+	switch p := p.(type) {
+	case *protocol.ElicitParams:
+		if c.config.elicit != nil {
+			return p.Task
+		}
+	case *protocol.CreateMessageParams:
+		if c.config.sample != nil {
+			return p.Task
+		}
+	}
+	return nil
+}
+
+// receive makes a task of a question. It is there before the server hears of it; its
+// handler runs afterwards, by perform.
+func (c *Client) receive(p protocol.Params, wish *protocol.TaskRequest) (*receivedTask, protocol.Result, error) {
+	now, ttl := time.Now().Round(0).UTC(), receivedTTL
+	if wish.TTL != nil && *wish.TTL > 0 {
+		ttl = time.Duration(min(*wish.TTL, maxReceivedTTL.Milliseconds())) * time.Millisecond
+	}
+	r := task.Record{
+		ID: rand.Text(), Version: 1, Status: protocol.TaskWorking, Created: now, Updated: now, TTL: ttl, PollInterval: receivedPoll,
+	}
+	n := &receivedTask{id: r.ID, record: r, params: p, over: make(chan struct{})}
+	n.life, n.cancel = context.WithTimeout(c.link.life, ttl)
+	if err := c.received.add(n); err != nil {
+		n.cancel()
+		return nil, nil, err
+	}
+	return n, &protocol.CreateTaskResult{Task: taskOf(&r)}, nil
+}
+
+func taskOf(r *task.Record) protocol.Task {
+	ttl := r.TTL.Milliseconds()
+	return protocol.Task{
+		ID: r.ID, Status: r.Status, Message: r.Message, Created: r.Created, Updated: r.Updated,
+		TTL: &ttl, PollInterval: r.PollInterval.Milliseconds(),
+	}
+}
+
+// perform runs the handler and keeps what comes of it, even if it ends its goroutine.
+// The server is told, as a courtesy, that it need not wait for the next look.
+func (c *Client) perform(d *dialect.Dialect, n *receivedTask) {
+	e := failing(d, errors.New("the client's handler did not return"))
+	defer func() {
+		r, err := c.received.change(n, e)
+		if errors.Is(err, task.ErrLimit) {
+			r, err = c.received.change(n, failing(d, &protocol.Error{Code: protocol.CodeInternal, Message: "the answer is too large"}))
+		}
+		if err != nil || c.link.life.Err() != nil { // cancelled, or nobody is left to be told
+			return
+		}
+		ctx, cancel := context.WithTimeout(c.link.life, farewell)
+		defer cancel()
+		_ = c.notify(ctx, d, &protocol.TaskStatusParams{Task: taskOf(&r)})
+	}()
+	result, err := c.answered(n.life, d, n.params, n.id)
+	if err != nil {
+		e = failing(d, err)
+		return
+	}
+	e = task.Event{Kind: task.Complete, Result: result}
+}
+
+// failing is the end by an error, as the server would have seen it.
+func failing(d *dialect.Dialect, err error) task.Event {
+	e := wireError(d, err)
+	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, e, true), "error")
+	return task.Event{Kind: task.Fail, Error: text, Message: e.Message}
+}
+
+// relate says that the answer belongs to a task, as all messages about one must
+// (2025-11-25 basic/utilities/tasks "Associating Task-Related Messages").
+func relate(result protocol.Result, id string) {
+	meta := protocol.Meta{keyRelated: map[string]string{"taskId": id}}
+	switch r := result.(type) {
+	case *protocol.ElicitResult:
+		r.Meta = meta
+	case *protocol.CreateMessageResult:
+		r.Meta = meta
+	case *protocol.ListRootsResult:
+		r.Meta = meta
+	}
+}
+
+// serveTask answers the server's requests about its tasks.
+func (c *Client) serveTask(ctx context.Context, d *dialect.Dialect, p protocol.Params) ([]byte, error) {
+	if !d.CoreTasks() || !c.config.makesTasks() {
+		return nil, unknown(p.Method())
+	}
+	var result protocol.Result
+	var err error
+	switch p := p.(type) {
+	case *protocol.GetTaskParams:
+		_, r, absent := c.received.find(p.ID)
+		result, err = stateOf(&r), absent
+	case *protocol.TaskResultParams:
+		return c.receivedResult(ctx, p.ID)
+	case *protocol.CancelTaskParams:
+		result, err = c.cancelReceived(p.ID)
+	case *protocol.ListTasksParams:
+		result, err = c.received.page(p.Cursor)
+	default:
+		err = unknown(p.Method())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.AppendResult(nil, result, nil)
+}
+
+func stateOf(r *task.Record) *protocol.TaskResult {
+	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}
+}
+
+// cancelReceived ends the task before it answers, and its handler's context.
+func (c *Client) cancelReceived(id string) (protocol.Result, error) {
+	n, _, err := c.received.find(id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.received.change(n, task.Event{Kind: task.Cancel})
+	if err != nil {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the task is %s already", r.Status)
+	}
+	return stateOf(&r), nil
+}
+
+// receivedResult waits for the end of the task, and is what the question would have
+// been answered ("Result Retrieval"). That of a cancelled one is not specified.
+func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) {
+	n, r, err := c.received.find(id)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(time.Until(r.Expires()))
+	defer timer.Stop()
+	select {
+	case <-n.over:
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if n, r, err = c.received.find(id); err != nil { // expired
+		return nil, err
+	}
+	c.received.mu.Lock()
+	n.fetched = true
+	c.received.mu.Unlock()
+	switch {
+	case len(r.Result) > 0:
+		return r.Result, nil
+	case len(r.Error) > 0:
+		return nil, storedError(r.Error)
+	}
+	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
+}
+
+// storedError is an error that failing has written.
+func storedError(text []byte) error {
+	msg, fault := jsonrpc.Decode(slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"error":`), text, []byte(`}`)))
+	if fault != nil {
+		return fmt.Errorf("client: reading the error of a task: %s", fault.Reason)
+	}
+	e := &protocol.Error{Code: msg.Error.Code, Message: msg.Error.Message}
+	if msg.Error.Data != nil {
+		e.Data = json.RawMessage(msg.Error.Data)
+	}
+	return e
+}
+
+// page lists the tasks after a cursor, which is the number of the last one: that is
+// never another's.
+func (t *receivedTable) page(cursor *string) (protocol.Result, error) {
+	var after uint64
+	if cursor != nil {
+		var err error
+		if after, err = strconv.ParseUint(*cursor, 10, 64); err != nil {
+			return nil, protocol.Faultf(protocol.FaultInvalidParams, "invalid cursor")
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep(time.Now())
+	result := &protocol.ListTasksResult{Tasks: []protocol.Task{}}
+	for _, r := range t.all {
+		if r.number <= after {
+			continue
+		}
+		if len(result.Tasks) == receivedPage {
+			result.Next = new(strconv.FormatUint(after, 10))
+			break
+		}
+		result.Tasks, after = append(result.Tasks, taskOf(&r.record)), r.number
+	}
+	return result, nil
+}

@@ -1,0 +1,300 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+)
+
+var (
+	// ErrNoTasks is the error where the server, or the revision, has no tasks, or not
+	// the operation on them.
+	ErrNoTasks = errors.New("client: the server has no tasks")
+	// ErrTaskGone is the error of a task that the server does not know, or not any more:
+	// its id is wrong, it has expired, or it is another's.
+	ErrTaskGone = errors.New("client: the server has no such task")
+	// ErrTaskCancelled is how a cancelled task ends.
+	ErrTaskCancelled = errors.New("client: the task was cancelled")
+	// ErrTaskOpen is the error of [Task.Result] as long as the task is not over.
+	ErrTaskOpen = errors.New("client: the task is not over")
+)
+
+// TaskTTL is the life that a task shall have from its creation: a wish, which the
+// server need not grant, and which only 2025-11-25 can express. [Task.State] has what
+// was granted.
+func TaskTTL(d time.Duration) CallOption {
+	return callOptionFunc(func(h *how) { h.ttl = d })
+}
+
+// OnTask has fn told of each state of a task that [Task.Wait] sees, if it is new. fn
+// runs in the goroutine of Wait.
+func OnTask(fn func(protocol.Task)) CallOption {
+	return callOptionFunc(func(h *how) { h.state = fn })
+}
+
+// Task is a call that may outlive its request, on either design of tasks (2025-11-25
+// basic/utilities/tasks; the extension io.modelcontextprotocol/tasks on 2026-07-28).
+// Safe for concurrent use.
+type Task struct {
+	c         *Client
+	id        string // "": the server answered at once
+	outcome   json.RawMessage
+	immediate string
+	told      func(protocol.Task)
+	wish      *lastingWish // of progress; ends with the task
+
+	mu    sync.Mutex
+	last  protocol.Task
+	taken map[string]bool // questions that were or are being answered, by key: each once
+}
+
+// CallTask calls a tool, and lets the call become a task. On 2025-11-25 that is asked
+// for, where the server has tasks; a tool that cannot be called so is an error then. On
+// 2026-07-28 the request declares the extension, and the server decides, perhaps after
+// it has asked in rounds, as in [Client.CallTool]. A call that was answered at once,
+// as on all other revisions, is a Task that is over and has no id.
+//
+// [OnProgress] is told until the task is known to be over, where the revision goes on
+// with progress (2025-11-25); the other one has status messages: see [OnTask]. The end
+// of ctx does not end the task.
+func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...CallOption) (*Task, error) {
+	arguments, err := marshalArguments(args)
+	if err != nil {
+		return nil, fmt.Errorf("client: arguments of tool %q: %w", name, err)
+	}
+	d, h := c.dialect.Load(), newHow(opts)
+	h.tasks = true
+	p, t := &protocol.CallToolParams{Name: name, Arguments: arguments}, c.taskWith("", h)
+	if d.CoreTasks() && c.capabilities.Tasks {
+		p.Task = wishOf(h.ttl)
+		t.wish = &lastingWish{}
+		h.wish = t.wish
+	}
+	result, raw, err := c.inRounds(ctx, d, p, h)
+	if err == nil {
+		err = t.begin(result, raw)
+	}
+	if err != nil || t.id == "" {
+		t.wish.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func wishOf(ttl time.Duration) *protocol.TaskRequest {
+	if ttl <= 0 {
+		return &protocol.TaskRequest{}
+	}
+	return &protocol.TaskRequest{TTL: new(max(ttl.Milliseconds(), 1))}
+}
+
+func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
+	switch r := result.(type) {
+	case *protocol.CreateTaskResult:
+		t.id, t.immediate, t.last = r.Task.ID, r.ImmediateResponse, r.Task
+	case *protocol.CallToolResult:
+		t.outcome, t.last.Status = raw, protocol.TaskCompleted
+	default:
+		_, err := resultAs[*protocol.CreateTaskResult](protocol.MethodCallTool, result)
+		return err
+	}
+	return nil
+}
+
+// Task is a task of an earlier call, even of another client, by its id. Whether it
+// still exists shows when it is asked for. A task of 2025-11-25 belongs to the
+// principal that made it, or without one to the session, and ends being seen with it.
+func (c *Client) Task(id string, opts ...CallOption) *Task { return c.taskWith(id, newHow(opts)) }
+
+func (c *Client) taskWith(id string, h how) *Task {
+	return &Task{c: c, id: id, told: h.state, last: protocol.Task{ID: id}, taken: map[string]bool{}}
+}
+
+// Tasks pages through tasks/list: the caller's tasks, in the order of creation. The
+// error is [ErrNoTasks] where there is no such list, as on 2026-07-28.
+func (c *Client) Tasks(ctx context.Context) iter.Seq2[protocol.Task, error] {
+	if !c.dialect.Load().CoreTasks() || !c.capabilities.TaskList {
+		return func(yield func(protocol.Task, error) bool) {
+			yield(protocol.Task{}, fmt.Errorf("%w to list, at revision %s", ErrNoTasks, c.Revision()))
+		}
+	}
+	return pages(ctx, c, func(cursor *string) protocol.Params { return &protocol.ListTasksParams{Cursor: cursor} },
+		func(r *protocol.ListTasksResult) ([]protocol.Task, *string) { return r.Tasks, r.Next })
+}
+
+// ID names the task for [Client.Task]. It is a secret where the server knows nobody:
+// who has it can have the result. Empty where the server answered at once.
+func (t *Task) ID() string { return t.id }
+
+// Bound says that the id alone does not find the task again: it belongs to the principal
+// that made it, or without one to its session (2025-11-25).
+func (t *Task) Bound() bool { return t.c.dialect.Load().CoreTasks() }
+
+// ImmediateResponse is what the server proposes to tell the model meanwhile (2025-11-25,
+// provisional); mostly empty.
+func (t *Task) ImmediateResponse() string { return t.immediate }
+
+// State is the last that is known, without asking; of a task by its id only that, and
+// of a call that was answered at once only the status.
+func (t *Task) State() protocol.Task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// Get asks for the state. The error is [ErrTaskGone] where there is no such task.
+func (t *Task) Get(ctx context.Context) (protocol.Task, error) {
+	now, err := t.look(ctx)
+	return now.Task, err
+}
+
+// Cancel asks the server to end the task. On 2025-11-25 it is cancelled then, and one
+// that is over is an error; on 2026-07-28 it may end in another way, and nothing is an
+// error but an unknown task. Of a call that was answered at once nothing is left to be
+// cancelled.
+func (t *Task) Cancel(ctx context.Context) error {
+	if t.id == "" {
+		return nil
+	}
+	d := t.c.dialect.Load()
+	if err := t.c.hasTasks(); err != nil {
+		return err
+	}
+	if d.CoreTasks() && !t.c.capabilities.TaskCancel {
+		return fmt.Errorf("%w that can be cancelled", ErrNoTasks)
+	}
+	result, err := ask[protocol.Result](ctx, t.c, &protocol.CancelTaskParams{ID: t.id}, how{})
+	if err != nil {
+		return err
+	}
+	if r, ok := result.(*protocol.TaskResult); ok {
+		t.see(r.Task.Task)
+		t.wish.end()
+	}
+	return nil
+}
+
+// Result is the result of a task that is over, as [Task.Wait] has it. The error is
+// [ErrTaskOpen] before that.
+func (t *Task) Result(ctx context.Context) (*protocol.CallToolResult, error) {
+	now, err := t.look(ctx)
+	if err == nil && !isOver(now.Status) {
+		err = fmt.Errorf("%w: it is %s", ErrTaskOpen, now.Status)
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := t.ended(ctx, &now)
+	if err != nil {
+		return nil, err
+	}
+	return t.decode(raw)
+}
+
+func (t *Task) decode(raw json.RawMessage) (*protocol.CallToolResult, error) {
+	return decodeResult[*protocol.CallToolResult](t.c.dialect.Load(), protocol.MethodCallTool, raw)
+}
+
+// look asks for the state, and what it makes available.
+func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
+	if t.id == "" {
+		return protocol.DetailedTask{Task: t.State(), Result: t.outcome}, nil
+	}
+	if err := t.c.hasTasks(); err != nil {
+		return protocol.DetailedTask{}, err
+	}
+	r, err := ask[*protocol.TaskResult](ctx, t.c, &protocol.GetTaskParams{ID: t.id}, how{})
+	if err != nil {
+		return protocol.DetailedTask{}, t.gone(err)
+	}
+	t.see(r.Task.Task)
+	if isOver(r.Task.Status) {
+		t.wish.end()
+	}
+	return r.Task, nil
+}
+
+// see keeps the newest state: news may overtake answers.
+func (t *Task) see(now protocol.Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !now.Updated.Before(t.last.Updated) && !isOver(t.last.Status) {
+		t.last = now
+	}
+}
+
+// ended is the outcome of a task that is over.
+func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawMessage, error) {
+	d := t.c.dialect.Load()
+	switch {
+	case t.id == "", d.TaskExtension() && now.Status == protocol.TaskCompleted:
+		return now.Result, nil
+	case now.Status == protocol.TaskCancelled:
+		return nil, ErrTaskCancelled
+	case d.CoreTasks():
+		raw, err := t.fetch(ctx)
+		if err != nil {
+			err = fmt.Errorf("the task failed: %w", err)
+		}
+		return raw, err
+	case now.Error != nil:
+		e := &jsonrpc.Error{Code: now.Error.Code, Message: now.Error.Message}
+		if data, ok := now.Error.Data.(json.RawMessage); ok {
+			e.Data = data
+		}
+		return nil, fmt.Errorf("the task failed: %w", d.DecodeError(e))
+	}
+	return nil, errors.New("client: the server does not say why the task failed")
+}
+
+// fetch asks for what the call would have been answered, which waits until the task is
+// over (2025-11-25 basic/utilities/tasks "Result Retrieval").
+func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
+	raw, err := t.c.do(ctx, t.c.dialect.Load(), &protocol.TaskResultParams{ID: t.id}, how{})
+	if err != nil {
+		return nil, err
+	}
+	t.wish.end()
+	return raw, nil
+}
+
+// gone tells an id that the server does not know from other errors.
+func (t *Task) gone(err error) error {
+	e, ok := errors.AsType[*protocol.Error](err)
+	if !ok || e.Code != protocol.CodeInvalidParams {
+		return err
+	}
+	t.wish.end()
+	return fmt.Errorf("%w: %w", ErrTaskGone, err)
+}
+
+// hasTasks is an error where no request about tasks can be of use.
+func (c *Client) hasTasks() error {
+	d, can := c.dialect.Load(), &c.capabilities
+	if (d.CoreTasks() || d.TaskExtension()) && (can.Tasks || can.TaskList || can.TaskCancel) {
+		return nil
+	}
+	return fmt.Errorf("%w, at revision %s", ErrNoTasks, d)
+}
+
+func isOver(s protocol.TaskStatus) bool {
+	switch s {
+	case protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// isTaskMethod says that a request is about a task.
+func isTaskMethod(method string) bool { return strings.HasPrefix(method, "tasks/") }

@@ -1,0 +1,378 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+const (
+	// How often a task is asked for: as the server suggests, within bounds.
+	shortestLook = 50 * time.Millisecond
+	usualLook    = time.Second
+	longestLook  = time.Hour
+
+	// stalledAfter is how long tasks/result may say nothing although there is something to
+	// be said: a server that was restarted has forgotten who waits.
+	stalledAfter = 5 * time.Second
+
+	// maxMissed is how many looks in a row may fail for reasons that pass.
+	maxMissed = 5
+)
+
+var errStalled = errors.New("client: tasks/result has stalled")
+
+// Wait waits until the task is over, and returns what the call would have returned. It
+// asks for the state as often as the server suggests, and lets the handlers of
+// [OnElicit], [OnSample] and [OnRoots] answer what the task asks, each question once:
+// on 2025-11-25 the server puts the questions while its tasks/result waits, on
+// 2026-07-28 they are answered by tasks/update.
+//
+// The error is that of a failed task as the server has it (a *protocol.Error), else
+// [ErrTaskCancelled], [ErrTaskGone], or why the wait had to end: ctx, the connection,
+// a question for which there is no handler ([ErrInputRequired]) or whose handler
+// failed. The task goes on then, and can be waited for again.
+func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
+	raw, err := t.WaitRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.decode(raw)
+}
+
+// WaitRaw is Wait for who wants the result as it came.
+func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
+	if t.id == "" {
+		return t.outcome, nil
+	}
+	f := t.c.followed.follow(t.id)
+	defer t.c.followed.leave(f)
+	w := &wait{t: t, f: f, open: map[string]context.CancelFunc{}, answers: make(chan roundAnswer, maxQuestions)}
+	defer w.stop()
+	for {
+		now, err := w.look(ctx)
+		if err == nil && t.c.dialect.Load().CoreTasks() {
+			if raw, over, err := w.core(ctx, &now); over {
+				return raw, err
+			}
+		} else if err == nil && isOver(now.Status) {
+			return t.ended(ctx, &now)
+		} else if err == nil {
+			err = w.extension(ctx, &now)
+		}
+		if err == nil {
+			err = w.rest(ctx, now.PollInterval)
+		}
+		if err != nil {
+			return nil, t.c.ended(ctx, err)
+		}
+	}
+}
+
+// wait is one Wait.
+type wait struct {
+	t      *Task
+	f      *follower
+	missed int // looks, in a row
+
+	open    map[string]context.CancelFunc // questions that handlers are at, by key
+	running int                           // handlers, those of questions withdrawn included
+	answers chan roundAnswer              // as many as can be running: nobody may read them any more
+}
+
+// look asks for the state. A server that is away for a moment is asked again: that
+// spoils nothing.
+func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
+	for {
+		now, err := w.t.look(ctx)
+		if err == nil {
+			w.missed = 0
+			w.tell(now.Task)
+			return now, nil
+		}
+		if w.missed++; w.missed > maxMissed || !w.t.c.passes(ctx, err) {
+			return now, err
+		}
+		if err := w.t.c.rest(ctx, usualLook); err != nil {
+			return now, err
+		}
+	}
+}
+
+// passes says that a failed request may succeed later: it is over HTTP, and neither the
+// server nor the caller has said no.
+func (c *Client) passes(ctx context.Context, err error) bool {
+	if c.http == nil || ctx.Err() != nil || c.link.failure() != nil {
+		return false
+	}
+	if _, refused := errors.AsType[*protocol.Error](err); refused {
+		return false
+	}
+	if status, ok := errors.AsType[*HTTPError](err); ok {
+		return status.Status >= 500 || status.Status == 429
+	}
+	_, lost := errors.AsType[*sendError](err)
+	return lost || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func (w *wait) tell(now protocol.Task) {
+	if w.f.isNew(now) && w.t.told != nil {
+		w.t.told(now)
+	}
+}
+
+// core ends with the result of a task that is over, or waits for it where the task has
+// questions: they are put while tasks/result waits (2025-11-25 basic/utilities/tasks
+// "Input Required Status"). over is false where the state must be looked at again.
+func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, over bool, err error) {
+	if now.Status == protocol.TaskWorking {
+		return nil, false, nil
+	}
+	if now.Status == protocol.TaskCancelled {
+		return nil, true, ErrTaskCancelled
+	}
+	raw, err = w.fetch(ctx, now)
+	switch {
+	case err == nil:
+		return raw, true, nil
+	case errors.Is(err, errStalled), w.t.c.passes(ctx, err): // the stream broke; what the task is now, the next look says
+		return nil, false, nil
+	case now.Status == protocol.TaskFailed:
+		return nil, true, fmt.Errorf("the task failed: %w", err)
+	}
+	// The error is the task's own, or says that there is none any more.
+	if then, missed := w.t.look(ctx); missed != nil {
+		err = missed
+	} else if then.Status == protocol.TaskCancelled {
+		err = ErrTaskCancelled
+	}
+	return nil, true, w.t.c.ended(ctx, err)
+}
+
+// fetch is Task.fetch, and tells what becomes of the task meanwhile. It gives up with
+// errStalled where neither a question nor the result comes, though both are due.
+func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, err error) {
+	inner, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	done := make(chan struct{})
+	if !w.t.c.link.spawn(func() {
+		defer close(done)
+		raw, err = w.t.fetch(inner)
+	}) {
+		return nil, ErrClosed
+	}
+	every := max(lookEvery(now.PollInterval), usualLook)
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for alive := time.Now(); ; {
+		select {
+		case <-done:
+			return raw, err
+		case now := <-w.f.news:
+			w.t.see(now)
+			w.tell(now)
+		case <-timer.C:
+			if w.proceeds(ctx) {
+				alive = time.Now()
+			} else if time.Since(alive) >= stalledAfter {
+				giveUp()
+				<-done
+				return nil, errStalled
+			}
+			timer.Reset(every)
+		}
+	}
+}
+
+// proceeds says that there is reason to wait on: the task is working, or somebody here
+// is being asked.
+func (w *wait) proceeds(ctx context.Context) bool {
+	now, err := w.t.look(ctx)
+	if err != nil {
+		return !errors.Is(err, ErrTaskGone) && w.t.c.answering.Load() > 0
+	}
+	w.tell(now.Task)
+	return now.Status == protocol.TaskWorking || w.t.c.answering.Load() > 0
+}
+
+// extension lets new questions be answered. Those that are not there any more were
+// answered by another, or the task does without.
+func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error {
+	w.withdraw(now.Requests)
+	var mine []protocol.InputRequest
+	for _, q := range now.Requests {
+		if w.running+len(mine) < maxQuestions && w.t.take(q.Key) {
+			mine = append(mine, q)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	if err := w.t.c.canAnswer(mine); err != nil {
+		w.t.release(mine...)
+		return err
+	}
+	for _, q := range mine {
+		inner, cancel := context.WithCancel(ctx)
+		unbind := context.AfterFunc(w.t.c.link.life, cancel)
+		w.open[q.Key] = func() { unbind(); cancel() }
+		if !w.t.c.link.spawn(func() { w.t.c.answer(inner, w.t.c.dialect.Load(), q, w.answers) }) {
+			return ErrClosed
+		}
+		w.running++
+	}
+	return nil
+}
+
+// withdraw ends the handlers of all questions but those. Their answers are dropped, and
+// no key comes again.
+func (w *wait) withdraw(but []protocol.InputRequest) {
+	for key, cancel := range w.open {
+		if !slices.ContainsFunc(but, func(q protocol.InputRequest) bool { return q.Key == key }) {
+			cancel()
+			delete(w.open, key)
+		}
+	}
+}
+
+// stop leaves the open questions to the next Wait.
+func (w *wait) stop() {
+	for key, cancel := range w.open {
+		cancel()
+		w.t.release(protocol.InputRequest{Key: key})
+	}
+}
+
+// rest waits until the next look is due. An answer goes to the server at once, and news
+// bring the look forward, but no server keeps the client busy by them.
+func (w *wait) rest(ctx context.Context, interval int64) error {
+	every := lookEvery(interval)
+	if err := w.t.c.rest(ctx, shortestLook); err != nil {
+		return err
+	}
+	timer := time.NewTimer(every - shortestLook)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case now := <-w.f.news:
+			w.t.see(now)
+			return nil
+		case a := <-w.answers:
+			if err := w.deliver(ctx, a); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.t.c.link.lost:
+			return w.t.c.link.failure()
+		}
+	}
+}
+
+// lookEvery is the server's suggestion, within bounds.
+func lookEvery(interval int64) time.Duration {
+	if interval <= 0 {
+		return usualLook
+	}
+	return max(time.Duration(min(interval, longestLook.Milliseconds()))*time.Millisecond, shortestLook)
+}
+
+// deliver sends an answer. A part of the answers may come alone (tasks extension,
+// tasks/update).
+func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
+	w.running--
+	cancel := w.open[a.key]
+	if cancel == nil { // withdrawn
+		return nil
+	}
+	cancel()
+	delete(w.open, a.key)
+	err := a.err
+	if err == nil {
+		_, err = ask[*protocol.EmptyResult](ctx, w.t.c, &protocol.UpdateTaskParams{
+			ID: w.t.id, Responses: map[string]json.RawMessage{a.key: a.result},
+		}, how{})
+	}
+	if err != nil {
+		w.t.release(protocol.InputRequest{Key: a.key})
+		return fmt.Errorf("answering %q of the task: %w", a.key, err)
+	}
+	return nil
+}
+
+// take claims a question for one Wait; false if it is answered, or another is at it.
+func (t *Task) take(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken[key] {
+		return false
+	}
+	t.taken[key] = true
+	return true
+}
+
+func (t *Task) release(questions ...protocol.InputRequest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range questions {
+		delete(t.taken, q.Key)
+	}
+}
+
+// followTable knows who waits for news of which task.
+type followTable struct {
+	mu  sync.Mutex
+	all []*follower
+}
+
+// follower is one Wait; news are the newest state that the server has told of unasked.
+type follower struct {
+	id   string
+	last protocol.Task      // that its owner has seen
+	news chan protocol.Task // one, buffered; written under the table's mu
+}
+
+func (f *follower) isNew(now protocol.Task) bool {
+	is := now.Status != f.last.Status || now.Message != f.last.Message
+	f.last = now
+	return is
+}
+
+func (t *followTable) follow(id string) *follower {
+	f := &follower{id: id, news: make(chan protocol.Task, 1)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, f)
+	return f
+}
+
+func (t *followTable) leave(f *follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, func(g *follower) bool { return g == f })
+}
+
+// news never blocks: only the newest counts.
+func (t *followTable) news(now protocol.Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range t.all {
+		if f.id != now.ID {
+			continue
+		}
+		select {
+		case <-f.news:
+		default:
+		}
+		f.news <- now
+	}
+}
