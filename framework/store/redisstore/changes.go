@@ -1,0 +1,112 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// heartbeat is how long nothing comes until the connection is asked whether it is
+	// there; after a second one it is not.
+	heartbeat = 3 * time.Second
+	// The pause before another try grows from the first to the longest.
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// changes is the change.Bus, on one channel.
+type changes struct{ store *Store }
+
+// Publish waits for Redis, not for subscribers.
+func (c *changes) Publish(ctx context.Context, message []byte) error {
+	if len(message) == 0 {
+		return nil
+	}
+	if err := (once{c.store.client}).do(ctx, "publish", c.store.channel(), message).Err(); err != nil {
+		return failed("publishing", err)
+	}
+	return nil
+}
+
+// Subscribe reads in a goroutine of its own, which ends before it returns.
+func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
+	ctx, end, err := c.store.begin(ctx)
+	if err != nil {
+		return err
+	}
+	box, reader := newInbox(), sync.WaitGroup{}
+	defer reader.Wait()
+	defer end()
+	reader.Go(func() { c.listen(ctx, box) })
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-box.filled:
+		}
+		for ctx.Err() == nil {
+			message, ok := box.take()
+			if !ok {
+				break
+			}
+			fn(message)
+		}
+	}
+}
+
+// listen goes on, whatever happens to connections.
+func (c *changes) listen(ctx context.Context, box *inbox) {
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		if c.receive(ctx, box) {
+			pause = firstPause
+		}
+		rest(ctx, pause)
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// receive has one connection, until it breaks. It says whether it was subscribed.
+func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
+	conn := c.store.client.Subscribe(ctx, c.store.channel())
+	done := func() { _ = conn.Close() }
+	defer done()
+	defer context.AfterFunc(ctx, done)() // a read does not look at its context
+	for asked := false; ; {
+		got, err := conn.ReceiveTimeout(ctx, heartbeat)
+		switch {
+		case err == nil:
+			asked = false
+		case isTimeout(err) && !asked && subscribed:
+			asked = true
+			err = conn.Ping(ctx)
+		}
+		if err != nil {
+			return subscribed
+		}
+		switch m := got.(type) {
+		case *redis.Subscription:
+			subscribed = true
+			box.lost()
+		case *redis.Message:
+			box.put([]byte(m.Payload))
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout := net.Error(nil)
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,139 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kagami-mcp/kagami/protocol/claim"
+)
+
+var (
+	//go:embed lua/claim.lua
+	claimLua string
+	//go:embed lua/claim_swap.lua
+	claimSwapLua string
+	//go:embed lua/claim_delete.lua
+	claimDeleteLua string
+	//go:embed lua/counter_add.lua
+	counterAddLua string
+
+	claimClaim  = redis.NewScript(claimLua)
+	claimSwap   = redis.NewScript(claimSwapLua)
+	claimDelete = redis.NewScript(claimDeleteLua)
+	counterAdd  = redis.NewScript(counterAddLua)
+)
+
+// claims is the claim.Store: a string for each value and each counter. Redis compares
+// values, so what is kept of one is always the same.
+type claims struct{ store *Store }
+
+func claimPlace(name string) []byte { return place("claim", name) }
+
+// Claim copies the value.
+func (c *claims) Claim(ctx context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
+	const doing = "claiming"
+	if err := checkLife(life); err != nil {
+		return nil, false, err
+	}
+	where := claimPlace(key)
+	reply, err := c.store.run(ctx, claimClaim, []string{c.store.claimKey(key)}, c.store.box.same(value, where)[0], millis(life)).Slice()
+	if err != nil {
+		return nil, false, c.failed(doing, err)
+	}
+	if len(reply) == 0 {
+		return nil, true, nil
+	}
+	held, _ := text(reply[0])
+	there, err := c.store.box.open(held, where)
+	if err != nil {
+		return nil, false, failed(doing, err)
+	}
+	return there, false, nil
+}
+
+// Swap copies the value.
+func (c *claims) Swap(ctx context.Context, key string, old, value []byte, life time.Duration) (bool, error) {
+	if err := checkLife(life); err != nil {
+		return false, err
+	}
+	where := claimPlace(key)
+	args := []any{c.store.box.same(value, where)[0], millis(life)}
+	for _, held := range c.store.box.same(old, where) {
+		args = append(args, held)
+	}
+	swapped, err := c.store.run(ctx, claimSwap, []string{c.store.claimKey(key)}, args...).Int()
+	if err != nil {
+		return false, c.failed("swapping a claim", err)
+	}
+	return swapped == 1, nil
+}
+
+// Get returns a copy.
+func (c *claims) Get(ctx context.Context, key string) ([]byte, error) {
+	const doing = "reading a claim"
+	if c.store.fault != nil {
+		return nil, c.store.fault
+	}
+	held, err := c.store.client.Get(ctx, c.store.claimKey(key)).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("redisstore: %w", claim.ErrNotFound)
+	}
+	if err != nil {
+		return nil, failed(doing, err)
+	}
+	value, err := c.store.box.open(held, claimPlace(key))
+	if err != nil {
+		return nil, failed(doing, err)
+	}
+	return value, nil
+}
+
+// Delete is one step.
+func (c *claims) Delete(ctx context.Context, key string, old []byte) error {
+	var args []any
+	if old != nil {
+		for _, held := range c.store.box.same(old, claimPlace(key)) {
+			args = append(args, held)
+		}
+	}
+	if err := c.store.run(ctx, claimDelete, []string{c.store.claimKey(key)}, args...).Err(); err != nil {
+		return failed("deleting a claim", err)
+	}
+	return nil
+}
+
+// Add fails where the sum is more than an int64 holds; the counter stays as it is.
+func (c *claims) Add(ctx context.Context, key string, n int64, life time.Duration) (int64, error) {
+	if err := checkLife(life); err != nil {
+		return 0, err
+	}
+	sum, err := c.store.run(ctx, counterAdd, []string{c.store.counterKey(key)}, n, millis(life)).Text()
+	if err != nil {
+		return 0, c.failed("adding to a counter", err)
+	}
+	total, err := strconv.ParseInt(sum, 10, 64)
+	if err != nil {
+		return 0, failed("adding to a counter", err)
+	}
+	return total, nil
+}
+
+func checkLife(life time.Duration) error {
+	if life <= 0 {
+		return fmt.Errorf("redisstore: the life of a claim is %v, it must be more than 0", life)
+	}
+	return nil
+}
+
+func (c *claims) failed(doing string, err error) error {
+	if outOfMemory(err) {
+		return fmt.Errorf("redisstore: %s: %w: %w", doing, claim.ErrFull, err)
+	}
+	return failed(doing, err)
+}

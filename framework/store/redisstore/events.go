@@ -1,0 +1,79 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+var (
+	//go:embed lua/event_append.lua
+	eventAppendLua string
+	//go:embed lua/event_after.lua
+	eventAfterLua string
+
+	eventAppend = redis.NewScript(eventAppendLua)
+	eventAfter  = redis.NewScript(eventAfterLua)
+)
+
+// numberLife is how much longer than its events the number of a stream is kept.
+const numberLife = 24 * time.Hour
+
+// events is the eventlog.Store: a hash of frames for each stream, and a counter that
+// outlives it.
+type events struct {
+	store  *Store
+	bounds eventBounds
+}
+
+func streamPlace(name string) []byte { return place("event", name) }
+
+// Append copies the frame.
+func (e *events) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
+	kept := e.store.box.seal(frame, streamPlace(stream))
+	seq, err := e.store.run(ctx, eventAppend, e.store.streamKeys(stream),
+		kept, len(frame), len(kept)-len(frame), e.bounds.events, e.bounds.bytes, millis(e.bounds.ttl), millis(e.bounds.ttl+numberLife)).Uint64()
+	if err != nil {
+		return 0, failed("appending an event", err)
+	}
+	return seq, nil
+}
+
+// After reads all in one step.
+func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventlog.Event, error) {
+	reply, err := e.store.run(ctx, eventAfter, e.store.streamKeys(stream), strconv.FormatUint(seq, 10)).Result()
+	if err != nil {
+		return nil, failed("reading events", err)
+	}
+	frames, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("redisstore: reading what follows event %d: %w", seq, eventlog.ErrExpired)
+	}
+	if len(frames) == 0 {
+		return nil, nil
+	}
+	out, where := make([]eventlog.Event, len(frames)), streamPlace(stream)
+	for i, kept := range frames {
+		held, _ := text(kept)
+		frame, err := e.store.box.open(held, where)
+		if err != nil {
+			return nil, failed("reading events", err)
+		}
+		out[i] = eventlog.Event{Seq: seq + uint64(i) + 1, Frame: frame}
+	}
+	return out, nil
+}
+
+// Drop forgets the number, too.
+func (e *events) Drop(ctx context.Context, stream string) error {
+	if err := e.store.client.Del(ctx, e.store.streamKeys(stream)...).Err(); err != nil {
+		return failed("dropping a stream", err)
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// slice is how long Redis is asked to wait: who closes a store waits so long, too.
+	slice = 500 * time.Millisecond
+	// mostAtOnce bounds what one read takes, for as many that wait.
+	mostAtOnce = 64
+	// reapEvery is how often consumers of processes that are gone are looked for, and
+	// goneAfter how long they have not been heard of then.
+	reapEvery = 10 * time.Minute
+	goneAfter = time.Hour
+	// mostOver bounds the turns that are remembered to be over.
+	mostOver = 1024
+)
+
+// line is where the Takes of one store wait. While there are any, one goroutine reads for
+// them all, no more than they are; with the last one, it ends.
+type line struct {
+	store    *Store
+	consumer string
+	life     time.Duration // of a lease
+	every    time.Duration // those that ran out are looked for
+
+	mu      sync.Mutex // guards all below
+	waiting []chan answer
+	reading bool
+	closed  bool
+	ended   []string // entries of turns that are over, oldest first
+
+	// The reader's alone.
+	swept  time.Time // when all that ran out had been looked through
+	cursor string    // where that goes on
+	reaped time.Time
+}
+
+// answer is what a Take gets.
+type answer struct {
+	turn turn
+	err  error
+}
+
+func newLine(s *Store, o options) line {
+	return line{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
+}
+
+// wait is for one turn.
+func (l *line) wait(ctx context.Context) (turn, error) {
+	mine := make(chan answer, 1)
+	if err := l.enter(ctx, mine); err != nil {
+		return turn{}, err
+	}
+	select {
+	case a := <-mine:
+		return a.turn, a.err
+	case <-ctx.Done():
+	}
+	if l.leave(mine) {
+		return turn{}, ctx.Err()
+	}
+	a := <-mine // it came at the same moment, and must not be lost
+	return a.turn, a.err
+}
+
+// enter puts who waits at the end, and sees to it that somebody reads. The reader is not
+// the first one's: its context goes on.
+func (l *line) enter(ctx context.Context, mine chan answer) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	if !l.reading {
+		ctx, end, err := l.store.begin(context.WithoutCancel(ctx))
+		if err != nil {
+			return err
+		}
+		l.reading = true
+		go func() {
+			defer end()
+			l.read(ctx)
+		}()
+	}
+	l.waiting = append(l.waiting, mine)
+	return nil
+}
+
+// leave says whether mine waited still.
+func (l *line) leave(mine chan answer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting, mine)
+	if i < 0 {
+		return false
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	return true
+}
+
+// close sends all away. The reader ends with the store's context.
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for _, w := range l.waiting {
+		w <- answer{err: ErrClosed}
+	}
+	l.waiting = nil
+}
+
+// wanted is how many wait. If it is none, the reader has ended.
+func (l *line) wanted() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reading = len(l.waiting) > 0
+	return min(len(l.waiting), mostAtOnce)
+}
+
+// read reads until nobody waits.
+func (l *line) read(ctx context.Context) {
+	for n := l.wanted(); n > 0; n = l.wanted() {
+		turns, err := l.next(ctx, n)
+		if noGroup(err) {
+			turns, err = nil, l.makeGroup(ctx)
+		}
+		if err != nil {
+			l.fail(fmt.Errorf("redisstore: taking a task: %w", err))
+			continue
+		}
+		for _, t := range l.hand(turns) {
+			l.giveBack(ctx, t)
+		}
+	}
+}
+
+// hand gives each turn to the one that waits longest, and returns those that nobody waits
+// for any more.
+func (l *line) hand(turns []turn) []turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(turns), len(l.waiting))
+	for i, w := range l.waiting[:n] {
+		w <- answer{turn: turns[i]}
+	}
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	return turns[n:]
+}
+
+// fail tells all that wait.
+func (l *line) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.waiting {
+		w <- answer{err: err}
+	}
+	l.waiting = nil
+}
+
+// giveBack puts into the line again what came when nobody waited any more. If that fails,
+// its lease runs out.
+func (l *line) giveBack(ctx context.Context, t turn) {
+	tasks := &l.store.tasks
+	_ = tasks.Release(context.WithoutCancel(ctx), tasks.lease(t))
+}
+
+// over remembers that a turn is over: the last ones are enough, who forgets asks Redis.
+func (l *line) over(entry string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ended) == mostOver {
+		l.ended = slices.Delete(l.ended, 0, mostOver/2)
+	}
+	l.ended = append(l.ended, entry)
+}
+
+// isOver forgets it, too: it is asked once.
+func (l *line) isOver(entry string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.ended, entry)
+	if i < 0 {
+		return false
+	}
+	l.ended = slices.Delete(l.ended, i, i+1)
+	return true
+}
+
+// next is up to n turns. It waits a little if there are none.
+func (l *line) next(ctx context.Context, n int) ([]turn, error) {
+	turns, again, err := l.take(ctx, n)
+	if err != nil || again || len(turns) > 0 {
+		return turns, err
+	}
+	if err := l.reap(ctx); err != nil {
+		return nil, err
+	}
+	return l.await(ctx, n)
+}
+
+// take does not wait. again says that there may be more.
+func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err error) {
+	idle := int64(0)
+	if time.Since(l.swept) >= l.every {
+		idle = millis(l.life)
+	}
+	reply, err := l.store.tasks.run(ctx, queueTake, l.store.lineKey(), l.consumer, n, idle, l.cursor).Slice()
+	if err != nil {
+		return nil, false, err
+	}
+	l.cursor, _ = text(reply[0])
+	if done := l.cursor == "0-0"; idle > 0 && done {
+		l.swept = time.Now()
+	} else {
+		again = !done
+	}
+	again = again || reply[1] == int64(1)
+	for f := reply[2:]; len(f) >= 3; f = f[3:] {
+		t := turn{}
+		t.task, _ = text(f[0])
+		t.entry, _ = text(f[1])
+		t.count, _ = f[2].(int64)
+		turns = append(turns, t)
+	}
+	return turns, again, nil
+}
+
+// await waits for what comes, until it is time to sweep. A turn may be over when it is
+// read.
+func (l *line) await(ctx context.Context, n int) ([]turn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	wait := min(slice, l.every-time.Since(l.swept))
+	cmd := onceRead{redis.NewXStreamSliceCmd(ctx, "xreadgroup", "group", group, l.consumer, "count", n,
+		"block", max(wait.Milliseconds(), 1), "streams", l.store.lineKey(), ">")}
+	cmd.SetFirstKeyPos(9)
+	_ = l.store.client.Process(ctx, cmd) // cmd has the error
+	streams, err := cmd.Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(streams) == 0:
+		return nil, nil
+	}
+	var turns []turn
+	for _, m := range streams[0].Messages {
+		id, _ := m.Values["i"].(string)
+		turns = append(turns, turn{task: id, entry: m.ID, count: 1})
+	}
+	return l.accept(ctx, turns)
+}
+
+// accept drops those that are over.
+func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
+	var args []any
+	for _, t := range turns {
+		args = append(args, t.task, t.entry)
+	}
+	ok, err := l.store.tasks.run(ctx, queueAccept, l.store.lineKey(), args...).Int64Slice()
+	if err != nil {
+		return nil, err
+	}
+	var out []turn
+	for i, t := range turns {
+		if ok[i] == 1 {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// makeGroup makes the line, too, where there is none. The group begins at the first entry:
+// what is in the line was accepted before.
+func (l *line) makeGroup(ctx context.Context) error {
+	err := once{l.store.client}.do(ctx, "xgroup", "create", l.store.lineKey(), group, "0", "mkstream").Err()
+	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
+		return err
+	}
+	return nil
+}
+
+// reap forgets consumers now and then.
+func (l *line) reap(ctx context.Context) error {
+	if time.Since(l.reaped) < reapEvery {
+		return nil
+	}
+	l.reaped = time.Now()
+	return l.store.tasks.run(ctx, queueReap, l.store.lineKey(), millis(max(goneAfter, 10*l.life))).Err()
+}

@@ -1,0 +1,75 @@
+-- What the scripts of tasks have in common. KEYS[1] is for the sake of a Cluster: all
+-- keys of tasks have one hash tag and are in one slot, so the others are put together
+-- here. ARGV[1] begins them all.
+--
+--   n       counter: number of the newest record
+--   r:ID    hash: v version, o owner, q number, t entry of its turn in the line or empty,
+--           c time of creation, m the same in milliseconds, d data
+--   o:OWNER sorted set: ids by number
+--   l:OWNER sorted set: ids of those that have not ended, by expiry
+--   x       sorted set: owner and id of those that expire, by expiry
+--   g:ID    string: number and owner of one that is gone
+--   q       stream: the line, with the group w
+local base = ARGV[1]
+local line, group, ends = base .. 'q', 'w', base .. 'x'
+
+local function digits(n) return string.format('%.0f', n) end
+
+local function now()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- enqueue gives the entry.
+local function enqueue(id) return redis.call('XADD', line, '*', 'i', id) end
+
+-- dequeue is no error where there is no such entry, no group, or no line.
+local function dequeue(entry)
+  redis.call('XACK', line, group, entry)
+  redis.call('XDEL', line, entry)
+end
+
+-- mine says whether the entry is that consumer's, handed out for the time that count says.
+local function mine(entry, consumer, count)
+  local p = redis.pcall('XPENDING', line, group, entry, entry, 1)[1]
+  return p and p[2] == consumer and p[4] == tonumber(count)
+end
+
+local function member(owner, id) return #owner .. ':' .. owner .. id end
+
+-- index sets when a record expires (0: never), and finds it by that.
+local function index(id, owner, live, expires)
+  local score = '+inf'
+  if expires == 0 then
+    redis.call('PERSIST', base .. 'r:' .. id)
+    redis.call('ZREM', ends, member(owner, id))
+  else
+    score = digits(math.max(expires, 1))
+    redis.call('PEXPIREAT', base .. 'r:' .. id, score)
+    redis.call('ZADD', ends, score, member(owner, id))
+  end
+  if live then
+    redis.call('ZADD', base .. 'l:' .. owner, score, id)
+  else
+    redis.call('ZREM', base .. 'l:' .. owner, id)
+  end
+end
+
+-- forget takes a record out of the indexes, and leaves a trace for an hour, so that a list
+-- can go on behind it.
+local function forget(owner, id)
+  local number = redis.call('ZSCORE', base .. 'o:' .. owner, id)
+  if number then redis.call('SET', base .. 'g:' .. id, digits(tonumber(number)) .. ':' .. owner, 'EX', 3600) end
+  redis.call('ZREM', base .. 'o:' .. owner, id)
+  redis.call('ZREM', base .. 'l:' .. owner, id)
+  redis.call('ZREM', ends, member(owner, id))
+end
+
+-- sweep forgets some of those that have expired: more than one call can add.
+local function sweep()
+  for _, m in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', '(' .. digits(now()), 'LIMIT', 0, 8)) do
+    local colon = string.find(m, ':', 1, true)
+    local last = colon + tonumber(string.sub(m, 1, colon - 1))
+    forget(string.sub(m, colon + 1, last), string.sub(m, last + 1))
+  end
+end

@@ -1,0 +1,11 @@
+-- KEYS: record. ARGV: base, id, owner, working, live, expiry in milliseconds or 0, time of
+-- creation, the same in milliseconds, data. 0: it exists.
+local id, owner = ARGV[2], ARGV[3]
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+sweep()
+local number, turn = redis.call('INCR', base .. 'n'), ''
+if ARGV[4] == '1' then turn = enqueue(id) end
+redis.call('HSET', KEYS[1], 'v', 1, 'o', owner, 'q', number, 't', turn, 'c', ARGV[7], 'm', ARGV[8], 'd', ARGV[9])
+redis.call('ZADD', base .. 'o:' .. owner, number, id)
+index(id, owner, ARGV[5] == '1', tonumber(ARGV[6]))
+return 1

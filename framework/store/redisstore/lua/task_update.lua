@@ -1,0 +1,21 @@
+-- KEYS: record. ARGV: base, id, version, owner, working, live, TTL in milliseconds or 0, data.
+-- 0: there is none. 2: it has another version. A list: it has another owner, this one. Else
+-- the entry of a turn that is over, or empty.
+local id, working = ARGV[2], ARGV[5] == '1'
+local r = redis.call('HMGET', KEYS[1], 'v', 'o', 't', 'm')
+if not r[1] then return 0 end
+if r[1] ~= ARGV[3] then return 2 end
+if r[2] ~= ARGV[4] then return {r[2]} end
+local turn, over = r[3], ''
+if working and turn == '' then
+  turn = enqueue(id)
+elseif not working and turn ~= '' then
+  over = turn
+  turn = ''
+  dequeue(over)
+end
+redis.call('HINCRBY', KEYS[1], 'v', 1)
+redis.call('HSET', KEYS[1], 't', turn, 'd', ARGV[8])
+local ttl = tonumber(ARGV[7])
+index(id, r[2], ARGV[6] == '1', ttl == 0 and 0 or math.max(tonumber(r[4]) + ttl, 1))
+return over

@@ -1,0 +1,75 @@
+package redisstore
+
+import "time"
+
+// Option of a Store. Sealed.
+type Option func(*options)
+
+type options struct {
+	prefix    string
+	leaseLife time.Duration
+	sweep     time.Duration
+	keys      [][]byte
+	events    eventBounds
+}
+
+// eventBounds are of one stream.
+type eventBounds struct {
+	events int
+	bytes  int
+	ttl    time.Duration
+}
+
+func settle(opts []Option) options {
+	o := options{
+		prefix:    "kagami:",
+		leaseLife: 30 * time.Second,
+		sweep:     10 * time.Second,
+		events:    eventBounds{events: 16384, bytes: 8 << 20, ttl: time.Hour},
+	}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&o)
+		}
+	}
+	return o
+}
+
+// Prefix begins every key and channel; default "kagami:".
+func Prefix(prefix string) Option { return func(o *options) { o.prefix = prefix } }
+
+// LeaseLife is how long a task is a worker's that does not renew its lease; default
+// 30 s. d below 10 ms is 10 ms.
+func LeaseLife(d time.Duration) Option {
+	return func(o *options) { o.leaseLife = max(d, 10*time.Millisecond) }
+}
+
+// Sweep is how often a store in which somebody waits for a task looks for leases that
+// ran out; default 10 s. So a task whose worker dies is another's after LeaseLife and
+// Sweep at most. d below 10 ms is 10 ms.
+func Sweep(d time.Duration) Option {
+	return func(o *options) { o.sweep = max(d, 10*time.Millisecond) }
+}
+
+// Encrypt seals what is kept; see the package. The first key seals, all of them open. To
+// rotate, add the new one behind the old one everywhere, then put it in front everywhere,
+// and take the old one away when what it sealed has expired. A key is at least 16 bytes
+// that nobody can guess. What was kept before there was Encrypt is refused: begin with a
+// new Prefix.
+func Encrypt(keys ...[]byte) Option { return func(o *options) { o.keys = append(o.keys, keys...) } }
+
+// StreamEvents bounds the number of events of one stream; default 16,384. n below 1 is 1.
+func StreamEvents(n int) Option { return func(o *options) { o.events.events = max(n, 1) } }
+
+// StreamBytes bounds the frames of one stream together; default 8 MiB. The newest event
+// is kept even if it alone is larger, so that a large answer can be fetched. n below 1
+// is 1.
+func StreamBytes(n int) Option { return func(o *options) { o.events.bytes = max(n, 1) } }
+
+// StreamTTL is how long the events of a stream are kept after the last one; default an
+// hour. Its number is kept a day longer: a stream that began at 1 again could pass
+// events off as others that a client has seen. d below 10 ms is 10 ms.
+func StreamTTL(d time.Duration) Option {
+	const longest = 100 * 365 * 24 * time.Hour // so that a day more is one
+	return func(o *options) { o.events.ttl = min(max(d, 10*time.Millisecond), longest) }
+}

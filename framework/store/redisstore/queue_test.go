@@ -1,0 +1,269 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/redisserver"
+	"github.com/kagami-mcp/kagami/framework/store/redisstore"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/testkit/storetest"
+)
+
+const patience = 20 * time.Second
+
+func create(t testing.TB, s storetest.QueueStore, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if err := s.Create(t.Context(), working(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// take fails the test where nothing comes.
+func take(t testing.TB, s storetest.QueueStore) task.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l, err := s.Take(ctx)
+	if err != nil {
+		t.Fatalf("Take: %v", err)
+	}
+	return l
+}
+
+func wantTask(t testing.TB, s storetest.QueueStore, id string) task.Lease {
+	t.Helper()
+	l := take(t, s)
+	if l.Task != id {
+		t.Fatalf("it took %q, want %q", l.Task, id)
+	}
+	return l
+}
+
+func queueOf(s *redisstore.Store) storetest.QueueStore { return s.Tasks().(storetest.QueueStore) }
+
+// TestOneConnection: however many wait, one connection waits for them, and what comes goes
+// to one each.
+func TestOneConnection(t *testing.T) {
+	t.Parallel()
+	const takers = 60
+	server := redisserver.Start(t)
+	client := clientOf(t, server.Addr())
+	s, other := queueOf(storeWith(t, client)), queueOf(storeOn(t, server.Addr()))
+	var all sync.WaitGroup
+	took := make(chan task.Lease, takers)
+	for range takers {
+		all.Go(func() { took <- take(t, s) })
+	}
+	for i := range takers {
+		create(t, other, fmt.Sprint(i))
+	}
+	all.Wait()
+	close(took)
+	seen := map[string]bool{}
+	for l := range took {
+		if seen[l.Task] || l.Again {
+			t.Errorf("%+v: again", l)
+		}
+		seen[l.Task] = true
+	}
+	if len(seen) != takers {
+		t.Errorf("%d tasks were taken", len(seen))
+	}
+	if n := client.PoolStats().TotalConns; n > 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestNothingAhead: a store takes nothing for callers that it does not have, and who goes
+// away takes nothing along.
+func TestNothingAhead(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	a, b := queueOf(storeOn(t, server.Addr())), queueOf(storeOn(t, server.Addr()))
+	create(t, a, "first", "second", "third")
+	wantTask(t, a, "first")
+	wantTask(t, b, "second")
+	wantTask(t, b, "third")
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var one sync.WaitGroup
+		one.Go(func() {
+			l, err := a.Take(ctx)
+			if err == nil {
+				err = a.Release(t.Context(), l)
+			}
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		id := fmt.Sprint("task ", i)
+		go cancel() // while it comes
+		create(t, b, id)
+		one.Wait()
+		if l := wantTask(t, b, id); l.Again {
+			t.Error("it is said to have run")
+		}
+	}
+}
+
+// TestNoGroup: the line is made when it is needed, and made again when Redis forgot it.
+func TestNoGroup(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	client := clientOf(t, server.Addr())
+	s := queueOf(storeWith(t, client))
+	create(t, s, "before anybody took")
+	wantTask(t, s, "before anybody took")
+	waits := make(chan task.Lease)
+	go func() { waits <- take(t, s) }()
+	for range 3 {
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(t, s, "after all was gone")
+	if l := <-waits; l.Task != "after all was gone" {
+		t.Errorf("it took %q", l.Task)
+	}
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	lost := task.Lease{Task: "x", Token: "1-1 1 x"}
+	if err := s.Renew(t.Context(), lost); !errors.Is(err, task.ErrLost) {
+		t.Errorf("Renew without a line: %v", err)
+	}
+	if err := s.Release(t.Context(), lost); err != nil {
+		t.Errorf("Release without a line: %v", err)
+	}
+}
+
+// TestStaleEntries: what is in the line and no turn of a record is dropped, not handed out.
+func TestStaleEntries(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	client := clientOf(t, server.Addr())
+	store := storeWith(t, client)
+	s := queueOf(store)
+	create(t, s, "a", "gone")
+	for range 300 { // more than one script looks at
+		for _, id := range []string{"a", "gone", "never there"} {
+			if err := client.Do(t.Context(), "XADD", store.LineKey(), "*", "i", id).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := client.Do(t.Context(), "XADD", store.LineKey(), "*", "other", "field").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Del(t.Context(), store.RecordKey("gone")).Err(); err != nil { // as if it had expired
+		t.Fatal(err)
+	}
+	create(t, s, "b")
+	wantTask(t, s, "a")
+	l := wantTask(t, s, "b")
+	if err := s.Renew(t.Context(), l); err != nil {
+		t.Error(err)
+	}
+	if n := client.XLen(t.Context(), store.LineKey()).Val(); n != 2 {
+		t.Errorf("%d entries are in the line, two tasks are being run", n)
+	}
+}
+
+// TestLineStaysShort: a task that is over leaves nothing in the line, and nothing pending.
+func TestLineStaysShort(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	client := clientOf(t, server.Addr())
+	store := storeWith(t, client)
+	s := queueOf(store)
+	for i := range 50 {
+		if err := lifeOf(t.Context(), s, working(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := client.XLen(t.Context(), store.LineKey()).Val(); n != 0 {
+		t.Errorf("%d entries are left", n)
+	}
+	if p := client.XPending(t.Context(), store.LineKey(), "w").Val(); p.Count != 0 {
+		t.Errorf("%d are pending", p.Count)
+	}
+}
+
+// TestReap: processes that are gone are forgotten, but not what they had.
+func TestReap(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	client := clientOf(t, server.Addr())
+	store := storeWith(t, client, redisstore.LeaseLife(50*time.Millisecond), redisstore.Sweep(50*time.Millisecond))
+	s := queueOf(store)
+	for i := range 5 {
+		other := queueOf(storeWith(t, client))
+		id := fmt.Sprint(i)
+		create(t, s, id)
+		l := wantTask(t, other, id)
+		if i == 0 {
+			continue // it dies while it has it
+		}
+		r, _ := other.Get(t.Context(), id)
+		r.Status = protocol.TaskCancelled
+		if err := errors.Join(other.Update(t.Context(), r), other.Release(t.Context(), l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	consumers := 0
+	for deadline := time.Now().Add(patience); consumers != 1; { // Redis counts in milliseconds
+		if err := store.Reap(t.Context(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		consumers = len(client.XInfoConsumers(t.Context(), store.LineKey(), "w").Val())
+		if consumers < 1 || time.Now().After(deadline) {
+			t.Fatalf("%d consumers are left, one has a task", consumers)
+		}
+	}
+	if l := wantTask(t, s, "0"); !l.Again {
+		t.Error("a lease that ran out is said not to have run")
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	client := clientOf(t, server.Addr())
+	s := redisstore.New(client)
+	errs := make(chan error, 4)
+	for range 2 {
+		go func() {
+			_, err := queueOf(s).Take(t.Context())
+			errs <- err
+		}()
+		ready := make(chan struct{})
+		go func() {
+			errs <- s.Changes().Subscribe(t.Context(), func([]byte) { close(ready) })
+		}()
+		<-ready
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(errs) {
+		if err := <-errs; !errors.Is(err, redisstore.ErrClosed) {
+			t.Errorf("it ended with %v", err)
+		}
+	}
+	if _, err := queueOf(s).Take(t.Context()); !errors.Is(err, redisstore.ErrClosed) {
+		t.Errorf("Take after Close: %v", err)
+	}
+	if err := s.Changes().Subscribe(t.Context(), nil); !errors.Is(err, redisstore.ErrClosed) {
+		t.Errorf("Subscribe after Close: %v", err)
+	}
+	create(t, queueOf(storeWith(t, client)), "a")
+	wantTask(t, queueOf(storeWith(t, client)), "a") // the closed one took nothing
+}

@@ -1,0 +1,119 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// run runs a script, once.
+func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	if s.fault != nil {
+		cmd := redis.NewCmd(ctx)
+		cmd.SetErr(s.fault)
+		return cmd
+	}
+	return script.Run(ctx, once{s.client}, keys, args...)
+}
+
+// once is a client that sends a script once: tried again after an answer was lost, an
+// event would be there twice, and a record that was created would exist already.
+type once struct{ redis.UniversalClient }
+
+// EvalSha is as that of the client.
+func (o once) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return o.eval(ctx, "evalsha", sha, keys, args)
+}
+
+// Eval is as that of the client.
+func (o once) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	return o.eval(ctx, "eval", source, keys, args)
+}
+
+func (o once) eval(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, script, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	return o.do(ctx, append(all, args...)...)
+}
+
+// do sends any command once.
+func (o once) do(ctx context.Context, args ...any) *redis.Cmd {
+	cmd := onceCmd{redis.NewCmd(ctx, args...)}
+	_ = o.Process(ctx, cmd) // cmd has the error
+	return cmd.Cmd
+}
+
+// onceCmd is a command that is not tried again.
+type onceCmd struct{ *redis.Cmd }
+
+// NoRetry is for the client.
+func (onceCmd) NoRetry() bool { return true }
+
+// onceRead is as onceCmd.
+type onceRead struct{ *redis.XStreamSliceCmd }
+
+// NoRetry is for the client.
+func (onceRead) NoRetry() bool { return true }
+
+// failed says what was being done. Ids may be secrets, and are not in the text.
+func failed(doing string, err error) error { return fmt.Errorf("redisstore: %s: %w", doing, err) }
+
+// outOfMemory says that Redis may not take more (maxmemory).
+func outOfMemory(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "OOM command not allowed")
+}
+
+// noGroup says that the line has no group yet, or not any more.
+func noGroup(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "NOGROUP") || strings.Contains(err.Error(), "UNBLOCKED"))
+}
+
+// millis rounds up: nothing lives shorter than it should, and nothing that lives for
+// ever.
+func millis(d time.Duration) int64 { return int64((d-1)/time.Millisecond) + 1 }
+
+// unixMillis is as millis, for a moment that must not be taken for none.
+func unixMillis(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return ms
+}
+
+// stamp is a moment to the nanosecond; "" is the zero time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.Unix(), 10) + " " + strconv.Itoa(t.Nanosecond())
+}
+
+func parseStamp(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	seconds, nanos, _ := strings.Cut(s, " ")
+	sec, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("a time: %w", err)
+	}
+	nsec, err := strconv.ParseInt(nanos, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("a time: %w", err)
+	}
+	return time.Unix(sec, nsec).UTC(), nil
+}
+
+// text is a field of an answer; nil is none.
+func text(v any) (string, bool) {
+	s, ok := v.(string)
+	return s, ok
+}

@@ -1,0 +1,150 @@
+package redisstore
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrKey says that what is kept was sealed with a key that this store does not have,
+// was not sealed although it should be, or was changed by somebody.
+var ErrKey = errors.New("redisstore: no key opens it")
+
+// The first byte of everything that can be sealed.
+const (
+	plain  = 0
+	sealed = 1
+)
+
+const (
+	keyID    = 4 // bytes, after the first one
+	nonceLen = 12
+	minKey   = 16
+)
+
+// box seals and opens. Without keys, it says that all is plain.
+type box []boxKey // the first one seals
+
+type boxKey struct {
+	id   []byte
+	aead cipher.AEAD
+	mac  []byte // of nonces that are the same for the same value
+}
+
+func newBox(keys [][]byte) (box, error) {
+	var b box
+	for i, key := range keys {
+		k, err := newBoxKey(key)
+		if err != nil {
+			return nil, fmt.Errorf("redisstore: key %d of Encrypt: %w", i+1, err)
+		}
+		b = append(b, k)
+	}
+	return b, nil
+}
+
+// newBoxKey derives what it needs: one key for one purpose.
+func newBoxKey(secret []byte) (boxKey, error) {
+	if len(secret) < minKey {
+		return boxKey{}, fmt.Errorf("it has %d bytes, it needs %d", len(secret), minKey)
+	}
+	const each = 32
+	all, err := hkdf.Key(sha256.New, secret, nil, "kagami redisstore", 2*each+keyID)
+	if err != nil {
+		return boxKey{}, fmt.Errorf("deriving: %w", err)
+	}
+	block, err := aes.NewCipher(all[:each])
+	if err != nil {
+		return boxKey{}, fmt.Errorf("deriving: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return boxKey{}, fmt.Errorf("deriving: %w", err)
+	}
+	return boxKey{id: all[2*each:], aead: aead, mac: all[each : 2*each]}, nil
+}
+
+// place names what a value belongs to, so that it opens nowhere else.
+func place(kind string, names ...string) []byte {
+	where := []byte(kind)
+	for _, name := range names {
+		where = binary.AppendUvarint(where, uint64(len(name)))
+		where = append(where, name...)
+	}
+	return where
+}
+
+// seal makes of a value what is kept.
+func (b box) seal(value, where []byte) []byte {
+	if len(b) == 0 {
+		return append([]byte{plain}, value...)
+	}
+	nonce := make([]byte, nonceLen)
+	_, _ = rand.Read(nonce) // it never fails (crypto/rand)
+	return b[0].seal(nonce, value, where)
+}
+
+func (k *boxKey) seal(nonce, value, where []byte) []byte {
+	out := make([]byte, 0, 1+keyID+nonceLen+len(value)+k.aead.Overhead())
+	out = append(out, sealed)
+	out = append(out, k.id...)
+	out = append(out, nonce...)
+	return k.aead.Seal(out, nonce, value, where)
+}
+
+// same is all that may be kept of a value that Redis must compare, by the key that
+// seals first. The nonce is a digest of the value: who reads it learns when a value is
+// one that was there before, in the same place, and nothing else.
+func (b box) same(value, where []byte) [][]byte {
+	if len(b) == 0 {
+		return [][]byte{b.seal(value, where)}
+	}
+	out := make([][]byte, len(b))
+	for i := range b {
+		h := hmac.New(sha256.New, b[i].mac)
+		h.Write(binary.AppendUvarint(nil, uint64(len(where))))
+		h.Write(where)
+		h.Write(value)
+		out[i] = b[i].seal(h.Sum(nil)[:nonceLen], value, where)
+	}
+	return out
+}
+
+// open gives the value, which shares nothing with what is kept.
+func (b box) open(kept string, where []byte) ([]byte, error) {
+	if kept == "" {
+		return nil, fmt.Errorf("%w: it is empty", ErrKey)
+	}
+	switch rest := kept[1:]; {
+	case kept[0] == plain && len(b) == 0:
+		return []byte(rest), nil
+	case kept[0] == plain:
+		return nil, fmt.Errorf("%w: it is not sealed, and there is Encrypt", ErrKey)
+	case len(b) == 0:
+		return nil, fmt.Errorf("%w: it is sealed, and there is no Encrypt", ErrKey)
+	case len(rest) < keyID+nonceLen:
+		return nil, fmt.Errorf("%w: it is cut off", ErrKey)
+	default:
+		return b.unseal([]byte(rest), where)
+	}
+}
+
+func (b box) unseal(kept, where []byte) ([]byte, error) {
+	id, nonce, value := kept[:keyID], kept[keyID:keyID+nonceLen], kept[keyID+nonceLen:]
+	for i := range b {
+		if !bytes.Equal(b[i].id, id) {
+			continue
+		}
+		if out, err := b[i].aead.Open(nil, nonce, value, where); err == nil {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: it is sealed with key %x", ErrKey, id)
+}

@@ -1,0 +1,136 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+var (
+	//go:embed lua/session_create.lua
+	sessionCreateLua string
+	//go:embed lua/session_update.lua
+	sessionUpdateLua string
+	//go:embed lua/session_touch.lua
+	sessionTouchLua string
+
+	sessionCreate = redis.NewScript(sessionCreateLua)
+	sessionUpdate = redis.NewScript(sessionUpdateLua)
+	sessionTouch  = redis.NewScript(sessionTouchLua)
+)
+
+// sessions is the session.Store: a hash for each, which expires with the record.
+type sessions struct{ store *Store }
+
+func sessionPlace(id, principal string) []byte { return place("session", id, principal) }
+
+// expiry is the moment for people, and for Redis; "" is never.
+func expiry(t time.Time) (exact, ms string) {
+	if t.IsZero() {
+		return "", ""
+	}
+	return stamp(t), strconv.FormatInt(max(unixMillis(t), 1), 10)
+}
+
+// Create copies the record.
+func (s *sessions) Create(ctx context.Context, r session.Record) error {
+	exact, ms := expiry(r.Expires)
+	data := s.store.box.seal(r.Data, sessionPlace(r.ID, r.Principal))
+	made, err := s.store.run(ctx, sessionCreate, []string{s.store.sessionKey(r.ID)}, r.Principal, exact, ms, data).Int()
+	switch {
+	case err != nil:
+		return s.failed("creating a session", err)
+	case made == 0:
+		return fmt.Errorf("redisstore: %w", session.ErrExists)
+	}
+	return nil
+}
+
+// Get reads it in one step.
+func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
+	const doing = "reading a session"
+	if s.store.fault != nil {
+		return session.Record{}, s.store.fault
+	}
+	fields, err := s.store.client.HMGet(ctx, s.store.sessionKey(id), "v", "p", "e", "d").Result()
+	if err != nil {
+		return session.Record{}, failed(doing, err)
+	}
+	version, ok := text(fields[0])
+	if !ok {
+		return session.Record{}, fmt.Errorf("redisstore: %w", session.ErrNotFound)
+	}
+	r := session.Record{ID: id}
+	r.Principal, _ = text(fields[1])
+	exact, _ := text(fields[2])
+	data, _ := text(fields[3])
+	if r.Version, err = strconv.ParseUint(version, 10, 64); err != nil {
+		return session.Record{}, failed(doing, err)
+	}
+	if r.Expires, err = parseStamp(exact); err != nil {
+		return session.Record{}, failed(doing, err)
+	}
+	if r.Data, err = s.store.box.open(data, sessionPlace(id, r.Principal)); err != nil {
+		return session.Record{}, failed(doing, err)
+	}
+	return r, nil
+}
+
+// Update copies the record. The data is sealed for the principal of Create; where r has
+// another one, the script says so, and it is sealed again.
+func (s *sessions) Update(ctx context.Context, r session.Record) error {
+	reply, err := s.update(ctx, &r)
+	if principal, ok := reply.([]any); ok && err == nil && len(principal) == 1 {
+		r.Principal, _ = text(principal[0])
+		reply, err = s.update(ctx, &r)
+	}
+	switch {
+	case err != nil:
+		return s.failed("changing a session", err)
+	case reply == int64(0):
+		return fmt.Errorf("redisstore: %w", session.ErrNotFound)
+	case reply == int64(2):
+		return fmt.Errorf("redisstore: %w", session.ErrConflict)
+	}
+	return nil
+}
+
+func (s *sessions) update(ctx context.Context, r *session.Record) (any, error) {
+	exact, ms := expiry(r.Expires)
+	data := s.store.box.seal(r.Data, sessionPlace(r.ID, r.Principal))
+	return s.store.run(ctx, sessionUpdate, []string{s.store.sessionKey(r.ID)}, r.Version, r.Principal, exact, ms, data).Result()
+}
+
+// Touch leaves the data as it is.
+func (s *sessions) Touch(ctx context.Context, id string, expires time.Time) error {
+	exact, ms := expiry(expires)
+	found, err := s.store.run(ctx, sessionTouch, []string{s.store.sessionKey(id)}, exact, ms).Int()
+	switch {
+	case err != nil:
+		return s.failed("touching a session", err)
+	case found == 0:
+		return fmt.Errorf("redisstore: %w", session.ErrNotFound)
+	}
+	return nil
+}
+
+// Delete forgets it at once.
+func (s *sessions) Delete(ctx context.Context, id string) error {
+	if err := s.store.client.Del(ctx, s.store.sessionKey(id)).Err(); err != nil {
+		return failed("deleting a session", err)
+	}
+	return nil
+}
+
+func (s *sessions) failed(doing string, err error) error {
+	if outOfMemory(err) {
+		return fmt.Errorf("redisstore: %s: %w: %w", doing, session.ErrFull, err)
+	}
+	return failed(doing, err)
+}

@@ -1,0 +1,172 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/kagami-mcp/kagami/protocol/change"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// ErrClosed says that Close has been called.
+var ErrClosed = errors.New("redisstore: closed")
+
+// Times of a client that Open makes, where the URL does not say others.
+const (
+	dialTimeout = time.Second
+	ioTimeout   = 1500 * time.Millisecond
+)
+
+// Store is the ports on one Redis. Safe for concurrent use; made by New or Open.
+type Store struct {
+	client   redis.UniversalClient
+	owned    bool // the client ends with the store
+	prefix   string
+	box      box
+	fault    error // of the options: no call that keeps or reads anything succeeds with it
+	sessions sessions
+	tasks    tasks
+	events   events
+	claims   claims
+	changes  changes
+
+	mu      sync.Mutex // guards all below
+	closed  bool
+	running map[*context.CancelCauseFunc]struct{}
+	all     sync.WaitGroup // of running
+}
+
+// New is a store on the caller's client, which stays the caller's: Close does not close
+// it. Nothing is sent before the first use.
+func New(client redis.UniversalClient, opts ...Option) *Store {
+	o := settle(opts)
+	s := &Store{client: client, prefix: o.prefix, running: map[*context.CancelCauseFunc]struct{}{}}
+	s.box, s.fault = newBox(o.keys)
+	s.sessions = sessions{s}
+	s.claims = claims{s}
+	s.changes = changes{s}
+	s.events = events{store: s, bounds: o.events}
+	s.tasks = newTasks(s, o)
+	return s
+}
+
+// Open is a store with a client of its own, for redis://, rediss:// (TLS) and unix://,
+// with the parameters of redis.ParseURL. The error says that the URL or an option is
+// none, or that Redis does not answer, within about two seconds.
+func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		// The text of a *url.Error has the password.
+		if bad := (*url.Error)(nil); errors.As(err, &bad) {
+			err = bad.Err
+		}
+		return nil, fmt.Errorf("redisstore: the URL of Redis: %w", err)
+	}
+	sane(options)
+	s := New(redis.NewClient(options), opts...)
+	s.owned = true
+	if err := s.ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// sane sets times after which a Redis that is away is an error, and nothing that a
+// store does itself, or not at all.
+func sane(o *redis.Options) {
+	for _, t := range []struct {
+		set   *time.Duration
+		value time.Duration
+	}{{&o.DialTimeout, dialTimeout}, {&o.ReadTimeout, ioTimeout}, {&o.WriteTimeout, ioTimeout}, {&o.PoolTimeout, ioTimeout}} {
+		if *t.set == 0 {
+			*t.set = t.value
+		}
+	}
+	if o.MaxRetries == 0 {
+		o.MaxRetries = -1
+	}
+	o.DialerRetries = 1
+	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+func (s *Store) ping(ctx context.Context) error {
+	if s.fault != nil {
+		return s.fault
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout+ioTimeout)
+	defer cancel()
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("redisstore: asking whether Redis is there: %w", err)
+	}
+	return nil
+}
+
+// Close ends what waits, with ErrClosed, and waits for it: Take, Subscribe, and so not
+// from within a function that is subscribed. What was taken stays so until it is
+// released by another store, or runs out. A client of New stays open. The second time,
+// it does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	before := s.closed
+	s.closed = true
+	for cancel := range s.running {
+		(*cancel)(ErrClosed)
+	}
+	s.mu.Unlock()
+	s.tasks.line.close()
+	s.all.Wait()
+	if before || !s.owned {
+		return nil
+	}
+	if err := s.client.Close(); err != nil {
+		return fmt.Errorf("redisstore: closing the client: %w", err)
+	}
+	return nil
+}
+
+// begin is for what takes long: Close ends its context and waits for end.
+func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		cancel(ErrClosed)
+		return nil, nil, ErrClosed
+	}
+	s.all.Add(1)
+	s.running[&cancel] = struct{}{}
+	return ctx, func() {
+		cancel(nil)
+		s.mu.Lock()
+		delete(s.running, &cancel)
+		s.mu.Unlock()
+		s.all.Done()
+	}, nil
+}
+
+// Sessions is the session.Store. Each record expires by itself.
+func (s *Store) Sessions() session.Store { return &s.sessions }
+
+// Tasks is the task.Store, which is also a task.Queue.
+func (s *Store) Tasks() task.Store { return &s.tasks }
+
+// Events is the eventlog.Store.
+func (s *Store) Events() eventlog.Store { return &s.events }
+
+// Changes is the change.Bus. Redis keeps its channels across databases: stores that
+// differ in the number of the database alone hear each other.
+func (s *Store) Changes() change.Bus { return &s.changes }
+
+// Claims is the claim.Store.
+func (s *Store) Claims() claim.Store { return &s.claims }

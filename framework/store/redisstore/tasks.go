@@ -1,0 +1,195 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kagami-mcp/kagami/framework/store/internal/record"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+var (
+	//go:embed lua/task.lua
+	taskLua string
+	//go:embed lua/task_create.lua
+	taskCreateLua string
+	//go:embed lua/task_update.lua
+	taskUpdateLua string
+	//go:embed lua/task_delete.lua
+	taskDeleteLua string
+	//go:embed lua/task_list.lua
+	taskListLua string
+	//go:embed lua/task_count.lua
+	taskCountLua string
+
+	taskCreate = redis.NewScript(taskLua + taskCreateLua)
+	taskUpdate = redis.NewScript(taskLua + taskUpdateLua)
+	taskDelete = redis.NewScript(taskLua + taskDeleteLua)
+	taskList   = redis.NewScript(taskLua + taskListLua)
+	taskCount  = redis.NewScript(taskLua + taskCountLua)
+)
+
+// tasks is the task.Store and the task.Queue; lua/task.lua says what is kept.
+type tasks struct {
+	store *Store
+	line  line
+}
+
+func newTasks(s *Store, o options) tasks {
+	return tasks{store: s, line: newLine(s, o)}
+}
+
+// run has the keys of a record.
+func (s *tasks) run(ctx context.Context, script *redis.Script, key string, args ...any) *redis.Cmd {
+	return s.store.run(ctx, script, []string{key}, append([]any{s.store.taskBase()}, args...)...)
+}
+
+func taskPlace(id, owner string) []byte { return place("task", id, owner) }
+
+// flags are what the scripts must know of a status.
+func flags(r *task.Record) (working, live string) {
+	flag := map[bool]string{true: "1", false: "0"}
+	return flag[r.Status == protocol.TaskWorking], flag[!r.Terminal()]
+}
+
+// Create copies the record.
+func (s *tasks) Create(ctx context.Context, r task.Record) error {
+	r.Version = 1
+	expires := int64(0)
+	if end := r.Expires(); !end.IsZero() {
+		expires = max(unixMillis(end), 1)
+	}
+	working, live := flags(&r)
+	data := s.store.box.seal(record.AppendTask(nil, &r), taskPlace(r.ID, r.Owner))
+	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
+		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data).Int()
+	switch {
+	case err != nil:
+		return failed("creating a task", err)
+	case made == 0:
+		return fmt.Errorf("redisstore: %w", task.ErrExists)
+	}
+	return nil
+}
+
+// Get reads it in one step.
+func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
+	const doing = "reading a task"
+	if s.store.fault != nil {
+		return task.Record{}, s.store.fault
+	}
+	fields, err := s.store.client.HMGet(ctx, s.store.recordKey(id), "o", "v", "c", "d").Result()
+	if err != nil {
+		return task.Record{}, failed(doing, err)
+	}
+	owner, ok := text(fields[0])
+	if !ok {
+		return task.Record{}, fmt.Errorf("redisstore: %w", task.ErrNotFound)
+	}
+	r, err := s.parse(id, owner, fields[1:])
+	if err != nil {
+		return task.Record{}, failed(doing, err)
+	}
+	return r, nil
+}
+
+// parse has version, time of creation and data. The first two are not those in the data,
+// which the last Update wrote.
+func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
+	version, _ := text(fields[0])
+	created, _ := text(fields[1])
+	kept, _ := text(fields[2])
+	data, err := s.store.box.open(kept, taskPlace(id, owner))
+	if err != nil {
+		return task.Record{}, err
+	}
+	r, err := record.ParseTask(data)
+	if err != nil {
+		return task.Record{}, fmt.Errorf("its data: %w", err)
+	}
+	r.ID, r.Owner = id, owner
+	if r.Version, err = strconv.ParseUint(version, 10, 64); err != nil {
+		return task.Record{}, fmt.Errorf("its version: %w", err)
+	}
+	if r.Created, err = parseStamp(created); err != nil {
+		return task.Record{}, err
+	}
+	return r, nil
+}
+
+// Update copies the record. The data is sealed for the owner of Create; where r has
+// another one, the script says so, and it is sealed again.
+func (s *tasks) Update(ctx context.Context, r task.Record) error {
+	reply, err := s.update(ctx, &r)
+	if owner, ok := reply.([]any); ok && err == nil && len(owner) == 1 {
+		r.Owner, _ = text(owner[0])
+		reply, err = s.update(ctx, &r)
+	}
+	switch {
+	case err != nil:
+		return failed("changing a task", err)
+	case reply == int64(0):
+		return fmt.Errorf("redisstore: %w", task.ErrNotFound)
+	case reply == int64(2):
+		return fmt.Errorf("redisstore: %w", task.ErrConflict)
+	}
+	if over, _ := text(reply); over != "" {
+		s.line.over(over)
+	}
+	return nil
+}
+
+func (s *tasks) update(ctx context.Context, r *task.Record) (any, error) {
+	ttl := int64(0)
+	if r.TTL > 0 {
+		ttl = millis(r.TTL)
+	}
+	working, live := flags(r)
+	data := s.store.box.seal(record.AppendTask(nil, r), taskPlace(r.ID, r.Owner))
+	return s.run(ctx, taskUpdate, s.store.recordKey(r.ID), r.ID, r.Version, r.Owner, working, live, ttl, data).Result()
+}
+
+// Delete takes it out of the line, too.
+func (s *tasks) Delete(ctx context.Context, id string) error {
+	if err := s.run(ctx, taskDelete, s.store.recordKey(id), id).Err(); err != nil {
+		return failed("deleting a task", err)
+	}
+	return nil
+}
+
+// List reads page by page: what comes and goes meanwhile may be in it or not.
+func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]task.Record, error) {
+	var out []task.Record
+	for from := ""; len(out) < limit; {
+		reply, err := s.run(ctx, taskList, s.store.ownerKey(owner), owner, after, from, limit-len(out)).Slice()
+		if err != nil {
+			return nil, failed("listing tasks", err)
+		}
+		for fields := reply[1:]; len(fields) >= 4; fields = fields[4:] {
+			id, _ := text(fields[0])
+			r, err := s.parse(id, owner, fields[1:])
+			if err != nil {
+				return nil, failed("listing tasks", err)
+			}
+			out = append(out, r)
+		}
+		if from, _ = text(reply[0]); from == "" {
+			break
+		}
+	}
+	return out, nil
+}
+
+// Count takes time that grows with the logarithm of their number.
+func (s *tasks) Count(ctx context.Context, owner string) (int, error) {
+	n, err := s.run(ctx, taskCount, s.store.liveKey(owner)).Int()
+	if err != nil {
+		return 0, failed("counting tasks", err)
+	}
+	return n, nil
+}
