@@ -17,7 +17,7 @@ type UsageError struct{ Problem string }
 
 // Error is the problem and the list of flags.
 func (e *UsageError) Error() string {
-	return e.Problem + "\nFlags: --stdio, --http ADDR, --inspect[=json], --version, --help"
+	return e.Problem + "\nFlags: --stdio, --http ADDR, --store URL, --worker, --inspect[=json], --version, --help"
 }
 
 func usagef(format string, args ...any) error {
@@ -58,9 +58,14 @@ func (*inspection) IsBoolFlag() bool { return true }
 type flags struct {
 	stdio   bool
 	http    string // address; empty: not served
+	store   string // URL; empty: the app's
+	worker  bool   // runs tasks, and serves nobody
 	inspect inspection
 	version bool
 }
+
+// looks: something is printed, nothing served.
+func (f *flags) looks() bool { return f.version || f.inspect != inspectNot }
 
 // parse returns flag.ErrHelp where help is asked for.
 func (s *settings) parse(args []string) (*flags, error) {
@@ -69,6 +74,8 @@ func (s *settings) parse(args []string) (*flags, error) {
 	set.SetOutput(io.Discard) // its own messages know nothing of ours
 	set.BoolVar(&f.stdio, "stdio", false, "")
 	set.StringVar(&f.http, "http", "", "")
+	set.StringVar(&f.store, "store", "", "")
+	set.BoolVar(&f.worker, "worker", false, "")
 	set.Var(&f.inspect, "inspect", "")
 	set.BoolVar(&f.version, "version", false, "")
 	if err := set.Parse(args); err != nil {
@@ -88,12 +95,15 @@ func (s *settings) parse(args []string) (*flags, error) {
 
 // carriers makes stdio the default, unless it is named or there is another.
 func (f *flags) carriers(set *flag.FlagSet) error {
+	if f.worker {
+		return f.works(set)
+	}
 	named := false
 	set.Visit(func(given *flag.Flag) { named = named || given.Name == "stdio" })
 	if !named {
 		f.stdio = f.http == ""
 	}
-	if !f.stdio && f.http == "" && !f.version && f.inspect == inspectNot {
+	if !f.stdio && f.http == "" && !f.looks() {
 		return usagef("--stdio=false leaves nothing to serve")
 	}
 	if f.http == "" {
@@ -101,6 +111,16 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 	}
 	if _, _, err := net.SplitHostPort(f.http); err != nil {
 		return usagef("--http %s: want HOST:PORT or :PORT, which is this machine only", strconv.Quote(f.http))
+	}
+	return nil
+}
+
+// works: a worker has no carrier.
+func (f *flags) works(set *flag.FlagSet) error {
+	for _, other := range []string{"stdio", "http"} {
+		if g := set.Lookup(other); g.Value.String() != g.DefValue {
+			return usagef("--worker serves no client: leave --%s out, which runs tasks, too", other)
+		}
 	}
 	return nil
 }
@@ -119,7 +139,7 @@ func (s *settings) environment(set *flag.FlagSet) error {
 	}
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for _, name := range []string{"stdio", "http", "inspect"} {
+	for _, name := range []string{"stdio", "http", "store", "worker", "inspect"} {
 		variable := s.prefix + "_" + strings.ToUpper(name)
 		text, ok := os.LookupEnv(variable)
 		if !ok || text == "" || given[name] {
@@ -146,9 +166,12 @@ An MCP server. Without flags it speaks the Model Context Protocol on stdin and s
 Flags (in brackets the environment variable that stands for one; a flag wins):
   --stdio           serve on stdin and stdout, the default without --http%s
   --http ADDR       serve on HTTP at /mcp; :8080 is port 8080 of this machine only%s
+  --store URL       keep tasks, sessions and streams beyond this process: file:PATH, or
+                    redis://HOST:PORT/DB for several processes, or memory:%s
+  --worker          run tasks of the store and serve no client%s
   --inspect[=json]  print what the server offers, and exit%s
   --version         print name and version, and exit
   --help            print this, and exit
-`, programName(), env("STDIO"), env("HTTP"), env("INSPECT"))
+`, programName(), env("STDIO"), env("HTTP"), env("STORE"), env("WORKER"), env("INSPECT"))
 	return err
 }

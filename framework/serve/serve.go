@@ -43,7 +43,7 @@ func program(app *framework.App, args []string, opts []Option) int {
 	return ExitCode(err)
 }
 
-// Run builds and serves by flags (--stdio | --http ADDR | --inspect[=json] | --version | --help) until ctx ends. For programs with
+// Run builds and serves by flags (--stdio | --http ADDR | --store URL | --worker | --inspect[=json] | --version | --help) until ctx ends. For programs with
 // flags, configuration or defers of their own. Both carriers may be served at once; then the end of stdin ends only its own.
 //
 // With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
@@ -62,11 +62,23 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	if app == nil {
 		return errors.New("serve: no app")
 	}
+	if f.store == "" || f.looks() {
+		return s.run(ctx, app, f)
+	}
+	store, err := open(ctx, f.store)
+	if err != nil {
+		return err
+	}
+	app.UseStore(store)
+	return errors.Join(s.run(ctx, app, f), store.Close())
+}
+
+func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error {
 	server, err := app.Build()
 	if err != nil {
 		return s.broken(err, f)
 	}
-	if f.version || f.inspect != inspectNot {
+	if f.looks() {
 		return s.show(ctx, server, f)
 	}
 	return server.Serve(ctx, s.carriers(f)...)
@@ -99,7 +111,7 @@ func HTTP(opts ...fiberhttp.Option) Option {
 }
 
 // Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_HTTP,
-// KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.
+// KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.
 func Env(prefix string) Option {
 	return optionFunc(func(s *settings) { s.prefix = prefix })
 }
@@ -130,6 +142,9 @@ func configured(opts []Option) *settings {
 }
 
 func (s *settings) carriers(f *flags) []transport.Transport {
+	if f.worker {
+		return []transport.Transport{idle{}}
+	}
 	var all []transport.Transport
 	if f.stdio {
 		s.greet()

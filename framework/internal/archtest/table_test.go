@@ -16,17 +16,21 @@ var table = []rule{
 	{prefix: "protocol/dialect", internal: []string{"protocol", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "protocol/eventlog"},
 	{prefix: "protocol/claim"},
+	{prefix: "protocol/session"},
+	{prefix: "protocol/change"},
 	{prefix: "protocol/rounds"},
 	{prefix: "protocol/task", internal: []string{"protocol"}},
-	{prefix: "transport", internal: []string{"protocol/eventlog"}},
+	{prefix: "transport", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session"}},
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
+	{prefix: "transport/internal/nodes", internal: []string{"protocol/change", "protocol/session"}},
 	{prefix: "transport/streamable", internal: []string{
-		"transport", "transport/internal", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
+		"transport", "transport/internal", "transport/internal/nodes", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
+		"protocol/session",
 	}},
 	{prefix: "transport/legacysse", internal: []string{
-		"transport", "transport/internal", "transport/streamable", "protocol/jsonrpc",
+		"transport", "transport/internal", "transport/internal/nodes", "transport/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/session",
 	}},
 	{prefix: "transport/fiberhttp", internal: []string{
 		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
@@ -36,10 +40,10 @@ var table = []rule{
 	}},
 	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "protocol/task", "transport",
+		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "protocol/task", "transport",
 	}},
 	{prefix: "protocol/client", internal: []string{
-		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
+		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/task",
 		"transport", "transport/stdio", "transport/inmem",
 	}},
 	{prefix: "framework/internal/binding", internal: []string{"protocol/jsontext"}, external: []string{
@@ -53,16 +57,26 @@ var table = []rule{
 		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework", internal: []string{
-		"protocol", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
-		"protocol/rounds", "protocol/task", "transport",
+		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
+		"protocol/rounds", "protocol/session", "protocol/task", "transport",
 		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
-	{prefix: "framework/store/memory", internal: []string{"protocol/claim", "protocol/eventlog", "protocol/task"}},
+	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
+	{prefix: "framework/store/boltstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store/memory", "framework/store/internal/record"}, external: []string{"go.etcd.io/bbolt"}},
+	{prefix: "framework/store/redisstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store/internal/record"}, external: []string{"github.com/redis/go-redis/v9"}},
+	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},
+	{prefix: "framework/internal/redisserver"},
 	{prefix: "framework/serve", internal: []string{
-		"framework", "framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
+	{prefix: "middleware", internal: []string{"framework", "protocol", "protocol/claim", "protocol/jsontext", "transport"}, external: []string{
+		"go.uber.org/zap", "golang.org/x/time", "go.opentelemetry.io/otel",
+	}},
+	{prefix: "middleware/auth", internal: []string{"transport"}, external: []string{
+		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
+	}},
 	// How testkit gets into a server: for testkit and framework alone.
 	{prefix: "framework/rehearsal", internal: []string{"protocol/claim"}},
 	{prefix: "testkit", internal: []string{
@@ -71,8 +85,9 @@ var table = []rule{
 	}, external: []string{"github.com/valyala/fasthttp"}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
-	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/claim", "protocol/eventlog", "protocol/task"}},
-	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore"}, external: []string{"go.uber.org/zap"}},
+	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
+	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
 		"framework/serve/surface", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/spf13/cobra"}},
@@ -86,5 +101,5 @@ var table = []rule{
 // inTests may be imported by tests anywhere besides.
 var inTests = []string{
 	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/santhosh-tekuri/jsonschema/v6", "go.uber.org/zap",
-	"golang.org/x/text",
+	"golang.org/x/text", "github.com/alicebob/miniredis/v2",
 }

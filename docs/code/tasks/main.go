@@ -1,0 +1,78 @@
+// Command tasks is the code of docs/tasks.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+// FilmIn is what the model fills in.
+type FilmIn struct {
+	Title  string `json:"title" doc:"title of the film"`
+	Scenes int    `json:"scenes,omitempty" doc:"how many scenes it has" default:"3" validate:"min=1,max=500"`
+}
+
+// Studio renders films.
+type Studio struct {
+	Render func(ctx context.Context, title string, scene int) error
+	Charge func(ctx context.Context, key, title string) (receipt string, err error) // key makes it idempotent
+}
+
+// Film takes as long as it takes: it is the same plain function inside and outside of a task.
+func (s *Studio) Film(ctx context.Context, in FilmIn) (string, error) {
+	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Render %d scenes of %q?", in.Scenes, in.Title))
+	if err != nil {
+		return "", err
+	}
+	if !sure {
+		return "Nothing was rendered.", nil
+	}
+	receipt, err := framework.Once(ctx, "charge", func(ctx context.Context) (string, error) {
+		return s.Charge(ctx, framework.IdempotencyKey(ctx), in.Title)
+	})
+	if err != nil {
+		return "", err
+	}
+	for scene := range in.Scenes {
+		_, err := framework.Once(ctx, fmt.Sprint("scene ", scene), func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.Render(ctx, in.Title, scene)
+		})
+		if err != nil {
+			return "", err
+		}
+		framework.Progress(ctx, scene+1, in.Scenes, fmt.Sprintf("scene %d of %d", scene+1, in.Scenes))
+	}
+	return fmt.Sprintf("%q is ready, receipt %s.", in.Title, receipt), nil
+}
+
+// NewApp is a function of its own so that tests can have it.
+func NewApp(s *Studio, opts ...framework.AppOption) *framework.App {
+	return framework.New("studio", "1.0.0", opts...).Add(
+		framework.Tool("film", s.Film,
+			framework.Describe("Render a film. Asks the user first."),
+			framework.Task(framework.TaskOptional,
+				framework.TTL(6*time.Hour),
+				framework.PollInterval(2*time.Second),
+				framework.TaskWhen(func(in FilmIn) bool { return in.Scenes > 1 }),
+			)),
+	)
+}
+
+func main() {
+	s := &Studio{
+		Render: func(ctx context.Context, _ string, _ int) error {
+			select {
+			case <-time.Tick(time.Second):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		},
+		Charge: func(_ context.Context, key, _ string) (string, error) { return key, nil },
+	}
+	serve.Main(NewApp(s))
+}
