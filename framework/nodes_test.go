@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -185,6 +186,65 @@ func TestRoundsGoToAnyNode(t *testing.T) {
 	params := fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, first.RequestState, accepted)
 	if got := p.call("tools/call", params).text(); got != "Ada by node 1" {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestLargeStatesStayInTheStore: what is large does not travel, and any node finds it.
+func TestLargeStatesStayInTheStore(t *testing.T) {
+	t.Parallel()
+	var effects atomic.Int32
+	all := nodes(t, 2, func(app *framework.App, _ int) {
+		app.Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+			large, err := framework.Once(ctx, "large", func(context.Context) (string, error) {
+				effects.Add(1)
+				return strings.Repeat("x", 100_000), nil
+			})
+			if err != nil {
+				return "", err
+			}
+			answer, err := framework.Elicit[name](ctx, "Who?")
+			return fmt.Sprint(answer.Name, len(large)), err
+		}, framework.Describe("d")))
+	})
+	p := dial(t, all[0], protocol.Rev20260728, withCaps(canElicit))
+	first := as2[struct{ RequestState string }](t, p.tool("ask", `{}`).ok().Result)
+	if n := len(first.RequestState); n == 0 || n > 400 {
+		t.Errorf("a state of %d bytes", n)
+	}
+	p = dial(t, all[1], protocol.Rev20260728, withCaps(canElicit))
+	params := fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, first.RequestState, accepted)
+	if got := p.call("tools/call", params).text(); got != "Ada100000" || effects.Load() != 1 {
+		t.Errorf("%s after %d effects", got, effects.Load())
+	}
+}
+
+// TestAtMostOnceOnAnotherNode: a node that dies between an effect and its record leaves
+// the mark that it was begun; no other does it again.
+func TestAtMostOnceOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	var effects atomic.Int32
+	all := nodes(t, 2, func(app *framework.App, node int) {
+		app.Add(framework.Tool("pay", func(ctx context.Context, _ struct{}) (string, error) {
+			if _, err := framework.Elicit[name](ctx, "Sure?"); err != nil {
+				return "", err
+			}
+			_, err := framework.Once(ctx, "pay", func(context.Context) (int, error) {
+				effects.Add(1)
+				if node == 0 {
+					return 0, errors.New("the process dies here") // as if it never said what came of it
+				}
+				return 1, nil
+			}, framework.AtMostOnce())
+			return fmt.Sprint(errors.Is(err, framework.ErrUncertain)), nil
+		}, framework.Describe("d")))
+	})
+	p := dial(t, all[0], protocol.Rev20260728, withCaps(canElicit))
+	first := as2[struct{ RequestState string }](t, p.tool("pay", `{}`).ok().Result)
+	params := fmt.Sprintf(`{"name":"pay","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, first.RequestState, accepted)
+	p.call("tools/call", params)
+	other := dial(t, all[1], protocol.Rev20260728, withCaps(canElicit))
+	if got := other.call("tools/call", params).text(); effects.Load() != 1 {
+		t.Errorf("%s after %d effects", got, effects.Load())
 	}
 }
 
