@@ -94,6 +94,7 @@ func TestTaskTellsItsSession(t *testing.T) {
 				return "for " + answer.Name, err
 			}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
 		})
+		synctest.Wait() // the nodes listen to each other
 		p := dial(t, all[0], core, withCaps(canElicit), withMeta("progressToken", `"p"`),
 			answering(func(string, json.RawMessage) string { return `"result":` + accepted }))
 		task := p.start("film", `{}`, `{}`)

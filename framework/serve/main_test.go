@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,11 +18,21 @@ import (
 // asServer makes the test binary a server program: the app of that name, under Main.
 const asServer = "SERVE_TEST_APP"
 
+// built is the program that the cluster tests run.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
 func TestMain(m *testing.M) {
 	if name := os.Getenv(asServer); name != "" {
 		serve.Main(apps[name]())
 	}
-	goleak.VerifyTestMain(m, // fasthttp sleeps on for a while after its end
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(built.dir) // "" is nothing
+		os.Exit(code)
+	}), // fasthttp sleeps on for a while after its end
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }

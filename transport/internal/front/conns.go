@@ -36,17 +36,31 @@ func Answering(conn net.Conn, yes bool) {
 	}
 	if t, ok := conn.(*tracked); ok {
 		t.answering.Store(yes)
+		t.asked.Store(true)
 	}
 }
 
-// shutdown closes the connections on which nothing is answered at once, and the others
-// when their answers are written, at the latest when ctx ends.
+// arrival is how long a new connection has for its first request when the server
+// closes: the client that opened it found a server, and would not know whether what it
+// sent has been done. That request is refused, and can be sent elsewhere.
+const arrival = 250 * time.Millisecond
+
+// shutdown closes the connections on which nothing is answered at once, new ones after
+// arrival, and the others when their answers are written, at the latest when ctx ends.
 func (c *conns) shutdown(ctx context.Context, s Server) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		_ = s.Shutdown(ctx) // it says only that ctx has ended
 	}()
+	c.close(func(t *tracked) bool { return !t.answering.Load() && t.asked.Load() })
+	timer := time.NewTimer(arrival)
+	defer timer.Stop()
+	select {
+	case <-stopped:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 	c.close(func(t *tracked) bool { return !t.answering.Load() })
 	select {
 	case <-stopped:
@@ -119,6 +133,7 @@ type tracked struct {
 	net.Conn
 	conns     *conns
 	answering atomic.Bool
+	asked     atomic.Bool // there was a request
 }
 
 // Write gives up on a client that does not read.

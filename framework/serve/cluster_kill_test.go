@@ -1,0 +1,254 @@
+//go:build unix
+
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/redisserver"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+const (
+	killLease = 2 * time.Second
+	killSweep = time.Second
+	killSlack = 5 * time.Second
+	killSteps = 8
+)
+
+// death is the kill of a process.
+type death struct {
+	node string
+	at   time.Time
+}
+
+// TestClusterWorkersKilled: whatever step a worker is killed at, another one ends its
+// tasks in time, and no effect happens twice.
+func TestClusterWorkersKilled(t *testing.T) {
+	t.Parallel()
+	total := rounds(100, 1000)
+	redis, r := redisserver.Start(t), newReceiver(t)
+	env := []string{
+		"RECEIVER_URL=" + r.url, "LONG_STORE=redis://" + redis.Addr() + "/0",
+		"LONG_LEASE=" + killLease.String(), "LONG_SWEEP=" + killSweep.String(),
+	}
+	node := runLong(t, "front", []string{"--http", "127.0.0.1:0"}, append(env, "LONG_WORKERS=0"))
+	workers := make([]*process, 3)
+	begin := func(i, life int) {
+		workers[i] = runLong(t, fmt.Sprintf("worker-%d.%d", i, life), []string{"--worker"}, env)
+	}
+	for i := range workers {
+		begin(i, 0)
+	}
+	c, _ := join(t, "http://"+node.serves()+"/mcp", protocol.Rev20260728)
+	ctx, stop := context.WithCancel(bounded(t))
+	var deaths []death
+	var killing sync.WaitGroup
+	killing.Go(func() {
+		for life := 1; life <= rounds(12, 1000) && pauseFor(ctx, time.Duration(300+rand.IntN(600))*time.Millisecond); life++ {
+			victim := rand.IntN(len(workers))
+			deaths = append(deaths, death{workers[victim].name, time.Now()})
+			workers[victim].kill()
+			begin(victim, life)
+		}
+	})
+	over := make([]time.Time, total)
+	fewAtOnce(total, rounds(25, 60), func(i int) { over[i] = liveThrough(ctx, t, c, i) })
+	stop()
+	killing.Wait()
+	effects, again := r.once(t)
+	if want := wantEffects(total); effects != want {
+		t.Errorf("%d effects, want %d", effects, want)
+	}
+	hit, worst := recovery(r.effects(), deaths, over)
+	t.Logf("%d tasks, %d kills that hit %d tasks, %d effects, %d of them sent again with their key; the last to end did so %v after its kill",
+		total, len(deaths), hit, effects, again, worst.Round(time.Millisecond))
+	if most := killLease + killSweep + killSlack; worst > most {
+		t.Errorf("a task ended %v after the last kill that hit it, want %v at most", worst, most)
+	}
+	if hit == 0 {
+		t.Error("no kill has hit anything")
+	}
+}
+
+// asks says which of the tasks ask.
+func asks(i int) bool { return i%5 == 0 }
+
+func wantEffects(total int) (n int) {
+	for i := range total {
+		if n += killSteps; asks(i) {
+			n += 2 - killSteps
+		}
+	}
+	return n
+}
+
+func labelOf(i int) string { return fmt.Sprint("task ", i) }
+
+// liveThrough makes a task and waits for its end.
+func liveThrough(ctx context.Context, t *testing.T, c *client.Client, i int) time.Time {
+	tool, args, want := "steps", map[string]any{"label": labelOf(i), "steps": killSteps, "pause_ms": 200}, fmt.Sprintf("%s: %d steps", labelOf(i), killSteps)
+	if asks(i) {
+		tool, args, want = "ask", map[string]any{"label": labelOf(i)}, labelOf(i)+": from-worker-"
+	}
+	made, err := c.CallTask(ctx, tool, args)
+	if err != nil {
+		t.Errorf("making task %d: %v", i, err)
+		return time.Time{}
+	}
+	result, err := made.Wait(ctx)
+	if err != nil || !strings.HasPrefix(text(result), want) {
+		t.Errorf("task %d: %q, %v", i, text(result), err)
+	}
+	return made.State().Updated
+}
+
+// recovery is how many tasks the deaths hit, and the longest time from the last one that
+// did to the end of the task.
+func recovery(effects []effect, deaths []death, over []time.Time) (hit int, worst time.Duration) {
+	byLabel := map[string][]effect{}
+	for _, e := range effects {
+		byLabel[e.label] = append(byLabel[e.label], e)
+	}
+	for i, end := range over {
+		var last time.Time
+		for _, d := range deaths {
+			if d.at.Before(end) && runsAt(byLabel[labelOf(i)], d.at) == d.node {
+				last = d.at
+			}
+		}
+		if !last.IsZero() {
+			hit++
+			worst = max(worst, end.Sub(last))
+		}
+	}
+	return hit, worst
+}
+
+// runsAt is who was heard of last by then: each run says that it begins.
+func runsAt(effects []effect, at time.Time) (node string) {
+	for _, e := range effects {
+		if e.at.Before(at) {
+			node = e.node
+		}
+	}
+	return node
+}
+
+// pauseFor says whether there is time left.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// TestClusterFileKilled: one process on a file is killed and begins again; its clients
+// keep their sessions, and all tasks that they have the id of end.
+func TestClusterFileKilled(t *testing.T) {
+	t.Parallel()
+	total := rounds(50, 200)
+	r, addr := newReceiver(t), fixedAddr(t)
+	env := []string{"RECEIVER_URL=" + r.url, "LONG_STORE=file:" + t.TempDir() + "/kept.db", "LONG_LEASE=" + killLease.String()}
+	begin := func(life int) *process { return runLong(t, fmt.Sprint("life-", life), []string{"--http", addr}, env) }
+	p := begin(0)
+	p.serves()
+	slowly := client.OnElicit(func(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
+		pauseFor(ctx, time.Duration(rand.IntN(1000))*time.Millisecond)
+		return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"value": "from-" + asker(q.Message)}}, nil
+	})
+	old, wired := join(t, "http://"+addr+"/mcp", protocol.Rev20251125, slowly)
+	modern, _ := join(t, "http://"+addr+"/mcp", protocol.Rev20260728, slowly)
+	ctx, stop := context.WithCancel(bounded(t))
+	kills := 0 // bounded: on a busy machine the process might never get to anything
+	var killing sync.WaitGroup
+	killing.Go(func() {
+		for kills < rounds(8, 40) && pauseFor(ctx, time.Duration(300+rand.IntN(600))*time.Millisecond) {
+			p.kill()
+			kills++
+			p = begin(kills)
+		}
+	})
+	var mu sync.Mutex
+	want, failed := 0, 0
+	fewAtOnce(total, 10, func(i int) {
+		c := old
+		if i%2 == 0 {
+			c = modern
+		}
+		effects, times := surviveOn(ctx, t, c, i)
+		mu.Lock()
+		defer mu.Unlock()
+		want += effects
+		failed += times
+	})
+	stop()
+	killing.Wait()
+	p.serves()
+	effects, again := r.once(t)
+	t.Logf("%d tasks, %d kills, %d effects, %d sent again with their key; %d requests failed", total, kills, effects, again, failed)
+	if effects < want { // a task whose id was lost on the way may have run, too
+		t.Errorf("%d effects, want %d", effects, want)
+	}
+	if got := wired.seen(); len(got) != 1 {
+		t.Errorf("the client of 2025-11-25 had %d sessions", len(got))
+	}
+	if kills == 0 {
+		t.Error("nothing was killed")
+	}
+	if got, err := client.Call[string](t.Context(), old, "where", nil); err != nil || got != p.name {
+		t.Errorf("the session at the end: %q, %v", got, err)
+	}
+}
+
+// surviveOn makes a task, as often as it takes to get an id, and waits for its end, as
+// often as that takes. It returns how many effects it has, and how many requests failed.
+func surviveOn(ctx context.Context, t *testing.T, c *client.Client, i int) (effects, failed int) {
+	var made *client.Task
+	var label, want, tool string
+	for made == nil {
+		label = fmt.Sprintf("task %d, attempt %d", i, failed)
+		args := map[string]any{"label": label}
+		if asks(i) {
+			tool, want, effects = "ask", label+": from-life-", 2
+		} else {
+			tool, want, effects = "steps", fmt.Sprintf("%s: %d steps", label, killSteps), killSteps
+			args["steps"], args["pause_ms"] = killSteps, 120
+		}
+		var err error
+		if made, err = c.CallTask(ctx, tool, args); err == nil {
+			break
+		}
+		made = nil
+		if failed++; !pauseFor(ctx, 100*time.Millisecond) {
+			t.Errorf("task %d was never taken: %v", i, err)
+			return effects, failed
+		}
+	}
+	for {
+		result, err := made.Wait(ctx)
+		switch {
+		case err == nil && strings.HasPrefix(text(result), want):
+			return effects, failed
+		case err == nil, errors.Is(err, client.ErrTaskGone), errors.Is(err, client.ErrTaskCancelled):
+			t.Errorf("task %d: %q, %v", i, text(result), err)
+			return effects, failed
+		}
+		if failed++; !pauseFor(ctx, 100*time.Millisecond) {
+			t.Errorf("task %d did not end: %v", i, err)
+			return effects, failed
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Command longserver is a server whose work outlives its requests, for tests that kill
+// it in the middle of that.
+//
+// It is used like any server; flags are those of package serve. What no flag sets, the
+// environment does:
+//
+//	NODE          the name of this process, in questions, results and effects
+//	RECEIVER_URL  where effects go: a form with key, label, what and node
+//	LONG_STORE    file:PATH or redis://HOST:PORT/DB, with the times below
+//	LONG_LEASE    how long a task is a worker's that does not renew its lease
+//	LONG_SWEEP    how often a worker looks for leases that ran out
+//	LONG_WORKERS  how many tasks run at once
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/framework/store/redisstore"
+)
+
+func main() {
+	app, err := newApp(context.Background()) //nolint:forbidigo // main is where contexts begin
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "longserver:", err)
+		os.Exit(1)
+	}
+	serve.Main(app)
+}
+
+func newApp(ctx context.Context) (*framework.App, error) {
+	opts, kept, err := environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{name: os.Getenv("NODE"), receiver: os.Getenv("RECEIVER_URL")}
+	app := framework.New("longserver", "1.0.0", append(opts, framework.WithShutdownGrace(5*time.Second))...).Add(n.components()...)
+	if kept != nil {
+		app.UseStore(kept).OnStop(func(context.Context, *framework.Server) error { return kept.Close() })
+	}
+	return app, nil
+}
+
+// store is one that the environment names.
+type store interface {
+	framework.Store
+	io.Closer
+}
+
+func environment(ctx context.Context) ([]framework.AppOption, store, error) {
+	var opts []framework.AppOption
+	if text := os.Getenv("LONG_WORKERS"); text != "" {
+		workers, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("LONG_WORKERS: %w", err)
+		}
+		opts = append(opts, framework.WithTaskWorkers(workers))
+	}
+	lease, err := duration("LONG_LEASE", 30*time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	sweep, err := duration("LONG_SWEEP", 10*time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	var kept store
+	url := os.Getenv("LONG_STORE")
+	switch scheme, rest, _ := strings.Cut(url, ":"); scheme {
+	case "":
+	case "file":
+		kept, err = boltstore.Open(rest, boltstore.LeaseLife(lease), boltstore.LockWait(5*time.Second))
+	default:
+		kept, err = redisstore.Open(ctx, url, redisstore.LeaseLife(lease), redisstore.Sweep(sweep))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("LONG_STORE: %w", err)
+	}
+	return opts, kept, nil
+}
+
+// duration is that of a variable, or d.
+func duration(name string, d time.Duration) (time.Duration, error) {
+	text := os.Getenv(name)
+	if text == "" {
+		return d, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
+}
