@@ -43,12 +43,12 @@ func seeing(see func(ctx context.Context, call *framework.Call)) framework.Middl
 // Brief agrees with Caller.
 func TestBrief(t *testing.T) {
 	t.Parallel()
-	var brief framework.Brief
-	var info *framework.CallInfo
-	s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
-		brief, info = framework.BriefOf(ctx), framework.Caller(ctx)
-	})).Add(framework.Tool("t", none)))
 	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		var brief framework.Brief
+		var info *framework.CallInfo
+		s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
+			brief, info = framework.BriefOf(ctx), framework.Caller(ctx)
+		})).Add(framework.Tool("t", none)))
 		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann"}), withMeta("a", `1`))
 		p.with(&transport.Request{Fields: fields{}, RemoteAddr: "192.0.2.1:1"})
 		p.tool("t", `{}`).ok()

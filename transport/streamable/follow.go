@@ -13,14 +13,17 @@ import (
 const (
 	minPause = 25 * time.Millisecond
 	maxPause = 250 * time.Millisecond
+	// doubt is how often who has no news looks whether the writer lives.
+	doubt = 5 * time.Second
 )
 
 // follower carries the rest of a stream that another node writes. It ends with the
 // stream, which its writer marks by an event of nothing; and, because a node that died
-// marks nothing, when there was no news for as long as a session may be idle. The
-// client comes back then, if it still waits.
+// marks nothing, with its writer. The client comes back then, if it still waits, and
+// hears that there is nothing to resume.
 type follower struct {
 	s     *session
+	mark  uint16 // of the node that writes
 	key   string
 	after uint64 // number of the last event that was read
 	news  []eventlog.Event
@@ -30,13 +33,21 @@ type follower struct {
 // follow goes on with a stream that is not of this node.
 func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
 	st := &stream{session: s, log: v.e.events, number: number}
-	f := &follower{s: s, key: st.key(), after: after, id: st.eventID}
+	f := &follower{s: s, mark: uint16(number >> markAt), key: st.key(), after: after, id: st.eventID} //nolint:gosec // 16 bits are what is left
 	if err := f.look(v.ctx); errors.Is(err, eventlog.ErrExpired) {
 		return nothingToResume()
 	} else if err != nil {
 		return unavailable()
 	}
+	if f.nothing() && !v.e.node.Lives(v.ctx, f.mark) {
+		return nothingToResume()
+	}
 	return v.admit(&Stream{follow: f}, p)
+}
+
+// nothing says that nothing is new but the stream's beginning.
+func (f *follower) nothing() bool {
+	return len(f.news) == 0 || len(f.news) == 1 && f.news[0].Seq == 1 && len(f.news[0].Frame) == 0
 }
 
 // look reads what is new.
@@ -69,7 +80,7 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 	}
 	beat := time.NewTicker(f.s.e.cfg.Heartbeat)
 	defer beat.Stop()
-	pause, quiet := minPause, time.Now()
+	pause, quiet, doubts := minPause, time.Now(), time.Now()
 	again := time.NewTimer(pause)
 	defer again.Stop()
 	for f.tell(a) {
@@ -93,7 +104,12 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 			return // the stream was dropped, or the reader is too slow for it
 		}
 		if pause = min(2*pause, maxPause); len(f.news) > 0 {
-			pause, quiet = minPause, time.Now()
+			pause, quiet, doubts = minPause, time.Now(), time.Now()
+		}
+		if time.Since(doubts) > doubt {
+			if doubts = time.Now(); !f.s.e.node.Lives(ctx, f.mark) {
+				return
+			}
 		}
 		if time.Since(quiet) > f.s.e.cfg.SessionIdle {
 			return

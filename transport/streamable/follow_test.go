@@ -99,6 +99,7 @@ func TestFollowEnds(t *testing.T) {
 		"DELETE":  func(p *pair, _ *connection) { p.a.do(http.MethodDelete, "") },
 		"node":    func(p *pair, _ *connection) { p.b.stop() },
 		"client":  func(_ *pair, c *connection) { c.cancel() },
+		"death":   func(p *pair, _ *connection) { p.store.dead.Store(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,8 +118,13 @@ func TestFollowEnds(t *testing.T) {
 				end(p, c)
 				c.wait()
 				took := time.Since(start)
-				if name == "silence" && (took < idle || took > idle+time.Second) || name != "silence" && took > time.Minute+time.Second {
+				if name == "silence" && (took < idle || took > idle+time.Second) || name != "silence" && took > time.Minute+10*time.Second {
 					t.Errorf("it ended after %v", took)
+				}
+				if name == "death" {
+					if r := p.b.do(http.MethodGet, "", "Last-Event-ID: "+first.events()[0].id); r.Status != http.StatusBadRequest {
+						t.Errorf("what a dead node wrote: %d %s", r.Status, r.Body)
+					}
 				}
 				p.a.do(http.MethodDelete, "")
 				p.a.stop()

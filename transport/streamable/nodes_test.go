@@ -29,15 +29,21 @@ type watched struct {
 	away    atomic.Bool
 	gets    atomic.Int32
 	touches atomic.Int32
+	dead    atomic.Bool // the nodes have not said for long that they live
 
 	mu  sync.Mutex
 	ids []string
 }
 
+// ofNode: a node says that it lives.
+func ofNode(id string) bool { return strings.HasPrefix(id, "node.") }
+
 func (w *watched) see(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ids = append(w.ids, id)
+	if !ofNode(id) {
+		w.ids = append(w.ids, id)
+	}
 	if w.away.Load() {
 		return errAway
 	}
@@ -53,6 +59,9 @@ func (w *watched) Create(ctx context.Context, r session.Record) error {
 
 func (w *watched) Get(ctx context.Context, id string) (session.Record, error) {
 	w.gets.Add(1)
+	if w.dead.Load() && ofNode(id) {
+		return session.Record{}, session.ErrNotFound
+	}
 	if err := w.see(id); err != nil {
 		return session.Record{}, err
 	}
@@ -67,7 +76,9 @@ func (w *watched) Update(ctx context.Context, r session.Record) error {
 }
 
 func (w *watched) Touch(ctx context.Context, id string, expires time.Time) error {
-	w.touches.Add(1)
+	if !ofNode(id) {
+		w.touches.Add(1)
+	}
 	if err := w.see(id); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // count, lest they come to the same number.
 func (s *session) number() uint64 {
 	if s.record != nil {
-		return randomNumber()
+		return numberOf(s.e.node.Mark)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,11 +25,14 @@ func (s *session) number() uint64 {
 	return s.last
 }
 
-// randomNumber is one of 53 bits that is not 0, the standalone stream.
-func randomNumber() uint64 {
+// markAt is where in a number the mark of the node begins that writes the stream.
+const markAt = 37
+
+// numberOf is a random one of 53 bits; 0 is the standalone stream.
+func numberOf(mark uint16) uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return max(binary.LittleEndian.Uint64(b[:])>>11, 1)
+	return uint64(mark)<<markAt | binary.LittleEndian.Uint64(b[:])>>(64-markAt)
 }
 
 // prefix begins the ids of the session's events, on every node. Nobody can guess it,

@@ -77,6 +77,14 @@ var table = []rule{
 	{prefix: "middleware/auth", internal: []string{"transport"}, external: []string{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
 	}},
+	{prefix: "framework/mcpfx", internal: []string{
+		"framework", "framework/mcpfx/internal", "protocol/eventlog", "transport", "transport/fiberhttp", "transport/stdio",
+	}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
+	{prefix: "framework/mcpfx/internal"},
+	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/mcpfx/internal"}, external: []string{"go.uber.org/fx"}},
+	{prefix: "docs/code/middleware", internal: []string{"framework", "framework/serve", "middleware", "protocol"}},
+	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp", "transport/stdio"}},
+	{prefix: "examples/secured", internal: []string{"framework", "framework/serve", "middleware", "middleware/auth", "transport", "transport/fiberhttp"}, external: []string{"github.com/golang-jwt/jwt/v5"}},
 	// How testkit gets into a server: for testkit and framework alone.
 	{prefix: "framework/rehearsal", internal: []string{"protocol/claim"}},
 	{prefix: "testkit", internal: []string{
@@ -85,7 +93,7 @@ var table = []rule{
 	}, external: []string{"github.com/valyala/fasthttp"}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
-	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore"}, external: []string{"go.uber.org/zap"}},
+	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore"}},
 	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{

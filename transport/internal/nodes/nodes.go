@@ -60,6 +60,7 @@ type Duties struct {
 // Node is one process, or one endpoint of it, among those that share a store.
 type Node struct {
 	ID       string // random
+	Mark     uint16 // random, not 0: for the numbers of what the node writes; see Lives
 	Sessions session.Store
 
 	bus    change.Bus // nil: there is nobody to tell
@@ -75,7 +76,7 @@ type Node struct {
 
 // New makes a node that has not begun.
 func New(store session.Store, bus change.Bus, d Duties) *Node {
-	return &Node{ID: rand.Text(), Sessions: store, bus: bus, duties: d, lost: make(chan struct{}, 1)}
+	return &Node{ID: rand.Text(), Mark: newMark(), Sessions: store, bus: bus, duties: d, lost: make(chan struct{}, 1)}
 }
 
 // Begin starts the goroutines, once; they end with life, or by End.
@@ -89,6 +90,9 @@ func (n *Node) Begin(life context.Context) {
 	life, stop := context.WithCancel(life)
 	n.stop = stop
 	n.running.Go(func() { n.looking(life, stop) })
+	if n.Sessions != nil {
+		n.running.Go(func() { n.living(life) })
+	}
 	if n.bus != nil {
 		n.running.Go(func() { _ = n.bus.Subscribe(life, n.message) }) // ends with life only
 	}
