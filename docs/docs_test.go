@@ -15,6 +15,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 	sources := map[string]string{ // page -> what its blocks are taken from
 		"start.md": "code/start", "tools.md": "code/tools", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks",
+		"middleware.md": "code/middleware", "auth.md": "code/auth",
 		"transports.md": "../transport/stdio", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")

@@ -301,7 +301,8 @@ func (b *builder) bind(m *member) {
 	if m.failed {
 		return
 	}
-	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
+	m.bound.steps = arranged(m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
+	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.bound.steps)
 	b.entries = append(b.entries, m.entry)
 }
 

@@ -26,6 +26,7 @@ type Middleware struct {
 	Wrap    func(next Handler) Handler
 
 	only kind // of the typed adapters: other calls never meet this step; 0: all
+	from Origin
 }
 
 // Phase orders middleware.
@@ -180,12 +181,27 @@ func (m Middleware) problem() string {
 // meets says whether calls of this kind go through the step.
 func (m Middleware) meets(k kind) bool { return m.only == 0 || m.only&k != 0 }
 
-// compose builds the chain of one component, once: by phase, within a phase the
-// app's steps, then the group's, then the component's own.
-func compose(innermost Handler, k kind, scopes ...[]Middleware) Handler {
-	steps := slices.Concat(scopes...)
+// arranged are the steps that calls of one kind go through, outermost first: by phase,
+// within a phase the app's, then the group's, then the component's own.
+func arranged(k kind, app, group, own []Middleware) []Middleware {
+	steps := slices.Concat(app, group, own)
+	for i := range steps {
+		switch {
+		case i < len(app):
+			steps[i].from = OriginApp
+		case i < len(app)+len(group):
+			steps[i].from = OriginGroup
+		default:
+			steps[i].from = OriginComponent
+		}
+	}
 	steps = slices.DeleteFunc(steps, func(m Middleware) bool { return !m.meets(k) })
 	slices.SortStableFunc(steps, func(a, b Middleware) int { return cmp.Compare(a.Phase.rank(), b.Phase.rank()) })
+	return steps
+}
+
+// compose builds the chain of one component, once.
+func compose(innermost Handler, steps []Middleware) Handler {
 	places := make([]*passed, len(steps))
 	var outer *passed
 	for i, m := range steps {
@@ -229,7 +245,7 @@ func (s *Server) listFilter() func(context.Context, *engine.Call, protocol.ListK
 	if !slices.ContainsFunc(s.chain, func(m Middleware) bool { return m.meets(kindList) }) {
 		return nil
 	}
-	run := compose(listed, kindList, s.chain)
+	run := compose(listed, arranged(kindList, s.chain, nil, nil))
 	return func(ctx context.Context, c *engine.Call, k protocol.ListKind, entries []*catalog.Entry) ([]*catalog.Entry, error) {
 		infos := make([]ComponentInfo, len(entries))
 		for i, e := range entries {

@@ -28,6 +28,7 @@ type bound struct {
 	tool    *protocol.Tool     // as listed; nil for other kinds
 	policy  *engine.TaskPolicy // nil: calls never become tasks
 	mask    *binding.Mask      // of the arguments; nil: none is secret
+	steps   []Middleware       // of the chain, outermost first
 	run     Handler            // the whole chain
 
 	// invoke is the innermost step: decode, the user's function, encode.

@@ -31,19 +31,16 @@ func (a *cli) listCommand(kind string) *cobra.Command {
 	}
 }
 
-func (a *cli) inspectCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "inspect SERVER", Short: "Show all that a server offers",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, surface.All) },
-	}
-}
-
 func (a *cli) show(cmd *cobra.Command, args []string, parts surface.Part) error {
 	server, _, err := a.arguments(cmd, args)
 	if err != nil {
 		return err
 	}
-	return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+	return a.showServer(cmd.Context(), server, parts)
+}
+
+func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {
+	return a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
 		all, err := surface.Read(ctx, c, parts)
 		if err != nil {
 			return err

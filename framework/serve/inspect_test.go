@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
 // ruled has rules that JSON Schema has no keyword for, in every place where a
@@ -65,6 +69,41 @@ func TestInspectShowsRulesWithoutKeyword(t *testing.T) {
 	}
 	if n := strings.Count(out, "\n"); n > 40 {
 		t.Errorf("the recursive type takes %d lines:\n%s", n, out)
+	}
+}
+
+// Whoever may start the program may see all of it: what needs scopes, where things come
+// from, and, as JSON, the chains.
+func TestInspectShowsTheInside(t *testing.T) {
+	t.Parallel()
+	refuse := framework.Middleware{Name: "refuse", Phase: framework.PhaseLimit, Wrap: func(framework.Handler) framework.Handler {
+		return func(context.Context, *framework.Call) (*framework.Result, error) {
+			t.Error("a chain ran: it could refuse, and would count")
+			return nil, errors.New("no")
+		}
+	}}
+	app := func() *framework.App {
+		return framework.New("inside", "1", framework.WithLogger(zap.NewNop())).Use(refuse).Add(
+			framework.Tool("guarded", hello, framework.Scopes("b", "a")), framework.Tool("hidden", hello, framework.Hidden()),
+		).OnStart(func(_ context.Context, s *framework.Server) error { return s.Add(framework.Tool("late", hello)) })
+	}
+	out, _, err := run(t, app(), []string{"--inspect"})
+	if err != nil || !strings.Contains(out, "  guarded\n") || !strings.Contains(out, "    needs b a\n    from serve/main_test.go:") ||
+		!strings.Contains(out, "\nNot listed\n  hidden (tool, hidden)\n") || strings.Contains(out, "recovery") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, _, err = run(t, app(), []string{"--inspect=json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := surface.Parse([]byte(out))
+	if err != nil || len(got.Tools) != 2 || got.Inside == nil || len(got.Inside.Components) != 3 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := got.Inside.Components[0]
+	want := []surface.Step{{Name: "recovery", Origin: "engine"}, {Name: "scopes", Origin: "engine"}, {Name: "refuse", Origin: "app", Phase: "limit"}}
+	if c.Name != "guarded" || c.Function != "hello" || !strings.HasPrefix(c.Added, "serve/inspect_test.go:") || !slices.Equal(c.Chain, want) {
+		t.Errorf("%+v", c)
 	}
 }
 

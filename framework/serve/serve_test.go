@@ -35,6 +35,9 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--inspect=xml"}, "want text or json"},
 		{[]string{"--stdio=false"}, "leaves nothing to serve"},
 		{[]string{"--stdio=perhaps"}, "perhaps"},
+		{[]string{"--worker", "--http", ":0"}, "--worker serves no client"},
+		{[]string{"--store", "sql://user:hidden@host"}, "want file:PATH"},
+		{[]string{"--store", "file:"}, "want file:PATH"},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -44,7 +47,7 @@ func TestUsageErrors(t *testing.T) {
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("Run(%q) = %v; want a usage error with %q", tt.args, err, tt.want)
 			}
-			if !strings.Contains(err.Error(), "--stdio, --http ADDR, --inspect[=json], --version, --help") {
+			if !strings.Contains(err.Error(), "--stdio, --http ADDR, --store URL, --worker, --inspect[=json], --version, --help") {
 				t.Errorf("the error does not list the flags: %v", err)
 			}
 			if code := serve.ExitCode(err); code != 2 {

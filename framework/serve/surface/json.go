@@ -9,7 +9,8 @@ import (
 )
 
 // WriteJSON writes one indented JSON object: server, revision, instructions, and
-// the lists that were read, each entry as it looks on the wire of the newest revision.
+// the lists that were read, each entry as it looks on the wire of the newest revision,
+// and the members of Inside, if there is one.
 func (s *Surface) WriteJSON(w io.Writer) error {
 	out, err := s.appendJSON(nil)
 	if err != nil {
@@ -59,6 +60,9 @@ func (s *Surface) appendJSON(dst []byte) ([]byte, error) {
 	list(Prompts, "prompts", len(s.Prompts), func(dst []byte, i int) ([]byte, error) {
 		return newest.AppendPrompt(dst, &s.Prompts[i])
 	})
+	if s.Inside != nil && err == nil {
+		dst, err = s.Inside.append(dst)
+	}
 	return append(dst, '}'), err
 }
 

@@ -1,6 +1,7 @@
 // Package surface reads all that a server offers through a client, and prints it
 // for people (WriteText) or programs (WriteJSON). It is what --inspect and
-// "kagami inspect" show.
+// "kagami inspect" show. A server that shows itself adds what no client sees: where its
+// components come from, and their chains (Inside); Parse reads what it has printed.
 //
 //	all, err := surface.Read(ctx, c, surface.All)
 //	err = all.WriteText(os.Stdout)
@@ -44,6 +45,9 @@ type Surface struct {
 	Resources    []protocol.Resource
 	Templates    []protocol.ResourceTemplate
 	Prompts      []protocol.Prompt
+
+	Inside *Inside // nil: only the server itself knows
+	Chains bool    // WriteText shows those of Inside
 }
 
 // Read asks for all pages of the wanted lists that the server says it has.

@@ -63,12 +63,64 @@ func full() *surface.Surface {
 	}
 }
 
+// known is what a server says of itself.
+func known() *surface.Inside {
+	own := []surface.Step{{Name: "recovery", Origin: "engine"}, {Name: "scopes", Origin: "engine"}}
+	app := append(own[:2:2], surface.Step{Name: "trace", Origin: "app", Phase: "trace"})
+	return &surface.Inside{
+		Components: []surface.Component{
+			{
+				Kind: "tool", Name: "search", Group: "shop", Scopes: []string{"read", "find"}, Function: "(*Shop).Search",
+				Where: "shop/shop.go:12", Added: "shop/main.go:7",
+				Chain: append(app[:3:3], surface.Step{Name: "rate-limit", Origin: "group", Phase: "limit", PerCall: true}, surface.Step{Name: "own <&>", Origin: "component", Phase: "app"}),
+			},
+			{Kind: "tool", Name: "count", Function: "main.func1", Added: "shop/main.go:7", Chain: app},
+			{Kind: "resource", Name: "shop://all", Where: "shop/main.go:7", Added: "shop/main.go:7", Chain: app},
+			{Kind: "template", Name: "shop://{id}", Chain: own},
+			{Kind: "prompt", Name: "ask", Where: "shop/ask.go:1", Chain: app},
+			{Kind: "prompt", Name: "hidden", Hidden: true, Where: "shop/ask.go:9", Chain: app},
+			{Kind: "method", Name: "example.com/m", Scopes: []string{"admin"}, Chain: app},
+		},
+		Lists: app,
+	}
+}
+
+// What was written is read back, but for what a list of the newest revision lacks.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	s := full()
+	s.Tools, s.Inside = s.Tools[:2], known()
+	var doc, again bytes.Buffer
+	if err := s.WriteJSON(&doc); err != nil {
+		t.Fatal(err)
+	}
+	back, err := surface.Parse(doc.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := back.WriteJSON(&again); err != nil || !bytes.Equal(doc.Bytes(), again.Bytes()) || back.Parts != surface.All {
+		t.Errorf("%v\n%s\nwant\n%s", err, again.Bytes(), doc.Bytes())
+	}
+	for _, bad := range []string{
+		``, `[]`, `{}`, `{"server":{"name":"x"}}`, `{"server":{"name":"x"},"revision":"y","tools":7}`,
+		`{"server":{"name":"x"},"revision":"y","prompts":[{"name":7}]}`, `{"problems":1,"faults":[]}`,
+	} {
+		if got, err := surface.Parse([]byte(bad)); err == nil {
+			t.Errorf("%s is %+v", bad, got)
+		}
+	}
+}
+
 func TestWriteText(t *testing.T) {
 	t.Parallel()
+	inside := full()
+	inside.Inside = known()
+	chains := full()
+	chains.Inside, chains.Chains = known(), true
 	part := full()
 	part.Parts, part.Tools, part.Prompts = surface.Resources|surface.Templates, nil, nil
 	for name, s := range map[string]*surface.Surface{
-		"full": full(), "part": part,
+		"full": full(), "part": part, "inside": inside, "chains": chains,
 		"empty": {Parts: surface.All, Server: protocol.Implementation{Name: "x", Version: "1"}, Revision: "2025-11-25"},
 		"none":  {Parts: surface.Tools},
 	} {
@@ -89,7 +141,9 @@ func TestWriteJSON(t *testing.T) {
 	s.Tools = s.Tools[:2]
 	tools := full()
 	tools.Parts, tools.Tools, tools.Instructions = surface.Tools, tools.Tools[1:2], ""
-	for name, s := range map[string]*surface.Surface{"full": s, "tools": tools} {
+	inside := full()
+	inside.Parts, inside.Tools, inside.Inside = surface.Tools, tools.Tools, known()
+	for name, s := range map[string]*surface.Surface{"full": s, "tools": tools, "inside": inside} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer

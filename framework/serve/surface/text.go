@@ -18,7 +18,7 @@ const maxDepth = 4
 // WriteText writes the surface for a person: each component with its description
 // and, indented below, its arguments.
 func (s *Surface) WriteText(w io.Writer) error {
-	p := &printer{}
+	p := &printer{inside: s.Inside.byName(), chains: s.Chains}
 	if s.Parts == All {
 		p.header(s)
 	}
@@ -26,12 +26,17 @@ func (s *Surface) WriteText(w io.Writer) error {
 	p.section("Resources", len(s.Resources), func(i int) {
 		r := &s.Resources[i]
 		p.entry(r.URI, r.Title, r.Description, r.MIME)
+		p.origin("resource", r.URI)
 	})
 	p.section("Resource templates", len(s.Templates), func(i int) {
 		t := &s.Templates[i]
 		p.entry(t.URITemplate, t.Title, t.Description, t.MIME)
+		p.origin("template", t.URITemplate)
 	})
 	p.section("Prompts", len(s.Prompts), func(i int) { p.prompt(&s.Prompts[i]) })
+	if s.Inside != nil {
+		p.unlisted(s)
+	}
 	if !p.printed {
 		p.line("Nothing is offered.")
 	}
@@ -42,6 +47,8 @@ func (s *Surface) WriteText(w io.Writer) error {
 type printer struct {
 	out     bytes.Buffer
 	printed bool
+	inside  map[[2]string]*Component // by kind and name
+	chains  bool
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -86,6 +93,7 @@ func (p *printer) entry(name, title, description string, notes ...string) {
 }
 
 func (p *printer) tool(t *protocol.Tool) {
+	defer p.origin("tool", t.Name)
 	p.entry(t.Name, t.Title, t.Description, hints(&t.Annotations)...)
 	in, err := ParseSchema(t.InputSchema)
 	if err != nil {
@@ -126,6 +134,7 @@ func hints(a *protocol.ToolAnnotations) []string {
 }
 
 func (p *printer) prompt(t *protocol.Prompt) {
+	defer p.origin("prompt", t.Name)
 	p.entry(t.Name, t.Title, t.Description)
 	var table [][3]string
 	for _, a := range t.Arguments {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const weather = "../../examples/weather"
+
+func TestInspectPackage(t *testing.T) {
+	t.Parallel()
+	plain, errs, code := kagami(t, "inspect", weather)
+	from := regexp.MustCompile(`\n    from weather/main\.go:\d+ \(\*weather\)\.Compare, added at weather/main\.go:\d+\n`).FindString(plain)
+	if code != 0 || !strings.HasPrefix(plain, "weather ") || from == "" || strings.Contains(plain, "recovery") {
+		t.Errorf("exit code %d\n%s%s", code, plain, errs)
+	}
+	chain, errs, code := kagami(t, "inspect", weather, "--chain")
+	const steps = "    chain\n      recovery  engine\n      scopes    engine\n"
+	if code != 0 || strings.Count(chain, steps) != 6 || !strings.HasSuffix(chain, "\nLists\n"+steps) || !strings.Contains(chain, from+steps) {
+		t.Errorf("exit code %d\n%s%s", code, chain, errs)
+	}
+	out, errs, code := kagami(t, "inspect", weather, "--json")
+	var doc struct {
+		Components []struct {
+			Name, Added string
+			Chain       []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || len(doc.Components) != 5 || len(doc.Components[0].Chain) != 2 {
+		t.Errorf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	if built, errs, code := kagami(t, "inspect", "--chain", "--", everything, "--stdio"); code != 0 || !strings.Contains(built, "\nLists\n") {
+		t.Errorf("of a command line: exit code %d\n%s%s", code, built, errs)
+	}
+}
+
+// Programs that do not know --inspect=json are asked as a client, or refused.
+func TestInspectOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := func(name, script string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	faulty := program("faulty", `echo '{"problems": 1, "faults": []}'; echo "kagami: 1 problem" >&2; exit 2`)
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		err  string
+	}{
+		"no report":        {[]string{"inspect", program("mute", "echo no such flag >&2; exit 2"), "--chain"}, 1, "programs of serve.Main do\nno such flag"},
+		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not show itself"},
+		"a faulty app":     {[]string{"inspect", faulty, "--chain"}, 1, "the server does not start\nkagami: 1 problem"},
+		"fails in the end": {[]string{"inspect", program("late", `echo '{"revision":"2026-07-28"}'; echo late >&2; exit 1`), "--chain"}, 1, "exit status 1\nlate"},
+		"a URL":            {[]string{"inspect", "http://127.0.0.1:1/mcp", "--chain"}, 2, "does not show its middleware"},
+		"a revision":       {[]string{"inspect", everything, "--chain", "--revision", "2025-11-25"}, 2, "the same at all revisions"},
+		"no server":        {[]string{"inspect", "--chain"}, 2, "no server"},
+		"a bearer":         {[]string{"inspect", weather, "--bearer", "x"}, 2, "for servers at a URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, errs, code := kagami(t, tt.args...)
+			if code != tt.code || !strings.Contains(errs, tt.err) || out != "" {
+				t.Errorf("exit code %d\n%s%s", code, out, errs)
+			}
+		})
+	}
+}

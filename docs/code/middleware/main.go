@@ -1,0 +1,92 @@
+// Command middleware is the code of docs/middleware.md.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/middleware"
+)
+
+// NewApp is a function of its own so that tests can have it.
+func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.App {
+	return framework.New("shop", "1.0.0", opts...).Use(
+		middleware.Trace(),
+		middleware.Metrics(),
+		middleware.Logging(middleware.Redact("email")),
+		middleware.Audit(audit),
+		middleware.RateLimit(middleware.Rate{Events: 100, Per: time.Minute}),
+		middleware.Concurrency(32, 128),
+		middleware.Timeout(30*time.Second),
+		middleware.Cache(time.Minute, 10_000),
+		middleware.MaxResult(1<<20),
+	).Use(
+		Tenant(s.Tenants),
+		Approve(),
+	).Add(
+		framework.Tool("price", s.Price, framework.ReadOnly(), framework.Idempotent()),
+		framework.Tool("refund", s.Refund, framework.Destructive(true)),
+		framework.Group("reports",
+			framework.Tool("year", s.Year, framework.ReadOnly(),
+				framework.With(middleware.Timeout(5*time.Second))),
+		).With(framework.With(middleware.RateLimit(perTool))),
+	)
+}
+
+// perTool is two an hour of each report for each caller, besides what the app allows.
+var perTool = middleware.Rate{
+	Name: "reports", Events: 2, Per: time.Hour,
+	By: func(c *framework.CallInfo, name string) string { return subject(c) + " " + name },
+}
+
+func subject(c *framework.CallInfo) string {
+	if c.Principal == nil {
+		return ""
+	}
+	return c.Principal.Issuer + " " + c.Principal.Subject
+}
+
+func main() {
+	shop := &Shop{Tenants: map[string]string{"": "public"}, Prices: map[string]int{"tea": 450}}
+	serve.Main(NewApp(shop, os.Stderr)) // in production a file opened with os.O_APPEND
+}
+
+// Shop sells things to tenants.
+type Shop struct {
+	Tenants map[string]string // by subject
+	Prices  map[string]int    // in cents
+}
+
+// PriceIn names a thing.
+type PriceIn struct {
+	Name string `json:"name" doc:"what to buy"`
+}
+
+// Price looks it up.
+func (s *Shop) Price(_ context.Context, in PriceIn) (int, error) {
+	cents, ok := s.Prices[in.Name]
+	if !ok {
+		return 0, framework.NotFoundf("there is no %q", in.Name)
+	}
+	return cents, nil
+}
+
+// RefundIn says to whom.
+type RefundIn struct {
+	Order string `json:"order" doc:"number of the order"`
+	Email string `json:"email" doc:"of the customer" validate:"email"`
+}
+
+// Refund gives money back.
+func (s *Shop) Refund(ctx context.Context, in RefundIn) (string, error) {
+	return "Refunded " + in.Order + " of " + TenantFrom(ctx) + ".", nil
+}
+
+// Year sums up.
+func (s *Shop) Year(ctx context.Context, _ struct{}) (string, error) {
+	return "A good year for " + TenantFrom(ctx) + ".", nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// trail is an audit in memory.
+type trail struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (tr *trail) Write(p []byte) (int, error) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.text.Write(p)
+}
+
+type line struct {
+	Name, Subject, Outcome string
+	Rounds                 int
+}
+
+// take is what was written since, without the lists.
+func (tr *trail) take(t *testing.T) (lines []line) {
+	t.Helper()
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for text := range strings.Lines(tr.text.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if l.Name != "" {
+			lines = append(lines, l)
+		}
+	}
+	tr.text.Reset()
+	return lines
+}
+
+func shop() *Shop {
+	return &Shop{Tenants: map[string]string{"ann": "acme"}, Prices: map[string]int{"tea": 450}}
+}
+
+const refund = `{"order":"7","email":"bob@example.com"}`
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	audit := &trail{}
+	core, logs := observer.New(zap.InfoLevel)
+	app := func() *framework.App { return NewApp(shop(), audit, framework.WithLogger(zap.New(core))) }
+	testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) {
+		audit.take(t)
+		s.OnElicit("Really refund?", true)
+		s.CallRaw("refund", refund).OK().Mentions("Refunded 7 of acme.")
+		s.OnElicit("Really refund?", false)
+		s.CallRaw("refund", refund).IsError().Mentions("does not want it")
+		s.CallRaw("price", `{"name":"tea"}`).OK().Mentions("450")
+		s.CallRaw("reports_year", `{}`).OK()
+		got := audit.take(t)
+		if len(got) != 4 || got[0].Name != "refund" || got[0].Subject != "ann" || got[0].Outcome != "ok" || got[1].Outcome != "tool_error" {
+			t.Errorf("audit: %+v", got)
+		}
+		s.As("mallory").CallRaw("price", `{"name":"tea"}`).IsError().Mentions("mallory belongs to no tenant")
+	}, testkit.User("ann"))
+	for _, entry := range logs.All() {
+		text, err := json.Marshal(entry.ContextMap())
+		if err != nil || strings.Contains(string(text), "bob@example.com") {
+			t.Errorf("logged %s, %v", text, err)
+		}
+	}
+	if logs.Len() == 0 {
+		t.Error("nothing is logged")
+	}
+}
+
+// A rate of a group counts each tool alone, on top of that of the app.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, NewApp(shop(), &trail{}, framework.WithLogger(zap.NewNop())), testkit.User("ann"))
+	s.CallRaw("reports_year", `{}`).OK()
+	s.CallRaw("reports_year", `{}`).OK()
+	s.CallRaw("reports_year", `{}`).Code(429).Mentions("try again in")
+	s.CallRaw("price", `{"name":"tea"}`).OK()
+}
+
+// The page says in which order the chain runs.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	s, err := NewApp(shop(), &trail{}, framework.WithLogger(zap.NewNop())).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"price":        "recovery scopes trace metrics logging audit tenant rate-limit concurrency timeout cache max-result approve",
+		"reports_year": "recovery scopes trace metrics logging audit tenant rate-limit concurrency timeout rate-limit reports timeout cache max-result approve",
+	}
+	for _, c := range s.Inspect().Components {
+		var names []string
+		for _, step := range c.Chain {
+			names = append(names, step.Name)
+		}
+		if got := strings.Join(names, " "); want[c.Name] != "" && got != want[c.Name] {
+			t.Errorf("%s: %s\nwant %s", c.Name, got, want[c.Name])
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type tenantKey struct{}
+
+// Tenant puts the caller's tenant into the context of all that is further in.
+func Tenant(bySubject map[string]string) framework.Middleware {
+	return framework.Middleware{
+		Name:  "tenant",
+		Phase: framework.PhaseAuth,
+		Wrap: func(next framework.Handler) framework.Handler {
+			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+				var who string
+				if p := framework.BriefOf(ctx).Principal; p != nil {
+					who = p.Subject
+				}
+				tenant, known := bySubject[who]
+				if !known {
+					return nil, framework.UserErrorf("%s belongs to no tenant.", who)
+				}
+				return next(context.WithValue(ctx, tenantKey{}, tenant), call)
+			}
+		},
+	}
+}
+
+// TenantFrom is the tenant that a call is of.
+func TenantFrom(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return tenant
+}
+
+// Approve asks the user before a tool that destroys something, once in a logical call.
+func Approve() framework.Middleware {
+	return framework.OncePerCall(framework.OnToolCall("approve",
+		func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+			if d := call.Component.Annotations.Destructive; d == nil || !*d {
+				return next(ctx, call)
+			}
+			sure, err := framework.Elicit[bool](ctx, "Really "+call.Name+"?", framework.Key("approve"))
+			if err != nil {
+				return nil, err
+			}
+			if !sure {
+				return nil, framework.UserErrorf("The user does not want it.")
+			}
+			return next(ctx, call)
+		}))
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/middleware"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Scopes that tokens may have.
+const (
+	readNotes  = "notes:read"
+	writeNotes = "notes:write"
+)
+
+// newApp is the whole server: three tools, and what stands in front of them.
+func newApp(guard transport.Authenticator, audit io.Writer, counts *counters) *framework.App {
+	n := &notes{byUser: make(map[user][]string)}
+	return framework.New("secured", "1.0.0",
+		framework.WithAuth(guard),
+		framework.WithInstructions("Keeps notes, for each user their own."),
+	).Use(
+		middleware.Audit(audit), // in production a file opened with os.O_APPEND
+		counts.step(),
+		middleware.RateLimit(middleware.Rate{Events: 30, Per: time.Minute}),
+		middleware.Timeout(10*time.Second),
+		middleware.MaxResult(64<<10),
+	).Add(
+		framework.Tool("whoami", whoami,
+			framework.Describe("Say who calls, and what they may do."), framework.ReadOnly()),
+		framework.Tool("list_notes", n.list,
+			framework.Describe("List the caller's notes."), framework.ReadOnly(), framework.Scopes(readNotes)),
+		framework.Tool("add_note", n.add,
+			framework.Describe("Write a note down."), framework.Destructive(false), framework.Scopes(writeNotes)),
+	)
+}
+
+// Identity is what the server knows of a caller.
+type Identity struct {
+	Subject string   `json:"subject"`
+	Issuer  string   `json:"issuer"`
+	Scopes  []string `json:"scopes"`
+}
+
+func whoami(ctx context.Context, _ struct{}) (Identity, error) {
+	p := framework.Caller(ctx).Principal
+	return Identity{p.Subject, p.Issuer, p.Scopes}, nil
+}
+
+// user is somebody: a subject says nothing without its issuer.
+type user struct{ issuer, subject string }
+
+func userOf(ctx context.Context) user {
+	p := framework.Caller(ctx).Principal
+	return user{p.Issuer, p.Subject}
+}
+
+const maxNotes = 100
+
+// notes are in memory, for each user their own.
+type notes struct {
+	mu     sync.Mutex // guards all below
+	byUser map[user][]string
+}
+
+func (n *notes) list(ctx context.Context, _ struct{}) ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string{}, n.byUser[userOf(ctx)]...), nil
+}
+
+// NoteIn is what add_note takes.
+type NoteIn struct {
+	Text string `json:"text" doc:"the note" validate:"min=1,max=500"`
+}
+
+func (n *notes) add(ctx context.Context, in NoteIn) (string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	who := userOf(ctx)
+	if len(n.byUser[who]) == maxNotes {
+		return "", framework.UserErrorf("There are %d notes already, which is all there may be.", maxNotes)
+	}
+	n.byUser[who] = append(n.byUser[who], in.Text)
+	return "Noted.", nil
+}

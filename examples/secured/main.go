@@ -1,0 +1,101 @@
+// Command secured is a server as one would put it before strangers: who calls needs a
+// token, sees only what its scopes allow, calls at a bounded rate, and leaves a line in
+// the audit.
+//
+//	go run ./examples/secured
+//
+// It prints commands to try it with. SECURED_HTTP is another address than
+// 127.0.0.1:8080; the flags are those of package serve: --inspect shows what there is,
+// and kagami inspect ./examples/secured --chain what stands in front of it.
+//
+// The tokens come from an issuer that the program starts itself (issuer.go). That one is
+// a toy: with an authorization server of your own only its URL is left of it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, cmp.Or(os.Getenv("SECURED_HTTP"), "127.0.0.1:8080"), os.Args[1:], os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "secured:", err)
+	}
+	os.Exit(serve.ExitCode(err))
+}
+
+// run serves MCP on address until ctx ends, and besides, on a port of this machine only,
+// what strangers should not reach: the metrics, and here the issuer. The commands to try
+// and the audit go to out.
+func run(ctx context.Context, address string, args []string, out io.Writer) error {
+	private, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	idp, err := newIssuer("http://" + private.Addr().String())
+	if err != nil {
+		return errors.Join(err, private.Close())
+	}
+	counts := newCounters()
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", counts)
+	mux.Handle("/", idp)
+	beside := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- beside.Serve(private) }()
+
+	resource := "http://" + address + "/mcp" // what clients and tokens call this server
+	guard := auth.Bearer(&auth.JWT{Issuer: idp.url},
+		auth.Resource(resource),
+		auth.Supported(readNotes, writeNotes),
+		auth.Implies(writeNotes, readNotes), // who writes may read
+	)
+	err = serve.Run(ctx, newApp(guard, out, counts), append([]string{"--http", address}, args...),
+		serve.HTTP(fiberhttp.OnListen(func(net.Addr) { greet(out, idp, resource) })))
+
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err = errors.Join(err, beside.Shutdown(last))
+	if failure := <-ended; !errors.Is(failure, http.ErrServerClosed) {
+		err = errors.Join(err, failure)
+	}
+	return err
+}
+
+// greet tells how to try the server.
+func greet(out io.Writer, idp *issuer, resource string) {
+	ann, err := idp.token("ann", resource, writeNotes)
+	bob, failure := idp.token("bob", resource, readNotes)
+	if err := errors.Join(err, failure); err != nil {
+		_, _ = fmt.Fprintln(out, "no token:", err)
+		return
+	}
+	_, _ = fmt.Fprintf(out, `secured serves %[1]s to those who have a token. Ann may write notes:
+
+go run ./cmd/kagami call %[1]s add_note text="Buy tea" --bearer %[3]s
+
+Bob may only read: he does not see the tool (kagami tools), and a call of it tells his
+client which scopes to ask for.
+
+go run ./cmd/kagami call %[1]s list_notes --bearer %[4]s
+
+What was called, and how it ended: %[2]s/metrics, and below, as an audit.
+
+`, resource, idp.url, ann, bob)
+}

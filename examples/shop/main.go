@@ -1,0 +1,45 @@
+// Command shop is an MCP server for the people behind the counter of a small tea shop:
+// fx wires it, SQLite keeps it.
+//
+//	go run .                 serve on http://127.0.0.1:8080/mcp
+//	go run . -stdio -db tea.db
+package main
+
+import (
+	"flag"
+
+	"go.uber.org/fx"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx"
+)
+
+// Config is what the command line says.
+type Config struct {
+	Database string // file; "" keeps everything in memory, and starts anew each time
+}
+
+func main() {
+	stdio := flag.Bool("stdio", false, "serve on stdin and stdout, for a client that starts this program")
+	addr := flag.String("http", ":8080", "serve on this address; a port alone is this machine only")
+	database := flag.String("db", "", "file of the database; it is in memory without one")
+	flag.Parse()
+	carrier := mcpfx.HTTP(*addr)
+	if *stdio {
+		carrier = mcpfx.Stdio()
+	}
+	fx.New(program(carrier), fx.Supply(Config{Database: *database})).Run()
+}
+
+// program is everything but the configuration. Tests replace what it provides.
+func program(carriers ...mcpfx.Option) fx.Option {
+	return fx.Options(
+		mcpfx.Module("shop", "1.0.0", append(carriers, mcpfx.Options(
+			framework.WithTitle("Tea shop"),
+			framework.WithInstructions("Look up products and customers before you place an order. All prices are in cents."),
+		))...),
+		mcpfx.Provide(newCatalogue, newCustomers, newOrders),
+		mcpfx.UseProvided(newJournal),
+		fx.Provide(openDatabase, newPayments, newClock),
+	)
+}

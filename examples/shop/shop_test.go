@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/goleak"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx/mcpfxtest"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// asServer makes the test binary the program itself.
+const asServer = "SHOP_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// bank remembers what was charged and refunded, and declines Alan.
+type bank struct {
+	mu                sync.Mutex
+	charged, refunded map[string]int64 // by idempotency key
+}
+
+func newBank() *bank { return &bank{charged: map[string]int64{}, refunded: map[string]int64{}} }
+
+func (b *bank) Charge(_ context.Context, key string, customer Customer, cents int64) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if customer.Name == "Alan Turing" {
+		return "", ErrDeclined
+	}
+	b.charged[key] = cents
+	return "receipt", nil
+}
+
+func (b *bank) Refund(_ context.Context, key, _ string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refunded[key]++
+	return nil
+}
+
+// shop is the program with another bank and a clock that stands still.
+func shop(t testing.TB, b *bank, opts ...fx.Option) *framework.App {
+	t.Helper()
+	return mcpfxtest.App(t, program(), fx.Supply(Config{}),
+		mcpfxtest.Replace[Payments](b),
+		mcpfxtest.Replace[Clock](func() time.Time { return time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC) }),
+		fx.Options(opts...))
+}
+
+func TestAnOrderAndItsEnd(t *testing.T) {
+	var b *bank
+	app := func(t testing.TB) *framework.App {
+		b = newBank()
+		return shop(t, b)
+	}
+	testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) {
+		s.OnElicit("Charge Ada Lovelace with €25.00 for 2 × Sencha?", true)
+		order, err := testkit.CallAs[Order](s, "place_order", PlaceIn{Customer: 1, SKU: "sencha", Quantity: 2})
+		want := Order{
+			ID: 1, Customer: 1, SKU: "sencha", Quantity: 2, Total: 2500, Receipt: "receipt",
+			Status: "placed", Placed: "2026-05-04T12:00:00Z",
+		}
+		if err != nil || order != want {
+			t.Fatalf("%+v, %v", order, err)
+		}
+		if p, err := testkit.ReadAs[Product](s, "shop://products/sencha"); err != nil || p.Stock != 38 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		s.OnElicit("Cancel order 1 (2 × sencha) and refund €25.00?", Cancellation{Confirm: true, Reason: "wrong product"})
+		order, err = testkit.CallAs[Order](s, "cancel_order", OrderRef{ID: 1})
+		if err != nil || order.Status != "cancelled" {
+			t.Errorf("%+v, %v", order, err)
+		}
+		// Twice is once: nobody is asked again.
+		if _, err := testkit.CallAs[Order](s, "cancel_order", OrderRef{ID: 1}); err != nil {
+			t.Error(err)
+		}
+		if p, err := testkit.ReadAs[Product](s, "shop://products/sencha"); err != nil || p.Stock != 40 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if len(b.charged) != 1 || len(b.refunded) != 1 {
+			t.Errorf("charged %v, refunded %v", b.charged, b.refunded)
+		}
+	})
+}
+
+func TestNothingIsChargedUnasked(t *testing.T) {
+	var b *bank
+	app := func(t testing.TB) *framework.App {
+		b = newBank()
+		return shop(t, b)
+	}
+	testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) {
+		s.OnElicit("Charge Ada Lovelace", false)
+		s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("does not want")
+		s.OnElicit("Charge Ada Lovelace", testkit.Decline)
+		s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("declined")
+		s.OnElicit("Charge Alan Turing", true)
+		s.CallRaw("place_order", `{"customer":3,"sku":"sencha"}`).IsError().Mentions("bank", "Alan")
+		s.CallRaw("place_order", `{"customer":1,"sku":"kettle","quantity":3}`).IsError().Mentions("Only 2")
+		s.CallRaw("place_order", `{"customer":1,"sku":"coffee"}`).IsError().Mentions("shop://products")
+		s.CallRaw("place_order", `{"customer":9,"sku":"sencha"}`).IsError().Mentions("find_customer")
+		s.CallRaw("place_order", `{"customer":1,"sku":"sencha","quantity":0}`).IsError().Mentions("quantity", "1")
+		s.CallRaw("cancel_order", `{"id":1}`).IsError().Mentions("no order 1")
+		if len(b.charged) != 0 {
+			t.Errorf("charged %v", b.charged)
+		}
+	})
+}
+
+func TestReading(t *testing.T) {
+	testkit.AllRevisions(t, func(t testing.TB) *framework.App { return shop(t, newBank()) }, func(t *testing.T, s *testkit.Session) {
+		found, err := testkit.CallAs[[]Product](s, "search_products", SearchIn{Words: "green tea", Limit: 10})
+		if err != nil || len(found) != 2 || found[0].SKU != "gyokuro" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		if all, err := testkit.ReadAs[[]Product](s, "shop://products"); err != nil || len(all) != 5 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		people, err := testkit.CallAs[[]Customer](s, "find_customer", FindIn{Text: "HOPPER"})
+		if err != nil || len(people) != 1 || people[0].ID != 2 {
+			t.Errorf("%+v, %v", people, err)
+		}
+		if c, err := testkit.ReadAs[Customer](s, "shop://customers/2"); err != nil || c.Name != "Grace Hopper" {
+			t.Errorf("%+v, %v", c, err)
+		}
+		s.Read("shop://products/coffee").IsError().Mentions("coffee")
+		s.Read("shop://orders/1").IsError()
+		s.Get("thank", map[string]string{"id": "1"}).OK().Mentions("Ada Lovelace")
+		s.Get("thank", map[string]string{"id": "9"}).IsError().Mentions("find_customer")
+	})
+}
+
+// The report is an ordinary result for clients without tasks, and a task for others.
+func TestReport(t *testing.T) {
+	testkit.BothEras(t, func(t testing.TB) *framework.App { return shop(t, newBank()) }, func(t *testing.T, s *testkit.Session) {
+		s.OnElicit("Charge", true)
+		s.CallRaw("place_order", `{"customer":2,"sku":"assam","quantity":3}`).OK()
+		report, err := testkit.CallAs[[]Sales](s, "sales_report", struct{}{})
+		if err != nil || len(report) != 5 || report[0] != (Sales{SKU: "assam", Pieces: 3, Total: 3300}) {
+			t.Errorf("%+v, %v", report, err)
+		}
+	})
+}
+
+func TestJournal(t *testing.T) {
+	var db *sql.DB
+	s := testkit.New(t, shop(t, newBank(), fx.Populate(&db)))
+	s.OnElicit("Charge", true)
+	s.CallRaw("place_order", `{"customer":1,"sku":"oolong"}`).OK()
+	s.CallRaw("place_order", `{"customer":1,"sku":"coffee"}`).IsError()
+	s.CallRaw("search_products", `{"words":"tea"}`).OK()
+	got, err := collect(t.Context(), db, func(l *[2]string) []any { return []any{&l[0], &l[1]} }, `SELECT tool, outcome FROM journal ORDER BY rowid`)
+	want := [][2]string{{"place_order", "ok"}, {"place_order", "not_found"}, {"search_products", "ok"}}
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
+// The program as its users start it: twice on the same file, with a user who answers.
+func TestEndToEnd(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "tea.db")
+	run := func(rev protocol.Revision, talk func(c *client.Client)) {
+		t.Helper()
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(exe, "-stdio", "-db", file)
+		cmd.Env = append(os.Environ(), asServer+"=1")
+		c, err := client.Connect(t.Context(), client.Command(cmd), client.Revisions(rev),
+			client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
+				return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"value": true}}, nil
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		talk(c)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	run(protocol.Rev20260728, func(c *client.Client) {
+		order, err := client.Call[Order](t.Context(), c, "place_order", PlaceIn{Customer: 1, SKU: "gyokuro", Quantity: 1})
+		if err != nil || order.Total != 2900 {
+			t.Errorf("%+v, %v", order, err)
+		}
+	})
+	run(protocol.Rev20250618, func(c *client.Client) {
+		left, err := client.Call[[]Product](t.Context(), c, "search_products", SearchIn{Words: "gyokuro", Limit: 1})
+		if err != nil || len(left) != 1 || left[0].Stock != 5 {
+			t.Errorf("%+v, %v", left, err)
+		}
+	})
+}

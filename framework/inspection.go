@@ -1,0 +1,109 @@
+package framework
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// Inspection is what the server consists of, whoever calls: what --inspect prints
+// besides what clients see.
+type Inspection struct {
+	Components []Inspected // in the order of the lists
+	Lists      []Step      // what every list goes through
+}
+
+// Inspected is one component.
+type Inspected struct {
+	ComponentInfo
+	Hidden   bool
+	Function string // the user's, without its package
+	Where    string // file:line of that function
+	Added    string // file:line of the Add that brought it into the server
+	Chain    []Step // outermost first
+
+	// Listed is how clients of the newest revision see it in a list, if they do; nil for
+	// methods. Read-only.
+	Listed json.RawMessage
+}
+
+// Step is one step of a chain.
+type Step struct {
+	Name    string
+	Origin  Origin
+	Phase   Phase // of the engine's own: PhaseApp, and without a meaning
+	PerCall bool
+}
+
+// Origin is who put a step into a chain.
+type Origin string
+
+// Origins. The engine's own steps are outside of all others.
+const (
+	OriginEngine    Origin = "engine"
+	OriginApp       Origin = "app"
+	OriginGroup     Origin = "group"
+	OriginComponent Origin = "component"
+)
+
+// String is the name of the phase: "app", "trace" and so on.
+func (p Phase) String() string {
+	switch p {
+	case PhaseApp:
+		return "app"
+	case PhaseTrace:
+		return "trace"
+	case PhaseAuth:
+		return "auth"
+	case PhaseLimit:
+		return "limit"
+	case PhaseCache:
+		return "cache"
+	case PhaseValidate:
+		return "validate"
+	default:
+		return fmt.Sprintf("Phase(%d)", int(p))
+	}
+}
+
+// Inspect is the server as it is now. The result is the caller's, but for what
+// ComponentInfo shares. Nil for the zero Server.
+func (s *Server) Inspect() *Inspection {
+	if s.registry == nil {
+		return nil
+	}
+	all := &Inspection{Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0)}
+	for _, e := range s.registry.Entries() {
+		if b, ok := e.Handler.(*bound); ok {
+			all.Components = append(all.Components, b.inspected(e))
+		}
+	}
+	return all
+}
+
+func (b *bound) inspected(e *catalog.Entry) Inspected {
+	d := b.handle.declared()
+	all := dialect.All()
+	return Inspected{
+		ComponentInfo: b.info, Hidden: e.Hidden,
+		Function: d.function, Where: d.where, Added: b.at,
+		Chain: stepsOf(b.steps, b.timeout), Listed: e.Wire[all[len(all)-1]],
+	}
+}
+
+// stepsOf names the engine's own steps, too: nobody has asked for them, and they are in
+// front of every call. A panic is recovered outside of everything; then the catalog
+// knows no component to those who lack a scope of it.
+func stepsOf(steps []Middleware, timeout time.Duration) []Step {
+	all := []Step{{Name: "recovery", Origin: OriginEngine}, {Name: "scopes", Origin: OriginEngine}}
+	if timeout > 0 {
+		all = append(all, Step{Name: "timeout " + timeout.String(), Origin: OriginEngine})
+	}
+	for _, m := range steps {
+		all = append(all, Step{Name: m.Name, Origin: m.from, Phase: m.Phase, PerCall: m.PerCall})
+	}
+	return all
+}

@@ -1,0 +1,45 @@
+// Package mcpfx makes a server a part of an fx program.
+//
+//	func main() { fx.New(program()).Run() }
+//
+//	func program() fx.Option {
+//		return fx.Options(
+//			mcpfx.Module("shop", "1.4.0", mcpfx.HTTP(":8080")),
+//			mcpfx.Provide(NewCatalogue, NewOrders),
+//			mcpfx.Use(audit),
+//			fx.Provide(OpenDB),
+//		)
+//	}
+//
+// A constructor given to [Provide] takes what it needs, and returns a value with
+// the method Components() []framework.Component.
+//
+// # What comes from the graph
+//
+// Where the graph has a *zap.Logger, a framework.Store or a transport.Authenticator,
+// the server uses it. All else is said by [Options]. *framework.App is in the graph,
+// too: fx.Decorate changes it before it is built, as it replaces anything else that
+// constructors take. *framework.Server is the built one. A provider that needs it
+// would need itself: handlers have framework.ServerFrom.
+//
+// # Guarantees
+//
+// Components are listed by the names of their providers' types, in the order of each
+// provider: fx itself hands values over in random order. What fx would drop in silence
+// is an error with its file and line: a constructor that returns no provider, a
+// provider that is nil, a Provide or Use without [Module].
+//
+// The server starts after everything that its providers need, and stops before it.
+// When fx has started, it listens; a port that is taken fails the start. The program
+// ends when all carriers have ended: at the end of stdin where there is only stdio,
+// with exit code 0, and with 1 when a carrier fails. fx.StopTimeout bounds how long
+// calls in flight may take to end.
+//
+// fx logs to the same logger, and so never to stdout: what it does at debug level, and
+// why it cannot start or stop as an error. Every fault of a *framework.BuildError is an
+// entry of its own. An fx.WithLogger after Module replaces that.
+//
+// # What it does not do
+//
+// It reads no flags and no environment: package serve does. Tests use mcpfxtest.
+package mcpfx

@@ -1,0 +1,129 @@
+package mcpfx
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/stdio"
+)
+
+// Option configures Module. Sealed.
+type Option interface{ option() }
+
+type optionFunc func(*module)
+
+func (optionFunc) option() {}
+
+// module is what the options of Module say.
+type module struct {
+	name, version string
+	options       []framework.AppOption
+	carriers      []func(*run) transport.Transport
+	worker        bool
+}
+
+// HTTP serves on addr: ":8080" is port 8080 of this machine only. It may be given for
+// several addresses, and beside Stdio. The address is logged, unless opts have a
+// fiberhttp.OnListen.
+func HTTP(addr string, opts ...fiberhttp.Option) Option {
+	return carried(func(r *run) transport.Transport {
+		tell := fiberhttp.OnListen(func(bound net.Addr) {
+			r.server.Logger().Info("serving MCP over HTTP", zap.Stringer("address", bound))
+		})
+		return r.listening(fiberhttp.New(addr, append([]fiberhttp.Option{tell}, opts...)...))
+	})
+}
+
+// Stdio serves on standard streams; their end stops the app, unless there is HTTP, too.
+func Stdio() Option { return carried(func(*run) transport.Transport { return stdio.New() }) }
+
+func carried(by func(*run) transport.Transport) Option {
+	return optionFunc(func(m *module) { m.carriers = append(m.carriers, by) })
+}
+
+// Worker runs tasks of the store, and serves no client. The store comes from the graph
+// or from Options(framework.WithStore(...)).
+func Worker() Option { return optionFunc(func(m *module) { m.worker = true }) }
+
+// Options are passed to framework.New, after what the graph has.
+func Options(opts ...framework.AppOption) Option {
+	return optionFunc(func(m *module) { m.options = append(m.options, opts...) })
+}
+
+// Module provides *framework.Server and serves it. A program has one.
+func Module(name, version string, opts ...Option) fx.Option {
+	m := &module{name: name, version: version}
+	for _, o := range opts {
+		set, ok := o.(optionFunc)
+		if !ok {
+			return fx.Error(errors.New("mcpfx.Module: an option is nil"))
+		}
+		set(m)
+	}
+	return fx.Options(
+		fx.WithLogger(newEvents),
+		fx.Provide(
+			func(p parts) (*framework.App, error) { return m.newApp(p) },
+			func() *sequence { return &sequence{} },
+			// The module asks Build itself, for an error that fx has not wrapped.
+			func(app *framework.App) assembly { return sync.OnceValues(app.Build) },
+			func(build assembly) (*framework.Server, error) { return build() },
+		),
+		fx.Invoke(func(in serving) error { return m.serve(in) }),
+	)
+}
+
+// assembly builds the server, once.
+type assembly func() (*framework.Server, error)
+
+// parts are what the app is made of.
+type parts struct {
+	fx.In
+
+	Logger    *zap.Logger             `optional:"true"`
+	Store     framework.Store         `optional:"true"`
+	Auth      transport.Authenticator `optional:"true"`
+	Providers []provided              `group:"kagami.providers"`
+	Steps     []step                  `group:"kagami.middleware"`
+}
+
+// newApp brings into order what fx has shuffled.
+func (m *module) newApp(p parts) (*framework.App, error) {
+	var opts []framework.AppOption
+	if p.Logger != nil {
+		opts = append(opts, framework.WithLogger(p.Logger))
+	}
+	if p.Store != nil {
+		opts = append(opts, framework.WithStore(p.Store))
+	}
+	if p.Auth != nil {
+		opts = append(opts, framework.WithAuth(p.Auth))
+	}
+	app := framework.New(m.name, m.version, append(opts, m.options...)...)
+	slices.SortFunc(p.Steps, func(a, b step) int { return a.place - b.place })
+	for _, s := range p.Steps {
+		if s.mw.Wrap == nil {
+			return nil, fmt.Errorf("the middleware %q of %s has no Wrap", s.mw.Name, s.from)
+		}
+		app.Use(s.mw)
+	}
+	slices.SortFunc(p.Providers, func(a, b provided) int { return strings.Compare(a.name, b.name) })
+	for _, given := range p.Providers {
+		components := given.Components()
+		if slices.Contains(components, nil) {
+			return nil, fmt.Errorf("a component of %s is nil", given.from)
+		}
+		app.Add(components...)
+	}
+	return app, nil
+}

@@ -1,0 +1,102 @@
+// Package mcpfxtest builds an fx program's app for testkit, without its transports.
+//
+//	func app(t testing.TB) *framework.App {
+//		return mcpfxtest.App(t, program(), mcpfxtest.Replace[Payments](fake))
+//	}
+//
+//	func TestRefund(t *testing.T) {
+//		testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) { ... })
+//	}
+//
+// Everything that the program's options start runs, but for the carriers. testkit builds
+// servers of its own from the app: where a part of the program takes *framework.Server,
+// that is another one, whose clients nobody is. Handlers find theirs by
+// framework.ServerFrom.
+package mcpfxtest
+
+import (
+	"context"
+	"crypto/rand"
+	"path"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+
+	"go.uber.org/fx"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/unserved"
+)
+
+// graph is what App wants of the program.
+type graph struct {
+	fx.In
+
+	App      *framework.App `optional:"true"` // a missing module has an error of its own
+	Replaced []*replacement `group:"kagami.replaced"`
+}
+
+// App starts the program's options without serving and stops it at the end of the test.
+// A program that does not start or stop fails the test, and so does a [Replace] that
+// nobody uses.
+func App(t testing.TB, opts ...fx.Option) *framework.App {
+	t.Helper()
+	var got graph
+	program := fx.New(
+		fx.Options(opts...),
+		fx.Supply(&unserved.Mark{}),
+		fx.Invoke(func(g graph) { got = g }),
+		fx.NopLogger, // an error is the test's
+	)
+	ctx, cancel := context.WithTimeout(t.Context(), program.StartTimeout())
+	defer cancel()
+	if err := program.Start(ctx); err != nil {
+		t.Fatalf("mcpfxtest: the program does not start: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), program.StopTimeout())
+		defer cancel()
+		if err := program.Stop(ctx); err != nil {
+			t.Errorf("mcpfxtest: the program does not stop: %v", err)
+		}
+	})
+	if got.App == nil {
+		t.Fatalf("mcpfxtest: the options have no mcpfx.Module")
+	}
+	slices.SortFunc(got.Replaced, func(a, b *replacement) int { return a.line - b.line })
+	for _, r := range got.Replaced {
+		if !r.used {
+			t.Errorf("mcpfxtest: nothing in the program takes a %s: the Replace at %s:%d changes nothing", r.what, r.file, r.line)
+		}
+	}
+	return got.App
+}
+
+// replacement is one Replace.
+type replacement struct {
+	what string
+	file string
+	line int
+	used bool // fx asked for it
+}
+
+// Replace a dependency; one that nobody uses fails the test. The constructor of what is
+// replaced does not run. T is the type that constructors take, which may be an interface.
+func Replace[T any](v T) fx.Option {
+	_, file, line, _ := runtime.Caller(1)
+	what := reflect.TypeFor[T]().String()
+	tag := `name:"` + rand.Text() + `"` // each Replace knows its own
+	return fx.Options(
+		fx.Provide(
+			fx.Annotate(func() *replacement {
+				return &replacement{what: what, file: path.Base(file), line: line}
+			}, fx.ResultTags(tag)),
+			fx.Annotate(func(r *replacement) *replacement { return r }, fx.ParamTags(tag), fx.ResultTags(`group:"kagami.replaced"`)),
+		),
+		fx.Decorate(fx.Annotate(func(r *replacement) T {
+			r.used = true
+			return v
+		}, fx.ParamTags(tag))),
+	)
+}

@@ -1,0 +1,166 @@
+package mcpfx
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"go.uber.org/fx"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+var (
+	typeProvider   = reflect.TypeFor[framework.Provider]()
+	typeMiddleware = reflect.TypeFor[framework.Middleware]()
+)
+
+// provided is a provider with what it is sorted by and where it comes from.
+type provided struct {
+	framework.Provider
+	name string // of the type and of the constructor
+	from string // the constructor
+}
+
+// Provide constructors of framework.Provider values. The values are also available by
+// their own type. Of a constructor with several results those with components count;
+// one without any is an error of fx.New. What fx.Annotate says can be said in
+// parameters that embed fx.In.
+func Provide(constructors ...any) fx.Option {
+	opts := []fx.Option{fx.Invoke(needModule)}
+	for _, c := range constructors {
+		found, err := resultsOf(c, func(t reflect.Type) bool { return t.Implements(typeProvider) })
+		if err != nil {
+			return fx.Error(fmt.Errorf("mcpfx.Provide: %w, nothing with Components() []framework.Component", err))
+		}
+		opts = append(opts, fx.Provide(c))
+		for _, t := range found {
+			opts = append(opts, contribute(t, c))
+		}
+	}
+	return fx.Options(opts...)
+}
+
+// contribute takes the value of that type to the app.
+func contribute(t reflect.Type, constructor any) fx.Option {
+	from := describe(constructor)
+	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
+	return fx.Provide(annotate(constructor, func(p framework.Provider) (provided, error) {
+		if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return provided{}, fmt.Errorf("%s returned nil", from)
+		}
+		return provided{p, name, from}, nil
+	}, fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`)))
+}
+
+// annotate is fx.Annotate for functions whose errors shall name the user's constructor:
+// fx makes a function by reflection, and calls it reflect.makeFuncStub where its own
+// field does not say what it stands for.
+func annotate(constructor, fn any, as ...fx.Annotation) any {
+	made := reflect.ValueOf(fx.Annotate(fn, as...))
+	named := reflect.New(made.Type()).Elem()
+	named.Set(made)
+	if f := reflect.Indirect(named).FieldByName("FuncPtr"); f.Kind() == reflect.Uintptr {
+		f.SetUint(uint64(reflect.ValueOf(constructor).Pointer()))
+	}
+	return named.Interface()
+}
+
+// Use middleware on every component, in order. Several Use and UseProvided count in
+// their order, those in an fx.Module after those outside of it.
+func Use(mw ...framework.Middleware) fx.Option {
+	_, file, line, _ := runtime.Caller(1)
+	opts := []fx.Option{fx.Invoke(needModule)}
+	for _, m := range mw {
+		opts = append(opts, use(func() framework.Middleware { return m }, "mcpfx.Use at "+place(file, line)))
+	}
+	return fx.Options(opts...)
+}
+
+// UseProvided middleware made by constructors, in order: func(deps...) framework.Middleware,
+// or with an error beside it.
+func UseProvided(constructors ...any) fx.Option {
+	opts := []fx.Option{fx.Invoke(needModule)}
+	for _, c := range constructors {
+		if _, err := resultsOf(c, func(t reflect.Type) bool { return t == typeMiddleware }); err != nil {
+			return fx.Error(fmt.Errorf("mcpfx.UseProvided: %w, no framework.Middleware", err))
+		}
+		opts = append(opts, use(c, describe(c)))
+	}
+	return fx.Options(opts...)
+}
+
+// step is a middleware with its place among the others.
+type step struct {
+	mw    framework.Middleware
+	place int
+	from  string
+}
+
+// sequence counts: fx calls the functions behind a group in the order in which they
+// were provided, and shuffles what they return.
+type sequence struct{ last int }
+
+// use gives the constructor itself to fx, so that errors name it, and tells its result
+// from the others of the type by a name that nobody else has.
+func use(constructor any, from string) fx.Option {
+	unique := rand.Text()
+	return fx.Provide(
+		fx.Annotated{Name: unique, Target: constructor},
+		annotate(constructor, func(s *sequence, mw framework.Middleware) step {
+			s.last++
+			return step{mw, s.last, from}
+		}, fx.ParamTags(``, `name:"`+unique+`"`), fx.ResultTags(`group:"kagami.middleware"`)),
+	)
+}
+
+// marked is the sequence of the module, if there is one.
+type marked struct {
+	fx.In
+
+	Sequence *sequence `optional:"true"`
+}
+
+// needModule stops a program whose components nobody would serve.
+func needModule(in marked) error {
+	if in.Sequence == nil {
+		return errors.New("mcpfx.Provide and mcpfx.Use need an mcpfx.Module")
+	}
+	return nil
+}
+
+// resultsOf are the results of a constructor that are wanted, at least one. The error
+// says what there is instead.
+func resultsOf(constructor any, wanted func(reflect.Type) bool) (found []reflect.Type, err error) {
+	v := reflect.ValueOf(constructor)
+	if v.Kind() != reflect.Func || v.IsNil() {
+		return nil, fmt.Errorf("got a %T, which is no constructor and returns", constructor)
+	}
+	got := []string{}
+	for out := range v.Type().Outs() {
+		got = append(got, out.String())
+		if wanted(out) {
+			found = append(found, out)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s returns (%s)", describe(constructor), strings.Join(got, ", "))
+	}
+	return found, nil
+}
+
+// describe names a function and its line: "shop.NewOrders (shop/orders.go:31)".
+func describe(fn any) string {
+	f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
+	return path.Base(f.Name()) + " (" + place(f.FileLine(f.Entry())) + ")"
+}
+
+// place keeps the last directory only: enough to find the file, and the same on every
+// machine.
+func place(file string, line int) string {
+	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
+}

@@ -1,0 +1,163 @@
+package mcpfx
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/unserved"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// serving is what the module serves with.
+type serving struct {
+	fx.In
+
+	Lifecycle fx.Lifecycle
+	Shutdown  fx.Shutdowner
+	Build     assembly
+	Unserved  *unserved.Mark `optional:"true"`
+}
+
+// serve is the module's part in fx.New. Its error is that of Build as it is.
+func (m *module) serve(in serving) error {
+	switch {
+	case in.Unserved != nil:
+		return nil
+	case m.worker && len(m.carriers) > 0:
+		return errors.New("mcpfx.Worker serves no client: leave HTTP and Stdio out, or leave Worker out, since servers run tasks, too")
+	case !m.worker && len(m.carriers) == 0:
+		return fmt.Errorf("the server %q has nothing to serve on: add mcpfx.HTTP(addr), mcpfx.Stdio() or mcpfx.Worker() to mcpfx.Module", m.name)
+	}
+	server, err := in.Build()
+	if err != nil {
+		return err
+	}
+	r := &run{server: server, shutdown: in.Shutdown, ended: make(chan struct{})}
+	for _, by := range m.carriers {
+		r.carriers = append(r.carriers, by(r))
+	}
+	if m.worker {
+		if server.Sessions() == nil && server.Changes() == nil {
+			return errors.New("mcpfx.Worker needs the store in which servers leave their tasks: provide a framework.Store, or mcpfx.Options(framework.WithStore(...))")
+		}
+		r.carriers = []transport.Transport{idle{}}
+	}
+	in.Lifecycle.Append(fx.Hook{OnStart: r.start, OnStop: r.stop})
+	return nil
+}
+
+// run is one run of the server.
+type run struct {
+	server   *framework.Server
+	carriers []transport.Transport
+	opening  []<-chan struct{} // closed when an address is open
+	shutdown fx.Shutdowner
+
+	cancel  context.CancelFunc // set by start
+	ended   chan struct{}      // closed when Serve has returned
+	err     error              // of Serve; written before that
+	watched sync.WaitGroup
+}
+
+// start returns when every carrier takes requests. It has ctx for that only.
+func (r *run) start(ctx context.Context) error {
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.cancel = cancel
+	go func() {
+		defer close(r.ended)
+		r.err = r.server.Serve(serving, r.carriers...)
+	}()
+	err := r.opened(ctx)
+	if started := r.server.Start(serving); err == nil && started == nil {
+		r.watched.Go(func() { r.watch(serving) })
+		return nil
+	}
+	cancel()
+	<-r.ended
+	return cmp.Or(r.err, err)
+}
+
+func (r *run) opened(ctx context.Context) error {
+	for _, open := range r.opening {
+		select {
+		case <-open:
+		case <-r.ended: // its error is Serve's
+			return r.err
+		case <-ctx.Done():
+			return fmt.Errorf("starting to serve: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// watch ends the program when the server ends by itself.
+func (r *run) watch(serving context.Context) {
+	<-r.ended
+	if serving.Err() != nil {
+		return // it was told to
+	}
+	code := 0
+	if r.err != nil {
+		code = 1
+		r.server.Logger().Error("the server has ended", zap.String("error", r.err.Error()))
+	}
+	if err := r.shutdown.Shutdown(fx.ExitCode(code)); err != nil {
+		r.server.Logger().Error("the server has ended, and the program does not", zap.Error(err))
+	}
+}
+
+// stop gives calls in flight until ctx ends.
+func (r *run) stop(ctx context.Context) error {
+	r.cancel()
+	err := r.server.Shutdown(ctx)
+	<-r.ended
+	r.watched.Wait()
+	return err
+}
+
+// listening lets start wait for the address of a carrier.
+func (r *run) listening(t transport.Transport) transport.Transport {
+	open := make(chan struct{})
+	r.opening = append(r.opening, open)
+	return listener{t, heard{r.server, sync.OnceFunc(func() { close(open) })}}
+}
+
+type listener struct {
+	transport.Transport
+	host heard
+}
+
+// Serve serves.
+func (l listener) Serve(ctx context.Context, _ transport.Host) error {
+	return l.Transport.Serve(ctx, l.host)
+}
+
+// heard is the server as a carrier over HTTP sees it, which asks for its event log when
+// the address is open. OnListen would say the same, but it is the program's.
+type heard struct {
+	*framework.Server
+	open func()
+}
+
+// Events are the server's.
+func (h heard) Events() eventlog.Store {
+	h.open()
+	return h.Server.Events()
+}
+
+// idle is the carrier of a worker.
+type idle struct{}
+
+// Serve waits for the end.
+func (idle) Serve(ctx context.Context, _ transport.Host) error {
+	<-ctx.Done()
+	return nil
+}

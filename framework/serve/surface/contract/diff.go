@@ -1,0 +1,265 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Level is what a change means for a client that knows the old surface.
+type Level uint8
+
+// The levels, harmless first.
+const (
+	Same     Level = iota
+	Text           // what people and models read has changed, and nothing else
+	Additive       // there is more; what worked works
+	Breaking       // what worked may no longer work, or does something else
+)
+
+// String is the level's name.
+func (l Level) String() string {
+	return [...]string{"same", "text", "additive", "breaking"}[l&3]
+}
+
+// Change is one difference.
+type Change struct {
+	Level Level
+	Where string // such as "tool search, input /limit"
+	What  string // such as "maximum lowered from 100 to 50"
+}
+
+// String is the change on one line.
+func (c Change) String() string { return fmt.Sprintf("%s: %s: %s", c.Level, c.Where, c.What) }
+
+// Worst is the highest level of the changes.
+func Worst(changes []Change) Level {
+	worst := Same
+	for _, c := range changes {
+		worst = max(worst, c.Level)
+	}
+	return worst
+}
+
+// report collects changes at one place.
+type report struct {
+	where   string
+	changes *[]Change
+}
+
+func (r *report) add(level Level, format string, args ...any) {
+	*r.changes = append(*r.changes, Change{level, r.where, fmt.Sprintf(format, args...)})
+}
+
+func (r *report) at(where string) *report { return &report{where, r.changes} }
+
+// Diff says what has changed from before to after, the worst first.
+func Diff(before, after *Lock) []Change {
+	var changes []Change
+	r := &report{"server", &changes}
+	r.server(before, after)
+	old, now := before.kinds(), after.kinds()
+	for i := range old {
+		r.entries(old[i], now[i], before.Complete, after.Complete)
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int { return int(b.Level) - int(a.Level) })
+	return changes
+}
+
+func (r *report) server(before, after *Lock) {
+	if before.Revision != after.Revision {
+		r.add(Text, "read at revision %s, before at %s", after.Revision, before.Revision)
+	} else {
+		for _, name := range without(before.Capabilities, after.Capabilities) {
+			r.add(Breaking, "capability %s removed", name)
+		}
+		for _, name := range without(after.Capabilities, before.Capabilities) {
+			r.add(Additive, "capability %s added", name)
+		}
+	}
+	if before.Instructions != after.Instructions {
+		r.add(Text, "instructions changed")
+	}
+	old, _ := parseObject(before.Server)
+	now, _ := parseObject(after.Server)
+	for _, name := range differing(old, now) {
+		r.add(Text, "%s changed from %s to %s", name, short(old[name]), short(now[name]))
+	}
+}
+
+// differing are the names of members that are not the same in both.
+func differing(before, after object) []string {
+	var names []string
+	for _, name := range union(before, after) {
+		old, had := before[name]
+		now, has := after[name]
+		if had != has || canonical(old) != canonical(now) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// union of the members' names, sorted.
+func union(a, b object) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = object{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// without are the items that only a has.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// entries compares the components of one kind. What needs scopes is left out where
+// only one side could see it.
+func (r *report) entries(before, after kind, allBefore, allAfter bool) {
+	if allBefore != allAfter {
+		before.entries, after.entries = seen(before.entries, after.entries), seen(after.entries, before.entries)
+	}
+	old, now := byKey(before.entries), byKey(after.entries)
+	for _, renamed := range pair(before, old, now) {
+		at := r.at(before.noun + " " + renamed[0])
+		if before.key == "uriTemplate" {
+			at.template(renamed[0], renamed[1])
+		} else {
+			at.add(Breaking, "renamed to %s", renamed[1])
+		}
+		delete(old, renamed[0])
+		delete(now, renamed[1])
+	}
+	for _, e := range before.entries {
+		at := r.at(before.noun + " " + e.Key)
+		was, had := old[e.Key]
+		is, has := now[e.Key]
+		switch {
+		case had && has:
+			at.entry(before, was, is, allBefore && allAfter)
+		case had:
+			at.add(Breaking, "removed")
+		}
+	}
+	for _, e := range after.entries {
+		_, known := old[e.Key]
+		if _, has := now[e.Key]; has && !known {
+			r.at(before.noun+" "+e.Key).add(Additive, "added")
+		}
+	}
+}
+
+// seen are the entries that a caller without scopes sees, and those that the other
+// side has seen all the same.
+func seen(entries, other []Entry) []Entry {
+	keys := byKey(other)
+	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
+		_, there := keys[e.Key]
+		return len(e.Scopes) > 0 && !there
+	})
+}
+
+func byKey(entries []Entry) map[string]Entry {
+	all := make(map[string]Entry, len(entries))
+	for _, e := range entries {
+		all[e.Key] = e
+	}
+	return all
+}
+
+// pair finds what has got another key and is the same otherwise.
+func pair(k kind, old, now map[string]Entry) [][2]string {
+	var pairs [][2]string
+	taken := map[string]bool{}
+	for _, was := range slices.Sorted(maps.Keys(old)) {
+		if _, stays := now[was]; stays {
+			continue
+		}
+		for _, is := range slices.Sorted(maps.Keys(now)) {
+			if _, known := old[is]; known || taken[is] || !alike(k.key, old[was], now[is]) {
+				continue
+			}
+			taken[is] = true
+			pairs = append(pairs, [2]string{was, is})
+			break
+		}
+	}
+	return pairs
+}
+
+// alike says that two components differ in their keys only. Resources have a name
+// besides, which is the URI where nobody gave one.
+func alike(key string, a, b Entry) bool {
+	was, _ := parseObject(a.Listed)
+	is, _ := parseObject(b.Listed)
+	if key != "name" {
+		if was["name"] != was[key] && was["name"] == is["name"] {
+			return true
+		}
+		delete(was, "name")
+		delete(is, "name")
+	}
+	for _, o := range []object{was, is} {
+		delete(o, key)
+		delete(o, "title")
+	}
+	return len(was) > 0 && canonical(was) == canonical(is)
+}
+
+// entry compares two forms of one component.
+func (r *report) entry(k kind, before, after Entry, complete bool) {
+	n := len(*r.changes)
+	old, _ := parseObject(before.Listed)
+	now, _ := parseObject(after.Listed)
+	k.compare(r, old, now)
+	if before.Tasks != "" && after.Tasks != "" {
+		r.tasks(string(before.Tasks), string(after.Tasks))
+	}
+	if complete {
+		r.scopes(before.Scopes, after.Scopes)
+	}
+	switch {
+	case len(*r.changes) > n || string(before.Listed) == string(after.Listed):
+	case canonical(old) == canonical(now):
+		r.add(Text, "members in another order")
+	default:
+		r.add(Text, "written in another way")
+	}
+}
+
+func (r *report) scopes(before, after []string) {
+	if added := without(after, before); len(added) > 0 {
+		r.add(Breaking, "needs the scopes %s", strings.Join(added, ", "))
+	}
+	if gone := without(before, after); len(gone) > 0 {
+		r.add(Additive, "no longer needs the scopes %s", strings.Join(gone, ", "))
+	}
+}
+
+// tasks: "optional" serves clients with and without tasks.
+func (r *report) tasks(before, after string) {
+	switch {
+	case before == after:
+	case after == "optional":
+		r.add(Additive, "calls may be tasks or not (before: tasks %s)", before)
+	default:
+		r.add(Breaking, "tasks are %s (before: %s)", after, before)
+	}
+}
+
+const maxShown = 60
+
+// short is a value for a message.
+func short(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	text := []rune(canonical(v))
+	if len(text) > maxShown {
+		return string(text[:maxShown]) + "…"
+	}
+	return string(text)
+}

@@ -1,0 +1,319 @@
+package contract_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
+)
+
+// change is one that somebody made by hand, and what it means.
+type change struct {
+	name          string
+	before, after string
+	want          contract.Level
+	words         string // of the report
+}
+
+// members of the schema of /v, as input and as output.
+type schemaChange struct {
+	name          string
+	before, after string
+	input, output contract.Level
+	words         string
+}
+
+const (
+	same     = contract.Same
+	text     = contract.Text
+	additive = contract.Additive
+	breaking = contract.Breaking
+)
+
+func schemaChanges() []schemaChange {
+	return []schemaChange{
+		{"type widened", `"type":"integer"`, `"type":"number"`, additive, breaking, "widened from integer to number"},
+		{"type narrowed", `"type":"number"`, `"type":"integer"`, breaking, additive, "narrowed from number to integer"},
+		{"type changed", `"type":"string"`, `"type":"integer"`, breaking, breaking, "changed from string to integer"},
+		{"null allowed", `"type":"string"`, `"type":["string","null"]`, additive, breaking, "null"},
+		{"null refused", `"type":["null","string"]`, `"type":"string"`, breaking, additive, "narrowed"},
+		{"null allowed by an alternative", `"type":"string","minLength":1`, `"anyOf":[{"type":"string","minLength":1},{"type":"null"}]`, additive, breaking, "alternative null added"},
+		{"types in another order", `"type":["null","string"]`, `"type":["string","null"]`, text, text, "another way"},
+		{"type dropped", `"type":"string"`, `"title":"x"`, additive, breaking, "anything"},
+		{"type named", `"title":"x"`, `"type":"string","title":"x"`, breaking, additive, "narrowed from anything"},
+		{"enum value removed", `"enum":["a","b"]`, `"enum":["a"]`, breaking, additive, `value "b" removed`},
+		{"enum value added", `"enum":["a"]`, `"enum":["a","b"]`, additive, breaking, `value "b" added`},
+		{"enum reordered", `"enum":["a","b"]`, `"enum":["b","a"]`, text, text, "another way"},
+		{"enum introduced", `"type":"string"`, `"type":"string","enum":["a"]`, breaking, additive, "restricted to"},
+		{"enum dropped", `"type":"string","enum":["a"]`, `"type":"string"`, additive, breaking, "no longer restricted"},
+		{"const becomes enum", `"const":"a"`, `"enum":["a","b"]`, additive, breaking, `value "b" added`},
+		{"titled value added", `"oneOf":[{"const":1,"title":"One"}]`, `"oneOf":[{"const":1,"title":"One"},{"const":2,"title":"Two"}]`, additive, breaking, "value 2 added"},
+		{"titled value renamed", `"oneOf":[{"const":1,"title":"One"}]`, `"oneOf":[{"const":1,"title":"Eins"}]`, text, text, "another way"},
+		{"maximum lowered", `"maximum":100`, `"maximum":50`, breaking, additive, "maximum lowered from 100 to 50"},
+		{"maximum raised", `"maximum":100`, `"maximum":1e3`, additive, breaking, "maximum raised from 100 to 1e3"},
+		{"maximum added", `"type":"integer"`, `"type":"integer","maximum":5`, breaking, additive, "maximum 5 added"},
+		{"minimum removed", `"minimum":0.5`, `"title":"x"`, additive, breaking, "minimum 0.5 removed"},
+		{"minimum raised by a hair", `"minimum":9007199254740992`, `"minimum":9007199254740993`, breaking, additive, "raised"},
+		{"minimum excluded", `"type":"number","minimum":0`, `"type":"number","exclusiveMinimum":0`, breaking, additive, "0 itself is not allowed"},
+		{"integer bound said otherwise", `"type":"integer","exclusiveMinimum":0`, `"type":"integer","minimum":1`, text, text, "another way"},
+		{"number said otherwise", `"maximum":100`, `"maximum":1e2`, text, text, "another way"},
+		{"minLength added", `"type":"string"`, `"type":"string","minLength":2`, breaking, additive, "minLength"},
+		{"minLength of nothing", `"type":"string"`, `"type":"string","minLength":0`, text, text, "another way"},
+		{"maxLength raised", `"maxLength":5`, `"maxLength":6`, additive, breaking, "maxLength raised"},
+		{"maxItems lowered", `"maxItems":5`, `"maxItems":4`, breaking, additive, "maxItems lowered"},
+		{"items must differ", `"type":"array"`, `"type":"array","uniqueItems":true`, breaking, additive, "must differ"},
+		{"multipleOf raised", `"multipleOf":5`, `"multipleOf":10`, breaking, additive, "multipleOf raised"},
+		{"multipleOf lowered", `"multipleOf":10`, `"multipleOf":5`, additive, breaking, "multipleOf lowered"},
+		{"multipleOf changed", `"multipleOf":2`, `"multipleOf":3`, breaking, breaking, "multipleOf changed"},
+		{"pattern added", `"type":"string"`, `"type":"string","pattern":"^a"`, breaking, additive, "pattern"},
+		{"pattern changed", `"pattern":"^a"`, `"pattern":"^b"`, breaking, breaking, "pattern changed"},
+		{"format added", `"type":"string"`, `"type":"string","format":"email"`, breaking, additive, "format"},
+		{"format removed", `"format":"email"`, `"title":"x"`, additive, breaking, "format"},
+		{"format changed", `"format":"date"`, `"format":"date-time"`, breaking, breaking, "format changed"},
+		{"default changed", `"default":10`, `"default":20`, breaking, text, "default changed from 10 to 20"},
+		{"default removed", `"default":10`, `"title":"x"`, breaking, text, "default"},
+		{"default added", `"type":"integer"`, `"type":"integer","default":1`, additive, text, "default"},
+		{"description", `"description":"a"`, `"description":"b"`, text, text, "description changed"},
+		{"examples", `"examples":[1]`, `"examples":[2]`, text, text, "examples changed"},
+		{"extension", `"x-order":1`, `"x-order":2`, text, text, "x-order"},
+		{"member added", `"properties":{"a":{}}`, `"properties":{"a":{},"b":{}}`, additive, additive, "/v/b: added"},
+		{"required member added", `"properties":{"a":{}}`, `"properties":{"a":{},"b":{}},"required":["b"]`, breaking, additive, "/v/b: added"},
+		{"member removed", `"properties":{"a":{},"b":{}},"required":["b"]`, `"properties":{"a":{}}`, breaking, breaking, "/v/b: removed"},
+		{"member required", `"properties":{"a":{}}`, `"properties":{"a":{}},"required":["a"]`, breaking, additive, "/v/a: required now"},
+		{"member optional", `"properties":{"a":{}},"required":["a"]`, `"properties":{"a":{}}`, additive, breaking, "/v/a: "},
+		{"members in another order", `"properties":{"a":{},"b":{}}`, `"properties":{"b":{},"a":{}}`, text, text, "another order"},
+		{"nested bound", `"properties":{"a/b":{"maximum":2}}`, `"properties":{"a/b":{"maximum":1}}`, breaking, additive, "/v/a~1b: maximum"},
+		{"other members refused", `"type":"object"`, `"type":"object","additionalProperties":false`, breaking, additive, "refused now"},
+		{"other members allowed", `"additionalProperties":false`, `"title":"x"`, additive, breaking, "allowed now"},
+		{"values of a map", `"additionalProperties":{"type":"integer"}`, `"additionalProperties":{"type":"string"}`, breaking, breaking, "/v/*: type changed"},
+		{"keys of a map", `"propertyNames":{"maxLength":3}`, `"propertyNames":{"maxLength":2}`, breaking, additive, "(names): maxLength"},
+		{"pattern of members", `"type":"object"`, `"type":"object","patternProperties":{"^x":{"type":"string"}}`, breaking, additive, `"^x"`},
+		{"items widened", `"items":{"type":"integer"}`, `"items":{"type":"number"}`, additive, breaking, "/v/*: type widened"},
+		{"item forbidden", `"items":{"type":"integer"}`, `"items":false`, breaking, additive, "nothing is allowed"},
+		{"tuple grown", `"prefixItems":[{}]`, `"prefixItems":[{},{}]`, breaking, breaking, "prefixItems"},
+		{"alternative added", `"anyOf":[{"type":"string"},{"type":"array"}]`, `"anyOf":[{"type":"string"},{"type":"array"},{"type":"null"}]`, additive, breaking, "alternative null added"},
+		{"alternative removed", `"oneOf":[{"type":"string"},{"type":"array"}]`, `"oneOf":[{"type":"string"}]`, breaking, additive, "alternative array removed"},
+		{
+			"inside a tagged alternative",
+			`"oneOf":[{"properties":{"kind":{"const":"a"},"n":{"maximum":2}}},{"properties":{"kind":{"const":"b"}}}]`,
+			`"oneOf":[{"properties":{"kind":{"const":"b"}}},{"properties":{"kind":{"const":"a"},"n":{"maximum":1}}}]`,
+			breaking, additive, "/v/n: maximum lowered",
+		},
+		{"one thing more to be", `"type":"object"`, `"type":"object","allOf":[{"required":["a"]}]`, breaking, additive, "must also be"},
+		{"what cannot be judged", `"not":{"type":"null"}`, `"not":{"type":"string"}`, breaking, breaking, "cannot be judged"},
+		{"a definition", `"$ref":"#/$defs/small"`, `"$ref":"#/$defs/big"`, additive, breaking, "maximum raised"},
+		{"a definition written out", `"$ref":"#/$defs/small"`, `"maximum":1`, text, text, "another way"},
+		{"recursion", `"$ref":"#/$defs/tree"`, `"$ref":"#/$defs/trees"`, breaking, additive, "/v/children/*/children: required now"},
+	}
+}
+
+const defs = `"$defs":{"small":{"maximum":1},"big":{"maximum":9},
+	"tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/tree"}}}},
+	"trees":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/trees2"}}}},
+	"trees2":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/trees2"}}},"required":["children"]}}`
+
+func TestSchemaChanges(t *testing.T) {
+	t.Parallel()
+	for _, tt := range schemaChanges() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for side, want := range map[string]contract.Level{"inputSchema": tt.input, "outputSchema": tt.output} {
+				tool := func(members string) string {
+					other := `"inputSchema":{"type":"object"},`
+					if side == "inputSchema" {
+						other = ""
+					}
+					return fmt.Sprintf(`{"name":"t",%s%q:{"type":"object","properties":{"v":{%s}},%s}}`, other, side, members, defs)
+				}
+				judge(t, "tools", tool(tt.before), tool(tt.after), want, tt.words)
+			}
+		})
+	}
+}
+
+func componentChanges() map[string][]change {
+	tool := func(members string) string { return `{"name":"t","inputSchema":{"type":"object"}` + members + `}` }
+	hint := func(members string) string { return tool(`,"annotations":{` + members + `}`) }
+	prompt := func(arguments string) string { return `{"name":"p","arguments":[` + arguments + `]}` }
+	uri := func(template string) string { return fmt.Sprintf(`{"uriTemplate":%q,"name":"page"}`, template) }
+	return map[string][]change{
+		"tools": {
+			{"same", tool(``), tool(``), same, ""},
+			{"removed", tool(``), ``, breaking, "tool t: removed"},
+			{"added", ``, tool(``), additive, "tool t: added"},
+			{"renamed", tool(`,"description":"d"`), `{"name":"u","description":"d","inputSchema":{"type":"object"}}`, breaking, "tool t: renamed to u"},
+			{"title", tool(`,"title":"a"`), tool(`,"title":"b"`), text, "title changed"},
+			{"description", tool(`,"description":"a"`), tool(``), text, "description changed"},
+			{"icons", tool(``), tool(`,"icons":[{"src":"https://example.com/i"}]`), text, "icons"},
+			{"output schema added", tool(``), tool(`,"outputSchema":{"type":"object"}`), additive, "has an output schema"},
+			{"output schema removed", tool(`,"outputSchema":{"type":"object"}`), tool(``), breaking, "output schema removed"},
+			{"no longer read-only", hint(`"readOnlyHint":true`), hint(``), breaking, "readOnlyHint is false now"},
+			{"read-only", hint(`"readOnlyHint":false`), hint(`"readOnlyHint":true`), additive, "readOnlyHint is true now"},
+			{"destructive", hint(`"destructiveHint":false`), hint(`"destructiveHint":true`), breaking, "destructiveHint is true now"},
+			{"destructive unsaid", hint(`"destructiveHint":true`), tool(``), text, "is true as before"},
+			{"not idempotent", hint(`"idempotentHint":true`), hint(`"idempotentHint":false`), breaking, "idempotentHint"},
+			{"closed world", hint(``), hint(`"openWorldHint":false`), additive, "openWorldHint"},
+			{"meta added", tool(``), tool(`,"_meta":{"a":1}`), additive, "_meta a added"},
+			{"meta changed", tool(`,"_meta":{"a":1}`), tool(`,"_meta":{"a":2}`), breaking, "_meta a changed"},
+			{"header", tool(``), `{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, additive, "/a: added"},
+			{
+				"header of an old argument", `{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`,
+				`{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, breaking, "Mcp-Param-A",
+			},
+		},
+		"resources": {
+			{"removed", `{"uri":"a://b","name":"b"}`, ``, breaking, "resource a://b: removed"},
+			{"moved", `{"uri":"a://b","name":"b"}`, `{"uri":"a://c","name":"b"}`, breaking, "renamed to a://c"},
+			{"other type", `{"uri":"a://b","name":"b","mimeType":"text/plain"}`, `{"uri":"a://b","name":"b","mimeType":"text/html"}`, breaking, "mimeType changed"},
+			{"type said", `{"uri":"a://b","name":"b"}`, `{"uri":"a://b","name":"b","mimeType":"text/html"}`, additive, "mimeType is"},
+			{"size", `{"uri":"a://b","name":"b","size":1}`, `{"uri":"a://b","name":"b","size":2}`, text, "size changed"},
+		},
+		"resourceTemplates": {
+			{"removed", uri("a://{b}"), ``, breaking, "resource template a://{b}: removed"},
+			{"variable added", uri("a://{b}"), uri("a://{b}/{c}"), breaking, "added: c"},
+			{"variable renamed", uri("a://{b}"), uri("a://{c}"), breaking, "removed: b; added: c"},
+			{"other path", uri("a://x/{b}"), uri("a://y/{b}"), breaking, "URI template changed"},
+			{"query added", uri("a://{b}"), uri("a://{b}{?page}"), additive, "variable page added"},
+			{"query removed", uri("a://{b}{?page,size}"), uri("a://{b}{?page}"), breaking, "variable size removed"},
+			{"takes slashes", uri("a://{b}"), uri("a://{+b}"), additive, "take more"},
+			{"takes none", uri("a://{+b}"), uri("a://{b}"), breaking, "changed to"},
+		},
+		"prompts": {
+			{"removed", prompt(``), ``, breaking, "prompt p: removed"},
+			{"added", ``, prompt(``), additive, "prompt p: added"},
+			{"renamed", prompt(`{"name":"a"}`), `{"name":"q","arguments":[{"name":"a"}]}`, breaking, "renamed to q"},
+			{"argument added", prompt(``), prompt(`{"name":"a"}`), additive, "argument a: added"},
+			{"required argument added", prompt(``), prompt(`{"name":"a","required":true}`), breaking, "argument a: added, and required"},
+			{"argument removed", prompt(`{"name":"a"}`), prompt(``), breaking, "argument a: removed"},
+			{"argument required", prompt(`{"name":"a"}`), prompt(`{"name":"a","required":true}`), breaking, "argument a: required now"},
+			{"argument optional", prompt(`{"name":"a","required":true}`), prompt(`{"name":"a"}`), additive, "argument a: optional now"},
+			{"argument described", prompt(`{"name":"a"}`), prompt(`{"name":"a","description":"d"}`), text, "argument a: description"},
+			{"order", prompt(`{"name":"a"},{"name":"b"}`), prompt(`{"name":"b"},{"name":"a"}`), text, "another way"},
+		},
+	}
+}
+
+func TestComponentChanges(t *testing.T) {
+	t.Parallel()
+	for list, changes := range componentChanges() {
+		for _, tt := range changes {
+			t.Run(list+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				judge(t, list, tt.before, tt.after, tt.want, tt.words)
+			})
+		}
+	}
+}
+
+func judge(t *testing.T, list, before, after string, want contract.Level, words string) {
+	t.Helper()
+	lock := func(listed string) *contract.Lock {
+		if listed != "" {
+			listed = `{"listed":` + listed + `}`
+		}
+		return parse(t, fmt.Sprintf(`{%q:[%s]}`, list, listed))
+	}
+	changes := contract.Diff(lock(before), lock(after))
+	if got := contract.Worst(changes); got != want {
+		t.Errorf("%s, want %s\nbefore %s\nafter  %s\n%v", got, want, before, after, changes)
+	}
+	if all := fmt.Sprint(changes); !strings.Contains(all, words) {
+		t.Errorf("the report lacks %q: %s\nbefore %s\nafter  %s", words, all, before, after)
+	}
+	if changes := contract.Diff(lock(after), lock(after)); len(changes) > 0 {
+		t.Errorf("what is the same differs: %v", changes)
+	}
+}
+
+// parse reads a lock without the members that the test does not care for.
+func parse(t *testing.T, raw string) *contract.Lock {
+	t.Helper()
+	l, err := contract.Parse([]byte(strings.Replace(raw, "{", `{"kagamiLock":1,`, 1)))
+	if err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return l
+}
+
+func TestServerChanges(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []change{
+		{"capability removed", `{"capabilities":["a"]}`, `{"capabilities":[]}`, breaking, "capability a removed"},
+		{"capability added", `{"capabilities":[]}`, `{"capabilities":["a"]}`, additive, "capability a added"},
+		{"instructions", `{"instructions":"a"}`, `{"instructions":"b"}`, text, "instructions changed"},
+		{"title", `{"server":{"name":"a"}}`, `{"server":{"name":"a","title":"A"}}`, text, "title changed"},
+		{"other revision", `{"revision":"a","capabilities":["x"]}`, `{"revision":"b","capabilities":[]}`, text, "read at revision b"},
+		{
+			"scope needed", `{"complete":true,"tools":[{"listed":{"name":"t"}}]}`,
+			`{"complete":true,"tools":[{"listed":{"name":"t"},"scopes":["admin"]}]}`, breaking, "needs the scopes admin",
+		},
+		{
+			"scope dropped", `{"complete":true,"tools":[{"listed":{"name":"t"},"scopes":["admin"]}]}`,
+			`{"complete":true,"tools":[{"listed":{"name":"t"}}]}`, additive, "no longer needs the scopes admin",
+		},
+		{
+			"scopes unseen", `{"complete":true,"tools":[{"listed":{"name":"t"},"scopes":["admin"]},{"listed":{"name":"u"}}]}`,
+			`{"tools":[{"listed":{"name":"u"}}]}`, same, "",
+		},
+		{"tasks allowed", `{"tools":[{"listed":{"name":"t"},"tasks":"forbidden"}]}`, `{"tools":[{"listed":{"name":"t"},"tasks":"optional"}]}`, additive, "may be tasks"},
+		{"tasks required", `{"tools":[{"listed":{"name":"t"},"tasks":"optional"}]}`, `{"tools":[{"listed":{"name":"t"},"tasks":"required"}]}`, breaking, "tasks are required"},
+		{"tasks unseen", `{"tools":[{"listed":{"name":"t"},"tasks":"optional"}]}`, `{"tools":[{"listed":{"name":"t"}}]}`, same, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			changes := contract.Diff(parse(t, tt.before), parse(t, tt.after))
+			if got := contract.Worst(changes); got != tt.want || !strings.Contains(fmt.Sprint(changes), tt.words) {
+				t.Errorf("%s, want %s with %q: %v", got, tt.want, tt.words, changes)
+			}
+		})
+	}
+}
+
+// The worst comes first, and each change is told once.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `{"instructions":"a","tools":[{"listed":{"name":"a","inputSchema":{"maximum":1}}},{"listed":{"name":"b"}}]}`)
+	after := parse(t, `{"instructions":"b","tools":[{"listed":{"name":"a","inputSchema":{"maximum":2}}},{"listed":{"name":"c","x":1}}]}`)
+	var got []string
+	for _, c := range contract.Diff(before, after) {
+		got = append(got, c.String())
+	}
+	want := []string{
+		"breaking: tool b: removed", "additive: tool a, input: maximum raised from 1 to 2",
+		"additive: tool c: added", "text: server: instructions changed",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Schemas come from servers that nobody knows. What is the same is the same, however odd.
+func FuzzDiff(f *testing.F) {
+	for _, tt := range schemaChanges() {
+		f.Add(`{`+tt.before+`,`+defs+`}`, `{`+tt.after+`,`+defs+`}`)
+	}
+	f.Add(`{"$ref":"#"}`, `{"$ref":"#/a","a":{"$ref":"#"}}`)
+	f.Add(`{"maximum":1e999999999}`, `{"multipleOf":0,"maximum":"x"}`)
+	f.Add(`false`, `{"anyOf":[{"$ref":"#"},{"$ref":"#"}],"not":true}`)
+	f.Fuzz(func(t *testing.T, before, after string) {
+		read := func(schema string) (*contract.Lock, error) {
+			return contract.Parse([]byte(`{"kagamiLock":1,"tools":[{"listed":{"name":"t","inputSchema":` + schema + `}}]}`))
+		}
+		old, err := read(before)
+		if err != nil {
+			return
+		}
+		now, err := read(after)
+		if err != nil {
+			return
+		}
+		if changes := contract.Diff(old, old); len(changes) > 0 {
+			t.Errorf("%s differs from itself: %v", before, changes)
+		}
+		there, back := contract.Diff(old, now), contract.Diff(now, old)
+		if (len(there) == 0) != (len(back) == 0) {
+			t.Errorf("%s and %s: %v, but back %v", before, after, there, back)
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package contract
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// inside compares subschemas for what has no name; an absent one allows everything.
+func (w walker) inside(name string, before, after any) {
+	at := w
+	if name != "propertyNames" {
+		at = w.below("*")
+	} else {
+		at.path += " (names)"
+	}
+	if strings.HasSuffix(name, "Properties") && (before == false || after == false) {
+		w.extra(before, after)
+		return
+	}
+	at.compare(orTrue(before), orTrue(after))
+}
+
+// extra members, forbidden on one side.
+func (w walker) extra(before, after any) {
+	if after == false {
+		w.narrower("other members are refused now")
+	} else if before == false {
+		w.wider("other members are allowed now")
+	}
+}
+
+func orTrue(v any) any {
+	if v == nil {
+		return true
+	}
+	return v
+}
+
+func (w walker) patterns(name string, before, after object) {
+	for _, pattern := range differing(before, after) {
+		_, had := before[pattern]
+		_, has := after[pattern]
+		switch {
+		case had && has:
+			w.below(pattern).compare(before[pattern], after[pattern])
+		case has:
+			w.narrower("%s %q added", name, pattern)
+		default:
+			w.wider("%s %q removed", name, pattern)
+		}
+	}
+}
+
+// tuple compares item by item.
+func (w walker) tuple(before, after any) {
+	old, _ := before.([]any)
+	now, _ := after.([]any)
+	for i := range min(len(old), len(now)) {
+		w.below("*").compare(old[i], now[i])
+	}
+	if len(old) != len(now) {
+		w.add(Breaking, "prefixItems are %d, before %d", len(now), len(old))
+	}
+}
+
+// all of them must hold: one more is narrower.
+func (w walker) all(before, after any) {
+	old, _ := before.([]any)
+	now, _ := after.([]any)
+	gone, added := unmatched(old, now), unmatched(now, old)
+	if len(gone) == 1 && len(added) == 1 {
+		w.compare(gone[0], added[0])
+		return
+	}
+	for _, s := range added {
+		w.narrower("must also be %s", short(s))
+	}
+	for _, s := range gone {
+		w.wider("need no longer be %s", short(s))
+	}
+}
+
+// values compares what enum, const, or alternatives of const alone allow.
+func (w walker) values(before, after object) {
+	old, wasClosed := valuesOf(before)
+	now, isClosed := valuesOf(after)
+	switch {
+	case isClosed && !wasClosed:
+		w.narrower("restricted to %s", strings.Join(now, ", "))
+	case wasClosed && !isClosed:
+		w.wider("no longer restricted to %s", strings.Join(old, ", "))
+	case isClosed:
+		for _, v := range without(old, now) {
+			w.narrower("value %s removed", v)
+		}
+		for _, v := range without(now, old) {
+			w.wider("value %s added", v)
+		}
+	}
+}
+
+func valuesOf(o object) (values []string, closed bool) {
+	if v, ok := o["const"]; ok {
+		return []string{canonical(v)}, true
+	}
+	if list, ok := o["enum"].([]any); ok {
+		for _, v := range list {
+			values = append(values, canonical(v))
+		}
+		return values, true
+	}
+	list := branches(o)
+	for _, branch := range list {
+		v, ok := asObject(branch)["const"]
+		if !ok {
+			return nil, false
+		}
+		values = append(values, canonical(v))
+	}
+	return values, len(list) > 0
+}
+
+func branches(o object) []any {
+	for _, name := range []string{"oneOf", "anyOf"} {
+		if list, ok := o[name].([]any); ok {
+			return list
+		}
+	}
+	return nil
+}
+
+// alternating says that a schema has alternatives that are more than a list of values.
+func alternating(o object) bool {
+	_, closed := valuesOf(o)
+	return !closed && branches(o) != nil
+}
+
+// annotations compares what may stand beside alternatives.
+func (w walker) annotations(before, after object) {
+	for _, name := range []string{"title", "description", "default"} {
+		if canonical(before[name]) != canonical(after[name]) {
+			w.keyword(name, before[name], after[name])
+		}
+	}
+}
+
+// alternatives compares anyOf and oneOf. A schema without them is one alternative.
+func (w walker) alternatives(before, after object) {
+	old, now := branches(before), branches(after)
+	switch was, is := alternating(before), alternating(after); {
+	case !was && !is:
+		return
+	case !was:
+		old = alone(before, after)
+	case !is:
+		now = alone(after, before)
+	}
+	if old == nil || now == nil {
+		w.add(Breaking, "alternatives changed from %s to %s", short(branches(before)), short(branches(after)))
+		return
+	}
+	gone, added := unmatched(old, now), unmatched(now, old)
+	if len(gone) == 1 && len(added) == 1 && len(old) == len(now) {
+		w.compare(gone[0], added[0])
+		return
+	}
+	for _, s := range gone {
+		i := slices.IndexFunc(added, func(c any) bool { return label(w.after, c) == label(w.before, s) })
+		if i < 0 {
+			w.narrower("alternative %s removed", label(w.before, s))
+			continue
+		}
+		w.compare(s, added[i])
+		added = slices.Delete(added, i, i+1)
+	}
+	for _, s := range added {
+		w.wider("alternative %s added", label(w.after, s))
+	}
+}
+
+// alone is a schema without alternatives as the only one, where the other side says
+// nothing beside its own.
+func alone(o, other object) []any {
+	for name := range other {
+		if name != "anyOf" && name != "oneOf" && name != "title" && name != "description" && name != "default" {
+			return nil
+		}
+	}
+	one := maps.Clone(o)
+	delete(one, "title")
+	delete(one, "description")
+	delete(one, "default")
+	return []any{one}
+}
+
+// unmatched are the schemas of a that are not in b as they are.
+func unmatched(a, b []any) []any {
+	return slices.DeleteFunc(slices.Clone(a), func(s any) bool {
+		return slices.ContainsFunc(b, func(other any) bool { return canonical(s) == canonical(other) })
+	})
+}
+
+// label of an alternative: the constants that tell it from others, else its types.
+func label(document, s any) string {
+	o, _ := resolve(document, s)
+	var tags []string
+	members := asObject(o["properties"])
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if v, ok := asObject(members[name])["const"]; ok {
+			tags = append(tags, name+" "+canonical(v))
+		}
+	}
+	if len(tags) > 0 {
+		return strings.Join(tags, ", ")
+	}
+	return typeNames(typesOf(o))
+}

@@ -1,0 +1,237 @@
+package contract
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+)
+
+// keyword compares one keyword that is not the same on both sides.
+func (w walker) keyword(name string, before, after any) {
+	switch name {
+	case "type", "properties", "required", "enum", "const", "anyOf", "oneOf",
+		"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
+		// compared together, see compare
+	case "$defs", "definitions", "$id", "$anchor":
+		// count where they are referred to
+	case "default":
+		w.defaults(before, after)
+	case "minLength", "minItems", "minProperties", "minContains", "maxLength", "maxItems", "maxProperties", "maxContains":
+		w.size(name, before, after)
+	case "multipleOf":
+		w.multiple(before, after)
+	case "pattern", "format", "contentEncoding", "contentMediaType":
+		w.rule(name, before, after)
+	case "uniqueItems":
+		w.unique(before, after)
+	case "items", "additionalItems", "unevaluatedItems", "contains",
+		"additionalProperties", "unevaluatedProperties", "propertyNames":
+		w.inside(name, before, after)
+	case "patternProperties", "dependentSchemas":
+		w.patterns(name, asObject(before), asObject(after))
+	case "prefixItems":
+		w.tuple(before, after)
+	case "allOf":
+		w.all(before, after)
+	case "x-mcp-header":
+		w.header(before, after)
+	default:
+		w.other(name, before, after)
+	}
+}
+
+// other keywords say something to people, or what this package cannot judge.
+func (w walker) other(name string, before, after any) {
+	switch name {
+	case "title", "description", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "enumNames":
+		w.add(Text, "%s changed from %s to %s", name, short(before), short(after))
+		return
+	}
+	if strings.HasPrefix(name, "x-") {
+		w.add(Text, "%s changed from %s to %s", name, short(before), short(after))
+		return
+	}
+	w.add(Breaking, "%s changed from %s to %s, which cannot be judged", name, short(before), short(after))
+}
+
+// defaults: what a call means that leaves the argument out. Of results nobody fills it in.
+func (w walker) defaults(before, after any) {
+	switch {
+	case w.output:
+		w.add(Text, "default changed from %s to %s", short(before), short(after))
+	case before == nil:
+		w.add(Additive, "default is %s", short(after))
+	case after == nil:
+		w.add(Breaking, "default %s removed", short(before))
+	default:
+		w.add(Breaking, "default changed from %s to %s", short(before), short(after))
+	}
+}
+
+// rule is a keyword of which one form cannot be held against another.
+func (w walker) rule(name string, before, after any) {
+	switch {
+	case before == nil:
+		w.narrower("%s %s added", name, short(after))
+	case after == nil:
+		w.wider("%s %s removed", name, short(before))
+	default:
+		w.add(Breaking, "%s changed from %s to %s", name, short(before), short(after))
+	}
+}
+
+func (w walker) unique(before, after any) {
+	switch was, is := flag(before, false), flag(after, false); {
+	case is && !was:
+		w.narrower("items must differ now")
+	case was && !is:
+		w.wider("items may repeat now")
+	}
+}
+
+// header: clients that have not listed the tools anew do not send it, and are refused
+// (2026-07-28 basic/transports/streamable-http, "Custom Headers from Tool Parameters").
+func (w walker) header(before, after any) {
+	switch {
+	case before == nil:
+		w.add(Breaking, "must be repeated in the header Mcp-Param-%s now", strings.Trim(short(after), `"`))
+	case after == nil:
+		w.add(Additive, "is not repeated in a header any more")
+	default:
+		w.add(Breaking, "x-mcp-header changed from %s to %s", short(before), short(after))
+	}
+}
+
+// precision of bounds: more than any number that JSON Schema is used for.
+const precision = 512
+
+// number reads a JSON number; nil for anything else. Floats, not fractions: an
+// exponent is whatever an unknown server likes.
+func number(v any) *big.Float {
+	text, ok := v.(json.Number)
+	if !ok {
+		return nil
+	}
+	n, _, err := big.ParseFloat(string(text), 10, precision, big.ToNearestEven)
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+// size compares counts: absent is 0, or no bound.
+func (w walker) size(name string, before, after any) {
+	old, now := number(before), number(after)
+	if least := strings.HasPrefix(name, "min"); least {
+		zero := new(big.Float)
+		if name == "minContains" {
+			zero.SetInt64(1)
+		}
+		w.bound(name, orElse(old, zero), orElse(now, zero), before, after, true)
+		return
+	}
+	w.bound(name, old, now, before, after, false)
+}
+
+func orElse(n, other *big.Float) *big.Float {
+	if n == nil {
+		return other
+	}
+	return n
+}
+
+// bound compares two bounds; nil is none.
+func (w walker) bound(name string, old, now *big.Float, before, after any, least bool) {
+	switch {
+	case old == nil && now == nil:
+	case old == nil:
+		w.narrower("%s %s added", name, short(after))
+	case now == nil:
+		w.wider("%s %s removed", name, short(before))
+	default:
+		order := now.Cmp(old)
+		word := "raised"
+		if order < 0 {
+			word = "lowered"
+		}
+		switch {
+		case order == 0:
+		case least == (order > 0):
+			w.narrower("%s %s from %s to %s", name, word, short(before), short(after))
+		default:
+			w.wider("%s %s from %s to %s", name, word, short(before), short(after))
+		}
+	}
+}
+
+// limit is the effective bound of a value on one side, and how it was written.
+type limit struct {
+	at      *big.Float // nil: none
+	exclude bool
+	keyword string
+	written any
+}
+
+// limitOf takes the stricter of the two keywords. Below an integer's exclusive bound
+// there is an inclusive one.
+func limitOf(o object, inclusive, exclusive string, least bool) limit {
+	l := limit{at: number(o[inclusive]), keyword: inclusive, written: o[inclusive]}
+	if e := number(o[exclusive]); e != nil && (l.at == nil || e.Cmp(l.at) == 0 || least == (e.Cmp(l.at) > 0)) {
+		l = limit{e, true, exclusive, o[exclusive]}
+	}
+	if types := typesOf(o); l.exclude && len(types) == 1 && types[0] == "integer" && l.at.IsInt() {
+		step := int64(1)
+		if !least {
+			step = -1
+		}
+		l.at, l.exclude = new(big.Float).SetPrec(precision).Add(l.at, new(big.Float).SetInt64(step)), false
+	}
+	return l
+}
+
+func (w walker) lower(before, after object) {
+	w.limits(limitOf(before, "minimum", "exclusiveMinimum", true), limitOf(after, "minimum", "exclusiveMinimum", true), true)
+}
+
+func (w walker) upper(before, after object) {
+	w.limits(limitOf(before, "maximum", "exclusiveMaximum", false), limitOf(after, "maximum", "exclusiveMaximum", false), false)
+}
+
+func (w walker) limits(old, now limit, least bool) {
+	if old.at == nil || now.at == nil || old.at.Cmp(now.at) != 0 {
+		name := now.keyword
+		if now.at == nil {
+			name = old.keyword
+		}
+		w.bound(name, old.at, now.at, old.written, now.written, least)
+		return
+	}
+	switch {
+	case now.exclude && !old.exclude:
+		w.narrower("%s itself is not allowed any more", short(now.written))
+	case old.exclude && !now.exclude:
+		w.wider("%s itself is allowed now", short(now.written))
+	}
+}
+
+// multiple of: every multiple of 10 is one of 5.
+func (w walker) multiple(before, after any) {
+	old, now := number(before), number(after)
+	switch {
+	case old == nil || now == nil:
+		w.rule("multipleOf", before, after)
+	case multipleOf(now, old):
+		w.narrower("multipleOf raised from %s to %s", short(before), short(after))
+	case multipleOf(old, now):
+		w.wider("multipleOf lowered from %s to %s", short(before), short(after))
+	default:
+		w.add(Breaking, "multipleOf changed from %s to %s", short(before), short(after))
+	}
+}
+
+func multipleOf(a, b *big.Float) bool {
+	if b.Sign() == 0 || !a.IsInt() || !b.IsInt() { // fractions have no exact form here
+		return false
+	}
+	return new(big.Float).SetPrec(precision).Quo(a, b).IsInt()
+}

@@ -1,0 +1,204 @@
+package surface
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// Inside is what a server knows of itself and no client sees.
+type Inside struct {
+	Components []Component `json:"components"`
+	Lists      []Step      `json:"listChain"` // what every list goes through
+}
+
+// Component is a tool, resource, template, prompt or method.
+type Component struct {
+	Kind     string   `json:"kind"`
+	Name     string   `json:"name"` // as listed; a URI or a URI template
+	Group    string   `json:"group,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Hidden   bool     `json:"hidden,omitempty"`
+	Function string   `json:"function,omitempty"`
+	Where    string   `json:"where,omitempty"` // file:line of the function
+	Added    string   `json:"added,omitempty"` // file:line that added it to the server
+	Chain    []Step   `json:"chain"`           // outermost first
+}
+
+// Step is one step of a chain.
+type Step struct {
+	Name    string `json:"name"`
+	Origin  string `json:"origin"`          // "engine", "app", "group" or "component"
+	Phase   string `json:"phase,omitempty"` // of all but the engine's
+	PerCall bool   `json:"perCall,omitempty"`
+}
+
+// Parse reads what WriteJSON has written: a surface with its Inside. An error says
+// that it is something else.
+func Parse(doc []byte) (*Surface, error) {
+	var raw struct {
+		Server struct {
+			Name    string `json:"name"`
+			Title   string `json:"title"`
+			Version string `json:"version"`
+		} `json:"server"`
+		Revision     string          `json:"revision"`
+		Instructions string          `json:"instructions"`
+		Tools        json.RawMessage `json:"tools"`
+		Resources    json.RawMessage `json:"resources"`
+		Templates    json.RawMessage `json:"resourceTemplates"`
+		Prompts      json.RawMessage `json:"prompts"`
+		*Inside
+	}
+	if err := json.Unmarshal(doc, &raw); err != nil {
+		return nil, fmt.Errorf("reading a surface: %w", err)
+	}
+	if raw.Revision == "" || raw.Server.Name == "" {
+		return nil, errors.New("reading a surface: no server")
+	}
+	s := &Surface{
+		Server:   protocol.Implementation{Name: raw.Server.Name, Title: raw.Server.Title, Version: raw.Server.Version},
+		Revision: raw.Revision, Instructions: raw.Instructions, Inside: raw.Inside,
+	}
+	return s, errors.Join(
+		s.parse(Tools, raw.Tools), s.parse(Resources, raw.Resources),
+		s.parse(Templates, raw.Templates), s.parse(Prompts, raw.Prompts),
+	)
+}
+
+// Fill reads one part from its entries, as they are on the wire of the newest revision.
+func (s *Surface) Fill(part Part, entries []json.RawMessage) error {
+	list, err := json.Marshal(append([]json.RawMessage{}, entries...))
+	if err != nil {
+		return fmt.Errorf("reading a surface: %w", err)
+	}
+	return s.parse(part, list)
+}
+
+// parse reads one list by the dialect that has written it.
+func (s *Surface) parse(part Part, list json.RawMessage) error {
+	if list == nil {
+		return nil
+	}
+	var kind protocol.ListKind
+	var member string
+	switch part {
+	case Tools:
+		kind, member = protocol.ListTools, "tools"
+	case Resources:
+		kind, member = protocol.ListResources, "resources"
+	case Templates:
+		kind, member = protocol.ListTemplates, "resourceTemplates"
+	case Prompts:
+		kind, member = protocol.ListPrompts, "prompts"
+	default:
+		return errors.New("reading a surface: a part is one kind of component")
+	}
+	all := dialect.All()
+	result, fault := all[len(all)-1].DecodeResult(kind.Method(), fmt.Appendf(nil, `{"resultType":"complete","ttlMs":0,"cacheScope":"private",%q:%s}`, member, list))
+	if fault != nil {
+		return fmt.Errorf("reading the %s of a surface: %w", member, fault)
+	}
+	s.Parts |= part
+	switch r := result.(type) {
+	case *protocol.ListToolsResult:
+		s.Tools = r.Tools
+	case *protocol.ListResourcesResult:
+		s.Resources = r.Resources
+	case *protocol.ListTemplatesResult:
+		s.Templates = r.Templates
+	case *protocol.ListPromptsResult:
+		s.Prompts = r.Prompts
+	}
+	return nil
+}
+
+// append adds the members of in to a JSON object that is not closed.
+func (in *Inside) append(dst []byte) ([]byte, error) {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(in); err != nil {
+		return nil, err
+	}
+	members := strings.TrimPrefix(strings.TrimSpace(out.String()), "{")
+	return append(append(dst, ','), strings.TrimSuffix(members, "}")...), nil
+}
+
+func (in *Inside) byName() map[[2]string]*Component {
+	if in == nil {
+		return nil
+	}
+	all := make(map[[2]string]*Component, len(in.Components))
+	for i := range in.Components {
+		c := &in.Components[i]
+		all[[2]string{c.Kind, c.Name}] = c
+	}
+	return all
+}
+
+// origin is what the server itself says of a component, and says it once: what is left
+// in the end was in no list.
+func (p *printer) origin(kind, name string) {
+	key := [2]string{kind, name}
+	c := p.inside[key]
+	if c == nil {
+		return
+	}
+	delete(p.inside, key)
+	if len(c.Scopes) > 0 {
+		p.line("    needs %s", strings.Join(c.Scopes, " "))
+	}
+	from := strings.TrimSpace(c.Where + " " + c.Function)
+	if c.Added != "" && c.Added != c.Where {
+		from = strings.TrimPrefix(from+", added at "+c.Added, ", ")
+	}
+	if from != "" {
+		p.line("    from %s", from)
+	}
+	p.chain(c.Chain)
+}
+
+func (p *printer) chain(steps []Step) {
+	if !p.chains {
+		return
+	}
+	var table [][3]string
+	for _, s := range steps {
+		row := [3]string{s.Name, s.Origin, ""}
+		if s.Phase != "" {
+			row[1], row[2] = s.Phase, "of the "+s.Origin
+		}
+		if s.PerCall {
+			row[2] += ", once per call"
+		}
+		table = append(table, row)
+	}
+	p.fields("chain", table)
+}
+
+// unlisted are the components that are in no list, and how the lists are made.
+func (p *printer) unlisted(s *Surface) {
+	var rest []*Component
+	for i := range s.Inside.Components {
+		c := &s.Inside.Components[i]
+		if p.inside[[2]string{c.Kind, c.Name}] != nil {
+			rest = append(rest, c)
+		}
+	}
+	p.section("Not listed", len(rest), func(i int) {
+		note := rest[i].Kind
+		if rest[i].Hidden {
+			note += ", hidden"
+		}
+		p.entry(rest[i].Name, "", "", note)
+		p.origin(rest[i].Kind, rest[i].Name)
+	})
+	if p.chains {
+		p.section("Lists", 1, func(int) { p.chain(s.Inside.Lists) })
+	}
+}

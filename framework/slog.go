@@ -1,0 +1,249 @@
+package framework
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Levels of the specification that slog has no name for. What lies between two levels
+// counts as the lower one, and what is below slog.LevelInfo as debug.
+const (
+	SlogNotice    = slog.Level(2)
+	SlogCritical  = slog.Level(12)
+	SlogAlert     = slog.Level(16)
+	SlogEmergency = slog.Level(20)
+)
+
+// SlogHandler is for programs and libraries that log with slog:
+//
+//	slog.SetDefault(slog.New(framework.SlogHandler(logger)))
+//
+// In a handler, a record that comes with its context goes where [Log] writes: to the
+// app's logger, and to the client at the level that it asked for, with secrets masked
+// and within the same bound. Records from elsewhere go to outside; nil drops them.
+//
+// Clients get each of the eight levels as it is. In the app's log, whose levels above
+// error end programs, those that zap lacks are info or error with a field "severity".
+// Groups are objects. The source of a record is not logged. Safe for concurrent use.
+func SlogHandler(outside *zap.Logger) slog.Handler {
+	if outside == nil {
+		outside = zap.NewNop()
+	}
+	return &slogHandler{outside: outside}
+}
+
+// slogHandler is immutable.
+type slogHandler struct {
+	outside *zap.Logger
+	within  []scope // outermost first
+}
+
+// scope is what one WithGroup or one WithAttrs adds.
+type scope struct {
+	group  string // "": fields
+	fields []zap.Field
+}
+
+// Enabled asks the app's logger and the client.
+func (s *slogHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	h := handlingFrom(ctx)
+	return s.base(h).Core().Enabled(appLevel(level)) || h != nil && h.call != nil && h.call.Logs(severityOf(level))
+}
+
+// base is the logger that is no client's.
+func (s *slogHandler) base(h *handling) *zap.Logger {
+	if h == nil || h.server == nil {
+		return s.outside
+	}
+	return h.server.Logger()
+}
+
+// Handle writes one record.
+func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
+	h := handlingFrom(ctx)
+	base, fields := s.base(h), s.fieldsOf(r)
+	entry := zapcore.Entry{Level: appLevel(r.Level), Time: r.Time, LoggerName: base.Name(), Message: r.Message}
+	// Not by the logger's methods: at some levels they end the program.
+	if checked := base.Core().Check(entry, nil); checked != nil {
+		checked.Write(slices.Concat(marks(h, r.Level), fields)...)
+	}
+	if h != nil && h.call != nil {
+		h.forward(severityOf(r.Level), entry, fields)
+	}
+	return nil
+}
+
+// marks are what only the app's log says.
+func marks(h *handling, level slog.Level) (fields []zap.Field) {
+	if h != nil && h.call != nil {
+		fields = append(fields, zap.String("call", h.callID()))
+		if h.bound != nil {
+			fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
+		}
+	}
+	severity := severityOf(level)
+	if severity != protocol.LevelNotice && severity.Severity() <= protocol.LevelError.Severity() {
+		return fields
+	}
+	return append(fields, zap.String("severity", string(severity)))
+}
+
+// forward sends a record to the client, if it wants it and there were not too many.
+func (h *handling) forward(level protocol.Level, entry zapcore.Entry, fields []zap.Field) {
+	if !h.call.Logs(level) {
+		return
+	}
+	Log(h) // makes the bucket
+	if h.bucket == nil {
+		return
+	}
+	dropped, ok := h.bucket.take(time.Now())
+	if !ok {
+		return
+	}
+	fields = sealed(fields)
+	if dropped > 0 {
+		fields = append(fields, zap.Int("dropped", dropped))
+	}
+	h.send(level, entry.LoggerName, zapcore.NewJSONEncoder(clientEncoding()), entry.Message, fields)
+}
+
+// WithAttrs keeps attributes for all records.
+func (s *slogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return s.with(scope{fields: fieldsOf(attrs)})
+}
+
+// WithGroup puts what follows into an object.
+func (s *slogHandler) WithGroup(name string) slog.Handler {
+	return s.with(scope{group: name})
+}
+
+func (s *slogHandler) with(in scope) slog.Handler {
+	if in.group == "" && len(in.fields) == 0 {
+		return s
+	}
+	return &slogHandler{s.outside, append(slices.Clip(s.within), in)}
+}
+
+// fieldsOf nests the attributes of a record into the groups around it.
+func (s *slogHandler) fieldsOf(r slog.Record) []zap.Field {
+	attrs := make([]slog.Attr, 0, r.NumAttrs())
+	r.Attrs(func(a slog.Attr) bool {
+		attrs = append(attrs, a)
+		return true
+	})
+	fields := fieldsOf(attrs)
+	for _, in := range slices.Backward(s.within) {
+		switch {
+		case in.group == "":
+			fields = slices.Concat(in.fields, fields)
+		case len(fields) > 0: // a group without members is left out
+			fields = []zap.Field{zap.Object(in.group, object(fields))}
+		}
+	}
+	return fields
+}
+
+// object is a group of attributes.
+type object []zap.Field
+
+// MarshalLogObject writes the members.
+func (o object) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	for _, f := range o {
+		f.AddTo(enc)
+	}
+	return nil
+}
+
+// sealed is a copy with secrets masked, in groups, too.
+func sealed(fields []zap.Field) []zap.Field {
+	fields = slices.Clone(masked(fields))
+	for i, f := range fields {
+		if members, ok := f.Interface.(object); ok {
+			fields[i] = zap.Object(f.Key, object(sealed(members)))
+		}
+	}
+	return fields
+}
+
+func fieldsOf(attrs []slog.Attr) []zap.Field {
+	fields := make([]zap.Field, 0, len(attrs))
+	for _, a := range attrs {
+		value := a.Value.Resolve()
+		switch {
+		case value.Kind() != slog.KindGroup:
+			if !(slog.Attr{Key: a.Key, Value: value}).Equal(slog.Attr{}) { // which handlers ignore
+				fields = append(fields, fieldOf(a.Key, value))
+			}
+		case a.Key == "": // a group without a name is inlined
+			fields = append(fields, fieldsOf(value.Group())...)
+		default:
+			if members := fieldsOf(value.Group()); len(members) > 0 {
+				fields = append(fields, zap.Object(a.Key, object(members)))
+			}
+		}
+	}
+	return fields
+}
+
+func fieldOf(key string, value slog.Value) zap.Field {
+	switch value.Kind() {
+	case slog.KindBool:
+		return zap.Bool(key, value.Bool())
+	case slog.KindDuration:
+		return zap.Duration(key, value.Duration())
+	case slog.KindFloat64:
+		return zap.Float64(key, value.Float64())
+	case slog.KindInt64:
+		return zap.Int64(key, value.Int64())
+	case slog.KindString:
+		return zap.String(key, value.String())
+	case slog.KindTime:
+		return zap.Time(key, value.Time())
+	case slog.KindUint64:
+		return zap.Uint64(key, value.Uint64())
+	default:
+		return zap.Any(key, value.Any())
+	}
+}
+
+// severityOf is what a client is told.
+func severityOf(level slog.Level) protocol.Level {
+	switch {
+	case level < slog.LevelInfo:
+		return protocol.LevelDebug
+	case level < SlogNotice:
+		return protocol.LevelInfo
+	case level < slog.LevelWarn:
+		return protocol.LevelNotice
+	case level < slog.LevelError:
+		return protocol.LevelWarning
+	case level < SlogCritical:
+		return protocol.LevelError
+	case level < SlogAlert:
+		return protocol.LevelCritical
+	case level < SlogEmergency:
+		return protocol.LevelAlert
+	}
+	return protocol.LevelEmergency
+}
+
+// appLevel is the zap level that is not above it.
+func appLevel(level slog.Level) zapcore.Level {
+	switch {
+	case level < slog.LevelInfo:
+		return zapcore.DebugLevel
+	case level < slog.LevelWarn:
+		return zapcore.InfoLevel
+	case level < slog.LevelError:
+		return zapcore.WarnLevel
+	}
+	return zapcore.ErrorLevel
+}

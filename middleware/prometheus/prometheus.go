@@ -1,0 +1,104 @@
+// Package prometheus serves what middleware.Metrics measures to Prometheus. It is a
+// module of its own: programs that do not use it do not depend on it.
+//
+//	metrics, err := prometheus.New()
+//	app.Use(middleware.MetricsWith(metrics))
+//	http.Handle("/metrics", metrics.Handler())
+//
+// It is OpenTelemetry's own exporter with a registry of its own. middleware.Metrics speaks
+// the API of OpenTelemetry; on client_golang alone, which the exporter writes to, there
+// would have to be a provider of ours, with every kind of instrument, to save the SDK.
+//
+// The histogram is mcp_server_operation_duration_seconds, with the attributes of
+// middleware.Metrics as labels, dots as underscores. Whatever a program measures itself
+// with the same provider is there, too:
+//
+//	otel.SetMeterProvider(metrics)
+//
+// Metrics tell what a server is used for: put the handler on an address that only your
+// own can reach. It checks nobody.
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+)
+
+// Metrics is a provider of OpenTelemetry, and what it measured as a page. Safe for
+// concurrent use. It starts no goroutine; two of them share nothing.
+type Metrics struct {
+	metric.MeterProvider // what middleware.MetricsWith and otel.SetMeterProvider want
+
+	provider *sdk.MeterProvider
+	registry *prometheus.Registry
+}
+
+// Option configures New. Sealed.
+type Option interface{ option(c *config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+type config struct {
+	collectors []prometheus.Collector
+	export     []exporter.Option
+	measure    []sdk.Option
+}
+
+// Collect adds collectors of client_golang to the page, such as those of the Go runtime
+// (collectors.NewGoCollector()).
+func Collect(c ...prometheus.Collector) Option {
+	return optionFunc(func(cfg *config) { cfg.collectors = append(cfg.collectors, c...) })
+}
+
+// Export passes options to the exporter, such as WithNamespace.
+func Export(opts ...exporter.Option) Option {
+	return optionFunc(func(cfg *config) { cfg.export = append(cfg.export, opts...) })
+}
+
+// Measure passes options to the SDK, such as views and a resource.
+func Measure(opts ...sdk.Option) Option {
+	return optionFunc(func(cfg *config) { cfg.measure = append(cfg.measure, opts...) })
+}
+
+// New makes one. The error is that of an option, or of a collector that collides with
+// another.
+func New(opts ...Option) (*Metrics, error) {
+	// Which module has measured is the same for every line of the page.
+	cfg := config{export: []exporter.Option{exporter.WithoutScopeInfo()}}
+	for _, o := range opts {
+		if o != nil {
+			o.option(&cfg)
+		}
+	}
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	for _, c := range cfg.collectors {
+		if err := m.registry.Register(c); err != nil {
+			return nil, fmt.Errorf("prometheus: registering a collector: %w", err)
+		}
+	}
+	reader, err := exporter.New(append(cfg.export, exporter.WithRegisterer(m.registry))...)
+	if err != nil {
+		return nil, fmt.Errorf("prometheus: making the exporter: %w", err)
+	}
+	m.provider = sdk.NewMeterProvider(append(cfg.measure, sdk.WithReader(reader))...)
+	m.MeterProvider = m.provider
+	return m, nil
+}
+
+// Handler is the page, in the format that the client asks for.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
+}
+
+// Shutdown ends measuring; the page is empty of it from then on. Programs that end need
+// not call it: nothing is buffered.
+func (m *Metrics) Shutdown(ctx context.Context) error { return m.provider.Shutdown(ctx) }
