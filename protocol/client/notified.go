@@ -47,6 +47,8 @@ func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) 
 		c.streams.acknowledge(subscriptionID(msg.Params), p.Filter)
 	case *protocol.TaskStatusParams:
 		c.followed.news(p.Task)
+	case *protocol.TaskParams:
+		c.followed.news(p.Task.Task)
 	case *protocol.ResourceUpdatedParams:
 		c.updated(d, subscriptionID(msg.Params), p.URI)
 	}

@@ -88,9 +88,11 @@ var table = []rule{
 	// How testkit gets into a server: for testkit and framework alone.
 	{prefix: "framework/rehearsal", internal: []string{"protocol/claim"}},
 	{prefix: "testkit", internal: []string{
-		"framework", "framework/rehearsal", "protocol", "protocol/claim", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
+		"framework", "framework/rehearsal", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
+		"protocol", "protocol/change", "protocol/claim", "protocol/client", "protocol/dialect", "protocol/engine", "protocol/eventlog",
+		"protocol/jsonrpc", "protocol/jsontext", "protocol/session", "protocol/task",
 		"transport", "transport/fiberhttp", "transport/inmem", "transport/nethttp", "transport/stdio",
-	}, external: []string{"github.com/valyala/fasthttp"}},
+	}, external: []string{"github.com/valyala/fasthttp", "go.uber.org/zap"}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore"}},
