@@ -14,7 +14,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
 	sources := map[string]string{ // page -> what its blocks are taken from
 		"start.md": "code/start", "tools.md": "code/tools", "resources.md": "code/resources",
-		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks",
+		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "auth.md": "code/auth",
 		"transports.md": "../transport/stdio", "../README.md": "../examples/hello",
 	}

@@ -17,15 +17,17 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/inmem"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
 // carrier is a way between a client and a server.
 type carrier struct {
-	name string
+	name   string
+	socket bool
 	// open makes one. ctx has the principal; what was made lasts until hang up.
-	open func(ctx context.Context, server *framework.Server) (*line, error)
+	open func(ctx context.Context, server *framework.Server, w *tap) (*line, error)
 }
 
 // line is an open carrier, for one client.
@@ -36,59 +38,66 @@ type line struct {
 
 // inMemory is the carrier of sessions that name none.
 func inMemory() carrier {
-	return carrier{"inmem", func(_ context.Context, server *framework.Server) (*line, error) {
-		return &line{client.InMemory(server), func() error { return nil }}, nil
+	return carrier{"inmem", false, func(_ context.Context, server *framework.Server, w *tap) (*line, error) {
+		dial := func(ctx context.Context) (transport.Conn, error) { return w.conn(inmem.Dial(ctx, server)), nil }
+		return &line{client.Over(dial), func() error { return nil }}, nil
 	}}
 }
 
 // carriers are all of them, those without a socket first.
 func carriers() []carrier {
-	return []carrier{inMemory(), {"stdio", overPipes}, {"fiber", overFiber}, {"fiber-socket", overSocket}, {"nethttp", overNetHTTP}}
+	return []carrier{
+		inMemory(),
+		{"stdio", false, overPipes},
+		{"fiber", false, overFiber},
+		{"fiber-socket", true, overSocket},
+		{"nethttp", true, overNetHTTP},
+	}
 }
 
 // lastWords is how long a carrier that is closed waits for calls in flight.
 const lastWords = 200 * time.Millisecond
 
-func overPipes(_ context.Context, server *framework.Server) (*line, error) {
+func overPipes(_ context.Context, server *framework.Server, w *tap) (*line, error) {
 	dial := func(ctx context.Context) (transport.Conn, error) {
 		in, toServer := io.Pipe()
 		fromServer, out := io.Pipe()
 		served := make(chan error, 1)
 		go func() {
-			err := stdio.New(stdio.Streams(in, out), stdio.Grace(lastWords)).Serve(ctx, server)
+			err := stdio.New(stdio.Streams(w.faults.reader(in), out), stdio.Grace(lastWords)).Serve(ctx, server)
 			_ = out.Close() // the client sees the end
 			served <- err
 		}()
-		return stdio.NewConn(fromServer, toServer, func() error {
+		return w.conn(stdio.NewConn(w.faults.reader(fromServer), toServer, func() error {
 			_ = toServer.Close()
 			_, _ = io.Copy(io.Discard, fromServer) // what the server still says must not hold it up
 			return <-served
-		}), nil
+		})), nil
 	}
 	return &line{client.Over(dial), func() error { return nil }}, nil
 }
 
 // overFiber is Fiber without a socket.
-func overFiber(ctx context.Context, server *framework.Server) (*line, error) {
+func overFiber(ctx context.Context, server *framework.Server, w *tap) (*line, error) {
 	l := fasthttputil.NewInmemoryListener()
 	dial := func(context.Context, string, string) (net.Conn, error) { return l.Dial() }
-	return overHTTP(ctx, server, fiberOn, &listener{Listener: l}, "127.0.0.1", dial)
+	return overHTTP(ctx, server, w, fiberOn, &listener{Listener: l}, "127.0.0.1", dial)
 }
 
-func overSocket(ctx context.Context, server *framework.Server) (*line, error) {
+func overSocket(ctx context.Context, server *framework.Server, w *tap) (*line, error) {
 	l, err := loopback(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return overHTTP(ctx, server, fiberOn, &listener{Listener: l}, l.Addr().String(), nil)
+	return overHTTP(ctx, server, w, fiberOn, &listener{Listener: l}, l.Addr().String(), nil)
 }
 
-func overNetHTTP(ctx context.Context, server *framework.Server) (*line, error) {
+func overNetHTTP(ctx context.Context, server *framework.Server, w *tap) (*line, error) {
 	l, err := loopback(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return overHTTP(ctx, server, netHTTPOn, &listener{Listener: l}, l.Addr().String(), nil)
+	return overHTTP(ctx, server, w, netHTTPOn, &listener{Listener: l}, l.Addr().String(), nil)
 }
 
 func fiberOn(l net.Listener) transport.Transport {
@@ -109,18 +118,18 @@ func loopback(ctx context.Context) (net.Listener, error) {
 
 // overHTTP serves until it is hung up. dial nil is that of net.
 func overHTTP(
-	ctx context.Context, server *framework.Server, on func(net.Listener) transport.Transport, l *listener, addr string,
+	ctx context.Context, server *framework.Server, w *tap, on func(net.Listener) transport.Transport, l *listener, addr string,
 	dial func(context.Context, string, string) (net.Conn, error),
 ) (*line, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	host := &known{server, transport.PrincipalFrom(ctx)}
 	served := make(chan error, 1)
 	go func() { served <- on(l).Serve(ctx, host) }()
-	web := &http.Transport{DialContext: dial}
+	conns := &http.Transport{DialContext: w.faults.dial(dial)}
 	return &line{
-		client.HTTP("http://"+addr+"/mcp", client.HTTPClient(&http.Client{Transport: web})),
+		client.HTTP("http://"+addr+"/mcp", client.HTTPClient(&http.Client{Transport: &web{conns, w, w.faults.roll()}})),
 		func() error {
-			web.CloseIdleConnections()
+			conns.CloseIdleConnections()
 			l.settle()
 			cancel()
 			return <-served

@@ -37,17 +37,44 @@
 //	r := s.Rounds("travel", "{}")
 //	r.Tamper().Answer("Oslo").Result().Code(-32602)
 //
+// # Tasks and time
+//
+// [Start] begins a task; its worker can be killed, and another one takes it over as
+// it would on another node:
+//
+//	job := testkit.Start(s, render, RenderIn{Film: "Ran"})
+//	job.Step() // until it asks, or is over
+//	job.Crash()
+//	job.Resume()
+//	out, err := job.Await()
+//
+// In a testing/synctest bubble [Session.Advance] makes time pass: what expires, polls,
+// times out or is limited by a rate needs no sleep. [Virtual] gives each body of a matrix
+// such a bubble, over Fiber too.
+//
+// # Carriers that are bad, and servers that change
+//
+// With [Faults] the carrier is late, splits, repeats, reorders and breaks within what
+// it may do. [Session.Record] keeps what a session said, and [Replay] holds another
+// version of the server against it. [Chain] runs middleware without a server.
+//
 // # What holds
 //
 // A fault of the test itself, such as a question that nobody answers, an answer
 // that is not of the kind asked for, or a server that does not build, ends the test
 // with a message that names what was sent and what came back. What a server may
-// rightly refuse is returned.
+// rightly refuse is returned. The log of a test that failed has what the session sent
+// and got; one that passes says nothing.
 //
-// Sessions are closed, and their server shut down, by t.Cleanup. Calls are bounded
+// Sessions are closed, and their server shut down, by t.Cleanup, and the test fails if
+// a goroutine of theirs outlives them, be it a handler's ([MayLeave] allows it). Calls are bounded
 // by [Timeout]. The methods of a Session may be called concurrently, but those that
 // fail the test must run in the test's goroutine, as always with t.FailNow. In memory
 // everything works inside a testing/synctest bubble.
+//
+// Where the app has no store of its own its tasks are in one in memory, and run as on a
+// shared store: of the request's context they have the principal, and nothing else. The
+// app is built twice for that, and started once.
 //
 // Over HTTP a session's user is known without a token: what authenticates real
 // clients is not tested here. After a session on Fiber two goroutines of fasthttp

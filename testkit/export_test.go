@@ -1,6 +1,11 @@
 package testkit
 
-import "github.com/kagami-mcp/kagami/framework/store/memory"
+import (
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+)
 
 // IsHandshake says whether the session has one.
 func IsHandshake(s *Session) bool { return s.config.dialect.Handshake() }
@@ -14,3 +19,19 @@ func ShareClaims(s *Session) {
 		c.claims = memory.New().Claims()
 	}
 }
+
+// Over is the carrier of a session.
+func Over(name string) Option {
+	for _, c := range carriers() {
+		if c.name == name {
+			return over(c)
+		}
+	}
+	return nil
+}
+
+// AtOf is the revision of another session.
+func AtOf(s *Session) Option { return at(s.config.dialect) }
+
+// ReplayIn is Replay for a test of tests.
+func ReplayIn(t testing.TB, app *framework.App, path string) { replay(t, app, path) }

@@ -22,6 +22,7 @@ type fakeTB struct {
 	testing.TB
 	mu       sync.Mutex
 	failed   []string
+	logged   []string
 	cleanups []func()
 }
 
@@ -47,6 +48,12 @@ func (f *fakeTB) Errorf(format string, args ...any) {
 	f.failed = append(f.failed, fmt.Sprintf(format, args...))
 }
 
+func (f *fakeTB) Logf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.logged = append(f.logged, fmt.Sprintf(format, args...))
+}
+
 func (f *fakeTB) Fatalf(format string, args ...any) {
 	f.Errorf(format, args...)
 	runtime.Goexit()
@@ -54,6 +61,12 @@ func (f *fakeTB) Fatalf(format string, args ...any) {
 
 // failures runs body as a test of its own and returns what it complained about.
 func failures(t *testing.T, body func(testing.TB)) []string {
+	t.Helper()
+	return ended(t, body).failed
+}
+
+// ended runs body as a test of its own to its end.
+func ended(t *testing.T, body func(testing.TB)) *fakeTB {
 	t.Helper()
 	f := &fakeTB{TB: t}
 	done := make(chan struct{})
@@ -65,9 +78,26 @@ func failures(t *testing.T, body func(testing.TB)) []string {
 	for _, fn := range slices.Backward(f.cleanups) {
 		fn()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.failed
+	return f
+}
+
+// mustFail is what must fail once, with words that say why.
+type mustFail struct {
+	body func(testing.TB)
+	want []string
+}
+
+func (f mustFail) once(t *testing.T) {
+	t.Helper()
+	got := failures(t, f.body)
+	if len(got) != 1 {
+		t.Fatalf("%d complaints, want 1: %q", len(got), got)
+	}
+	for _, w := range append(f.want, "testkit: ") {
+		if !strings.Contains(got[0], w) {
+			t.Errorf("the message lacks %q:\n%s", w, got[0])
+		}
+	}
 }
 
 // Every assertion can fail, once, with a message that says what was sent and what came back.
@@ -76,10 +106,7 @@ func TestAssertionsFail(t *testing.T) {
 	at := func(t testing.TB, opts ...testkit.Option) *testkit.Session {
 		return testkit.New(t, newHandles().app(), append(opts, testkit.At(protocol.Rev20251125))...)
 	}
-	tests := map[string]struct {
-		body func(testing.TB)
-		want []string
-	}{
+	tests := map[string]mustFail{
 		"OK":               {func(t testing.TB) { at(t).CallRaw("fail", `{}`).OK() }, []string{"want success", `{"name":"fail","arguments":{}}`, "out of tea"}},
 		"OK of a refusal":  {func(t testing.TB) { at(t).CallRaw("none", `{}`).OK() }, []string{"want success", "-32602"}},
 		"IsError":          {func(t testing.TB) { at(t).CallRaw("whoami", "").IsError() }, []string{"want an error", "tools/call", "nobody"}},
@@ -157,15 +184,7 @@ func TestAssertionsFail(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := failures(t, tt.body)
-			if len(got) != 1 {
-				t.Fatalf("%d complaints, want 1: %q", len(got), got)
-			}
-			for _, w := range append(tt.want, "testkit: ") {
-				if !strings.Contains(got[0], w) {
-					t.Errorf("the message lacks %q:\n%s", w, got[0])
-				}
-			}
+			tt.once(t)
 		})
 	}
 }

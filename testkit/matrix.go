@@ -14,7 +14,7 @@ import (
 func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, d := range dialect.All() {
-		for _, c := range carriers() {
+		for _, c := range within(opts, carriers()) {
 			subtest(t, d.String()+"/"+c.name, app, body, opts, at(d), over(c))
 		}
 	}
@@ -23,7 +23,7 @@ func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), o
 // AllCarriers runs body at the newest revision on every carrier, likewise.
 func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
-	for _, c := range carriers() {
+	for _, c := range within(opts, carriers()) {
 		subtest(t, c.name, app, body, opts, at(newest()), over(c))
 	}
 }
@@ -51,7 +51,14 @@ func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Sessi
 // so that it wins.
 func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T, *Session), opts []Option, own ...Option) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) { body(t, New(t, app, slices.Concat(opts, own)...)) })
+	run := func(t *testing.T) {
+		t.Helper()
+		body(t, New(t, app, slices.Concat(opts, own)...))
+	}
+	if newConfig(opts).virtual {
+		run = bubble(run)
+	}
+	t.Run(name, run)
 }
 
 func newest() *dialect.Dialect {

@@ -27,10 +27,15 @@ type config struct {
 	without   []string
 	principal *framework.Principal
 	timeout   time.Duration
+	store     framework.Store // nil: the app's, or the testkit's own
+	secrets   []string        // names of members, for records
+	leaks     []string        // functions whose goroutines may go on
+	virtual   bool            // of matrices
+	faults    *faults         // nil: none
 }
 
 func newConfig(opts []Option) config {
-	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout}
+	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout, leaks: lasting()}
 	for _, o := range opts {
 		o.option(&c)
 	}
@@ -74,3 +79,14 @@ func At(rev protocol.Revision) Option {
 
 // Timeout of one call, and of one wait for a notification; default 30 s.
 func Timeout(d time.Duration) Option { return optionFunc(func(c *config) { c.timeout = d }) }
+
+// Store is what the servers of the session share, those that Resume starts included,
+// in place of the app's own store. Without it, and where the app has none, tasks are
+// in a store in memory that outlives a worker, and nothing else is shared.
+func Store(s framework.Store) Option { return optionFunc(func(c *config) { c.store = s }) }
+
+// MayLeave lets goroutines with one of these functions in their stack, such as
+// "example.com/pool.(*Pool).run", outlive the session.
+func MayLeave(functions ...string) Option {
+	return optionFunc(func(c *config) { c.leaks = append(slices.Clip(c.leaks), functions...) })
+}

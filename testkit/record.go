@@ -104,6 +104,13 @@ func (s *Session) AwaitNotification(method string) protocol.Notification {
 	}
 }
 
+// next is closed with the next notification.
+func (r *record) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
 func (r *record) take(method string) (n protocol.Notification, found bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,17 +29,17 @@ type Rounds struct {
 	begun    bool            // last is a round with answers
 	required *protocol.InputRequiredResult
 	answer   *Answer
-	change   change
+	change   alteration
 }
 
-// change is how the next request differs from what it should be.
-type change struct {
+// alteration is how the next request differs from what it should be.
+type alteration struct {
 	tamper, expire bool
 	user           *framework.Principal
 	drop           []int
 }
 
-func (c *change) any() bool { return c.tamper || c.expire || c.user != nil || len(c.drop) > 0 }
+func (c *alteration) any() bool { return c.tamper || c.expire || c.user != nil || len(c.drop) > 0 }
 
 // Rounds starts one.
 func (s *Session) Rounds(name, arguments string) *Rounds {
@@ -56,7 +56,7 @@ func (s *Session) Rounds(name, arguments string) *Rounds {
 func (r *Rounds) send(params json.RawMessage) {
 	r.s.t.Helper()
 	how := r.change
-	r.change = change{}
+	r.change = alteration{}
 	s := r.s
 	if how.user != nil {
 		c := s.config

@@ -24,6 +24,7 @@ type Session struct {
 	config config
 	site   *site
 	client *client.Client
+	wire   *tap
 	record record
 	script script
 	chaos  atomic.Pointer[chaos] // nil: calls are made as they are
@@ -38,7 +39,7 @@ type Session struct {
 func New[A AppSource](t testing.TB, app A, opts ...Option) *Session {
 	t.Helper()
 	c := newConfig(opts)
-	return open(t, newSite(t, app, c.timeout), c)
+	return open(t, newSite(t, app, c), c)
 }
 
 // open connects one client.
@@ -50,7 +51,7 @@ func open(t testing.TB, st *site, c config) *Session {
 	if c.dialect == nil {
 		t.Fatalf("testkit: At needs a published revision")
 	}
-	s := &Session{t: t, ctx: t.Context(), config: c, site: st}
+	s := &Session{t: t, ctx: t.Context(), config: c, site: st, wire: &tap{&exchange{}, c.faults.fresh(), st.owned}}
 	if c.principal != nil {
 		s.ctx = transport.WithPrincipal(s.ctx, c.principal)
 	}
@@ -68,6 +69,9 @@ func open(t testing.TB, st *site, c config) *Session {
 			t.Errorf("testkit: closing the session: %v", err)
 		}
 		s.unmet()
+		if t.Failed() {
+			t.Logf("testkit: the exchange at %s over %s:\n%s", c.dialect, c.carrier.name, s.wire.exchange)
+		}
 	})
 	s.listen(ctx)
 	return s
@@ -75,12 +79,18 @@ func open(t testing.TB, st *site, c config) *Session {
 
 // connect opens one more connection of the session, to any server.
 func (s *Session) connect(ctx context.Context, server *framework.Server) (*client.Client, func() error, error) {
-	l, err := s.config.carrier.open(s.ctx, server)
-	if err != nil {
+	var l *line
+	var c *client.Client
+	var err error
+	s.site.labelled(s.t, func() {
+		if l, err = s.config.carrier.open(s.ctx, server, s.wire); err == nil {
+			c, err = client.Connect(ctx, l.target, s.clientOptions()...)
+		}
+	})
+	switch {
+	case l == nil:
 		return nil, nil, err
-	}
-	c, err := client.Connect(ctx, l.target, s.clientOptions()...)
-	if err != nil {
+	case err != nil:
 		return nil, nil, errors.Join(err, l.hangUp())
 	}
 	return c, func() error { return errors.Join(c.Close(), l.hangUp()) }, nil
@@ -100,6 +110,9 @@ func (s *Session) clientOptions() []client.Option {
 	}
 	if s.config.has("roots") {
 		opts = append(opts, client.OnRoots(s.listRoots))
+	}
+	if !s.config.has("tasks") {
+		opts = append(opts, client.NoTasks())
 	}
 	return opts
 }

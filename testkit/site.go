@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,30 +13,124 @@ import (
 
 // site is a server under test, with what makes others like it.
 type site struct {
-	server *framework.Server
-	source func() *framework.App // a fresh app each time; nil: there is one app only
-	skew   *atomic.Int64         // added to the server's clock, in nanoseconds
+	server  *framework.Server
+	app     *framework.App
+	source  func() *framework.App // a fresh app each time; nil: there is one app only
+	skew    *atomic.Int64         // added to the server's clock, in nanoseconds
+	timeout time.Duration
+
+	mu      sync.Mutex // guards workers, and Crash against Resume
+	workers []*node    // those of the dead, and the one that runs tasks; nil: the app's own store does
 }
 
 // newSite builds and starts a server that ends with the test.
-func newSite[A AppSource](t testing.TB, source A, timeout time.Duration) *site {
+func newSite[A AppSource](t testing.TB, source A, c config) *site {
 	t.Helper()
 	app, fresh := appOf(t, source)
-	st := &site{source: fresh, skew: &atomic.Int64{}}
+	st := &site{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout}
+	st.watchGoroutines(t, c.leaks)
+	st.labelled(t, func() { st.open(t, c.store) })
+	return st
+}
+
+// open builds the server. Its tasks are kept where they outlive a worker, unless the
+// app says where they are.
+func (st *site) open(t testing.TB, store framework.Store) {
+	t.Helper()
+	server := (*framework.Server)(nil)
+	if store == nil {
+		server = st.build(t, st.app)
+	}
+	if store != nil || server.Sessions() == nil && server.Changes() == nil && server.Claims() == nil {
+		worker := newCluster(store).join(t.Context())
+		t.Cleanup(worker.kill)
+		st.workers = []*node{worker}
+		server = st.build(t, on(st.app, worker))
+	}
+	st.server = server
+	st.start(t, server)
+}
+
+// on is the app with a store, and leaves the app as it is: it may be another test's, too.
+func on(app *framework.App, store framework.Store) *framework.App {
+	own := *app
+	return own.UseStore(store)
+}
+
+func (st *site) build(t testing.TB, app *framework.App) *framework.Server {
+	t.Helper()
 	server, err := app.BuildFor(&rehearsal.Stage{
 		Now:     func() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) },
 		Differs: differs(t),
 	})
 	if err != nil {
 		t.Fatalf("testkit: the app does not build: %v", err)
-		return nil
 	}
-	st.server = server
-	if err := server.Start(t.Context()); err != nil {
+	return server
+}
+
+func (st *site) start(t testing.TB, server *framework.Server) {
+	t.Helper()
+	if err := server.Start(asWorker(t.Context())); err != nil {
 		t.Fatalf("testkit: the server does not start: %v", err)
 	}
-	t.Cleanup(func() { shutdown(t, server, timeout) })
-	return st
+	t.Cleanup(func() { shutdown(t, server, st.timeout) })
+}
+
+// worker is the one that runs tasks, or that did before it died.
+func (st *site) worker(t testing.TB, what string) *node {
+	t.Helper()
+	if len(st.workers) == 0 {
+		t.Fatalf("testkit: %s needs the testkit's own store, and the app has another: give the session Store(...), which wins over it", what)
+	}
+	w := st.workers[len(st.workers)-1]
+	if w.c.queue() == nil {
+		t.Fatalf("testkit: %s needs a store whose tasks are a task.Queue", what)
+	}
+	return w
+}
+
+// crash ends the worker, and gives its handlers a moment to notice.
+func (st *site) crash(t testing.TB) {
+	t.Helper()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	w := st.worker(t, "Crash")
+	if w.life.Err() != nil {
+		t.Fatalf("testkit: Crash, but there is no worker since the last one: call Resume first")
+	}
+	w.crash()
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-w.idle():
+	case <-timer.C:
+	}
+}
+
+// resume starts another worker.
+func (st *site) resume(t testing.TB) {
+	t.Helper()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	dead := st.worker(t, "Resume")
+	if dead.life.Err() == nil {
+		t.Fatalf("testkit: Resume without Crash")
+	}
+	app := st.app
+	if st.source != nil {
+		app = st.source()
+	}
+	worker := dead.c.join(t.Context())
+	t.Cleanup(worker.kill)
+	st.labelled(t, func() { st.start(t, st.build(t, on(app, worker))) })
+	st.workers = append(st.workers, worker)
+	if err := dead.lapse(t.Context()); err != nil {
+		t.Fatalf("testkit: Resume: %v", err)
+	}
+	for _, n := range st.workers {
+		n.replaced()
+	}
 }
 
 func shutdown(t testing.TB, server *framework.Server, timeout time.Duration) {

@@ -15,7 +15,7 @@
 //
 // Results go to stdout and nothing else does; questions, diagnostics and the
 // server's own stderr go to stderr. Exit codes: 0 success, 1 an error result or a failure,
-// 2 wrong usage.
+// 2 wrong usage; those of diff are in its help.
 package main
 
 import (
@@ -57,12 +57,15 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	errs := visible{a.errs} // errors quote the server
 	var usage *usageError
 	var tool *toolError
+	var changed *changedError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &tool): // the text is the server's: nothing is put before it
 		_, _ = fmt.Fprintln(errs, tool.text)
 		return 1
+	case errors.As(err, &changed): // what has changed is on stdout
+		return changed.code()
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(errs, "kagami: %v\nTry: kagami --help\n", err)
 		return 2

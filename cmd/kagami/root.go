@@ -75,7 +75,8 @@ command line with --cmd, or after "--" at the end.`,
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.AddCommand(
 		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
-		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.versionCommand(),
+		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(),
+		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)
 	return root
 }

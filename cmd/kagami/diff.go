@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
+)
+
+// Exit codes of diff. 1 and 2 are failures and wrong usage, as of every command.
+const (
+	exitText     = 3
+	exitAdditive = 4
+	exitBreaking = 5
+)
+
+// changedError ends a diff that found what is not allowed. Its text was printed.
+type changedError struct{ level contract.Level }
+
+func (e *changedError) Error() string { return "the surface has changed: " + e.level.String() }
+
+// code is the exit code.
+func (e *changedError) code() int {
+	return map[contract.Level]int{contract.Text: exitText, contract.Additive: exitAdditive, contract.Breaking: exitBreaking}[e.level]
+}
+
+func (a *cli) diffCommand() *cobra.Command {
+	allow := "same"
+	cmd := &cobra.Command{
+		Use: "diff OLD NEW", Short: "Say what has changed in what a server offers",
+		Long: `Say what has changed in what a server offers, and what each change means for clients
+that know the old surface: breaking, additive, or text only.
+
+OLD and NEW are files of "kagami lock" or servers: a Go package, a program or a URL. A
+server's whole command line comes after "--", or in --cmd, and is NEW.
+
+What a tool takes may become more, what it returns may become less; JSON Schema is
+understood, see the documentation of framework/serve/surface/contract.
+
+Exit codes: 0 nothing has changed, or only what --allow lets pass, 3 text only,
+4 additive, 5 breaking; as ever, 1 is a failure and 2 wrong usage.`,
+		Example: `  kagami diff mcp.lock ./examples/weather                   # is the lock file up to date?
+  kagami diff mcp.lock ./examples/weather --allow additive  # does anything break?
+  kagami diff old.lock new.lock --json
+  kagami diff mcp.lock -- node server.js`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			level, err := levelOf(allow)
+			if err != nil {
+				return err
+			}
+			changes, err := a.changes(cmd, args)
+			if err != nil {
+				return err
+			}
+			if err := a.printChanges(changes); err != nil {
+				return err
+			}
+			if worst := contract.Worst(changes); worst > level {
+				return &changedError{worst}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&allow, "allow", allow, "let changes up to this `LEVEL` pass: text, additive or breaking")
+	return cmd
+}
+
+func levelOf(name string) (contract.Level, error) {
+	for level := contract.Same; level <= contract.Breaking; level++ {
+		if level.String() == name {
+			return level, nil
+		}
+	}
+	return contract.Same, usagef("--allow: %q is none of text, additive, breaking", name)
+}
+
+// changes from the first to the second.
+func (a *cli) changes(cmd *cobra.Command, args []string) ([]contract.Change, error) {
+	sides, err := a.sides(cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	before, err := a.side(cmd.Context(), sides[0])
+	if err != nil {
+		return nil, err
+	}
+	after, err := a.side(cmd.Context(), sides[1])
+	if err != nil {
+		return nil, err
+	}
+	return contract.Diff(before, after), nil
+}
+
+// sides are the two things to compare. What is after "--", or in --cmd, is the second.
+func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
+	const wanted = "want OLD and NEW: lock files or servers"
+	if cmd.ArgsLenAtDash() >= 0 || a.commandLine != "" {
+		server, rest, err := a.arguments(cmd, args, "OLD")
+		if err != nil {
+			return [2][]string{}, err
+		}
+		return [2][]string{rest, server}, nil
+	}
+	if len(args) != 2 {
+		return [2][]string{}, usagef("%s", wanted)
+	}
+	return [2][]string{args[:1], args[1:]}, nil
+}
+
+// side is a lock file's content, or what a server offers.
+func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) {
+	if len(words) == 1 && !isURL(words[0]) {
+		l, err := lockFile(words[0])
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
+	return a.lockOf(ctx, words)
+}
+
+// lockFile is nil where there is no such file, or it is something else: a program.
+func lockFile(path string) (*contract.Lock, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		if strings.HasSuffix(path, ".lock") && errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, nil //nolint:nilnil // see above
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !contract.IsLock(raw) && !strings.HasSuffix(path, ".lock") {
+		return nil, nil //nolint:nilnil // see above
+	}
+	l, err := contract.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return l, nil
+}
+
+// printChanges writes one line each, or with --json a list.
+func (a *cli) printChanges(changes []contract.Change) error {
+	if a.json {
+		type change struct {
+			Level string `json:"level"`
+			Where string `json:"where"`
+			What  string `json:"what"`
+		}
+		list := make([]change, len(changes))
+		for i, c := range changes {
+			list[i] = change{c.Level.String(), c.Where, c.What}
+		}
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		return printJSON(a.out, raw)
+	}
+	for _, c := range changes {
+		if _, err := fmt.Fprintln(a.out, onOneLine(c.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLockAndDiff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mcp.lock")
+	if _, errs, code := kagami(t, "lock", everything, "--output", file); code != 0 {
+		t.Fatalf("lock: exit code %d\n%s", code, errs)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := kagami(t, "lock", everything); code != 0 || out != string(raw) {
+		t.Errorf("to stdout: exit code %d\n%s\n%s", code, out, errs)
+	}
+	changed := func(name, old, now string) string {
+		t.Helper()
+		if !strings.Contains(string(raw), old) {
+			t.Fatalf("the lock file lacks %s", old)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(raw), old, now)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	text := changed("text.lock", `"name": "slow",`, `"name": "slow", "title": "Crawl",`)
+	renamed := changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`)
+	wider := changed("wider.json", `"minimum": 0`, `"minimum": 1`) // what was stricter is wider now
+	wrong := filepath.Join(dir, "wrong.lock")
+	if err := os.WriteFile(wrong, []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		out  string // on stdout; "": nothing may be there
+		errs string
+	}{
+		{"same", []string{file, everything}, 0, "", ""},
+		{"same, after dashes", []string{file, "--", everything, "--stdio"}, 0, "", ""},
+		{"two files", []string{file, file}, 0, "", ""},
+		{"text", []string{text, everything}, 3, "text: tool slow: title changed from \"Crawl\" to ", ""},
+		{"text allowed", []string{text, everything, "--allow", "text"}, 0, "text: tool slow: title", ""},
+		{"additive", []string{wider, file}, 4, "additive: tool ", ""},
+		{"additive allowed", []string{wider, file, "--allow", "additive"}, 0, "minimum lowered from 1 to 0", ""},
+		{"breaking", []string{renamed, file}, 5, "breaking: tool sleepy: renamed to slow\n", ""},
+		{"breaking, though additive is allowed", []string{renamed, file, "--allow", "additive"}, 5, "breaking: ", ""},
+		{"breaking allowed", []string{renamed, file, "--allow", "breaking"}, 0, "breaking: ", ""},
+		{"wrong file", []string{wrong, everything}, 1, "", "its form is number 0"},
+		{"no file", []string{filepath.Join(dir, "no.lock"), everything}, 1, "", "no such file"},
+		{"one side", []string{file}, 2, "", "want OLD and NEW"},
+		{"wrong level", []string{file, file, "--allow", "none"}, 2, "", "none of text"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out, errs, code := kagami(t, append([]string{"diff"}, tt.args...)...)
+			if code != tt.code || tt.out == "" && out != "" || !strings.Contains(out, tt.out) || !strings.Contains(errs, tt.errs) {
+				t.Errorf("exit code %d, want %d\n%s\n%s", code, tt.code, out, errs)
+			}
+		})
+	}
+	out, _, code := kagami(t, "diff", renamed, file, "--json")
+	var list []struct{ Level, Where, What string }
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 5 || len(list) != 1 || list[0].Level != "breaking" || list[0].Where != "tool sleepy" {
+		t.Errorf("--json: exit code %d, %v\n%s", code, err, out)
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+func (a *cli) lockCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "lock SERVER", Short: "Write down all that a server offers, for diff",
+		Long: `Write down all that a server offers, as JSON made for review: commit the file, and let
+"kagami diff" say what a change means for clients that know the old surface.
+
+The file has no version of the server. It has what this caller sees: of components that
+need scopes, those that the token of --bearer has.`,
+		Example: `  kagami lock ./examples/weather --output mcp.lock
+  kagami lock https://mcp.example.com/mcp > theirs.lock`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			l, err := a.lockOf(cmd.Context(), server)
+			if err != nil {
+				return err
+			}
+			raw, err := l.Encode()
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				return os.WriteFile(output, raw, 0o644)
+			}
+			_, err = a.out.Write(raw)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	return cmd
+}
+
+// lockOf reads what a server offers.
+func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, error) {
+	var l *contract.Lock
+	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
+		l, err = contract.Read(ctx, c)
+		return err
+	})
+	return l, err
+}

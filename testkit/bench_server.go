@@ -1,0 +1,87 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// bare is a server as its users have it, without what sessions do besides: nothing
+// runs twice, nothing is recorded. It ends with the test.
+type bare struct {
+	ctx      context.Context //nolint:containedctx // of the test
+	server   *framework.Server
+	panicked atomic.Pointer[engine.PanicError] // the latest of a handler
+}
+
+// newBare builds and starts it.
+func newBare(t testing.TB, app *framework.App) *bare {
+	t.Helper()
+	b := &bare{ctx: t.Context()}
+	b.start(t, app)
+	return b
+}
+
+func (b *bare) start(t testing.TB, app *framework.App) {
+	t.Helper()
+	server, err := app.Build()
+	if err != nil {
+		t.Fatalf("testkit: the app does not build: %v", err)
+		return
+	}
+	b.server = server
+	b.ctx = transport.WithPrincipal(b.ctx, mayAll(server))
+	if err := server.Start(b.ctx); err != nil {
+		t.Fatalf("testkit: the server does not start: %v", err)
+		return
+	}
+	t.Cleanup(func() { shutdown(t, server, defaultTimeout) })
+}
+
+// mayAll has all scopes that a component of the server needs.
+func mayAll(server *framework.Server) *framework.Principal {
+	p := &framework.Principal{Subject: "testkit"}
+	for _, c := range server.Inspect().Components {
+		p.Scopes = append(p.Scopes, c.Scopes...)
+	}
+	return p
+}
+
+// bareTool is a server with one tool alone.
+func bareTool(t testing.TB, tool framework.Component, opts ...framework.AppOption) *bare {
+	t.Helper()
+	opts = append(opts, framework.WithLogger(zap.NewNop())) // errors are what is tried here
+	b := &bare{ctx: t.Context()}
+	b.start(t, framework.New("testkit", "1", opts...).Add(tool).Use(framework.Middleware{Name: "testkit", Wrap: b.watch}))
+	return b
+}
+
+// watch keeps panics, which clients do not see.
+func (b *bare) watch(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		result, err := next(ctx, call)
+		if p, ok := errors.AsType[*engine.PanicError](err); ok {
+			b.panicked.Store(p)
+		}
+		return result, err
+	}
+}
+
+// connect opens a client that nobody can ask for anything. The caller closes it.
+func (b *bare) connect(t testing.TB, d *dialect.Dialect) *client.Client {
+	t.Helper()
+	c, err := client.Connect(b.ctx, client.InMemory(b.server), client.Name("testkit", "1"), client.Revisions(d.Revision()))
+	if err != nil {
+		t.Fatalf("testkit: connecting at %s: %v", d, err)
+	}
+	return c
+}

@@ -1,0 +1,117 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// exchange is what a session has sent and got, as the client saw it, on all of its
+// connections.
+type exchange struct {
+	mu      sync.Mutex // guards the fields below
+	frames  []frame
+	size    int // of all texts
+	dropped int // of the oldest frames
+}
+
+// frame is one JSON text.
+type frame struct {
+	sent bool
+	text []byte
+}
+
+// What is kept, and how much of it a failure shows.
+const (
+	exchangeBytes = 16 << 20
+	shownFrames   = 40
+	shownBytes    = 2000
+)
+
+// note keeps a copy of a frame.
+func (e *exchange) note(sent bool, text []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.frames = append(e.frames, frame{sent, slices.Clone(text)})
+	for e.size += len(text); e.size > exchangeBytes; e.dropped++ {
+		e.size -= len(e.frames[0].text)
+		e.frames = e.frames[1:]
+	}
+}
+
+// all is what is kept, and how much is not.
+func (e *exchange) all() (frames []frame, dropped int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.frames), e.dropped
+}
+
+// String is the end of it, for the log of a test that failed.
+func (e *exchange) String() string {
+	frames, dropped := e.all()
+	if more := len(frames) - shownFrames; more > 0 {
+		frames, dropped = frames[more:], dropped+more
+	}
+	var b strings.Builder
+	if dropped > 0 {
+		fmt.Fprintf(&b, "(%d frames before)\n", dropped)
+	}
+	for _, f := range frames {
+		b.WriteString(f.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// String has an arrow in the direction of the frame.
+func (f frame) String() string {
+	arrow, text := "<- ", f.text
+	if f.sent {
+		arrow = "-> "
+	}
+	if more := len(text) - shownBytes; more > 0 {
+		return fmt.Sprintf("%s%s... (%d bytes more)", arrow, text[:shownBytes], more)
+	}
+	return arrow + string(text)
+}
+
+// tap is what the connections of a session go through.
+type tap struct {
+	exchange *exchange
+	faults   *faults                                   // nil: none
+	owned    func(context.Context, func() error) error // runs what starts goroutines of the session
+}
+
+// conn is a connection of frames.
+func (w *tap) conn(c transport.Conn) transport.Conn {
+	if w.faults != nil {
+		c = &faultyConn{Conn: c, dice: w.faults.roll()}
+	}
+	return &heard{c, w}
+}
+
+// heard is a connection whose frames are noted.
+type heard struct {
+	transport.Conn
+	w *tap
+}
+
+// Write notes the frame first: the answer comes after it.
+func (h *heard) Write(ctx context.Context, frame []byte) error {
+	h.w.exchange.note(true, bytes.TrimRight(frame, "\n"))
+	return h.w.owned(ctx, func() error { return h.Conn.Write(ctx, frame) })
+}
+
+// Read notes what came.
+func (h *heard) Read(ctx context.Context) ([]byte, error) {
+	frame, err := h.Conn.Read(ctx)
+	if err == nil {
+		h.w.exchange.note(false, frame)
+	}
+	return frame, err
+}

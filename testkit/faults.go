@@ -1,0 +1,217 @@
+package testkit
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Faults makes the carrier of a session as bad as it may be, which neither side should
+// notice but by the time that it takes:
+//   - what the client sends is late by up to a few milliseconds, so that what it sends
+//     at the same time arrives in any order;
+//   - where the carrier is a stream of bytes (stdio and HTTP), it comes in small pieces;
+//   - where it is a stream of frames (inmem and stdio), some answers come twice;
+//   - where a response can be resumed (HTTP from 2025-03-26 to 2025-11-25), some break.
+//
+// Sessions with the same seed have the same faults, as far as they do the same in the
+// same order; in a testing/synctest bubble (see Virtual) that costs no time.
+func Faults(seed uint64) Option {
+	return optionFunc(func(c *config) { c.faults = &faults{seed: seed} })
+}
+
+// faults of the connections of one configuration.
+type faults struct {
+	seed uint64
+
+	mu     sync.Mutex // guards the fields below
+	opened uint64
+	cuts   int
+	dice   *rand.Rand // of cuts
+}
+
+const (
+	latest  = 3 * time.Millisecond // that anything comes
+	piece   = 24                   // bytes at most, mostly
+	maxCuts = 3                    // of one session: a client waits before it resumes
+)
+
+// fresh are those of another session.
+func (f *faults) fresh() *faults {
+	if f == nil {
+		return nil
+	}
+	return &faults{seed: f.seed}
+}
+
+// roll are the dice of one more connection; nil without faults.
+func (f *faults) roll() *dice {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened++
+	return &dice{r: rand.New(rand.NewPCG(f.seed, f.opened))} //nolint:gosec // it shall be reproducible
+}
+
+// cut says whether a stream that can be resumed breaks now.
+func (f *faults) cut() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dice == nil {
+		f.dice = rand.New(rand.NewPCG(f.seed, 0)) //nolint:gosec // likewise
+	}
+	if f.cuts >= maxCuts || f.dice.IntN(2) == 0 {
+		return false
+	}
+	f.cuts++
+	return true
+}
+
+// dice of one connection.
+type dice struct {
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+func (d *dice) upTo(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.r.IntN(n + 1)
+}
+
+// late waits, or not.
+func (d *dice) late() {
+	if wait := d.upTo(2 * int(latest)); wait < int(latest) {
+		time.Sleep(time.Duration(wait))
+	}
+}
+
+// yield lets others run. What comes is not late by a timer: the sender may hold a lock
+// meanwhile that another waits for, and in a bubble no time passes then.
+func (d *dice) yield() {
+	for range d.upTo(4) {
+		runtime.Gosched()
+	}
+}
+
+// faultyConn is late, and delivers some answers twice.
+type faultyConn struct {
+	transport.Conn
+	dice  *dice
+	again []byte // for the next Read; of the reader
+}
+
+// Write is late, so that writes at the same time overtake each other.
+func (c *faultyConn) Write(ctx context.Context, frame []byte) error {
+	c.dice.late()
+	return c.Conn.Write(ctx, frame)
+}
+
+// Read repeats answers.
+func (c *faultyConn) Read(ctx context.Context) ([]byte, error) {
+	if again := c.again; again != nil {
+		c.again = nil
+		return again, nil
+	}
+	frame, err := c.Conn.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.dice.yield()
+	if answersClient(frame) && c.dice.upTo(3) == 0 {
+		c.again = append([]byte(nil), frame...)
+	}
+	return frame, nil
+}
+
+// firstOwn is the first id that the client gives to a request of its own; smaller ones
+// are those of Raw, which a test may use again.
+const firstOwn = 1001
+
+// answersClient says whether the frame is an answer to an id that never comes again.
+func answersClient(frame []byte) bool {
+	if jsontext.Check(frame, jsontext.Limits{}) != nil || jsonrpc.IsBatch(frame) {
+		return false
+	}
+	msg, fault := jsonrpc.Decode(frame)
+	if fault != nil || msg.Kind != jsonrpc.Result && msg.Kind != jsonrpc.Failure {
+		return false
+	}
+	id, ok := jsontext.Int64(msg.ID.Append(nil))
+	return ok && id >= firstOwn
+}
+
+// reader comes in small pieces.
+func (f *faults) reader(r io.Reader) io.Reader {
+	if f == nil {
+		return r
+	}
+	return &pieces{r, f.roll()}
+}
+
+type pieces struct {
+	io.Reader
+	dice *dice
+}
+
+// Read is a piece.
+func (p *pieces) Read(b []byte) (int, error) { return p.Reader.Read(p.dice.piece(b)) }
+
+// piece is the beginning of b; some pieces let others run first, and some are whole.
+func (d *dice) piece(b []byte) []byte {
+	switch n := d.upTo(63); {
+	case n < 8:
+		d.yield()
+	case n < 16:
+		return b
+	}
+	return b[:min(len(b), 1+d.upTo(piece))]
+}
+
+// dial makes connections of bytes that come in small pieces, both ways.
+func (f *faults) dial(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	if f == nil {
+		return dial
+	}
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &faultyNet{c, f.roll()}, nil
+	}
+}
+
+type faultyNet struct {
+	net.Conn
+	dice *dice
+}
+
+// Read is a piece.
+func (c *faultyNet) Read(b []byte) (int, error) { return c.Conn.Read(c.dice.piece(b)) }
+
+// Write writes pieces.
+func (c *faultyNet) Write(b []byte) (int, error) {
+	written := 0
+	for written < len(b) {
+		n, err := c.Conn.Write(c.dice.piece(b[written:]))
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}

@@ -1,0 +1,85 @@
+package testkit_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// TestFaults: neither side notices a bad carrier.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	app := func() *framework.App { return newHandles().app() }
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("virtual/", seed), func(t *testing.T) {
+			t.Parallel()
+			testkit.Matrix(t, app, underFaults, testkit.Faults(seed), testkit.User("ann"), testkit.Virtual())
+		})
+	}
+	t.Run("real", func(t *testing.T) {
+		t.Parallel()
+		testkit.AllCarriers(t, app, underFaults, testkit.Faults(1), testkit.User("ann"))
+	})
+	for _, carrier := range []string{"fiber-socket", "nethttp"} {
+		t.Run("resumed/"+carrier, func(t *testing.T) {
+			t.Parallel()
+			underFaults(t, testkit.New(t, app, testkit.Over(carrier), testkit.At(protocol.Rev20250618), testkit.Faults(2), testkit.User("ann")))
+		})
+	}
+}
+
+func underFaults(t *testing.T, s *testkit.Session) {
+	t.Helper()
+	for i := range 3 {
+		s.CallRaw("wait", `{"for":"1s","exact":9007199254740993}`).OK()
+		if p := s.Progress(); len(p) != 5*(i+1) {
+			t.Errorf("after call %d there was progress %+v", i, p)
+		}
+	}
+	if r := testkit.Revision(s); r >= "2025-06-18" {
+		s.OnElicit("What is your name?", "Ann")
+		s.CallRaw("greet", "").OK().Mentions("Ann")
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := testkit.CallAs[string](s, "whoami", nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s.Subscribe("tea://menu")
+	s.Server().ResourceUpdated(s.Context(), "tea://menu")
+	s.AwaitNotification(protocol.NotificationResourceUpdated)
+}
+
+// TestFaultsAreReproducible: in virtual time the same seed takes the same time.
+func TestFaultsAreReproducible(t *testing.T) {
+	t.Parallel()
+	took := func(seed uint64) (all []time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			s := testkit.New(t, newHandles().app(), testkit.Faults(seed))
+			for range 8 {
+				began := time.Now()
+				s.CallRaw("whoami", "").OK()
+				all = append(all, time.Since(began))
+			}
+		})
+		return all
+	}
+	one := took(1)
+	if again := took(1); !slices.Equal(one, again) || slices.Max(one) == 0 {
+		t.Errorf("with one seed %v and %v", one, again)
+	}
+	if other := took(2); slices.Equal(one, other) {
+		t.Errorf("with two seeds %v", other)
+	}
+}

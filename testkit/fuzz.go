@@ -1,0 +1,214 @@
+package testkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// fuzzPatience is how long one call may take: a handler that is slow on some
+// arguments is a fault that fuzzing is to find.
+const fuzzPatience = 5 * time.Second
+
+// FuzzTool seeds f from the tool's schema, with a good call and the mistakes of
+// [Mistakes], and runs f.Fuzz: calls with arguments nearly as good as those go the
+// whole way through a server that has this tool alone, handler included. No call may
+// panic, take longer than five seconds, or be answered by an error of the protocol;
+// isError results are the tool's good right. What the fuzzer finds is kept as usual, in
+// testdata/fuzz.
+//
+// Nobody can be asked: a handler that asks gets ErrUnsupported.
+func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
+	f.Helper()
+	j := seeded(f, tool)
+	b := bareTool(f, tool)
+	c := b.connect(f, newest())
+	f.Cleanup(func() { _ = c.Close() })
+	f.Fuzz(func(t *testing.T, arguments string, seed uint64) {
+		call := j.near(arguments, seed)
+		if complaint := b.try(t.Context(), c, tool.Name(), call); complaint != "" {
+			t.Errorf("testkit: %s\nsent: %s", complaint, call)
+		}
+	})
+}
+
+// seeded adds what a fuzz test starts from.
+func seeded[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) *judge {
+	f.Helper()
+	j, err := newJudge(tool)
+	if j == nil {
+		f.Fatalf("testkit: %s: %v", f.Name(), err)
+	}
+	if err != nil { // no good call: the mistakes of a bad one are seeds, too
+		f.Logf("testkit: %v", err)
+		j.good, _ = example(j.schema, exampleDepth).(map[string]any)
+	}
+	f.Add(string(encodeValue(j.good)), uint64(0))
+	for i, m := range j.mistakes() {
+		f.Add(string(m.arguments), uint64(0))
+		f.Add(string(encodeValue(j.good)), uint64(i+1))
+	}
+	return j
+}
+
+// try calls the tool, and says what is wrong with what came of it.
+func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) string {
+	ctx, cancel := context.WithTimeout(ctx, fuzzPatience)
+	defer cancel()
+	b.panicked.Store(nil)
+	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
+	_, err := c.Request(ctx, protocol.MethodCallTool, append(appendMember(params, "arguments", arguments), '}'))
+	if p := b.panicked.Load(); p != nil {
+		return fmt.Sprintf("the handler panics: %v\n%s", p.Value, p.Stack)
+	}
+	switch {
+	case err == nil || !isObject(arguments): // what is no object is no call
+		return ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer within %v", fuzzPatience)
+	}
+	fault, ok := errors.AsType[*protocol.Fault](err)
+	if ok && fault.Kind == protocol.FaultMissingCapability { // it asks
+		return ""
+	}
+	return fmt.Sprintf("an error of the protocol instead of a result: %v", err)
+}
+
+func isObject(raw []byte) bool { return jsontext.KindOf(raw) == jsontext.KindObject }
+
+// near is a call a few steps away from arguments; 0 leaves them as they are. What is
+// no JSON, or too deep or long for a server to look at, is replaced by the good call.
+func (j *judge) near(arguments string, seed uint64) json.RawMessage {
+	call := json.RawMessage(arguments)
+	if jsontext.Check(call, jsontext.DefaultLimits()) != nil {
+		call = encodeValue(j.good)
+	}
+	if seed == 0 {
+		return call
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	value := decoded(call)
+	for range 1 + random.IntN(3) {
+		value = j.step(random, value)
+	}
+	return encodeValue(value)
+}
+
+// step changes one thing: a member that the schema knows gets a value near what it
+// wants, is taken away, or gets another name; or a value anywhere becomes another.
+func (j *judge) step(random *rand.Rand, value any) any {
+	o, ok := value.(map[string]any)
+	if !ok {
+		return odd(random, value)
+	}
+	known := places(j.schema, o, nil)
+	if len(known) == 0 || random.IntN(4) == 0 {
+		return oddInside(random, o)
+	}
+	p := known[random.IntN(len(known))]
+	changed := &judge{good: o}
+	switch random.IntN(6) {
+	case 0:
+		return decoded(changed.edited(p, func(o map[string]any, name string) { delete(o, name) }))
+	case 1:
+		return decoded(changed.edited(p, func(o map[string]any, name string) { o[misspelt(name)] = p.value }))
+	case 2:
+		return decoded(changed.with(p, odd(random, p.value)))
+	}
+	all := slices.Concat(misread(p), beyond(p))
+	return decoded(changed.with(p, all[random.IntN(len(all))].value))
+}
+
+// oddInside changes the value of any member.
+func oddInside(random *rand.Rand, o map[string]any) any {
+	names := slices.Sorted(maps.Keys(o))
+	if len(names) == 0 {
+		return map[string]any{"": odd(random, nil)}
+	}
+	changed := maps.Clone(o)
+	name := names[random.IntN(len(names))]
+	changed[name] = odd(random, o[name])
+	return changed
+}
+
+// odd values have hurt programs before.
+func odd(random *rand.Rand, value any) any {
+	texts := []any{
+		"", " ", "\x00", "\u202e", "é", "😀", "a\nb", "../../etc/passwd", "'; --", "%s%n", "null", "-1", "1e400", strings.Repeat("a", 1<<12),
+		json.Number("0"), json.Number("-1"), json.Number("1e400"), json.Number("-0.0"), json.Number("9223372036854775808"), json.Number("2147483648"),
+		json.Number("0.1"), true, false, nil,
+		[]any{},
+		map[string]any{},
+		[]any{value, value},
+		[]any{nil},
+		map[string]any{"": value},
+	}
+	return texts[random.IntN(len(texts))]
+}
+
+// FuzzAgreement holds the tool's schema against its validator, on the inputs of
+// [FuzzTool]: what the tool accepts must be legal by its schema, and what the schema
+// allows the tool must accept. The handler does not run.
+//
+// Rules that a schema can only describe are the tool's business: it may refuse a
+// member for which the schema has a format or a description, and what In's own method
+// Validate refuses. Repair is switched off.
+func FuzzAgreement[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
+	f.Helper()
+	bareTool(f, tool, framework.WithoutRepair()) // the checks are those of this server
+	j := seeded(f, tool)
+	f.Fuzz(func(t *testing.T, arguments string, seed uint64) {
+		call := j.near(arguments, seed)
+		if complaint := j.disagrees(call); complaint != "" {
+			t.Errorf("testkit: %s\nsent: %s\nschema: %s", complaint, call, tool.InputSchema())
+		}
+	})
+}
+
+// disagrees says how schema and tool differ over a call; "" if they do not.
+func (j *judge) disagrees(call json.RawMessage) string {
+	if !isObject(call) || jsontext.Unique(call) != nil { // JSON Schema does not see names given twice
+		return ""
+	}
+	refused, illegal := j.check(call), j.legal(call)
+	switch {
+	case refused == nil && illegal != nil:
+		return "the tool accepts what its schema refuses\nthe schema: " + messageOf(illegal)
+	case refused != nil && illegal == nil && !j.described(issuesOf(refused)):
+		return "the tool refuses what its schema allows\nthe tool: " + messageOf(refused)
+	}
+	return ""
+}
+
+// described says that a refusal is for rules in words.
+func (j *judge) described(issues []issue) bool {
+	return !slices.ContainsFunc(issues, func(i issue) bool {
+		s := j.schema
+		words := i.Path == ""
+		for step := range strings.SplitSeq(strings.TrimPrefix(i.Path, "/"), "/") {
+			step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+			inner, ok := s.Property(step)
+			if !ok {
+				inner = s.Resolve().Items
+			}
+			if inner == nil {
+				break
+			}
+			s = inner.Resolve()
+			words = words || s.Description != "" || s.Format != "" || inner.Description != ""
+		}
+		return !words
+	})
+}

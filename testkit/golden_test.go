@@ -1,0 +1,206 @@
+package testkit_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// The test package of a user may have this flag: testkit's own must not be in its way,
+// and honours it.
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	testkit.AllRevisions(t, newHandles().app(), func(_ *testing.T, s *testkit.Session) {
+		for _, list := range []string{"tools", "resources", "templates", "prompts", "nested/tools"} {
+			s.Golden(list)
+		}
+	})
+	if *update {
+		return
+	}
+	files, err := filepath.Glob("testdata/*.golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where a revision's list is that of the newest there is no file.
+	for _, name := range []string{"tools.golden.json", "tools.2024-11-05.golden.json", "prompts.golden.json"} {
+		if !slices.Contains(files, filepath.Join("testdata", name)) {
+			t.Errorf("no %s in %q", name, files)
+		}
+	}
+	if slices.Contains(files, "testdata/prompts.2025-11-25.golden.json") {
+		t.Error("a file for a revision that does not differ")
+	}
+}
+
+// Files are written with the flag, those of older revisions only where they differ.
+// Not parallel: the flag and the directory are the process's.
+func TestGoldenUpdate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	old := flag.Lookup("testkit.update").Value.String()
+	set := func(value string) {
+		if err := flag.Set("testkit.update", value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer set(old)
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("testdata/prompts.2025-11-25.golden.json", []byte("stale"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	body := func(_ *testing.T, s *testkit.Session) {
+		s.Golden("tools")
+		s.Golden("prompts")
+	}
+	set("true")
+	testkit.AllRevisions(t, newHandles().app(), body)
+	testkit.Contract(t, newHandles().app(), "mcp.lock")
+	if !*update {
+		set("false")
+		testkit.AllRevisions(t, newHandles().app(), body)
+		testkit.Contract(t, newHandles().app(), "mcp.lock")
+	}
+	files, err := filepath.Glob("testdata/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(files, "testdata/prompts.2025-11-25.golden.json") || !slices.Contains(files, "testdata/prompts.golden.json") {
+		t.Errorf("%q", files)
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	testkit.Contract(t, newHandles().app(), "testdata/mcp.lock")
+	raw, err := os.ReadFile("testdata/mcp.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"tasks": "forbidden"`, `"tea://cups/{name}"`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("no %s in the lock file", want)
+		}
+	}
+}
+
+// shop is an app of which the tests below change something.
+func shop(find framework.Component, more ...framework.Component) *framework.App {
+	return framework.New("shop", "1").Add(find).Add(more...)
+}
+
+type findIn struct {
+	Query string `json:"query" validate:"min=1"`
+	Limit int    `json:"limit,omitempty" default:"10" validate:"min=1,max=100"`
+}
+
+type findLess struct {
+	Query string `json:"query" validate:"min=1"`
+	Limit int    `json:"limit,omitempty" default:"20" validate:"min=1,max=50"`
+	Shop  string `json:"shop"`
+}
+
+func find(opts ...framework.Option) framework.Component {
+	return framework.Tool("find", func(_ context.Context, in findIn) (string, error) {
+		if in.Query == "nothing" {
+			return "", framework.UserErrorf("nothing is called %q", in.Query)
+		}
+		return "found " + in.Query, nil
+	}, opts...)
+}
+
+// broken are tests that fail, each for a reason of its own. The message alone must
+// tell what was sent, what came back and what was expected: read the files.
+func broken() map[string]func(testing.TB) {
+	lock := "testdata/shop.lock"
+	less := framework.Tool("find", func(context.Context, findLess) (string, error) { return "", nil }, framework.Describe("Finds things."))
+	return map[string]func(testing.TB){
+		"an error instead of success": func(t testing.TB) {
+			testkit.New(t, shop(find())).CallRaw("find", `{"query":"nothing"}`).OK()
+		},
+		"arguments that do not fit": func(t testing.TB) {
+			testkit.New(t, shop(find())).CallRaw("find", `{"query":"tea","limit":"lots"}`).OK()
+		},
+		"success instead of an error": func(t testing.TB) {
+			testkit.New(t, shop(find()), testkit.At(protocol.Rev20251125)).CallRaw("find", `{"query":"tea"}`).IsError()
+		},
+		"another error": func(t testing.TB) { testkit.New(t, shop(find())).Read("shop://none").Code(-32002) },
+		"a text without a word": func(t testing.TB) {
+			testkit.New(t, shop(find()), testkit.At(protocol.Rev20251125)).CallRaw("find", `{"query":"tea"}`).Mentions("found", "coffee")
+		},
+		"an unexpected question": func(t testing.TB) {
+			s := testkit.New(t, newHandles().app())
+			s.OnElicit("age", 30)
+			s.CallRaw("greet", "{}").OK()
+		},
+		"an answer that the form refuses": func(t testing.TB) {
+			s := testkit.New(t, newHandles().app())
+			s.OnElicit("name", 30)
+			s.CallRaw("greet", "{}").OK()
+		},
+		"a handler that is not deterministic": func(t testing.TB) {
+			s := testkit.New(t, varying)
+			s.OnElicit("", "x")
+			s.CallRaw("vary", "{}")
+		},
+		"a notification that did not come": func(t testing.TB) {
+			testkit.New(t, shop(find()), testkit.Timeout(time.Second)).AwaitNotification("notifications/tools/list_changed")
+		},
+		"a list that is not golden":  func(t testing.TB) { testkit.New(t, shop(find(framework.ReadOnly()))).Golden("shop/tools") },
+		"a golden that is not there": func(t testing.TB) { testkit.New(t, shop(find())).Golden("lost/tools") },
+		"a contract that is broken":  func(t testing.TB) { testkit.CheckContract(t, shop(less), lock) },
+		"a contract that is extended": func(t testing.TB) {
+			testkit.CheckContract(t, shop(find(), framework.Tool("more", func(context.Context, struct{}) (string, error) { return "", nil })), lock)
+		},
+	}
+}
+
+// The files that broken compares with are those of this app.
+func TestShop(t *testing.T) {
+	t.Parallel()
+	testkit.New(t, shop(find())).Golden("shop/tools")
+	testkit.Contract(t, shop(find()), "testdata/shop.lock")
+}
+
+func TestFailureMessages(t *testing.T) {
+	t.Parallel()
+	for name, body := range broken() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if *update {
+				t.Skip("the assertions would write their files: run again with -messages")
+			}
+			var got string
+			synctest.Test(t, func(t *testing.T) { got = strings.Join(failures(t, body), "\n") + "\n" })
+			file := filepath.Join("testdata", "failures", strings.ReplaceAll(name, " ", "_")+".txt")
+			if *messages {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v (go test -messages writes it)", err)
+			}
+			if got != string(want) {
+				t.Errorf("%s (go test -messages writes it)\n--- got\n%s--- want\n%s", file, got, want)
+			}
+		})
+	}
+}
+
+var messages = flag.Bool("messages", false, "rewrite the golden messages of failing tests")

@@ -1,0 +1,83 @@
+package testkit_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// forgetful starts what it never ends.
+func forgetful(release <-chan struct{}) *framework.App {
+	return framework.New("kit", "1").Add(framework.Tool("forget", func(context.Context, struct{}) (string, error) {
+		go forgotten(release)
+		return "", nil
+	}))
+}
+
+func forgotten(release <-chan struct{}) { <-release }
+
+func TestLeaks(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	body := func(opts ...testkit.Option) func(testing.TB) {
+		return func(t testing.TB) { testkit.New(t, forgetful(release), opts...).CallRaw("forget", "").OK() }
+	}
+	mustFail{body(), []string{"1 goroutines outlive the session", "testkit_test.forgotten", "MayLeave"}}.once(t)
+	if got := failures(t, body(testkit.MayLeave("testkit_test.forgotten"))); got != nil {
+		t.Errorf("%q", got)
+	}
+	other := func(t testing.TB) {
+		go forgotten(release) // the test's own
+		testkit.New(t, newHandles().app()).CallRaw("whoami", "").OK()
+		testkit.New(t, newHandles().app()).CallRaw("whoami", "").OK()
+	}
+	if got := failures(t, other); got != nil {
+		t.Errorf("another session's: %q", got)
+	}
+}
+
+// A test that fails shows what was sent and what came, and others show nothing.
+func TestExchangeIsShown(t *testing.T) {
+	t.Parallel()
+	for _, carrier := range []string{"inmem", "stdio", "fiber", "nethttp"} {
+		at := []testkit.Option{testkit.Over(carrier)}
+		f := ended(t, func(t testing.TB) { testkit.New(t, newHandles().app(), at...).CallRaw("whoami", "").OK() })
+		if len(f.logged) != 0 || len(f.failed) != 0 {
+			t.Errorf("%s: %q %q", carrier, f.logged, f.failed)
+		}
+		f = ended(t, func(t testing.TB) {
+			s := testkit.New(t, newHandles().app(), at...)
+			s.CallRaw("wait", `{"for":"1s"}`).IsError()
+		})
+		if len(f.logged) != 1 {
+			t.Fatalf("%s: %q", carrier, f.logged)
+		}
+		rest := f.logged[0]
+		for _, next := range []string{"over " + carrier, `-> {"jsonrpc":"2.0","id":1001,"method":"server/discover"`, `<- {"jsonrpc":"2.0","id":1001,"result":`, `"name":"wait","arguments":{"for":"1s"}`, `"method":"notifications/progress"`, `"waited":"1s"`} {
+			_, after, ok := strings.Cut(rest, next)
+			if !ok {
+				t.Fatalf("%s: no %s after what came before it:\n%s", carrier, next, f.logged[0])
+			}
+			rest = after
+		}
+	}
+}
+
+// What is shown has an end.
+func TestExchangeIsBounded(t *testing.T) {
+	t.Parallel()
+	f := ended(t, func(t testing.TB) {
+		s := testkit.New(t, newHandles().app())
+		for range 100 {
+			s.CallRaw("whoami", `{"x":"`+strings.Repeat("x", 10_000)+`"}`)
+		}
+		t.Errorf("enough")
+	})
+	if len(f.logged) != 1 || len(f.logged[0]) > 100_000 || !strings.Contains(f.logged[0], "frames before)") || !strings.Contains(f.logged[0], "bytes more)") {
+		t.Errorf("%d texts: %.300s", len(f.logged), f.logged)
+	}
+}

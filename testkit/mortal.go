@@ -1,0 +1,118 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// mortal are the tasks of a store for one node: its worker can die.
+type mortal struct {
+	task.Store
+	queue task.Queue
+	n     *node
+}
+
+// Get finds nothing for a dead worker.
+func (m *mortal) Get(ctx context.Context, id string) (task.Record, error) {
+	if m.n.sightless(ctx) {
+		return task.Record{}, task.ErrNotFound
+	}
+	return m.Store.Get(ctx, id)
+}
+
+// Update of a dead worker reaches nothing.
+func (m *mortal) Update(ctx context.Context, r task.Record) error {
+	if m.n.dead(ctx) {
+		return task.ErrNotFound
+	}
+	return m.Store.Update(ctx, r)
+}
+
+// Take waits for ever where the worker is dead.
+func (m *mortal) Take(ctx context.Context) (task.Lease, error) {
+	alive, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.n.life, cancel)()
+	lease, err := m.queue.Take(alive)
+	switch {
+	case err == nil && m.hold(&lease):
+		return lease, nil
+	case err == nil:
+		err = m.abandon(ctx, lease)
+	}
+	if m.n.life.Err() != nil {
+		<-ctx.Done()
+		return task.Lease{}, ctx.Err()
+	}
+	return task.Lease{}, err
+}
+
+// hold notes the lease, if the worker is alive.
+func (m *mortal) hold(lease *task.Lease) bool {
+	m.n.mu.Lock()
+	defer m.n.mu.Unlock()
+	if m.n.life.Err() != nil {
+		return false
+	}
+	m.n.held[lease.Token] = *lease
+	m.n.running.Add(1)
+	c := m.n.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lease.Again = lease.Again || c.left[lease.Task]
+	delete(c.left, lease.Task)
+	return true
+}
+
+// abandon makes the task the next one's, as if the lease had run out.
+func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
+	c := m.n.c
+	if lease.Again {
+		c.mu.Lock()
+		c.left[lease.Task] = true
+		c.mu.Unlock()
+	}
+	return m.queue.Release(context.WithoutCancel(ctx), lease)
+}
+
+// Renew of a dead worker is too late.
+func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
+	if m.n.life.Err() != nil {
+		return task.ErrLost
+	}
+	return m.queue.Renew(ctx, l)
+}
+
+// Release of a dead worker does not happen: the lease runs out.
+func (m *mortal) Release(ctx context.Context, l task.Lease) error {
+	defer m.n.running.Done()
+	m.n.mu.Lock()
+	alive := m.n.life.Err() == nil
+	if alive {
+		delete(m.n.held, l.Token)
+	}
+	m.n.mu.Unlock()
+	if !alive {
+		return nil
+	}
+	return m.queue.Release(ctx, l)
+}
+
+// lapse is the time at which the leases of the dead worker have run out.
+func (n *node) lapse(ctx context.Context) error {
+	n.mu.Lock()
+	held := n.held
+	n.held = make(map[string]task.Lease)
+	n.mu.Unlock()
+	for _, lease := range held {
+		n.c.mu.Lock()
+		n.c.left[lease.Task] = true
+		n.c.mu.Unlock()
+		if err := n.c.queue().Release(ctx, lease); err != nil {
+			return fmt.Errorf("ending the lease of a worker that died: %w", err)
+		}
+	}
+	return nil
+}

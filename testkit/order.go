@@ -1,0 +1,68 @@
+package testkit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Eventually waits until cond holds. It is asked again after each notification, not
+// after a while: what the server tells nobody is for AwaitNotification's sender to tell,
+// or for Advance. what is for the message of the failure.
+//
+//	s.Eventually("the index is built", func() bool { return len(s.Resources()) == 3 })
+func (s *Session) Eventually(what string, cond func() bool) {
+	s.t.Helper()
+	timer := time.NewTimer(s.config.timeout)
+	defer timer.Stop()
+	for {
+		changed := s.record.next()
+		if cond() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			s.t.Fatalf("testkit: not within %v: %s; seen so far: %s", s.config.timeout, what, s.record.methods())
+			return
+		}
+	}
+}
+
+// InOrder fails the test unless these notifications were seen, in this order; others
+// may have come between them. Each is a method, or a method and words of its params:
+//
+//	s.InOrder("notifications/progress half", "notifications/message done")
+func (s *Session) InOrder(notifications ...string) {
+	s.t.Helper()
+	seen := s.Notifications()
+	next := 0
+	for _, n := range seen {
+		if next < len(notifications) && isThat(n, notifications[next]) {
+			next++
+		}
+	}
+	if next == len(notifications) {
+		return
+	}
+	var all strings.Builder
+	for _, n := range seen {
+		fmt.Fprintf(&all, "\n  %s %s", n.Method, n.Params)
+	}
+	s.t.Fatalf("testkit: no %q after the %d notifications before it; seen so far, in order:%s", notifications[next], next, all.String())
+}
+
+func isThat(n protocol.Notification, want string) bool {
+	words := strings.Fields(want)
+	if len(words) == 0 || n.Method != words[0] {
+		return false
+	}
+	for _, w := range words[1:] {
+		if !strings.Contains(string(n.Params), w) {
+			return false
+		}
+	}
+	return true
+}

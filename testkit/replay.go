@@ -1,0 +1,323 @@
+package testkit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/inmem"
+)
+
+// Replay a record of [Session.Record]: what the client sent is sent to the app again,
+// frame by frame, and what the app sends must be what the record has, redacted texts
+// and times apart. Each difference fails the test. Answers may come in another order
+// than they did, as long as nothing that the client sent in between depends on them.
+//
+// What was redacted is sent as it is in the record. An exchange whose course depends
+// on time, such as asking for a task until it is over, may take another one.
+func Replay[A AppSource](t *testing.T, app A, path string) {
+	t.Helper()
+	replay(t, app, path)
+}
+
+func replay[A AppSource](t testing.TB, app A, path string) {
+	t.Helper()
+	head, lines, err := loadRecord(path)
+	if err != nil {
+		t.Fatalf("testkit: Replay(%q): %v", path, err)
+		return
+	}
+	c := newConfig(nil)
+	st := newSite(t, app, c)
+	ctx := t.Context()
+	if head.User != "" {
+		ctx = transport.WithPrincipal(ctx, &framework.Principal{Subject: head.User, Scopes: head.Scopes})
+	}
+	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
+	st.labelled(t, func() { p.conn = inmem.Dial(ctx, st.server) })
+	t.Cleanup(func() { _ = p.conn.Close() })
+	for i, line := range lines {
+		p.line = i + 2
+		if line.Client != nil {
+			p.send(line.Client)
+		} else {
+			p.expect(line.Server)
+		}
+	}
+	p.drain()
+	for _, more := range p.early {
+		t.Errorf("testkit: Replay(%q): the server sends what the record does not have\ngot: %s", path, encodeAny(more))
+	}
+}
+
+func loadRecord(path string) (head recordHead, lines []recordLine, err error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the test says which
+	if err != nil {
+		return head, nil, fmt.Errorf("reading a record: %w", err)
+	}
+	in := bufio.NewScanner(bytes.NewReader(text))
+	in.Buffer(nil, len(text)+1)
+	for n := 1; in.Scan(); n++ {
+		var line recordLine
+		if n == 1 {
+			err = json.Unmarshal(in.Bytes(), &head)
+		} else {
+			line, err = readLine(in.Bytes())
+			lines = append(lines, line)
+		}
+		if err != nil {
+			return head, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if head.Version != recordVersion {
+		return head, nil, errors.New("it is no record of Session.Record")
+	}
+	return head, lines, nil
+}
+
+func readLine(text []byte) (line recordLine, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err = d.Decode(&line); err == nil && (line.Client == nil) == (line.Server == nil) {
+		err = errors.New("a line is one frame of the client or of the server")
+	}
+	return line, err
+}
+
+// player is the client of a replay.
+type player struct {
+	t     testing.TB
+	ctx   context.Context //nolint:containedctx // of the test
+	conn  transport.Conn
+	path  string
+	line  int
+	bound map[string]string // by name: the value that it has in this run
+	early []any             // frames that were not expected yet
+	open  map[string]bool   // requests that were sent, by kindOf their answer, as long as it has not come
+	sent  string            // last
+}
+
+// replayPatience is how long a frame may take.
+const replayPatience = 10 * time.Second
+
+func (p *player) send(frame any) {
+	p.t.Helper()
+	text, ok := frame.(string) // what is no JSON
+	if !ok {
+		text = encodeAny(p.resolve(frame))
+	}
+	p.sent = text
+	if object, ok := frame.(map[string]any); ok && object["method"] != nil && object["id"] != nil {
+		p.open[answerTo(object["id"])] = true
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, replayPatience)
+	defer cancel()
+	if err := p.conn.Write(ctx, []byte(text)); err != nil {
+		p.t.Fatalf("testkit: Replay(%q): line %d cannot be sent: %v\nsent: %s", p.path, p.line, err, text)
+	}
+}
+
+// resolve puts the values of this run in the place of their names.
+func (p *player) resolve(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = p.resolve(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, e := range v {
+			out[name] = p.resolve(e)
+		}
+		return out
+	case string:
+		return p.text(v)
+	}
+	return v
+}
+
+func (p *player) text(v string) string {
+	if v == sometime {
+		return time.Now().UTC().Format(time.RFC3339Nano)
+	}
+	for name, value := range p.bound {
+		v = strings.ReplaceAll(v, name, value)
+	}
+	return v
+}
+
+// expect waits for the frame that the record has.
+func (p *player) expect(want any) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, replayPatience)
+	defer cancel()
+	for i := 0; ; i++ {
+		if i == len(p.early) {
+			text, err := p.conn.Read(ctx)
+			if err != nil {
+				p.t.Fatalf("testkit: Replay(%q): line %d does not come: %v\nsent: %s\nwant: %s", p.path, p.line, err, p.sent, encodeAny(want))
+				return
+			}
+			got, err := decodeAny(text)
+			if err != nil {
+				p.t.Fatalf("testkit: Replay(%q): the server sends no JSON: %s", p.path, text)
+				return
+			}
+			p.take(got)
+		}
+		if got := p.early[i]; kindOf(got) == kindOf(want) {
+			p.early = append(p.early[:i:i], p.early[i+1:]...)
+			p.compare(want, got)
+			return
+		}
+	}
+}
+
+func (p *player) take(frame any) {
+	delete(p.open, kindOf(frame))
+	p.early = append(p.early, frame)
+}
+
+// lastPatience is how long an answer may take that the record does not have: of a
+// request that was cancelled none will come.
+const lastPatience = 500 * time.Millisecond
+
+// drain waits for answers that the record does not have.
+func (p *player) drain() {
+	ctx, cancel := context.WithTimeout(p.ctx, lastPatience)
+	defer cancel()
+	for len(p.open) > 0 {
+		text, err := p.conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		if got, err := decodeAny(text); err == nil {
+			p.take(got)
+		}
+	}
+}
+
+// kindOf is what a frame is known by: the id that it answers, or its method.
+func kindOf(v any) string {
+	object, _ := v.(map[string]any)
+	if method, ok := object["method"].(string); ok {
+		return method
+	}
+	return answerTo(object["id"])
+}
+
+func answerTo(id any) string { return fmt.Sprintf("the answer to %v", id) }
+
+func (p *player) compare(want, got any) {
+	p.t.Helper()
+	var all []string
+	p.differences("", want, got, &all)
+	if len(all) > 0 {
+		p.t.Errorf("testkit: Replay(%q): line %d is another now\n  %s\nsent: %s\nwant: %s\ngot:  %s",
+			p.path, p.line, strings.Join(all, "\n  "), p.sent, encodeAny(want), encodeAny(got))
+	}
+}
+
+// differences are where two values differ, by path.
+func (p *player) differences(path string, want, got any, into *[]string) {
+	switch want := want.(type) {
+	case map[string]any:
+		if got, ok := got.(map[string]any); ok {
+			p.members(path, want, got, into)
+			return
+		}
+	case []any:
+		if got, ok := got.([]any); ok && len(got) == len(want) {
+			for i := range want {
+				p.differences(fmt.Sprintf("%s/%d", path, i), want[i], got[i], into)
+			}
+			return
+		}
+	case string:
+		text, ok := got.(string)
+		if want == redacted || ok && p.same(want, text) {
+			return
+		}
+	default:
+		if want == got {
+			return
+		}
+	}
+	*into = append(*into, fmt.Sprintf("%s: want %s, got %s", path, encodeAny(want), encodeAny(got)))
+}
+
+func (p *player) members(path string, want, got map[string]any, into *[]string) {
+	for _, name := range sortedKeys(want) {
+		if value, ok := got[name]; ok {
+			p.differences(path+"/"+name, want[name], value, into)
+		} else {
+			*into = append(*into, fmt.Sprintf("%s/%s is gone, want %s", path, name, encodeAny(want[name])))
+		}
+	}
+	for _, name := range sortedKeys(got) {
+		if _, ok := want[name]; !ok {
+			*into = append(*into, fmt.Sprintf("%s/%s is new: %s", path, name, encodeAny(got[name])))
+		}
+	}
+}
+
+// same compares texts, and learns the value of a name where it first comes.
+func (p *player) same(want, got string) bool {
+	switch {
+	case want == sometime:
+		_, err := time.Parse(time.RFC3339Nano, got)
+		return err == nil
+	case strings.HasPrefix(want, "<") && strings.HasSuffix(want, ">") && isName(want):
+		if _, known := p.bound[want]; !known {
+			p.bound[want] = got
+		}
+		return p.bound[want] == got
+	}
+	return matches(p.text(want), got)
+}
+
+// matches compares texts of which parts may be redacted.
+func matches(want, got string) bool {
+	first, rest, some := strings.Cut(want, redacted)
+	if !some {
+		return want == got
+	}
+	if !strings.HasPrefix(got, first) {
+		return false
+	}
+	for got = got[len(first):]; ; got = got[1:] {
+		if matches(rest, got) {
+			return true
+		}
+		if got == "" {
+			return false
+		}
+	}
+}
+
+func isName(s string) bool {
+	member, _, ok := strings.Cut(s[1:len(s)-1], " ")
+	return ok && varies(member)
+}
+
+// encodeAny is for messages, and for what is sent.
+func encodeAny(v any) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

@@ -1,0 +1,152 @@
+package testkit_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+type loginIn struct {
+	Name     string `json:"name"`
+	Password string `json:"password"`
+	Pin      string `json:"pin"`
+}
+
+type loginOut struct {
+	Token string `json:"token"`
+	Text  string `json:"text"`
+}
+
+// door has what is another in each run, and what must not be kept.
+func door(greeting string) *framework.App {
+	return framework.New("door", "1").Add(
+		framework.Tool("login", func(ctx context.Context, in loginIn) (loginOut, error) {
+			framework.Progress(ctx, 1, 2, "knocking")
+			why, err := framework.Elicit[string](ctx, "Why?")
+			if err != nil {
+				return loginOut{}, err
+			}
+			return loginOut{rand.Text(), greeting + " " + in.Name + ": " + why}, nil
+		}, framework.Describe("d")),
+		framework.Tool("later", func(ctx context.Context, _ struct{}) (string, error) {
+			return framework.Elicit[string](ctx, "When?")
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional)),
+	)
+}
+
+// recorded is what a session at the door left.
+func recorded(t *testing.T, opts ...testkit.Option) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "records", "door.jsonl")
+	t.Run("record", func(t *testing.T) {
+		s := testkit.New(t, door("Welcome"), append(opts, testkit.User("ann"), testkit.Redact("pin"))...)
+		s.Record(path)
+		s.OnElicit("Why?", "tea")
+		s.CallRaw("login", `{"name":"Ann","password":"hunter2","pin":"1234"}`).OK()
+		s.CallRaw("login", `{"name":7,"password":"hunter2","pin":"1234"}`).IsError()
+		s.Raw(`{"jsonrpc":"2.0","id":1,"method":`)
+	})
+	return path
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	testkit.AllRevisions(t, door("x"), func(t *testing.T, s *testkit.Session) {
+		if testkit.Revision(s) < "2025-06-18" {
+			return // which cannot ask
+		}
+		path := recorded(t, testkit.AtOf(s))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"hunter2", "1234"} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%q is in the record:\n%s", secret, text)
+			}
+		}
+		testkit.Replay(t, door("Welcome"), path)
+		got := failures(t, func(t testing.TB) { testkit.ReplayIn(t, door("Go away"), path) })
+		if len(got) != 1 {
+			t.Fatalf("%d complaints: %q", len(got), got)
+		}
+		for _, want := range []string{"is another now", "/result/", "Welcome Ann: tea", "Go away Ann: tea", "sent: {", "door.jsonl", "line "} {
+			if !strings.Contains(got[0], want) {
+				t.Errorf("the message lacks %q:\n%s", want, got[0])
+			}
+		}
+	})
+}
+
+// TestReplayOfATask: the id of a task is another in each run.
+func TestReplayOfATask(t *testing.T) { //nolint:tparallel // the replay reads what the subtest wrote
+	t.Parallel()
+	testkit.Replay(t, door(""), recordedTask(t))
+}
+
+// recordedTask is what a session with a task left.
+func recordedTask(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "task.jsonl")
+	t.Run("record", func(t *testing.T) {
+		s := testkit.New(t, door(""))
+		s.Record(path)
+		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+		var task struct {
+			ID string `json:"taskId"`
+		}
+		s.Raw(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later",` + meta + `}}`).JSON(&task)
+		s.Raw(`{"jsonrpc":"2.0","id":2,"method":"tasks/cancel","params":{"taskId":"` + task.ID + `",` + meta + `}}`).OK()
+		s.Raw(`{"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + task.ID + `",` + meta + `}}`).OK().Mentions("cancelled")
+	})
+	return path
+}
+
+// pings are some with their answers.
+func pings(from, to int) string {
+	var all strings.Builder
+	for i := from; i <= to; i++ {
+		fmt.Fprintf(&all, `{"client":{"jsonrpc":"2.0","id":%d,"method":"ping"}}`+"\n"+`{"server":{"jsonrpc":"2.0","id":%d,"result":{}}}`+"\n", i, i)
+	}
+	return all.String()
+}
+
+func TestReplayFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const head = `{"testkit":1,"revision":"2025-11-25"}` + "\n"
+	const ping = `{"client":{"jsonrpc":"2.0","id":1,"method":"ping"}}` + "\n"
+	for name, tt := range map[string]struct {
+		record string
+		want   []string
+	}{
+		"no record":     {"{}\n", []string{"no record of Session.Record"}},
+		"no line":       {head + "{}\n", []string{"line 2", "one frame"}},
+		"no JSON":       {head + "{\n", []string{"line 2", "unexpected"}},
+		"another one":   {head + ping + `{"server":{"jsonrpc":"2.0","id":1,"result":{"x":1}}}` + "\n", []string{"line 3 is another now", "/result/x is gone, want 1"}},
+		"a member more": {head + ping + `{"server":{"jsonrpc":"2.0","id":1}}` + "\n", []string{"/result is new: {}"}},
+		"more":          {head + ping + pings(2, 50), []string{"what the record does not have", `"id":1`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(dir, strings.ReplaceAll(name, " ", "_"))
+			if err := os.WriteFile(path, []byte(tt.record), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			mustFail{func(t testing.TB) { testkit.ReplayIn(t, door(""), path) }, tt.want}.once(t)
+		})
+	}
+	mustFail{func(t testing.TB) { testkit.ReplayIn(t, door(""), filepath.Join(dir, "nowhere")) }, []string{"reading a record"}}.once(t)
+	mustFail{func(t testing.TB) {
+		s := testkit.New(t, func() *framework.App { return door("") })
+		s.Chaos()
+		s.Record(filepath.Join(dir, "chaos"))
+	}, []string{"under Chaos"}}.once(t)
+}

@@ -1,0 +1,193 @@
+package testkit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// Task is a started task. Its methods fail the test, so they run in its goroutine.
+type Task[Out any] struct {
+	s      *Session
+	task   *client.Task
+	sent   string
+	decode func(*protocol.CallToolResult) (Out, error)
+}
+
+// TaskGone is the status of a task that the server does not know any more: it has
+// expired.
+const TaskGone = "gone"
+
+// Start a tool as a task. A call that the server answers at once, such as one whose
+// arguments it refuses, is a task that is over. Chaos does not touch tasks: see
+// [Task.Crash].
+//
+//	job := testkit.Start(s, render, RenderIn{Film: "Ran"})
+//	job.AwaitStatus("input_required")
+//	job.Crash()
+//	job.Resume()
+//	out, err := job.Await() // answers what the task asks, by the script
+func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Task[Out] {
+	s.t.Helper()
+	t := &Task[Out]{s: s, decode: tool.Decode}
+	name, ok := nameOf(s, tool)
+	if !ok {
+		s.t.Fatalf("testkit: the server does not have the tool %q", tool.Name())
+		return t
+	}
+	d := s.config.dialect
+	switch {
+	case !d.CoreTasks() && !d.TaskExtension():
+		s.t.Fatalf("testkit: Start(%q) at %s, which has no tasks", name, d)
+	case !s.config.has("tasks"):
+		s.t.Fatalf("testkit: Start(%q) on a session without tasks", name)
+	case !s.client.Capabilities().Tasks:
+		s.t.Fatalf("testkit: Start(%q), but no tool of the server has framework.Task", name)
+	}
+	arguments, err := tool.Encode(in)
+	if err != nil {
+		s.t.Fatalf("testkit: encoding the arguments of %s: %v", name, err)
+		return t
+	}
+	t.sent = fmt.Sprintf("%s as a task %s", protocol.MethodCallTool, s.callParams(name, arguments))
+	ctx, cancel := s.bounded()
+	defer cancel()
+	if t.task, err = s.client.CallTask(ctx, name, arguments, client.OnProgress(s.progressed)); err != nil {
+		s.ended(err)
+		s.t.Fatalf("testkit: no task\nsent: %s\ngot:  %v", t.sent, err)
+	}
+	if id := t.task.ID(); id != "" && d.ListenStream() { // so that news come as soon as there are any
+		if err := s.watch(ctx, protocol.SubscriptionFilter{Tasks: []string{id}}); err != nil {
+			s.t.Fatalf("testkit: listening for news of a task: %v\nsent: %s", err, t.sent)
+		}
+	}
+	return t
+}
+
+// ended stops a test that has failed in the script.
+func (s *Session) ended(err error) {
+	s.t.Helper()
+	if errors.Is(err, errScript) {
+		s.t.FailNow()
+	}
+}
+
+// Status as the client sees it, or [TaskGone].
+func (t *Task[Out]) Status() string {
+	t.s.t.Helper()
+	ctx, cancel := t.s.bounded()
+	defer cancel()
+	now, err := t.task.Get(ctx)
+	switch {
+	case errors.Is(err, client.ErrTaskGone):
+		return TaskGone
+	case err != nil:
+		t.s.t.Fatalf("testkit: no status of a task\nsent: %s\ngot:  %v", t.sent, err)
+	}
+	return string(now.Status)
+}
+
+// Await the result; what the task asks is answered by the script. A tool error is an
+// *[Error], as of [Call]; of a task that was cancelled or has expired the error is
+// client.ErrTaskCancelled or client.ErrTaskGone.
+func (t *Task[Out]) Await() (Out, error) {
+	t.s.t.Helper()
+	var none Out
+	ctx, cancel := t.s.bounded()
+	defer cancel()
+	result, err := t.task.Wait(ctx)
+	if err != nil {
+		t.s.ended(err)
+		if refused := asError(err); refused != nil && !errors.Is(err, client.ErrTaskGone) {
+			return none, refused
+		}
+		if ctx.Err() != nil {
+			t.s.t.Fatalf("testkit: the task is still %s after %v\nsent: %s", t.task.State().Status, t.s.config.timeout, t.sent)
+		}
+		return none, fmt.Errorf("testkit: awaiting a task: %w", err)
+	}
+	if result.IsError {
+		return none, &Error{Text: textOf(result.Content), Result: result}
+	}
+	result.Wrapped = t.s.config.dialect.Handshake() // see framework.DecodeResult
+	return t.decode(result)
+}
+
+// AwaitStatus waits for a status, and fails the test when the task ends in another.
+// Nothing answers meanwhile what the task asks.
+func (t *Task[Out]) AwaitStatus(status string) {
+	t.s.t.Helper()
+	t.until(fmt.Sprintf("%q", status), func(now string) bool { return now == status })
+}
+
+// Step runs the task to its next stop: it waits until the task asks, or is over, and
+// says which status it has then.
+func (t *Task[Out]) Step() string {
+	t.s.t.Helper()
+	return t.until("a stop", func(now string) bool { return now != string(protocol.TaskWorking) })
+}
+
+// look is how often a status is asked for where no news says that it changed.
+const look = 10 * time.Millisecond
+
+// until waits for a status. The look is brought forward by any notification.
+func (t *Task[Out]) until(what string, is func(status string) bool) string {
+	t.s.t.Helper()
+	ctx, cancel := t.s.bounded()
+	defer cancel()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		changed := t.s.record.next()
+		now := t.Status()
+		switch {
+		case is(now):
+			return now
+		case now != string(protocol.TaskWorking) && now != string(protocol.TaskInputRequired):
+			t.s.t.Fatalf("testkit: the task is %q, want %s\nsent: %s", now, what, t.sent)
+			return now
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			t.s.t.Fatalf("testkit: the task is %q, want %s within %v\nsent: %s", now, what, t.s.config.timeout, t.sent)
+			return now
+		}
+	}
+}
+
+// Cancel asks for cancellation. The task may end in another way: see AwaitStatus.
+func (t *Task[Out]) Cancel() {
+	t.s.t.Helper()
+	ctx, cancel := t.s.bounded()
+	defer cancel()
+	if err := t.task.Cancel(ctx); err != nil {
+		t.s.t.Fatalf("testkit: cancelling a task\nsent: %s\ngot:  %v", t.sent, err)
+	}
+}
+
+// Crash the worker; Resume starts another. It is as if the process that runs the
+// tasks of the session's server were killed: nothing that a handler does from now on
+// is kept, its lease is not given back, and nobody takes tasks. The contexts of its
+// handlers end, and Crash waits a moment for them: one that goes on in spite of that
+// still does what it does outside of the server.
+//
+// The server goes on to serve its clients, as another process on the same store. What
+// that knows besides tasks is not shared, so an effect that may happen AtMostOnce
+// happens again; where it must not, give the session a [Store] with claims.
+func (t *Task[Out]) Crash() {
+	t.s.t.Helper()
+	t.s.site.crash(t.s.t)
+}
+
+// Resume after Crash: one more server is built of the app, on the same store, and the
+// time has come at which the leases of the dead one have run out.
+func (t *Task[Out]) Resume() {
+	t.s.t.Helper()
+	t.s.site.resume(t.s.t)
+}

@@ -1,0 +1,66 @@
+package testkit
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Virtual makes Matrix, AllRevisions, AllCarriers and BothEras run each body in a
+// testing/synctest bubble of its own, on the carriers that have no socket: inmem,
+// stdio and fiber. There [Session.Advance] makes hours pass in no time. The app must
+// be a function then, for what an app is made of belongs to one bubble. New does not
+// need it: in memory a session works in any bubble that it is opened in.
+func Virtual() Option { return optionFunc(func(c *config) { c.virtual = true }) }
+
+// Advance lets time pass in a testing/synctest bubble: what is due until then happens,
+// in its order, and what that causes has happened when Advance returns. Outside of a
+// bubble it fails the test.
+func (s *Session) Advance(d time.Duration) {
+	s.t.Helper()
+	if !settled() {
+		s.t.Fatalf("testkit: Advance(%v) outside of a bubble: use testing/synctest, or Virtual()", d)
+		return
+	}
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// settled waits until all else in the bubble waits; false outside of one.
+func settled() (ok bool) {
+	defer func() { _ = recover() }() // which is how it says so
+	synctest.Wait()
+	return true
+}
+
+// bubble runs body in virtual time.
+func bubble(body func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		warmUp()
+		synctest.Test(t, func(t *testing.T) {
+			t.Helper()
+			t.Cleanup(func() { time.Sleep(time.Minute) }) // a goroutine of Fiber's sleeps on after its end, and time ends with the test
+			body(t)
+		})
+	}
+}
+
+// warmUp starts, in real time, what Fiber's HTTP library starts with the first header
+// of the process and never ends: a clock, which would keep a bubble from ending.
+func warmUp() {
+	var header fasthttp.ResponseHeader
+	_ = header.Header()
+}
+
+// within are the carriers of a matrix: in a bubble those that need no socket.
+func within(opts []Option, all []carrier) []carrier {
+	c := newConfig(opts)
+	if !c.virtual {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c carrier) bool { return c.socket })
+}
