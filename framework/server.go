@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -37,8 +38,10 @@ type Server struct {
 
 	changing sync.Mutex // serializes changes at run time
 
-	starting sync.Once
-	startErr error // written under starting
+	starting sync.Mutex // guards what follows
+	hooked   bool       // the OnStart functions have run
+	startErr error      // of theirs
+	started  atomic.Bool
 
 	quitting sync.Once
 	draining sync.Once
@@ -61,18 +64,31 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.engine == nil {
 		return errNotBuilt
 	}
-	s.starting.Do(func() {
-		for i, fn := range s.onStart {
-			if err := s.hook(ctx, fn); err != nil {
-				s.startErr = fmt.Errorf("starting, step %d of %d: %w", i+1, len(s.onStart), err)
-				return
-			}
+	if s.started.Load() {
+		return nil
+	}
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if !s.hooked {
+		s.hooked, s.startErr = true, s.runHooks(ctx)
+	}
+	if s.startErr != nil || s.started.Load() {
+		return s.startErr
+	}
+	if err := s.engine.Start(ctx); err != nil { // a store that is away is tried again by the next frame
+		return fmt.Errorf("starting: %w", err)
+	}
+	s.started.Store(true)
+	return nil
+}
+
+func (s *Server) runHooks(ctx context.Context) error {
+	for i, fn := range s.onStart {
+		if err := s.hook(ctx, fn); err != nil {
+			return fmt.Errorf("starting, step %d of %d: %w", i+1, len(s.onStart), err)
 		}
-		if err := s.engine.Start(ctx); err != nil {
-			s.startErr = fmt.Errorf("starting: %w", err)
-		}
-	})
-	return s.startErr
+	}
+	return nil
 }
 
 // hook runs a function of the user with the server in its context.
@@ -181,7 +197,7 @@ func (s *Server) stop(ctx context.Context) error {
 
 // Accept makes Server a transport.Host.
 func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
-	if err := s.Start(context.WithoutCancel(ctx)); err != nil {
+	if err := s.Start(context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return nil, err
 	}
 	return s.engine.Accept(ctx, frame)

@@ -115,12 +115,15 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 	return nil
 }
 
-// works: a worker has no carrier.
+// works: a worker has no carrier, and a store that others have, too.
 func (f *flags) works(set *flag.FlagSet) error {
 	for _, other := range []string{"stdio", "http"} {
 		if g := set.Lookup(other); g.Value.String() != g.DefValue {
 			return usagef("--worker serves no client: leave --%s out, which runs tasks, too", other)
 		}
+	}
+	if scheme, _, _ := strings.Cut(f.store, ":"); scheme == "memory" || scheme == "file" {
+		return usagef("--worker needs a store that several processes share: --store redis://HOST:PORT/DB")
 	}
 	return nil
 }

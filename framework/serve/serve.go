@@ -81,6 +81,12 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.looks() {
 		return s.show(ctx, server, f)
 	}
+	if f.worker && server.Sessions() == nil && server.Changes() == nil {
+		return usagef("--worker needs the store in which servers leave their tasks: --store redis://HOST:PORT/DB")
+	}
+	if f.worker {
+		_, _ = fmt.Fprintf(s.errs, "%s runs the tasks of its store\n", programName())
+	}
 	return server.Serve(ctx, s.carriers(f)...)
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"io"
+	neturl "net/url"
 	"strconv"
 	"strings"
 
@@ -32,9 +33,29 @@ func open(ctx context.Context, url string) (store, error) {
 		}
 		return boltstore.Open(path)
 	case "redis", "rediss", "unix":
-		return redisstore.Open(ctx, url)
+		address, prefix := withoutPrefix(url)
+		if prefix == "" {
+			return redisstore.Open(ctx, address)
+		}
+		return redisstore.Open(ctx, address, redisstore.Prefix(prefix))
 	}
 	return nil, usagef("--store: want file:PATH, redis://HOST:PORT/DB or memory:") // the URL may hold a password
+}
+
+// withoutPrefix takes ?prefix= out of a URL: programs that are not the same must not
+// share their keys.
+func withoutPrefix(address string) (rest, prefix string) {
+	u, err := neturl.Parse(address)
+	if err != nil {
+		return address, "" // whoever opens it says what is wrong
+	}
+	q := u.Query()
+	if prefix = q.Get("prefix"); prefix == "" {
+		return address, ""
+	}
+	q.Del("prefix")
+	u.RawQuery = q.Encode()
+	return u.String(), prefix
 }
 
 // inMemory needs no closing.

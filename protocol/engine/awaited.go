@@ -27,6 +27,9 @@ func refusal(d *dialect.Dialect, text []byte) error {
 	return d.DecodeError(wire)
 }
 
+// maxMissed is how many looks in a row at a store that is away a wait survives.
+const maxMissed = 10
+
 // awaitTask waits until the task is over, and answers what the call would have been
 // answered (2025-11-25 basic/utilities/tasks). Meanwhile it puts the task's questions
 // to the client, on its own stream. That this request is cancelled does not touch the
@@ -35,12 +38,17 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	watches := &x.conn.e.watches
 	watches.watch(id)
 	defer watches.unwatch(id)
-	for {
+	for missed := 0; ; {
 		changed := watches.next(id) // before the look at the record: no change is missed
 		r, err := x.task(ctx, id)
+		if _, gone := errors.AsType[*awayError](err); gone && missed < maxMissed && pause(ctx, lookPause) == nil {
+			missed++
+			continue // the task goes on, and so does the wait for it
+		}
 		if err != nil {
 			return nil, err
 		}
+		missed = 0
 		if r.Terminal() {
 			return outcome(&r)
 		}

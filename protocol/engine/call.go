@@ -123,7 +123,7 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
-			j.says(ctx, message)
+			j.says(ctx, c.runs, message)
 		}
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -30,6 +31,9 @@ type conn struct {
 	early   map[string]protocol.TaskStatus // news of tasks of the client that nobody follows yet
 	version uint64                         // of what is kept of the session, as it was seen last
 	gone    bool
+
+	left      int // answers that were left for other nodes since leftSince
+	leftSince time.Time
 }
 
 // session is a handshake session. Immutable but for what its own lock or

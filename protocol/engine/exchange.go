@@ -83,7 +83,8 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 }
 
 func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error) {
-	defer x.rescue(ctx, out, &err)
+	returned := false
+	defer func() { x.rescue(ctx, out, recover(), returned, &err) }()
 	x.outer = ctx
 	if x.filed {
 		defer x.conn.unfile(x)
@@ -96,17 +97,26 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 		x.started(cancel)
 	}
 	if len(x.conn.e.cfg.Frames) == 0 {
-		return x.handle(ctx, out)
+		err = x.handle(ctx, out)
+	} else {
+		err = x.conn.e.frames(context.WithValue(ctx, exchangeKey{}, x), x.frame, out)
 	}
-	return x.conn.e.frames(context.WithValue(ctx, exchangeKey{}, x), x.frame, out)
+	returned = true
+	return err
 }
 
+// errGoexit is the panic of a handler that has ended its goroutine.
+var errGoexit = errors.New("the handler called runtime.Goexit")
+
 // rescue is the last resort for panics: those of frame middleware, and of
-// OnRootsChanged. A request is still answered.
-func (x *exchange) rescue(ctx context.Context, out transport.Outbound, err *error) {
-	v := recover()
-	if v == nil {
+// OnRootsChanged; and for handlers that end their goroutine, as t.FailNow does. A
+// request is still answered.
+func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, returned bool, err *error) {
+	switch {
+	case v == nil && returned:
 		return
+	case v == nil:
+		v = errGoexit
 	}
 	panicked := &PanicError{Value: v, Stack: debug.Stack()}
 	if !x.filed { // a notification or a response: nobody waits for an answer
@@ -201,8 +211,8 @@ func (x *exchange) stop(cause error) {
 // further message; earlier revisions: SHOULD NOT respond).
 func (x *exchange) abandon(cause error) {
 	x.stop(cause)
+	x.conn.unfile(x) // first: close waits for what is being written
 	x.close()
-	x.conn.unfile(x)
 }
 
 // advance notes progress; false if it is not an increase.
@@ -347,6 +357,9 @@ func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 	}
 	x.conn.e.failed(ctx, x.call, err)
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
+	if _, ok := errors.AsType[*awayError](err); ok {
+		wire.Message = awayText
+	}
 	if x.conn.e.cfg.Detail {
 		wire.Message = err.Error()
 	}

@@ -118,6 +118,13 @@ func (f *feed) watchesTask(id string) bool {
 	return slices.Contains(f.filter.Tasks, id)
 }
 
+// watchedTasks are those that the filter names.
+func (f *feed) watchedTasks() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.filter.Tasks)
+}
+
 // wants says whether the filter names the lists of a kind. Under f.mu.
 func (f *feed) wants(k protocol.ListKind) bool {
 	return [...]bool{f.filter.Tools, f.filter.Resources, f.filter.Resources, f.filter.Prompts}[k]

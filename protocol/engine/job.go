@@ -24,6 +24,7 @@ type job struct {
 	h      Handler
 	policy *TaskPolicy
 	lease  bool // it was taken from a queue
+	runs   int  // of the record, for which the lease is; only the worker's
 
 	// Of the request that created it.
 	conn     *conn
@@ -79,6 +80,9 @@ func (j *job) live(ttl time.Duration) {
 	}
 	s.byID[j.id] = j
 	s.mu.Unlock()
+	if j.e.stopped.Load() { // stopJobs may have been too early to see it
+		j.cancel(ErrShutdown)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if ttl > 0 {
@@ -151,7 +155,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 	for {
 		r, err := e.cfg.Tasks.Get(ctx, id)
 		if err != nil {
-			return r, fmt.Errorf("engine: reading a task: %w", err)
+			return r, away("reading a task", err)
 		}
 		event, err := decide(&r)
 		if err != nil {
@@ -167,7 +171,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 			e.happened(j, &r, &next)
 			return next, nil
 		case !errors.Is(err, task.ErrConflict):
-			return r, fmt.Errorf("engine: changing a task: %w", err)
+			return r, away("changing a task", err)
 		}
 	}
 }
@@ -276,7 +280,7 @@ func (e *Engine) publishToSession(r *task.Record) {
 func (j *job) tell(ctx context.Context, p protocol.Params) {
 	j.telling.RLock()
 	defer j.telling.RUnlock()
-	if j.over || j.session == nil {
+	if j.over || j.session == nil || j.ctx.Err() != nil { // another node may have ended it
 		return
 	}
 	_ = j.session.feed.notify(ctx, p, &protocol.RequestMeta{RelatedTask: j.id}) // a session that is gone misses it
@@ -294,8 +298,11 @@ func (j *job) advance(done float64) bool {
 }
 
 // says makes the message of progress the task's.
-func (j *job) says(ctx context.Context, message string) {
-	_, err := j.e.change(ctx, j.id, func(*task.Record) (task.Event, error) {
+func (j *job) says(ctx context.Context, runs int, message string) {
+	_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
+		if r.Runs != runs {
+			return task.Event{}, errLost
+		}
 		return task.Event{Kind: task.Progress, Message: message}, nil
 	})
 	j.report(ctx, err)

@@ -45,9 +45,11 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	}
 	var unreadable error
 	err := kept.Change(ctx, func(data []byte) []byte {
-		k := keptSession{ID: s.id, Init: s.init}
+		var k keptSession
 		if unreadable = nil; data != nil {
-			unreadable = json.Unmarshal(data, &k)
+			unreadable = json.Unmarshal(data, &k) // not into s.init: a RawMessage is decoded in place
+		} else {
+			k.ID, k.Init = s.id, s.init
 		}
 		change(&k)
 		changed, err := json.Marshal(k)
@@ -55,7 +57,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 		return changed
 	})
 	if err = errors.Join(err, unreadable); err != nil {
-		return fmt.Errorf("engine: keeping a session: %w", err)
+		return away("keeping a session", err)
 	}
 	c.sync()
 	c.tellKept(ctx, s.id)

@@ -33,16 +33,31 @@ func answerKey(session string, id jsonrpc.ID) string { return "answer/" + sessio
 
 // leaveAnswer keeps the answer for the node that asked, and tells that it is there. The
 // message brings the answer, too; who misses it finds it where it was left.
-func (e *Engine) leaveAnswer(ctx context.Context, s *session, id jsonrpc.ID, frame []byte) {
-	if s == nil || s.feed.session == "" || e.cfg.Changes == nil {
+func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
+	e, s := c.e, c.current()
+	if s == nil || c.kept() == nil || e.cfg.Changes == nil {
 		return
 	}
-	if e.cfg.SharedClaims && e.cfg.Claims != nil {
+	if c.mayBeLeft() && c.mayLeave() {
 		if _, _, err := e.cfg.Claims.Claim(ctx, answerKey(s.id, id), frame, e.cfg.AskTimeout); err != nil {
 			e.failed(ctx, nil, fmt.Errorf("engine: leaving an answer for another node: %w", err))
 		}
 	}
 	e.tell(news{Kind: newsFrame, Session: s.id, Frame: frame})
+}
+
+// maxLeft bounds the answers that one connection leaves in AskTimeout: a client may make
+// them up, and the claims are for all.
+const maxLeft = 64
+
+func (c *conn) mayLeave() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.leftSince) > c.e.cfg.AskTimeout {
+		c.leftSince, c.left = now, 0
+	}
+	c.left++
+	return c.left <= maxLeft
 }
 
 // looks are the moments in which who waits for an answer looks whether one was left:

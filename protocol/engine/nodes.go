@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
@@ -38,6 +39,7 @@ type news struct {
 
 const (
 	maxOutbox   = 4096            // news that wait for the bus; the oldest go
+	outboxBytes = 16 << 20        // of them all
 	tellTimeout = 5 * time.Second // of one message
 	// lookPause is how often who waits for something that another node may do looks by
 	// himself, lest a lost message make it wait for ever.
@@ -48,11 +50,12 @@ const (
 // the end of Shutdown.
 type nodes struct {
 	id      string
-	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
+	stop   context.CancelFunc
 	outbox [][]byte
+	bytes  int             // of the outbox
 	dirty  map[string]bool // tasks to look at
 	all    bool            // messages may have been lost: look at everything
 	out    chan struct{}   // 1-buffered: there is something in the outbox
@@ -74,6 +77,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	defer e.running.Done()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	e.nodes.mu.Lock()
+	defer e.nodes.mu.Unlock()
 	e.nodes.stop = stop
 	e.nodes.running.Go(func() { e.looking(life) })
 	if e.cfg.Changes != nil {
@@ -88,10 +93,13 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // stopNodes ends what Start began. Nothing of it waits for a client.
 func (e *Engine) stopNodes() {
-	if e.nodes.stop == nil {
+	e.nodes.mu.Lock()
+	stop := e.nodes.stop
+	e.nodes.mu.Unlock()
+	if stop == nil {
 		return
 	}
-	e.nodes.stop()
+	stop()
 	e.nodes.running.Wait()
 }
 
@@ -136,10 +144,11 @@ func (e *Engine) tell(n news) {
 	s := &e.nodes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.outbox) >= maxOutbox {
+	s.outbox, s.bytes = append(s.outbox, message), s.bytes+len(message)
+	for len(s.outbox) > maxOutbox || s.bytes > outboxBytes {
+		s.bytes -= len(s.outbox[0])
 		s.outbox = s.outbox[1:]
 	}
-	s.outbox = append(s.outbox, message)
 	signal(s.out)
 }
 
@@ -179,13 +188,13 @@ func (e *Engine) publishAll(ctx context.Context) {
 	s := &e.nodes
 	s.mu.Lock()
 	messages := s.outbox
-	s.outbox = nil
+	s.outbox, s.bytes = nil, 0
 	s.mu.Unlock()
 	for _, message := range messages {
 		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 		err := e.cfg.Changes.Publish(ctx, message)
 		cancel()
-		if err != nil { // the others look by themselves
+		if err != nil { // who waits on another node looks by himself; the rest is lost, as the bus may lose it
 			e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
 			return
 		}
@@ -238,11 +247,31 @@ func (e *Engine) delivered(session string, frame []byte) {
 	case jsonrpc.Request:
 	case jsonrpc.Notification:
 		x := &exchange{conn: c, method: msg.Method, forwarded: true}
-		step := c.notified(x, msg.Params)
-		_ = step(context.Background(), nil) //nolint:forbidigo // what is forwarded ends at once, and answers nothing
+		e.forwarded(x, c.notified(x, msg.Params))
 	default:
 		c.deliver(msg)
 	}
+}
+
+// forwarded does what a notification does. The end of a call waits until what is being
+// written to its client is, and the bus must not.
+func (e *Engine) forwarded(x *exchange, do step) {
+	run := func() {
+		ctx := context.Background() //nolint:forbidigo // what is forwarded answers nothing
+		var err error
+		returned := false
+		defer func() { x.rescue(ctx, nil, recover(), returned, &err) }()
+		err = do(ctx, nil)
+		returned = true
+	}
+	if x.method != protocol.NotificationCancelled || !e.begin() {
+		run()
+		return
+	}
+	go func() {
+		defer e.running.Done()
+		run()
+	}()
 }
 
 // lookAt makes the looking goroutine read a task anew.
@@ -296,6 +325,11 @@ func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	e.watches.mu.Unlock()
 	for _, c := range e.connections() {
 		c.lookForAnswers()
+		for _, f := range c.feeds() {
+			for _, id := range f.watchedTasks() {
+				dirty[id] = true
+			}
+		}
 	}
 	return dirty
 }

@@ -103,7 +103,7 @@ func (c *conn) rootsChanged(x *exchange, s *session) step {
 func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	return func(ctx context.Context, _ transport.Outbound) error {
 		if !c.deliver(msg) {
-			c.e.leaveAnswer(ctx, c.current(), msg.ID, x.frame)
+			c.leaveAnswer(ctx, msg.ID, x.frame)
 		}
 		return nil
 	}

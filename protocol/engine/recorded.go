@@ -102,11 +102,11 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 		e: e, id: r.ID, dialect: dialectNamed(call.Revision), conn: &conn{e: e, single: true}, policy: &TaskPolicy{},
 		snapshot: e.cfg.Catalog.Snapshot(), request: idOf(call.ID),
 	}
+	var who *transport.Principal // nil hides whoever the context of Start may know
 	if p := call.Principal; p != nil {
-		ctx = transport.WithPrincipal(ctx, &transport.Principal{
-			Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires,
-		})
+		who = &transport.Principal{Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires}
 	}
+	ctx = transport.WithPrincipal(ctx, who)
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
 	if err == nil && j.dialect == nil {
 		err = fmt.Errorf("engine: a task of the unknown revision %q", call.Revision)

@@ -73,16 +73,18 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+			e.rest(takePause) // it would come again at once
 		}
 		return
 	}
 	j, err := e.jobOf(ctx, &r)
 	if err != nil {
+		e.failed(ctx, nil, fmt.Errorf("engine: a task of the store cannot be run here, is it another program's? %w", err))
 		j.fail(ctx, r.Runs, err)
 		j.cancel(nil)
 		return
 	}
-	j.lease = true
+	j.lease, j.runs = true, r.Runs
 	j.live(j.left(&r))
 	defer j.finish(nil)
 	renewing, stop := context.WithCancel(ctx)
@@ -121,7 +123,18 @@ func (j *job) takeOver(r *task.Record) bool {
 	}
 	err := j.change(j.ctx, r.Runs, func(*task.Record) task.Event { return task.Event{Kind: task.Resume} })
 	j.report(j.ctx, err)
+	j.runs = r.Runs + 1
 	return err == nil
+}
+
+// rest waits, but not for longer than the engine runs.
+func (e *Engine) rest(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.closed:
+	}
 }
 
 // renew keeps the lease for as long as the task runs here. Where the store is away it

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -211,7 +210,7 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 	}
 	if err := e.cfg.Tasks.Create(ctx, *r); err != nil {
 		e.running.Done()
-		return nil, fmt.Errorf("engine: creating a task: %w", err)
+		return nil, away("creating a task", err)
 	}
 	if e.cfg.Queue != nil { // a worker takes it, here or elsewhere
 		e.running.Done()
@@ -264,7 +263,7 @@ func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	}
 	n, err := e.cfg.Tasks.Count(ctx, owner)
 	if err != nil {
-		return fmt.Errorf("engine: counting tasks: %w", err)
+		return away("counting tasks", err)
 	}
 	if n >= most {
 		return protocol.Faultf(protocol.FaultInternal, "too many tasks at once: at most %d", most)

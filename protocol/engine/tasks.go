@@ -52,7 +52,7 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	case errors.Is(err, task.ErrNotFound):
 		return r, noTask()
 	case err != nil:
-		return r, fmt.Errorf("engine: reading a task: %w", err)
+		return r, away("reading a task", err)
 	case r.Owner != x.owner(ctx):
 		return task.Record{}, noTask()
 	}
@@ -178,7 +178,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	}
 	records, err := e.cfg.Tasks.List(ctx, owner, after, taskPage+1)
 	if err != nil {
-		return nil, fmt.Errorf("engine: listing tasks: %w", err)
+		return nil, away("listing tasks", err)
 	}
 	result := &protocol.ListTasksResult{Tasks: make([]protocol.Task, 0, min(len(records), taskPage))}
 	if len(records) > taskPage {

@@ -31,8 +31,12 @@ func (j *job) work() {
 	}
 }
 
-// resume runs a task that has all its answers.
+// resume runs a task that has all its answers. Where there is a queue it is in line
+// again; a job that is here still is that of the worker that asked, on its way out.
 func (e *Engine) resume(id string) {
+	if e.cfg.Queue != nil {
+		return
+	}
 	if j := e.job(id); j != nil && e.begin() {
 		go j.work()
 	}
@@ -44,6 +48,10 @@ func (j *job) run() bool {
 	r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
 	if err != nil || r.Status != protocol.TaskWorking {
 		j.report(j.ctx, err)
+		return false
+	}
+	if j.lease && r.Runs != j.runs { // the number is the right to write: it is not to be found again
+		j.cancel(errLost)
 		return false
 	}
 	journal, err := rounds.Parse(r.Journal)
@@ -61,6 +69,11 @@ func (j *job) run() bool {
 	c := j.newCall(params, journal, r.Runs, cancel)
 	c.Meta = meta
 	ctx = context.WithValue(ctx, callKey{}, c)
+	defer func() { // a handler may end its goroutine
+		if !c.returned.Load() {
+			j.fail(ctx, c.runs, &PanicError{Value: errGoexit})
+		}
+	}()
 	result, err := guarded(ctx, j.h, c)
 	c.returned.Store(true)
 	asks := c.round.Load().end()
@@ -192,6 +205,7 @@ func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 		j.report(ctx, err)
 		return false
 	}
+	j.runs = c.runs + 1
 	return pause(j.ctx, min(retryPause<<min(c.runs, 16), maxRetryPause)) == nil
 }
 

@@ -26,6 +26,7 @@ const (
 	refresh  = time.Minute     // how often the record of an open stream is touched
 	lifetime = 3 * refresh     // of a record whose node is gone
 	patience = 5 * time.Second // with a store, where a connection has ended
+	retry    = time.Second     // the pause where the log could not be read
 )
 
 // joinNodes makes the endpoint a node, where the host shares all that it takes.
@@ -216,11 +217,30 @@ func (r *remote) read() {
 		if told && errors.Is(err, eventlog.ErrExpired) {
 			r.s.out.Finish() // a frame is lost: the client shall notice
 		}
+		if err != nil && !errors.Is(err, eventlog.ErrExpired) && r.later() {
+			continue
+		}
 		for _, event := range events {
 			r.taken = event.Seq
 			r.s.takePosted(event.Frame)
 		}
 	}
+}
+
+// later looks again after a while, because the log is away; false: the connection has
+// ended.
+func (r *remote) later() bool {
+	timer := time.NewTimer(retry)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.s.ctx.Done():
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.again, r.told = true, true
+	return true
 }
 
 // takePosted gives a frame that was posted elsewhere to the host. Its 202 is sent: what

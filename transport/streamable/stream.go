@@ -159,15 +159,29 @@ func (st *stream) event(frame []byte) error {
 	}
 	if st.log != nil {
 		seq, err := st.log.Append(st.session.ctx, st.key(), frame)
-		if err != nil {
+		switch {
+		case err == nil:
+			st.seq = seq
+		case st.at != nil: // who is here gets it all the same; nobody can come back for it
+			return st.unlogged(st.at, frame)
+		default:
 			return err
 		}
-		st.seq = seq
 	}
 	if st.at == nil {
 		return nil
 	}
 	return st.write(st.at, st.seq, frame)
+}
+
+// unlogged writes a frame that the log did not take: without an id, lest a client come
+// back with one that the log gives to another.
+func (st *stream) unlogged(a *attachment, frame []byte) error {
+	err := a.put(appendEvent(nil, nil, frame))
+	if err != nil {
+		st.detachLocked(a)
+	}
+	return err
 }
 
 // tell wakes the request that waits for what to respond.

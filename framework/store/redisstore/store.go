@@ -64,11 +64,14 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 // with the parameters of redis.ParseURL. The error says that the URL or an option is
 // none, or that Redis does not answer, within about two seconds.
 func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
+	if u, err := url.Parse(address); err == nil && u.Opaque != "" { // it would be localhost:6379
+		return nil, errors.New("redisstore: the URL of Redis: want redis://HOST:PORT/DB, the // is missing")
+	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
 		// The text of a *url.Error has the password.
 		if bad := (*url.Error)(nil); errors.As(err, &bad) {
-			err = bad.Err
+			err = errors.New("it cannot be read; write %23, %2F, %3F for #, / and ? in a password")
 		}
 		return nil, fmt.Errorf("redisstore: the URL of Redis: %w", err)
 	}

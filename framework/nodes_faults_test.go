@@ -1,0 +1,382 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// The tests of this file let stores and nodes fail at the worst moment.
+
+// hooks are told of, or stand in the way of, what a store does.
+type hooks struct {
+	updated func(r task.Record) // after an Update
+	get     func(ctx context.Context, id string) error
+	renew   func(ctx context.Context) error
+	take    func()
+	claim   func(key string) error
+}
+
+type hooked struct {
+	*memory.Store
+	h *hooks
+}
+
+type hookedTasks struct {
+	task.Store
+	task.Queue
+	h *hooks
+}
+
+func (s hooked) Tasks() task.Store {
+	t := s.Store.Tasks()
+	return hookedTasks{t, t.(task.Queue), s.h}
+}
+func (s hooked) Claims() claim.Store { return hookedClaims{s.Store.Claims(), s.h} }
+
+type hookedClaims struct {
+	claim.Store
+	h *hooks
+}
+
+func (c hookedClaims) Claim(ctx context.Context, key string, v []byte, d time.Duration) ([]byte, bool, error) {
+	if c.h.claim != nil {
+		if err := c.h.claim(key); err != nil {
+			return nil, false, err
+		}
+	}
+	return c.Store.Claim(ctx, key, v, d)
+}
+
+func (t hookedTasks) Update(ctx context.Context, r task.Record) error {
+	err := t.Store.Update(ctx, r)
+	if err == nil && t.h.updated != nil {
+		t.h.updated(r)
+	}
+	return err
+}
+
+func (t hookedTasks) Get(ctx context.Context, id string) (task.Record, error) {
+	if t.h.get != nil {
+		if err := t.h.get(ctx, id); err != nil {
+			return task.Record{}, err
+		}
+	}
+	return t.Store.Get(ctx, id)
+}
+
+func (t hookedTasks) Renew(ctx context.Context, l task.Lease) error {
+	if t.h.renew != nil {
+		if err := t.h.renew(ctx); err != nil {
+			return err
+		}
+	}
+	return t.Queue.Renew(ctx, l)
+}
+
+func (t hookedTasks) Take(ctx context.Context) (task.Lease, error) {
+	l, err := t.Queue.Take(ctx)
+	if t.h.take != nil && err == nil {
+		t.h.take()
+	}
+	return l, err
+}
+
+// 1. an answer while the worker that asked is still on its way out
+func TestNodesResumeBesideTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var effects atomic.Int32
+		h := &hooks{}
+		h.updated = func(r task.Record) {
+			if r.Status == protocol.TaskInputRequired {
+				time.Sleep(50 * time.Millisecond) // the answer of the store is on its way
+			}
+		}
+		app := quiet(framework.WithStore(hooked{memory.New(), h}))
+		app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) {
+			answer, err := framework.Elicit[name](ctx, "Who?")
+			if err != nil {
+				return "", err
+			}
+			_, err = framework.Once(ctx, "count", func(context.Context) (int32, error) {
+				n := effects.Add(1)
+				time.Sleep(20 * time.Millisecond)
+				return n, nil
+			})
+			return answer.Name, err
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		s := build(t, app)
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p := dialTasks(t, s, withCaps(declares))
+		id := p.task("film", `{}`)
+		for range 100 {
+			if p.get(id).Status == "input_required" {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		t.Log(p.get(id).Status)
+		p.answer(id, `{"q1":`+accepted+`}`).ok()
+		time.Sleep(time.Second)
+		if n := effects.Load(); n != 1 {
+			t.Errorf("%d effects", n)
+		}
+		t.Log(p.get(id))
+	})
+}
+
+// 2. a worker that lost its lease in the pause before a repetition goes on under the other's number
+func TestNodesRetryUnderAnothersNumber(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.LeaseLife(50 * time.Millisecond))
+		stuck := &hooks{renew: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }} // node 1's renewals hang
+		ran := make(chan string, 10)
+		var effects atomic.Int32
+		for i, h := range []*hooks{stuck, {}} {
+			app := quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(1))
+			var runs atomic.Int32
+			app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) {
+				n := runs.Add(1)
+				ran <- fmt.Sprint("node ", i, " run ", n)
+				if i == 0 && n == 1 {
+					return "", errors.New("try again")
+				}
+				if _, err := framework.Once(ctx, "pay", func(context.Context) (int32, error) { time.Sleep(200 * time.Millisecond); return effects.Add(1), nil }); err != nil {
+					return "", err
+				}
+				return fmt.Sprint("by node ", i), nil
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(5))))
+			s := build(t, app)
+			if i == 0 {
+				if err := s.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				p := dialTasks(t, s)
+				id := p.task("film", `{}`)
+				<-ran
+				defer func() {
+					time.Sleep(3 * time.Second)
+					t.Log(p.get(id).Status, string(p.get(id).Result), effects.Load())
+					close(ran)
+					for r := range ran {
+						t.Log(r)
+						if strings.HasPrefix(r, "node 0") {
+							t.Error("node 0 runs it again although node 1 has it")
+						}
+					}
+					if effects.Load() != 1 {
+						t.Error("effects", effects.Load())
+					}
+				}()
+				continue
+			}
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// 3. status messages of a worker that has lost its lease
+func TestNodesStaleMessage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.LeaseLife(50 * time.Millisecond))
+		stuck := &hooks{renew: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		begun := make(chan struct{}, 10)
+		var p *peer
+		var id string
+		for i, h := range []*hooks{stuck, {}} {
+			app := quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(1))
+			app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) {
+				begun <- struct{}{}
+				if i == 0 {
+					time.Sleep(time.Second)
+					framework.Progress(ctx, 1, 2, "of the stale one")
+					return "stale", nil
+				}
+				framework.Progress(ctx, 1, 2, "of the new one")
+				time.Sleep(10 * time.Second)
+				return "new", nil
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+			s := build(t, app)
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				p = dialTasks(t, s)
+				id = p.task("film", `{}`)
+			}
+			<-begun
+		}
+		time.Sleep(2 * time.Second)
+		if m := string(p.byID("tasks/get", id).ok().Result); strings.Contains(m, "stale") {
+			t.Errorf("%s", m)
+		}
+		time.Sleep(20 * time.Second)
+		t.Log(string(p.byID("tasks/get", id).ok().Result))
+	})
+}
+
+// 4. Start that fails once
+func TestNodesStartFailsOnce(t *testing.T) {
+	h := &hooks{}
+	var n atomic.Int32
+	h.claim = func(string) error {
+		if n.Add(1) == 1 {
+			return errors.New("away for a moment")
+		}
+		return nil
+	}
+	s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})))
+	_, err := s.Accept(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	t.Log(err)
+	x, err := s.Accept(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		t.Errorf("the second frame: %v", err)
+		return
+	}
+	_ = x.Serve(t.Context(), transport.OutboundFunc(func(context.Context, []byte) error { return nil }))
+}
+
+// 5. stopJobs misses a job that is on its way
+func TestNodesShutdownMissesAJob(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := &hooks{}
+		hold := make(chan struct{})
+		var held atomic.Bool
+		h.get = func(context.Context, string) error {
+			if held.CompareAndSwap(false, true) {
+				<-hold
+			}
+			return nil
+		}
+		app := quiet(framework.WithStore(hooked{memory.New(), h}))
+		var ran, over atomic.Bool
+		app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) {
+			ran.Store(true)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			over.Store(true)
+			return "", ctx.Err()
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		s, err := app.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dialTasks(t, s).task("film", `{}`)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() { time.Sleep(3500 * time.Millisecond); close(hold) }() // the store answers right after the grace
+		_ = s.Shutdown(ctx)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if ran.Load() && !over.Load() {
+			t.Error("the handler runs after Shutdown, with nothing that ends it")
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// 6. a record that cannot be read
+func TestNodesHotLoop(t *testing.T) {
+	h := &hooks{}
+	var takes atomic.Int32
+	h.take = func() { takes.Add(1) }
+	h.get = func(context.Context, string) error { return errors.New("no key opens it") }
+	store := hooked{memory.New(), h}
+	s := build(t, quiet(framework.WithStore(store)))
+	now := time.Now()
+	_ = store.Store.Tasks().Create(t.Context(), task.Record{ID: "x", Status: protocol.TaskWorking, Created: now, Updated: now, TTL: time.Hour})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	if n := takes.Load(); n > 20 {
+		t.Errorf("taken %d times in half a second", n)
+	}
+}
+
+type faultTenantKey struct{}
+
+// 7. the context of the first request
+func TestNodesFirstRequestsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		app := quiet(framework.WithStore(memory.New()))
+		app.Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+			return fmt.Sprint(framework.Caller(ctx).Principal, " ", ctx.Value(faultTenantKey{})), nil
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		s := build(t, app) // mounted: the first frame starts it
+		first := dialTasks(t, s, ada(nil), func(p *peer) { p.ctx = context.WithValue(p.ctx, faultTenantKey{}, "adas tenant") })
+		first.call("tools/list", "").ok()
+		nobody := dialTasks(t, s)
+		id := nobody.task("who", `{}`)
+		synctest.Wait()
+		if got := string(nobody.get(id).Result); strings.Contains(got, "ada") {
+			t.Errorf("a task of nobody runs as: %s", got)
+		}
+	})
+}
+
+// 8. progress after the end that another node has made
+func TestNodesProgressAfterEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		over := make(chan struct{})
+		all := nodes(t, 2, func(app *framework.App, _ int) {
+			app.Add(framework.Tool("stubborn", func(ctx context.Context, _ struct{}) (string, error) {
+				framework.Progress(ctx, 1, 3, "before")
+				time.Sleep(time.Minute)
+				framework.Progress(ctx, 2, 3, "after the end")
+				close(over)
+				return "", nil
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		})
+		p := dial(t, all[0], core, withMeta("progressToken", `"p"`))
+		id := p.start("stubborn", `{}`, `{}`).TaskID
+		synctest.Wait()
+		p.byID("tasks/cancel", id).ok()
+		<-over
+		synctest.Wait()
+		if got := fmt.Sprintf("%s", p.notifications("notifications/progress")); strings.Contains(got, "after the end") {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+// 9. answers that nobody has asked for fill the claims
+func TestNodesAnswersFillTheClaims(t *testing.T) {
+	store := memory.Sized(memory.ClaimEntries(100))
+	app := quiet(framework.WithStore(store))
+	app.Add(framework.Tool("pay", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := framework.Once(ctx, "pay", func(context.Context) (int, error) { return 1, nil }, framework.AtMostOnce())
+		return fmt.Sprint(err), nil
+	}, framework.Describe("d")))
+	s := build(t, app)
+	evil := dial(t, s, core)
+	for i := range 200 {
+		evil.frame(fmt.Sprintf(`{"jsonrpc":"2.0","id":"made up %d","result":{}}`, i))
+	}
+	p := dial(t, s, protocol.Rev20260728)
+	if got := p.tool("pay", `{}`).ok(); !strings.Contains(string(got.Result), "nil") {
+		t.Errorf("another client: %s", got.Result)
+	}
+}

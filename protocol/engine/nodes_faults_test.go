@@ -1,0 +1,65 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// A client that does not read stops what the node hears of all others.
+func TestNodesSlowClientStopsTheBus(t *testing.T) {
+	bus := memory.New().Changes()
+	session := make(chan string, 2)
+	in := make(chan struct{})
+	release := make(chan struct{})
+	e := engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Changes: bus, Catalog: catalog{
+		"slow": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			session <- c.Session()
+			close(in)
+			c.Progress(ctx, 1, nil, "x") // blocks in Send
+			return text("ok"), nil
+		},
+		"who": func(_ context.Context, c *engine.Call) (protocol.Result, error) {
+			session <- c.Session()
+			return text("ok"), nil
+		},
+	}})
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Shutdown(context.Background()) }()
+	slow, other := connect(t, e), connect(t, e)
+	slow.initialize("2025-11-25", "{}")
+	other.initialize("2025-11-25", "{}")
+	other.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"who","arguments":{}}}`)
+	otherID := <-session
+	x, err := e.Accept(slow.ctx, []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow","arguments":{},"_meta":{"progressToken":"p"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow.served.Go(func() { _ = x.Serve(slow.ctx, blocked{release}) })
+	<-in
+	slowID := <-session
+	time.Sleep(50 * time.Millisecond)
+	publish := func(session, frame string) {
+		m, _ := json.Marshal(map[string]any{"engine": map[bool]string{true: "frame", false: "notify"}[session == slowID], "node": "another", "session": session, "frame": json.RawMessage(frame)})
+		_ = bus.Publish(t.Context(), m)
+	}
+	publish(slowID, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	publish(otherID, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"for the other"}}`)
+	select {
+	case <-other.frames:
+	case <-time.After(2 * time.Second):
+		t.Error("the other client hears nothing while the slow one does not read")
+	}
+	close(release)
+}
+
+type blocked struct{ c chan struct{} }
+
+func (b blocked) Send(context.Context, []byte) error { <-b.c; return nil }
