@@ -32,7 +32,9 @@ func TestStoreTakesAnyInitialize(t *testing.T) {
 	}()
 	defer func() {
 		stop()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}()
 	session := ""
 	post := func(body string) string {
