@@ -31,8 +31,7 @@ import (
 )
 
 const (
-	program   = "redis-server"
-	readyText = "Ready to accept connections"
+	program = "redis-server"
 	// patience is how long a server may take until it is ready, on a busy machine.
 	patience = 30 * time.Second
 	// tries is how often another port is tried where the first is taken in between.
@@ -42,11 +41,11 @@ const (
 // Server is one redis-server. Its methods fail the test where they do not succeed;
 // they are for one goroutine at a time.
 type Server struct {
-	t    testing.TB
-	port int
-	dir  string
-	args []string
-	run  *running // nil: stopped
+	t     testing.TB
+	port  int
+	args  []string
+	ready string   // what it says when it takes commands
+	run   *running // nil: stopped
 }
 
 // running is one process.
@@ -59,14 +58,32 @@ type running struct {
 	log []string
 }
 
+// PortArg stands for the server's port in the arguments of Start.
+const PortArg = "{port}"
+
 // Start starts one and waits until it takes commands. args are further ones of
 // redis-server's; they win over ours. The server ends with the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return start(t, "Ready to accept connections", append([]string{
+		"--port", PortArg, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--daemonize", "no", "--logfile", "",
+		"--save", "", "--appendonly", "yes", "--appendfsync", "always",
+	}, args...))
+}
+
+// Sentinel is Start for one that watches others, as the file config says, which it
+// writes to.
+func Sentinel(t testing.TB, config string) *Server {
+	t.Helper()
+	return start(t, "Sentinel ID is", []string{config, "--sentinel", "--port", PortArg, "--bind", "127.0.0.1"})
+}
+
+func start(t testing.TB, ready string, args []string) *Server {
+	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("no %s is installed: %v", program, err)
 	}
-	s := &Server{t: t, dir: t.TempDir(), args: args}
+	s := &Server{t: t, args: args, ready: ready}
 	t.Cleanup(s.Stop)
 	var err error
 	for range tries {
@@ -129,10 +146,12 @@ func (s *Server) signal(doing string, send func() error) {
 
 // start is Start for a known port.
 func (s *Server) start() error {
-	args := append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
-		"--daemonize", "no", "--logfile", "", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-	}, s.args...)
+	args := slices.Clone(s.args)
+	for i, arg := range args {
+		if arg == PortArg {
+			args[i] = strconv.Itoa(s.port)
+		}
+	}
 	// It ends with Stop, which comes after the context and other cleanups.
 	cmd := exec.CommandContext(context.WithoutCancel(s.t.Context()), program, args...)
 	cmd.SysProcAttr = attributes()
@@ -144,7 +163,7 @@ func (s *Server) start() error {
 		return fmt.Errorf("starting %s: %w", program, err)
 	}
 	r := &running{cmd: cmd, ready: make(chan struct{}), ended: make(chan struct{})}
-	go r.follow(out)
+	go r.follow(out, s.ready)
 	if err := r.await(); err != nil {
 		r.end()
 		return err
@@ -168,12 +187,12 @@ func (r *running) await() error {
 }
 
 // follow reads what the process says until it has ended, and waits for it.
-func (r *running) follow(out io.Reader) {
+func (r *running) follow(out io.Reader, sign string) {
 	defer close(r.ended)
 	ready := sync.OnceFunc(func() { close(r.ready) })
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), readyText) {
+		if strings.Contains(lines.Text(), sign) {
 			ready()
 		}
 		r.remember(lines.Text())

@@ -27,10 +27,24 @@ func (c *changes) Publish(ctx context.Context, message []byte) error {
 	if len(message) == 0 {
 		return nil
 	}
-	if err := (once{c.store.client}).do(ctx, "publish", c.store.channel(), message).Err(); err != nil {
+	node, err := c.node(ctx)
+	if err == nil {
+		err = (once{node}).do(ctx, "publish", c.store.channel(), message).Err()
+	}
+	if err != nil {
 		return failed("publishing", err)
 	}
 	return nil
+}
+
+// node is where subscribers are. A Cluster would take a message at any node and pass it
+// on to all, in no order, and before it is known there who listens.
+func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
+	cluster, ok := c.store.client.(*redis.ClusterClient)
+	if !ok {
+		return c.store.client, nil
+	}
+	return cluster.MasterForKey(ctx, c.store.channel())
 }
 
 // Subscribe reads in a goroutine of its own, which ends before it returns.

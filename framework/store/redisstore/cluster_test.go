@@ -1,6 +1,8 @@
 package redisstore_test
 
 import (
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -17,25 +19,33 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/storetest"
 )
 
-// clusterOf is one of a single node.
+// clusterOf is one of three nodes, each with a third of the slots.
 func clusterOf(t *testing.T) *redis.ClusterClient {
 	t.Helper()
-	server := redisserver.Start(t, "--cluster-enabled", "yes")
-	node := clientOf(t, server.Addr())
-	if err := node.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		info, err := node.ClusterInfo(t.Context()).Result()
-		if strings.Contains(info, "cluster_state:ok") {
-			break
+	var addrs []string
+	var nodes []*redis.Client
+	for i := range 3 {
+		server := redisserver.Start(t, "--cluster-enabled", "yes")
+		node := clientOf(t, server.Addr())
+		const slots = 16384
+		if err := node.ClusterAddSlotsRange(t.Context(), i*slots/3, (i+1)*slots/3-1).Err(); err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no cluster: %v\n%s", err, info)
+		if i > 0 {
+			host, port, _ := net.SplitHostPort(addrs[0])
+			if err := node.ClusterMeet(t.Context(), host, port).Err(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		time.Sleep(10 * time.Millisecond)
+		addrs, nodes = append(addrs, server.Addr()), append(nodes, node)
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}})
+	for _, node := range nodes {
+		await(t, func() (bool, string) {
+			info, err := node.ClusterInfo(t.Context()).Result()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3"), fmt.Sprint(info, err)
+		})
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -44,8 +54,22 @@ func clusterOf(t *testing.T) *redis.ClusterClient {
 	return client
 }
 
-// TestCluster is everything on a Cluster of one node, which has all slots, and refuses
-// scripts whose keys are in several.
+// await waits until a server says what it shall.
+func await(t *testing.T, ok func() (bool, string)) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		done, said := ok()
+		if done {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(said)
+		}
+	}
+}
+
+// TestCluster is everything on a Cluster, which refuses scripts whose keys are in several
+// slots.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	client := clusterOf(t)
