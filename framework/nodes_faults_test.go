@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
@@ -27,6 +28,7 @@ type hooks struct {
 	renew   func(ctx context.Context) error
 	take    func()
 	claim   func(key string) error
+	publish func() error
 }
 
 type hooked struct {
@@ -45,6 +47,22 @@ func (s hooked) Tasks() task.Store {
 	return hookedTasks{t, t.(task.Queue), s.h}
 }
 func (s hooked) Claims() claim.Store { return hookedClaims{s.Store.Claims(), s.h} }
+
+func (s hooked) Changes() change.Bus { return hookedChanges{s.Store.Changes(), s.h} }
+
+type hookedChanges struct {
+	change.Bus
+	h *hooks
+}
+
+func (c hookedChanges) Publish(ctx context.Context, message []byte) error {
+	if c.h.publish != nil {
+		if err := c.h.publish(); err != nil {
+			return err
+		}
+	}
+	return c.Bus.Publish(ctx, message)
+}
 
 type hookedClaims struct {
 	claim.Store
@@ -379,4 +397,44 @@ func TestNodesAnswersFillTheClaims(t *testing.T) {
 	if got := p.tool("pay", `{}`).ok(); !strings.Contains(string(got.Result), "nil") {
 		t.Errorf("another client: %s", got.Result)
 	}
+}
+
+// 10. a bus that is away while something is told
+func TestNodesBusWasAway(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := &hooks{}
+		all := make([]*framework.Server, 2)
+		store := memory.New()
+		for i := range all {
+			app := quiet(framework.WithStore(hooked{store, h}))
+			for _, uri := range []string{"x://1", "x://2", "x://3"} {
+				app.Add(framework.Resource(uri, func(context.Context) (string, error) { return "", nil }))
+			}
+			all[i] = build(t, app)
+			if err := all[i].Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := dial(t, all[0], core)
+		for _, uri := range []string{"x://1", "x://2", "x://3"} {
+			p.call("resources/subscribe", `{"uri":"`+uri+`"}`).ok()
+		}
+		synctest.Wait()
+		var tries atomic.Int32
+		h.publish = func() error {
+			if tries.Add(1) > 1 {
+				return nil
+			}
+			time.Sleep(time.Second) // the others are told meanwhile
+			return errors.New("away")
+		}
+		for _, uri := range []string{"x://1", "x://2", "x://3"} {
+			all[1].ResourceUpdated(t.Context(), uri)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := fmt.Sprintf("%s", p.notifications("notifications/resources/updated")); !strings.Contains(got, "x://2") || !strings.Contains(got, "x://3") {
+			t.Errorf("what was told after the one that was lost: %s", got)
+		}
+	})
 }

@@ -91,7 +91,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// stopNodes ends what Start began. Nothing of it waits for a client.
+// stopNodes ends what Start began. Nothing of it waits for a client, and for a store
+// that is away only as long as the others shall hear what was said.
 func (e *Engine) stopNodes() {
 	e.nodes.mu.Lock()
 	stop := e.nodes.stop
@@ -159,9 +160,7 @@ func (e *Engine) tellNow(ctx context.Context, n news) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
-	defer cancel()
-	return e.cfg.Changes.Publish(ctx, message)
+	return e.toBus(ctx, message)
 }
 
 func signal(c chan struct{}) {
@@ -171,34 +170,51 @@ func signal(c chan struct{}) {
 	}
 }
 
-// telling publishes what tell left, to the end: what was said before Shutdown is heard.
+// telling publishes what tell left, to the end: what was said before Shutdown is heard,
+// unless the bus is away then.
 func (e *Engine) telling(ctx context.Context) {
 	for {
 		select {
 		case <-e.nodes.out:
-			e.publishAll(context.WithoutCancel(ctx)) // each message has its time
 		case <-ctx.Done():
 			e.publishAll(context.WithoutCancel(ctx))
 			return
 		}
+		if !e.publishAll(context.WithoutCancel(ctx)) && pause(ctx, takePause) == nil {
+			signal(e.nodes.out)
+		}
 	}
 }
 
-func (e *Engine) publishAll(ctx context.Context) {
-	s := &e.nodes
-	s.mu.Lock()
-	messages := s.outbox
-	s.outbox, s.bytes = nil, 0
-	s.mu.Unlock()
-	for _, message := range messages {
-		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
-		err := e.cfg.Changes.Publish(ctx, message)
-		cancel()
-		if err != nil { // who waits on another node looks by himself; the rest is lost, as the bus may lose it
+// publishAll gives each message its time. It stops at one that the bus does not take,
+// which is lost, as the bus may lose it: who waits on another node looks by himself.
+func (e *Engine) publishAll(ctx context.Context) bool {
+	for message := e.nodes.next(); message != nil; message = e.nodes.next() {
+		if err := e.toBus(ctx, message); err != nil {
 			e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
-			return
+			return false
 		}
 	}
+	return true
+}
+
+func (e *Engine) toBus(ctx context.Context, message []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	return e.cfg.Changes.Publish(ctx, message)
+}
+
+// next is the oldest message of the outbox; nil: it is empty.
+func (s *nodes) next() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.outbox) == 0 {
+		s.outbox = nil
+		return nil
+	}
+	message := s.outbox[0]
+	s.outbox, s.bytes = s.outbox[1:], s.bytes-len(message)
+	return message
 }
 
 // heard takes a message of the bus. It must not block.
