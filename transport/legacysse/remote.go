@@ -3,7 +3,9 @@ package legacysse
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,9 +173,7 @@ func (v *Visit) forward(id string, body []byte) *streamable.Reply {
 	}
 	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(v.Context())}
 	// A handler needs the principal, and the log is no place for what proves it.
-	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
-		p.Header.Del(name)
-	}
+	maps.DeleteFunc(p.Header, func(name string, _ []string) bool { return proves(name) })
 	data, err := nodes.Join(p, body)
 	if err != nil {
 		return v.Refuse(http.StatusInternalServerError, "internal error")
@@ -184,6 +184,18 @@ func (v *Visit) forward(id string, body []byte) *streamable.Reply {
 	// Without the message it is taken at the next look: a retry would run it twice.
 	_ = e.node.Tell(v.Context(), nodes.Message{Kind: nodes.Post, Session: key})
 	return v.Taken()
+}
+
+// proves says whether a field may hold what a client proves itself with: the names that
+// gateways and programs give to keys are many.
+func proves(field string) bool {
+	field = strings.ToLower(field)
+	for _, part := range []string{"auth", "cookie", "key", "token", "secret", "password", "credential", "signature", "assertion", "dpop", "session", "cert"} {
+		if strings.Contains(field, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // wake has a goroutine look into the inbox; one at a time, so that the order stays.

@@ -51,7 +51,7 @@ func echo(ctx context.Context, frame []byte, out transport.Outbound) error {
 	if p != nil {
 		who = p.Subject + " " + p.Scopes[0]
 	}
-	answer := fmt.Sprintf("%s of %s at %s with %q %q", frame, who, r.RemoteAddr, r.Fields.Values("x-body"), r.Fields.Header().Get("Authorization"))
+	answer := fmt.Sprintf("%s of %s at %s with %q %q", frame, who, r.RemoteAddr, r.Fields.Values("x-body"), r.Fields.Header().Get("Authorization")+r.Fields.Header().Get("X-Api-Key"))
 	return out.Send(transport.Final(ctx, http.StatusOK), []byte(answer))
 }
 
@@ -77,7 +77,7 @@ func as(t *testing.T, e *legacysse.Endpoint, role legacysse.Role, user, query, b
 	t.Helper()
 	r := &legacysse.Request{Role: role, Query: query, Messages: "messages"}
 	r.Method, r.Host, r.RemoteAddr = string(role), "localhost", "192.0.2.9:1"
-	r.Fields = fields{"Content-Type": {"application/json"}, "X-Body": {body}, "Authorization": {user}, "Cookie": {"c=1"}}
+	r.Fields = fields{"Content-Type": {"application/json"}, "X-Body": {body}, "Authorization": {user}, "Cookie": {"c=1"}, "X-Api-Key": {"k"}}
 	visit, refused := e.Check(t.Context(), r)
 	if refused != nil {
 		return refused
