@@ -240,6 +240,9 @@ func benchLength(got []byte) int {
 	if end < 0 {
 		return -1
 	}
+	if bytes.HasPrefix(got, []byte("HTTP/1.1 204")) {
+		return end + 4
+	}
 	_, rest, ok := bytes.Cut(got[:end+2], []byte("Content-Length: "))
 	if !ok {
 		return -1
