@@ -72,3 +72,24 @@ func (k ListKind) Changed() string {
 		NotificationResourcesChanged, NotificationPromptsChanged,
 	}[k]
 }
+
+// MethodOf is the string of a method's name. It copies the text of one that is no
+// request or notification of a client.
+func MethodOf(text []byte) string {
+	for _, known := range clientMethods {
+		if string(text) == known {
+			return known
+		}
+	}
+	return string(text)
+}
+
+// clientMethods are what servers are sent, the usual ones first.
+var clientMethods = [...]string{
+	MethodCallTool, MethodListTools, MethodReadResource, MethodGetPrompt, MethodPing,
+	NotificationCancelled, NotificationProgress, NotificationInitialized, MethodInitialize, MethodDiscover,
+	MethodListResources, MethodListTemplates, MethodListPrompts, MethodComplete, MethodSetLevel,
+	MethodSubscribe, MethodUnsubscribe, MethodListen,
+	MethodGetTask, MethodTaskResult, MethodListTasks, MethodCancelTask, MethodUpdateTask,
+	NotificationRootsChanged, NotificationTaskStatus,
+}

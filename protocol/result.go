@@ -72,7 +72,8 @@ type ListPromptsResult struct {
 }
 
 // Page is one page of any list whose entries were encoded before, in the
-// wire form of the dialect that will carry it. Servers only.
+// wire form of the dialect that will carry it: one in each piece, or several with
+// commas between them. Servers only. Pages may be shared: read-only.
 type Page struct {
 	Kind    ListKind
 	Entries [][]byte

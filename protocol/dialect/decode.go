@@ -84,12 +84,18 @@ type fields[T any] []field[T]
 
 // decode reads an object. A nil raw is an object without members.
 func (fs fields[T]) decode(d *Dialect, t *T, raw []byte) *fail {
+	return fs.decodeObject(d, t, jsontext.Bare(raw))
+}
+
+// decodeObject is decode for an object of which more is known.
+func (fs fields[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
+	raw := o.Raw()
 	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
 		return refuse("must be an object")
 	}
 	var seen uint64
 	unknown := 0
-	for key, v := range jsontext.Members(raw) {
+	for key, v := range o.Members() {
 		i := fs.find(key)
 		if i < 0 {
 			unknown++
@@ -110,8 +116,9 @@ func (fs fields[T]) decode(d *Dialect, t *T, raw []byte) *fail {
 }
 
 func (fs fields[T]) find(key jsontext.Key) int {
+	name := key.Bytes()
 	for i := range fs {
-		if key.Is(fs[i].name) {
+		if string(name) == fs[i].name {
 			return i
 		}
 	}

@@ -1,15 +1,18 @@
 package dialect
 
-import "github.com/kagami-mcp/kagami/protocol"
+import (
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
 
 var cancelledMembers = fields[protocol.CancelledParams]{
 	{"requestId", optional, func(_ *Dialect, p *protocol.CancelledParams, v []byte) *fail { return readID(&p.ID, v) }},
 	{"reason", optional, func(_ *Dialect, p *protocol.CancelledParams, v []byte) *fail { return readString(&p.Reason, v) }},
 }
 
-func decodeCancelled(d *Dialect, raw []byte) (protocol.Params, *fail) {
+func decodeCancelled(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	p := new(protocol.CancelledParams)
-	if f := cancelledMembers.decode(d, p, raw); f != nil {
+	if f := cancelledMembers.decodeObject(d, p, o); f != nil {
 		return nil, f
 	}
 	if p.ID.IsZero() && !d.optionalCancelID {
@@ -50,17 +53,17 @@ var acknowledgedMembers = fields[protocol.AcknowledgedParams]{
 	}},
 }
 
-func decodeTaskStatus(d *Dialect, raw []byte) (protocol.Params, *fail) {
+func decodeTaskStatus(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	p := new(protocol.TaskStatusParams)
-	if f := coreTaskMembers.decode(d, &p.Task, raw); f != nil {
+	if f := coreTaskMembers.decodeObject(d, &p.Task, o); f != nil {
 		return nil, f
 	}
 	return p, nil
 }
 
-func decodeTaskParams(d *Dialect, raw []byte) (protocol.Params, *fail) {
+func decodeTaskParams(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	p := new(protocol.TaskParams)
-	if f := readDetailedTask(d, &p.Task, raw); f != nil {
+	if f := readDetailedTask(d, &p.Task, o.Raw()); f != nil {
 		return nil, f
 	}
 	return p, nil

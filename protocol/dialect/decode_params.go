@@ -10,6 +10,11 @@ import (
 // fault is an InvalidParams that names the member by its path. _meta is
 // DecodeMeta's. Raw JSON in the result aliases params.
 func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *protocol.Fault) {
+	return d.DecodeParamsObject(method, jsontext.Bare(params))
+}
+
+// DecodeParamsObject is DecodeParams for params of which more is known.
+func (d *Dialect) DecodeParamsObject(method string, params jsontext.Object) (protocol.Params, *protocol.Fault) {
 	read := paramsOf[method]
 	if d.methods[method] == 0 {
 		read = decodeCustom(method)
@@ -21,16 +26,16 @@ func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *
 	return p, nil
 }
 
-type paramsReader func(d *Dialect, raw []byte) (protocol.Params, *fail)
+type paramsReader func(d *Dialect, o jsontext.Object) (protocol.Params, *fail)
 
 // into reads params with a table of members.
 func into[T any, P interface {
 	*T
 	protocol.Params
 }](members fields[T]) paramsReader {
-	return func(d *Dialect, raw []byte) (protocol.Params, *fail) {
+	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 		t := new(T)
-		if f := members.decode(d, t, raw); f != nil {
+		if f := members.decodeObject(d, t, o); f != nil {
 			return nil, f
 		}
 		return P(t), nil
@@ -38,7 +43,8 @@ func into[T any, P interface {
 }
 
 func decodeCustom(method string) paramsReader {
-	return func(_ *Dialect, raw []byte) (protocol.Params, *fail) {
+	return func(_ *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+		raw := o.Raw()
 		if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
 			return nil, refuse("must be an object")
 		}
@@ -50,9 +56,9 @@ func decodeCustom(method string) paramsReader {
 }
 
 func decodeList(kind protocol.ListKind) paramsReader {
-	return func(d *Dialect, raw []byte) (protocol.Params, *fail) {
+	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 		p := &protocol.ListParams{Kind: kind}
-		if f := listMembers.decode(d, p, raw); f != nil {
+		if f := listMembers.decodeObject(d, p, o); f != nil {
 			return nil, f
 		}
 		return p, nil
@@ -60,9 +66,9 @@ func decodeList(kind protocol.ListKind) paramsReader {
 }
 
 func decodeListChanged(kind protocol.ListKind) paramsReader {
-	return func(d *Dialect, raw []byte) (protocol.Params, *fail) {
+	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 		p := &protocol.ListChangedParams{Kind: kind}
-		if f := (fields[protocol.ListChangedParams]{}).decode(d, p, raw); f != nil {
+		if f := (fields[protocol.ListChangedParams]{}).decodeObject(d, p, o); f != nil {
 			return nil, f
 		}
 		return p, nil

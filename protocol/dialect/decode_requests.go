@@ -1,6 +1,9 @@
 package dialect
 
-import "github.com/kagami-mcp/kagami/protocol"
+import (
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
 
 // initialize holds the capabilities unread: what they mean depends on the version.
 type initialize struct {
@@ -18,9 +21,9 @@ var initializeMembers = fields[initialize]{
 
 // decodeInitialize reads the capabilities as the revision has them that will be
 // negotiated, whichever dialect the caller took to read the request.
-func decodeInitialize(d *Dialect, raw []byte) (protocol.Params, *fail) {
+func decodeInitialize(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	var p initialize
-	if f := initializeMembers.decode(d, &p, raw); f != nil {
+	if f := initializeMembers.decodeObject(d, &p, o); f != nil {
 		return nil, f
 	}
 	if f := readClientCapabilities(Handshake(p.Version), &p.Capabilities, p.capabilities); f != nil {
@@ -233,9 +236,9 @@ func elicitMembers() fields[protocol.ElicitParams] {
 	}
 }
 
-func decodeElicit(d *Dialect, raw []byte) (protocol.Params, *fail) {
+func decodeElicit(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	p := new(protocol.ElicitParams)
-	if f := readElicit(d, p, raw); f != nil {
+	if f := readElicit(d, p, o.Raw()); f != nil {
 		return nil, f
 	}
 	return p, nil

@@ -12,11 +12,16 @@ import (
 // claims a version belongs to that revision, whatever was negotiated before
 // (2026-07-28 basic/versioning). Params nil: nothing is claimed.
 func Peek(params []byte) (version string, claimed bool) {
-	meta, ok := jsontext.Member(params, "_meta")
+	return PeekObject(jsontext.Bare(params))
+}
+
+// PeekObject is Peek for params of which more is known.
+func PeekObject(params jsontext.Object) (version string, claimed bool) {
+	meta, ok := params.Inner("_meta")
 	if !ok {
 		return "", false
 	}
-	v, ok := jsontext.Member(meta, keyVersion)
+	v, ok := meta.Member(keyVersion)
 	if !ok {
 		return "", false
 	}
@@ -38,49 +43,70 @@ func readVersion(v []byte) (string, bool) {
 // "_meta"); the fault names the key. Raw and the raw parts alias params. It
 // allocates nothing where there is no _meta.
 func (d *Dialect) DecodeMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
+	return d.DecodeMetaObject(jsontext.Bare(params))
+}
+
+// DecodeMetaObject is DecodeMeta for params of which more is known.
+func (d *Dialect) DecodeMetaObject(params jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
-		return d.decodeMeta(handshakeMeta, params)
+		return decodeMeta(d, handshakeMeta, params)
 	}
-	return d.decodeMeta(perRequestMeta, params)
+	return decodeMeta(d, perRequestMeta, params)
 }
 
 // DecodeNotificationMeta reads the _meta of a notification, in which nothing is required.
 func (d *Dialect) DecodeNotificationMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
-		return d.decodeMeta(handshakeMeta, params)
+		return decodeMeta(d, handshakeMeta, jsontext.Bare(params))
 	}
-	return d.decodeMeta(notificationMeta, params)
+	return decodeMeta(d, notificationMeta, jsontext.Bare(params))
 }
 
-func (d *Dialect) decodeMeta(members fields[protocol.RequestMeta], params []byte) (protocol.RequestMeta, *protocol.Fault) {
-	raw, ok := jsontext.Member(params, "_meta")
+// metaRoom is what a _meta is read into, at once and in one piece of memory.
+type metaRoom interface{ meta() *protocol.RequestMeta }
+
+type smallMeta struct{ protocol.RequestMeta }
+
+// largeMeta has room for what each request of 2026-07-28 says of its client.
+type largeMeta struct {
+	protocol.RequestMeta
+	client       protocol.Implementation
+	capabilities protocol.ClientCapabilities
+}
+
+func (m *smallMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
+func (m *largeMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
+
+func decodeMeta[T any, P interface {
+	*T
+	metaRoom
+}](d *Dialect, members fields[T], params jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+	o, ok := params.Inner("_meta")
 	if !ok {
 		if f := members.missing(0); f != nil {
 			return protocol.RequestMeta{}, f.in("_meta").fault("params")
 		}
 		return protocol.RequestMeta{}, nil
 	}
-	m := protocol.RequestMeta{Raw: raw}
-	if f := members.decode(d, &m, raw); f != nil {
+	t := new(T)
+	m := P(t).meta()
+	m.Raw = o.Raw()
+	if f := members.decodeObject(d, t, o); f != nil {
 		return protocol.RequestMeta{}, f.in("_meta").fault("params")
 	}
-	return m, nil
-}
-
-func readToken(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
-	return readID(&m.ProgressToken, v)
+	return *m, nil
 }
 
 // handshakeMeta has the members of 2024-11-05 to 2025-11-25.
-var handshakeMeta = fields[protocol.RequestMeta]{
-	{"progressToken", optional, readToken},
+var handshakeMeta = fields[smallMeta]{
+	{"progressToken", optional, func(_ *Dialect, m *smallMeta, v []byte) *fail { return readID(&m.ProgressToken, v) }},
 	{keyRelatedTask, optional, readRelatedTask},
 }
 
 // readRelatedTask never fails: tasks/get, tasks/result and tasks/cancel must
 // ignore the member, and to others it is no more than a reference (2025-11-25
 // basic/utilities/tasks "Related Task Metadata").
-func readRelatedTask(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
 	if id, ok := jsontext.Member(v, "taskId"); ok && d.coreTasks {
 		m.RelatedTask, _ = jsontext.String(id)
 	}
@@ -88,9 +114,9 @@ func readRelatedTask(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
 }
 
 // perRequestMeta has the members of 2026-07-28 schema, RequestMetaObject.
-var perRequestMeta = fields[protocol.RequestMeta]{
-	{"progressToken", optional, readToken},
-	{keyVersion, required, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+var perRequestMeta = fields[largeMeta]{
+	{"progressToken", optional, func(_ *Dialect, m *largeMeta, v []byte) *fail { return readID(&m.ProgressToken, v) }},
+	{keyVersion, required, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		version, ok := readVersion(v)
 		if !ok {
 			return refuse("must be a string")
@@ -98,22 +124,22 @@ var perRequestMeta = fields[protocol.RequestMeta]{
 		m.Revision = version
 		return nil
 	}},
-	{keyClientInfo, optional, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
-		m.Client = new(protocol.Implementation)
+	{keyClientInfo, optional, func(d *Dialect, m *largeMeta, v []byte) *fail {
+		m.Client = &m.client
 		return implementationMembers.decode(d, m.Client, v)
 	}},
-	{keyCapabilities, required, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
-		m.Capabilities = new(protocol.ClientCapabilities)
+	{keyCapabilities, required, func(d *Dialect, m *largeMeta, v []byte) *fail {
+		m.Capabilities = &m.capabilities
 		return readClientCapabilities(d, m.Capabilities, v)
 	}},
-	{keyLogLevel, optional, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+	{keyLogLevel, optional, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		return readLevel(&m.LogLevel, v)
 	}},
 }
 
 // notificationMeta has the members of 2026-07-28 schema, NotificationMetaObject.
-var notificationMeta = fields[protocol.RequestMeta]{
-	{keySubscription, optional, func(_ *Dialect, m *protocol.RequestMeta, v []byte) *fail {
+var notificationMeta = fields[smallMeta]{
+	{keySubscription, optional, func(_ *Dialect, m *smallMeta, v []byte) *fail {
 		return readID(&m.SubscriptionID, v)
 	}},
 }

@@ -211,24 +211,33 @@ func DecodeMirror(value string) (string, error) {
 // MirrorName is what the Mcp-Name header of a request repeats; false where the
 // method has none. The text is empty where params lack it.
 func MirrorName(method string, params []byte) (text string, ok bool) {
-	var member string
+	member := mirroredMember(method)
+	value, _ := jsontext.Member(params, member)
+	text, _ = jsontext.String(value)
+	return text, member != ""
+}
+
+// MirrorsName says whether a request has a name that Mcp-Name repeats, and whether text
+// is that name, without a copy of it.
+func MirrorsName(method string, params jsontext.Object, text string) (same, ok bool) {
+	member := mirroredMember(method)
+	if member == "" {
+		return false, false
+	}
+	value, _ := params.Member(member)
+	name, _ := jsontext.Text(value)
+	return string(name) == text, true
+}
+
+// mirroredMember is where the name is; empty: the method has none.
+func mirroredMember(method string) string {
 	switch method {
 	case protocol.MethodCallTool, protocol.MethodGetPrompt:
-		member = "name"
+		return "name"
 	case protocol.MethodReadResource:
-		member = "uri"
+		return "uri"
 	case protocol.MethodGetTask, protocol.MethodUpdateTask, protocol.MethodCancelTask:
-		member = "taskId"
-	default:
-		return "", false
+		return "taskId"
 	}
-	if jsontext.KindOf(params) != jsontext.KindObject {
-		return "", true
-	}
-	value, _ := jsontext.Member(params, member)
-	if len(value) == 0 {
-		return "", true
-	}
-	text, _ = jsontext.String(value)
-	return text, true
+	return ""
 }

@@ -83,11 +83,11 @@ func (q *bareRequest) decode(d *Dialect, v []byte) *fail {
 	var f *fail
 	switch q.method {
 	case protocol.MethodElicit:
-		q.Params, f = decodeElicit(d, q.params)
+		q.Params, f = decodeElicit(d, jsontext.Bare(q.params))
 	case protocol.MethodCreateMessage:
-		q.Params, f = decodeCreateMessage(d, q.params)
+		q.Params, f = decodeCreateMessage(d, jsontext.Bare(q.params))
 	default:
-		q.Params, f = decodeListRoots(d, q.params)
+		q.Params, f = decodeListRoots(d, jsontext.Bare(q.params))
 	}
 	if f != nil {
 		return f.in("params")

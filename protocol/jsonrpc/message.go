@@ -30,6 +30,9 @@ type Message struct {
 	Params []byte
 	Result []byte
 	Error  *Error
+
+	// Body is Params with what is known of them; after DecodeObject, as long as that is.
+	Body jsontext.Object
 }
 
 // Error is an error as on the wire. Data is one JSON value, or nil.
@@ -54,28 +57,40 @@ type Fault struct {
 type envelope struct {
 	version, id, method, params, result, err []byte
 	repeated, repeatedID                     bool
+
+	body jsontext.Object          // params, with what is known of them
+	name func(text []byte) string // of a method; nil: a copy
 }
 
 // Decode understands one frame, which must have passed jsontext.Check. What is
 // wrong with a frame is a Fault with CodeInvalidRequest; the Message is zero then.
 func Decode(frame []byte) (Message, *Fault) {
-	if jsontext.KindOf(frame) != jsontext.KindObject {
+	return DecodeObject(jsontext.Bare(frame), nil)
+}
+
+// DecodeObject is Decode for a frame of which more is known, so that nothing of it is
+// read again. name is the string of a method's text, for callers who know the usual
+// ones and need no copy; nil: a copy.
+func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message, *Fault) {
+	if jsontext.KindOf(frame.Raw()) != jsontext.KindObject {
 		return Message{}, &Fault{Code: CodeInvalidRequest, Reason: "a message is an object"}
 	}
-	env := read(frame)
+	env := envelope{name: name}
+	env.read(frame)
 	id, nobody := env.addressee()
 	m, reason := env.message(id)
 	if reason != "" {
 		return Message{}, &Fault{ID: id, Notification: nobody, Code: CodeInvalidRequest, Reason: reason}
 	}
+	m.Body = env.body
 	return m, nil
 }
 
 // read collects the members and judges none: the id that a fault is answered
 // with may come last.
-func read(frame []byte) (env envelope) {
+func (env *envelope) read(frame jsontext.Object) {
 	var ignored map[string]struct{}
-	for key, value := range jsontext.Members(frame) {
+	for key, value := range frame.Inners() {
 		slot := env.slot(key)
 		if slot == nil {
 			// What is ignored must not be repeated either: another reader
@@ -92,25 +107,26 @@ func read(frame []byte) (env envelope) {
 			env.repeated = true
 			env.repeatedID = env.repeatedID || slot == &env.id
 		}
-		*slot = value
+		if *slot = value.Raw(); slot == &env.params {
+			env.body = value
+		}
 	}
-	return env
 }
 
 // slot is the place of a member that is known, or nil.
 func (env *envelope) slot(key jsontext.Key) *[]byte {
-	switch {
-	case key.Is("jsonrpc"):
+	switch string(key.Bytes()) {
+	case "jsonrpc":
 		return &env.version
-	case key.Is("id"):
+	case "id":
 		return &env.id
-	case key.Is("method"):
+	case "method":
 		return &env.method
-	case key.Is("params"):
+	case "params":
 		return &env.params
-	case key.Is("result"):
+	case "result":
 		return &env.result
-	case key.Is("error"):
+	case "error":
 		return &env.err
 	}
 	return nil
@@ -132,7 +148,7 @@ func (env *envelope) message(id ID) (m Message, reason string) {
 	if env.repeated {
 		return m, "a member of the message is repeated"
 	}
-	if !is(env.version, "2.0") {
+	if version, ok := jsontext.Text(env.version); !ok || string(version) != "2.0" {
 		return m, `jsonrpc must be "2.0"`
 	}
 	if env.method == nil {
@@ -141,15 +157,17 @@ func (env *envelope) message(id ID) (m Message, reason string) {
 	return env.request(id)
 }
 
-// is compares without a copy in the usual spelling.
-func is(value []byte, text string) bool {
-	var room [16]byte
-	got, ok := jsontext.AppendString(room[:0], value)
-	return ok && string(got) == text
+// methodName is the text of the member method.
+func (env *envelope) methodName() (string, bool) {
+	text, ok := jsontext.Text(env.method)
+	if env.name == nil || !ok {
+		return string(text), ok
+	}
+	return env.name(text), true
 }
 
 func (env *envelope) request(id ID) (m Message, reason string) {
-	method, ok := jsontext.String(env.method)
+	method, ok := env.methodName()
 	switch {
 	case !ok || method == "":
 		return m, "method must be a non-empty string"

@@ -7,10 +7,11 @@ package jsontext
 // The time is linear in the text and the stack constant; nothing is allocated
 // for a good text of depth 64 or less.
 func Check(text []byte, lim Limits) error {
-	if lim.Depth <= 0 || lim.Depth > maxDepth {
-		lim.Depth = maxDepth
-	}
-	c := checker{text: text, lim: lim}
+	c := checker{text: text, lim: lim.bounded()}
+	return c.run()
+}
+
+func (c *checker) run() error {
 	for {
 		done, err := c.value()
 		for done && err == nil {
@@ -37,6 +38,8 @@ type checker struct {
 	// limits never needs it.
 	open  uint64
 	spill []uint64
+
+	outline *Outline // of what is read; nil: nobody wants it
 }
 
 // value reads one value. Of a container it reads the opening up to the first
@@ -101,6 +104,9 @@ func (c *checker) begin(object bool) (done bool, err error) {
 // after reads what follows a value inside a container: a comma and all before
 // the next value, or the end of the container, which is then done itself.
 func (c *checker) after() (done bool, err error) {
+	if c.depth <= outlined && c.outline != nil {
+		c.outline.end(c.depth, c.pos)
+	}
 	c.pos = skipSpace(c.text, c.pos)
 	if c.pos == len(c.text) {
 		return false, c.syntax(c.pos, reasonEnd)
@@ -137,7 +143,8 @@ func (c *checker) element() error {
 	if c.text[c.pos] != '"' {
 		return c.syntax(c.pos, reasonName)
 	}
-	end, reason := scanString(c.text, c.pos+1)
+	name := c.pos
+	end, reason := scanString(c.text, name+1)
 	if reason != "" {
 		return c.syntax(end, reason)
 	}
@@ -149,6 +156,9 @@ func (c *checker) element() error {
 		return c.syntax(c.pos, reasonColon)
 	}
 	c.pos++
+	if c.depth <= outlined && c.outline != nil {
+		c.outline.begin(c.depth, name, end, c.pos)
+	}
 	return nil
 }
 

@@ -104,7 +104,7 @@ func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
 	if start == len(text) || text[start] != ':' {
 		return Key{}, nil, start, false
 	}
-	key = Key{raw: text[i:nameEnd:nameEnd]}
+	key = keyOf(text[i:nameEnd:nameEnd])
 	start = skipSpace(text, start+1)
 	end = skipValue(text, start)
 	return key, text[start:end:end], end, true

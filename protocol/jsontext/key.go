@@ -5,7 +5,12 @@ import "bytes"
 // Key is the name of an object member as it is written. It aliases the text,
 // is comparable to a name without being unescaped, and is valid as long as the
 // text is not changed. The zero Key is no name.
-type Key struct{ raw []byte }
+type Key struct {
+	raw     []byte
+	escaped bool // there is a backslash in it
+}
+
+func keyOf(raw []byte) Key { return Key{raw: raw, escaped: bytes.IndexByte(raw, '\\') >= 0} }
 
 // Raw returns the name as written: a JSON string with its quotes and escapes.
 func (k Key) Raw() []byte { return k.raw }
@@ -15,12 +20,12 @@ func (k Key) Raw() []byte { return k.raw }
 // written with escapes and is long.
 func (k Key) Is(name string) bool {
 	inner := k.inner()
-	// Unescaping never lengthens, so a shorter text is another name.
-	if len(inner) < len(name) || len(k.raw) == 0 {
-		return false
+	if !k.escaped {
+		return string(inner) == name && len(k.raw) > 0
 	}
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner) == name
+	// Unescaping never lengthens, so a shorter text is another name.
+	if len(inner) < len(name) {
+		return false
 	}
 	var room [64]byte
 	return string(unescape(room[:0], inner)) == name
@@ -29,16 +34,16 @@ func (k Key) Is(name string) bool {
 // String returns the unescaped name.
 func (k Key) String() string {
 	inner := k.inner()
-	if bytes.IndexByte(inner, '\\') < 0 {
+	if !k.escaped {
 		return string(inner)
 	}
 	return string(unescape(nil, inner))
 }
 
-// bytes returns the unescaped name; it aliases the text if it can.
-func (k Key) bytes() []byte {
+// Bytes returns the unescaped name, read-only; it aliases the text if it can.
+func (k Key) Bytes() []byte {
 	inner := k.inner()
-	if bytes.IndexByte(inner, '\\') < 0 {
+	if !k.escaped {
 		return inner
 	}
 	return unescape(make([]byte, 0, len(inner)), inner)

@@ -22,6 +22,14 @@ func DefaultLimits() Limits {
 	return Limits{Depth: 64, Elements: 100_000, Number: 400}
 }
 
+// bounded has a depth that no code which recurses need fear.
+func (l Limits) bounded() Limits {
+	if l.Depth <= 0 || l.Depth > maxDepth {
+		l.Depth = maxDepth
+	}
+	return l
+}
+
 // SyntaxError says that a text is not JSON. Reason is a fixed sentence without
 // bytes of the text, so it may be shown to the peer and logged.
 type SyntaxError struct {

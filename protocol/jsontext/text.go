@@ -9,14 +9,17 @@ import (
 // String returns the text of a checked string value, unescaped. It is not ok
 // if value is of another kind.
 func String(value []byte) (s string, ok bool) {
+	text, ok := Text(value)
+	return string(text), ok
+}
+
+// Text is String without a copy, where the text is written as it is; read-only.
+func Text(value []byte) (text []byte, ok bool) {
 	inner, ok := unquote(value)
-	if !ok {
-		return "", false
+	if !ok || bytes.IndexByte(inner, '\\') < 0 {
+		return inner, ok
 	}
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), true
-	}
-	return string(unescape(make([]byte, 0, len(inner)), inner)), true
+	return unescape(make([]byte, 0, len(inner)), inner), true
 }
 
 // AppendString appends the text of a checked string value, unescaped, to dst.

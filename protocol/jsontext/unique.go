@@ -80,7 +80,7 @@ func (u *uniqueness) object(i, depth int) (end int, ok bool) {
 	more := i < len(u.text) && u.text[i] == '"'
 	for more {
 		nameEnd := skipString(u.text, i)
-		name := Key{raw: u.text[i:nameEnd]}.bytes()
+		name := keyOf(u.text[i:nameEnd]).Bytes()
 		if many, ok = u.add(base, many, name); !ok {
 			u.name = string(name)
 			return i, false

@@ -218,3 +218,14 @@ func BenchmarkCompact(b *testing.B) {
 		})
 	}
 }
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{`"a"`, `""`, `"\u0061\n"`, ` "x" `, `1`, `null`, ``, `{"a":"b"}`, `"`} {
+		want, isString := jsontext.String([]byte(value))
+		got, ok := jsontext.Text([]byte(value))
+		if string(got) != want || ok != isString {
+			t.Errorf("Text(%s) is %q, %v", value, got, ok)
+		}
+	}
+}

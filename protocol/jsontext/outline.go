@@ -1,0 +1,181 @@
+package jsontext
+
+import (
+	"iter"
+	"math"
+	"strings"
+)
+
+const (
+	// outlined is how deep an Outline looks: a frame, its params, and what is in them.
+	outlined = 3
+	// spans is how many members it remembers.
+	spans = 64
+)
+
+// Outline remembers where the members of a text are that Check has read anyway: those
+// of the outermost object and of the objects in it, three levels deep. Where there are
+// many it remembers none, and they are looked for again. The zero Outline is ready; one
+// may be used again for another text, then the Objects of the first are void.
+type Outline struct {
+	text  []byte
+	n     int // of spans; beyond them: there are too many
+	spans [spans]span
+	open  [outlined + 1]int // the last span of each depth
+}
+
+// span is where a member is. The value has no end as long as it is being read.
+type span struct {
+	name, nameEnd, value, end uint32
+	depth                     uint32
+}
+
+// Check is the function of that name, and remembers.
+func (o *Outline) Check(text []byte, lim Limits) error {
+	o.text, o.n, o.open = text, 0, [outlined + 1]int{}
+	if uint64(len(text)) > math.MaxUint32 {
+		o.n = spans + 1
+	}
+	c := checker{text: text, lim: lim.bounded(), outline: o}
+	err := c.run()
+	if err != nil {
+		o.n = 0
+	}
+	return err
+}
+
+// begin notes a member whose name was read; its value follows.
+func (o *Outline) begin(depth, name, nameEnd, value int) {
+	if o.n < spans {
+		o.spans[o.n] = span{uint32(name), uint32(nameEnd), uint32(value), 0, uint32(depth)} //nolint:gosec // Check looks at the size
+		o.open[depth] = o.n
+		o.n++
+		return
+	}
+	o.n = spans + 1
+}
+
+// end notes that a value at this depth was read: of a member, or of an array, in which
+// there is no span to end.
+func (o *Outline) end(depth, at int) {
+	if s := &o.spans[o.open[depth]]; s.end == 0 && s.depth == uint32(depth) { //nolint:gosec // at most outlined
+		s.end = uint32(at) //nolint:gosec // Check looks at the size
+	}
+}
+
+// Forget lets go of the text. Objects of it have no members any more.
+func (o *Outline) Forget() { o.text, o.n = nil, 0 }
+
+// Object is the text that was checked.
+func (o *Outline) Object() Object {
+	if o.n > spans {
+		return Bare(o.text)
+	}
+	return Object{raw: o.text, outline: o, at: -1}
+}
+
+// Object is a checked value whose members are wanted, with what is known about them.
+// The zero Object is absent, and has none, like a value that is no object.
+type Object struct {
+	raw     []byte
+	outline *Outline // nil: nothing is known
+	at      int      // the span that raw is the value of; -1: it is the whole text
+}
+
+// Bare is an object of which nothing is known.
+func Bare(raw []byte) Object { return Object{raw: raw} }
+
+// Raw is the value as it is written, nil if it is absent.
+func (o Object) Raw() []byte { return o.raw }
+
+// Members is the function of that name.
+func (o Object) Members() iter.Seq2[Key, []byte] {
+	return func(yield func(Key, []byte) bool) {
+		if o.outline == nil {
+			walkMembers(o.raw, yield)
+			return
+		}
+		for i := o.next(o.at); i >= 0; i = o.next(i) {
+			if !yield(o.outline.member(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Inners is Members for values whose own members are wanted.
+func (o Object) Inners() iter.Seq2[Key, Object] {
+	return func(yield func(Key, Object) bool) {
+		if o.outline == nil {
+			walkMembers(o.raw, func(key Key, raw []byte) bool { return yield(key, Bare(raw)) })
+			return
+		}
+		for i := o.next(o.at); i >= 0; i = o.next(i) {
+			if key, raw := o.outline.member(i); !yield(key, o.outline.object(i, raw)) {
+				return
+			}
+		}
+	}
+}
+
+// Member is the function of that name.
+func (o Object) Member(name string) (value []byte, ok bool) {
+	inner, ok := o.Inner(name)
+	return inner.raw, ok
+}
+
+// Inner is Member for a value whose own members are wanted.
+func (o Object) Inner(name string) (inner Object, ok bool) {
+	if o.outline == nil {
+		raw, ok := Member(o.raw, name)
+		return Bare(raw), ok
+	}
+	for i := o.next(o.at); i >= 0; i = o.next(i) {
+		if o.outline.named(i, name) {
+			_, raw := o.outline.member(i)
+			return o.outline.object(i, raw), true
+		}
+	}
+	return Object{}, false
+}
+
+// object is the value of a span, which may be too deep for an outline.
+func (o *Outline) object(i int, raw []byte) Object {
+	if o.spans[i].depth == outlined {
+		return Bare(raw)
+	}
+	return Object{raw: raw, outline: o, at: i}
+}
+
+// next is the span of the member after that of span i, or of the first, if i is that of
+// the object itself; -1: there is none.
+func (o Object) next(i int) int {
+	depth, end := uint32(1), uint32(math.MaxUint32)
+	if o.at >= 0 {
+		depth, end = o.outline.spans[o.at].depth+1, o.outline.spans[o.at].end
+	}
+	for i++; i < o.outline.n && o.outline.spans[i].name < end; i++ {
+		if o.outline.spans[i].depth == depth {
+			return i
+		}
+	}
+	return -1
+}
+
+// named says whether that is the name of a member. Unescaping makes a name shorter.
+func (o *Outline) named(i int, name string) bool {
+	s := &o.spans[i]
+	switch written := int(s.nameEnd-s.name) - 2; {
+	case written < len(name):
+		return false
+	case written == len(name):
+		return string(o.text[s.name+1:s.nameEnd-1]) == name && strings.IndexByte(name, '\\') < 0
+	}
+	return keyOf(o.text[s.name:s.nameEnd]).Is(name)
+}
+
+func (o *Outline) member(i int) (Key, []byte) {
+	s := &o.spans[i]
+	start := skipSpace(o.text, int(s.value))
+	return keyOf(o.text[s.name:s.nameEnd:s.nameEnd]), o.text[start:s.end:s.end]
+}
