@@ -19,13 +19,15 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 		return e.acceptPosted(request, frame)
 	}
 	c := e.connection(transport.ConnectionFrom(ctx))
-	if err := jsontext.Check(frame, e.cfg.Limits); err != nil {
+	outline := e.outlines.take()
+	defer e.outlines.give(outline)
+	if err := outline.Check(frame, e.cfg.Limits); err != nil {
 		return e.admit(c, c.refusal(jsonrpc.ID{}, unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
 		return c.acceptBatch(frame, request)
 	}
-	return e.admit(c, c.accept(frame, request, false))
+	return e.admit(c, c.accept(outline.Object(), request, false))
 }
 
 // admit counts the exchange in; when the server stops nothing is accepted.
@@ -54,18 +56,18 @@ func unreadable(err error) *jsonrpc.Error {
 }
 
 // accept understands one message; batched says that it is part of a batch.
-func (c *conn) accept(frame []byte, request *transport.Request, batched bool) *exchange {
-	msg, fault := jsonrpc.Decode(frame)
+func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched bool) *exchange {
+	msg, fault := jsonrpc.DecodeObject(frame, protocol.MethodOf)
 	if fault != nil {
 		if fault.Notification {
-			return c.silence(frame)
+			return c.silence(frame.Raw())
 		}
 		return c.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
-	x := &exchange{conn: c, frame: frame, id: msg.ID, method: msg.Method, request: request}
+	x := &exchange{conn: c, frame: frame.Raw(), id: msg.ID, method: msg.Method, request: request}
 	switch msg.Kind {
 	case jsonrpc.Request:
-		if fault := c.classify(x, msg.Params, batched); fault != nil {
+		if fault := c.classify(x, msg.Body, batched); fault != nil {
 			x.refuse = x.fault(fault)
 		}
 	case jsonrpc.Notification:
@@ -82,8 +84,8 @@ func (c *conn) accept(frame []byte, request *transport.Request, batched bool) *e
 // A request whose _meta names a revision is served under that revision alone,
 // whatever else lives on the connection; initialize opens a session; any other
 // belongs to the session. Before a session only ping is answered.
-func (c *conn) classify(x *exchange, params []byte, batched bool) *protocol.Fault {
-	version, claimed := dialect.Peek(params)
+func (c *conn) classify(x *exchange, params jsontext.Object, batched bool) *protocol.Fault {
+	version, claimed := dialect.PeekObject(params)
 	s := c.current()
 	switch {
 	case claimed:
@@ -103,14 +105,14 @@ func (c *conn) classify(x *exchange, params []byte, batched bool) *protocol.Faul
 
 // classifyModern checks in the order that the official suite expects: missing
 // _meta members, then the version, then the method.
-func (c *conn) classifyModern(x *exchange, params []byte, version string) *protocol.Fault {
+func (c *conn) classifyModern(x *exchange, params jsontext.Object, version string) *protocol.Fault {
 	d, known := dialect.PerRequest(version)
 	if !known {
 		x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
 	} else {
 		x.dialect = d
 	}
-	meta, fault := x.dialect.DecodeMeta(params)
+	meta, fault := x.dialect.DecodeMetaObject(params)
 	if fault != nil {
 		return fault
 	}
@@ -120,23 +122,24 @@ func (c *conn) classifyModern(x *exchange, params []byte, version string) *proto
 			Supported: dialect.PerRequestVersions(), Requested: version,
 		}
 	}
-	if fault := x.mirrored(params); fault != nil {
+	name, fault := x.mirrored(params)
+	if fault != nil {
 		return fault
 	}
-	return c.understand(x, params, meta)
+	return c.understand(x, params, meta, name)
 }
 
-func (c *conn) classifyInitialize(x *exchange, params []byte, batched bool) *protocol.Fault {
+func (c *conn) classifyInitialize(x *exchange, params jsontext.Object, batched bool) *protocol.Fault {
 	x.dialect = dialect.Handshake("")
 	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
 		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
 	}
-	p, fault := x.dialect.DecodeParams(x.method, params)
+	p, fault := x.dialect.DecodeParamsObject(x.method, params)
 	if fault != nil {
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
-	s, fresh := c.open(init, params)
+	s, fresh := c.open(init, params.Raw())
 	if !fresh {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
@@ -145,24 +148,25 @@ func (c *conn) classifyInitialize(x *exchange, params []byte, batched bool) *pro
 }
 
 // inSession understands a request whose dialect is the session's.
-func (c *conn) inSession(x *exchange, params []byte) *protocol.Fault {
-	meta, fault := x.dialect.DecodeMeta(params)
+func (c *conn) inSession(x *exchange, params jsontext.Object) *protocol.Fault {
+	meta, fault := x.dialect.DecodeMetaObject(params)
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, params, meta)
+	return c.understand(x, params, meta, "")
 }
 
-// understand decodes a request for the dialect that was chosen, and files it.
-func (c *conn) understand(x *exchange, params []byte, meta protocol.RequestMeta) *protocol.Fault {
+// understand decodes a request for the dialect that was chosen, and files it. mirrored
+// is what headers have repeated of it.
+func (c *conn) understand(x *exchange, params jsontext.Object, meta protocol.RequestMeta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
 		return fault
 	}
-	if fault := x.mirroredArguments(params); fault != nil {
+	if fault := x.mirroredArguments(mirrored, params); fault != nil {
 		return fault
 	}
-	p, fault := x.dialect.DecodeParams(x.method, params)
+	p, fault := x.dialect.DecodeParamsObject(x.method, params)
 	if fault != nil {
 		return fault
 	}

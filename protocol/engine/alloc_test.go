@@ -1,23 +1,29 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// budgets are the allocations of one exchange through the engine alone, the fake
-// catalog's result included. Raise one only with a reason.
+// budgets are the allocations of one exchange through the engine alone. Three are the
+// fake catalog's result, but for ping. The engine's are: the exchange with all that
+// belongs to it, the params, the name in them, and the context of the answer; for
+// progress the _meta and the token; on 2026-07-28 the _meta with room for the client.
+// Raise one only with a reason.
 var budgets = []struct {
 	name, frame string
 	most        float64
 }{
-	{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 11},
-	{"tools/call", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}`, 16},
-	{"tools/call with progress token", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":"p"}}}`, 18},
-	{"tools/call 2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},` + modernMeta + `}}`, 19},
+	{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 3},
+	{"tools/call", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}`, 7},
+	{"tools/call with progress token", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":"p"}}}`, 9},
+	{"tools/call 2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},` + modernMeta + `}}`, 8},
 }
 
 func TestAllocations(t *testing.T) {
@@ -42,6 +48,70 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// What comes by an HTTP request of its own costs the mark of the answer more.
+func TestPostedAllocations(t *testing.T) {
+	for _, tt := range postings() {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, tt.session)
+			ctx := transport.WithRequest(t.Context(), &transport.Request{Fields: tt.fields, Sessions: s})
+			all := testing.AllocsPerRun(200, func() {
+				x, err := s.e.Accept(ctx, tt.frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := x.Serve(ctx, discard); err != nil {
+					t.Fatal(err)
+				}
+			})
+			t.Logf("%s: %.0f allocations", tt.name, all)
+			if all > tt.most {
+				t.Errorf("%.0f allocations, want at most %.0f", all, tt.most)
+			}
+		})
+	}
+}
+
+// BenchmarkPosted is in parallel: what all requests share must not slow them down.
+func BenchmarkPosted(b *testing.B) {
+	for _, tt := range postings() {
+		b.Run(tt.name, func(b *testing.B) {
+			s := newSite(b, tt.session)
+			ctx := transport.WithRequest(b.Context(), &transport.Request{Fields: tt.fields, Sessions: s})
+			b.ReportAllocs()
+			var clients atomic.Int64
+			b.RunParallel(func(pb *testing.PB) {
+				frame := bytes.Replace(tt.frame, []byte(`"id":1`), fmt.Appendf(nil, `"id":%d`, clients.Add(1)), 1)
+				for pb.Next() {
+					x, _ := s.e.Accept(ctx, frame)
+					_ = x.Serve(ctx, discard)
+				}
+			})
+		})
+	}
+}
+
+type posting struct {
+	name, session string
+	frame         []byte
+	fields        fields
+	most          float64
+}
+
+func postings() []posting {
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}`
+	return []posting{
+		{"2025-11-25", "2025-11-25", []byte(call + `}}`), fields{"Mcp-Protocol-Version": {"2025-11-25"}}, 8},
+		{
+			"2026-07-28", "",
+			[]byte(call + `,` + modernMeta + `}}`),
+			fields{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"}},
+			12, // three more are the fake catalog's
+		},
+	}
+}
+
+var discard = transport.OutboundFunc(func(context.Context, []byte) error { return nil })
+
 func BenchmarkExchange(b *testing.B) {
 	ctx, e, out := allocationPeer(b)
 	for _, tt := range budgets {
@@ -60,6 +130,5 @@ func allocationPeer(t testing.TB) (context.Context, *engine.Engine, transport.Ou
 	t.Helper()
 	p := connect(t, newEngine(t, catalog{"echo": echo}))
 	p.initialize("2025-11-25", `{}`)
-	discard := transport.OutboundFunc(func(context.Context, []byte) error { return nil })
 	return p.ctx, p.e, discard
 }

@@ -83,10 +83,14 @@ func (s *session) settled(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
+	ready, already := s.ready.wait()
+	if already {
+		return nil
+	}
 	timer := time.NewTimer(initializedGrace)
 	defer timer.Stop()
 	select {
-	case <-s.ready:
+	case <-ready:
 	case <-timer.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -134,7 +138,7 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	}
 	x.sending.RLock()
 	defer x.sending.RUnlock()
-	if x.closed || x.out == nil {
+	if x.closed || x.left.Load() || x.out == nil {
 		return ErrCannotAsk
 	}
 	return x.out.Send(ctx, jsonrpc.AppendRequest(nil, a.id, p.Method(), params))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -61,7 +62,7 @@ func (c *conn) acceptMember(frame []byte, request *transport.Request) *exchange 
 			})
 		}
 	}
-	return c.accept(frame, request, true)
+	return c.accept(jsontext.Bare(frame), request, true)
 }
 
 // Serve runs the members and sends their answers.

@@ -27,8 +27,9 @@ type Call struct {
 	Meta    protocol.RequestMeta
 	Round   int // of the logical call; 0 is the first
 
-	x  *exchange
-	id string
+	x      *exchange
+	number uint64 // of the logical call, among those that began here
+	id     string // of one that began elsewhere, or earlier
 
 	round   atomic.Pointer[round] // nil until the client is asked in rounds, or answers
 	effects effects
@@ -37,14 +38,27 @@ type Call struct {
 	crashed  atomic.Pointer[error] // of Config.Performed
 	returned atomic.Bool           // the handler has: nothing can be asked any more
 
-	inputs  *protocol.Inputs // what this round was sent; nil: nothing
-	begun   sync.Once
-	refusal error // of begun
-	earlier atomic.Pointer[outcomeError]
+	resumed *resumed // what this round was sent; nil: nothing
 
 	detachable bool        // Detach makes it a task
 	detached   atomic.Bool // it shall become one
 	runs       int         // of its task, when this one began
+}
+
+// resumed is what a client sent for another round of a call.
+type resumed struct {
+	inputs  *protocol.Inputs
+	begun   sync.Once
+	refusal error // of begun
+	earlier atomic.Pointer[outcomeError]
+}
+
+// outcome of an earlier execution of the round, if it has one.
+func (r *resumed) outcome() *outcomeError {
+	if r == nil {
+		return nil
+	}
+	return r.earlier.Load()
 }
 
 type callKey struct{}
@@ -56,7 +70,12 @@ func From(ctx context.Context) *Call {
 }
 
 // ID names the logical call, the same in every round and unlike any other of this engine.
-func (c *Call) ID() string { return c.id }
+func (c *Call) ID() string {
+	if c.id != "" {
+		return c.id
+	}
+	return c.x.conn.e.callPrefix + strconv.FormatUint(c.number, 36)
+}
 
 // RequestID is the JSON-RPC id, as JSON.
 func (c *Call) RequestID() string { return c.x.id.String() }
@@ -208,7 +227,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 		if c.crashed.Load() != nil || c.detached.Load() {
 			return failed(len(all), ErrPending)
 		}
-		return c.newRound(&rounds.Journal{Call: c.id}).questions(all)
+		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
 	}
 	replies := make([]Reply, len(all))
 	ask := func(i int) {
@@ -238,18 +257,19 @@ func failed(n int, err error) []Reply {
 // it may: a round that was executed before is not executed again. ErrPending says
 // that its recorded outcome will be the answer; another error refuses.
 func (c *Call) Begin(ctx context.Context) error {
-	if c.inputs == nil || c.silent {
+	r := c.resumed
+	if r == nil || c.silent {
 		return nil
 	}
-	c.begun.Do(func() {
-		err := c.x.claimRound(ctx, c.inputs)
+	r.begun.Do(func() {
+		err := c.x.claimRound(ctx, r.inputs)
 		if earlier, ok := errors.AsType[*outcomeError](err); ok {
-			c.earlier.Store(earlier)
+			r.earlier.Store(earlier)
 			err = ErrPending
 		}
-		c.refusal = err
+		r.refusal = err
 	})
-	return c.refusal
+	return r.refusal
 }
 
 // Once runs effect unless it has happened in this logical call, and keeps its
@@ -299,7 +319,7 @@ func (c *Call) crash() error {
 // handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
-	return r != nil && r.pending() || c.crashed.Load() != nil || c.earlier.Load() != nil || c.detached.Load()
+	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()
 }
 
 func (c *Call) canAsk(p protocol.Params) bool {
@@ -316,8 +336,4 @@ func (c *Call) canAsk(p protocol.Params) bool {
 		return can.Roots
 	}
 	return true
-}
-
-func (e *Engine) newCallID() string {
-	return e.callPrefix + strconv.FormatUint(e.calls.Add(1), 36)
 }

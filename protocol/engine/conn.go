@@ -3,13 +3,15 @@ package engine
 import (
 	"bytes"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -21,35 +23,36 @@ type conn struct {
 	e      *Engine
 	link   *transport.Connection // nil: the carrier told nothing
 	single bool                  // of one exchange, which no other shares
+	place  place                 // of a single one; guarded by loners
+
+	known atomic.Pointer[session] // session, for each frame
 
 	mu      sync.Mutex // guards the fields below
 	session *session
-	calls   map[string]*exchange // requests in flight, by key of their id
-	listens map[string]*feed     // those of calls that are listen streams
-	asks    map[string]*ask      // our requests, by key of their id
+	only    *exchange                // a request in flight: mostly there is no other
+	calls   map[jsonrpc.ID]*exchange // the others, by canonical id; nil: none
+	listens map[string]*feed         // those of calls that are listen streams
+	asks    map[string]*ask          // our requests, by key of their id
 	lastAsk int64
 	early   map[string]protocol.TaskStatus // news of tasks of the client that nobody follows yet
 	version uint64                         // of what is kept of the session, as it was seen last
 	gone    bool
 
-	left      int // answers that were left for other nodes since leftSince
-	leftSince time.Time
+	left *left // answers that were left for other nodes; nil: none
 }
 
 // session is a handshake session. Immutable but for what its own lock or
 // atomics guard.
 type session struct {
-	id           string
-	init         []byte // the parameters of initialize; nil where no other node may need them
-	dialect      *dialect.Dialect
-	client       protocol.Implementation
-	capabilities protocol.ClientCapabilities
-	level        atomic.Pointer[protocol.Level]
-	feed         *feed
-	opened       chan struct{} // closed when initialize has been answered
-	ready        chan struct{} // closed by notifications/initialized
-	readied      sync.Once
-	altering     sync.Mutex // serializes changes of what is kept nowhere else
+	*introduction
+	id       string
+	init     []byte // the parameters of initialize; nil where no other node may need them
+	dialect  *dialect.Dialect
+	level    atomic.Pointer[protocol.Level]
+	feed     *feed
+	opened   latch      // initialize has been answered
+	ready    latch      // notifications/initialized has come
+	altering sync.Mutex // serializes changes of what is kept nowhere else
 }
 
 func (s *session) logLevel() protocol.Level {
@@ -68,27 +71,19 @@ func (e *Engine) connection(link *transport.Connection) *conn {
 }
 
 func (e *Engine) connected(link *transport.Connection) *conn {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c, ok := e.links[link]
+	known, ok := e.links.Load(link)
 	if !ok {
-		c = &conn{e: e, link: link}
-		e.links[link] = c
-		e.conns[c] = struct{}{}
-		if link != nil {
+		if known, ok = e.links.LoadOrStore(link, &conn{e: e, link: link}); !ok && link != nil {
 			link.OnClose(func() { e.drop(link) })
 		}
 	}
+	c, _ := known.(*conn)
 	return c
 }
 
 func (e *Engine) drop(link *transport.Connection) {
-	e.mu.Lock()
-	c := e.links[link]
-	delete(e.links, link)
-	delete(e.conns, c)
-	e.mu.Unlock()
-	if c != nil {
+	known, _ := e.links.LoadAndDelete(link)
+	if c, ok := known.(*conn); ok {
 		e.unregister(c)
 		c.close()
 	}
@@ -120,14 +115,15 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	}
 	c.session = c.e.newSession(rand.Text(), p, raw)
 	c.e.register(c)
+	c.known.Store(c.session)
 	return c.session, true
 }
 
 func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
 	d := dialect.Handshake(p.Version)
 	s := &session{
-		id: id, dialect: d, client: p.Client, capabilities: p.Capabilities,
-		feed: newFeed(e, d), opened: make(chan struct{}), ready: make(chan struct{}),
+		introduction: e.introductions.of(p, raw),
+		id:           id, dialect: d, feed: newFeed(e, d),
 	}
 	if e.shares() {
 		s.init, s.feed.session = bytes.Clone(raw), id
@@ -135,44 +131,67 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 	return s
 }
 
-func (c *conn) current() *session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session
-}
+func (c *conn) current() *session { return c.known.Load() }
 
 // file puts a request in flight. The id must be free and the connection not full.
 func (c *conn) file(x *exchange) *protocol.Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := x.id.Key()
-	if _, taken := c.calls[key]; taken {
+	if c.only == nil && c.calls == nil {
+		c.only = x
+		return nil
+	}
+	if c.inFlight(x.id) != nil {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "a request with this id is in flight")
 	}
-	if len(c.calls) >= c.e.cfg.MaxInFlight {
+	if c.count() >= c.e.cfg.MaxInFlight {
 		return protocol.Faultf(protocol.FaultInternal, "too many requests in flight: at most %d", c.e.cfg.MaxInFlight)
 	}
 	if c.calls == nil {
-		c.calls = make(map[string]*exchange, 1)
+		c.calls = make(map[jsonrpc.ID]*exchange, 1)
 	}
-	c.calls[key] = x
+	c.calls[x.id.Canonical()] = x
 	return nil
 }
 
-// unfile frees the id, unless it has been freed before and is another's by now.
+// unfile frees the id, once: then it may be another's.
 func (c *conn) unfile(x *exchange) {
+	if x.unfiled.Swap(true) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if key := x.id.Key(); c.calls[key] == x {
-		delete(c.calls, key)
-		delete(c.listens, key)
+	if c.only == x {
+		c.only = nil
+	} else if delete(c.calls, x.id.Canonical()); len(c.calls) == 0 {
+		c.calls = nil // an idle session shall not keep it
+	}
+	if x.feed != nil {
+		delete(c.listens, x.id.Key())
 	}
 }
 
-func (c *conn) call(key string) *exchange {
+func (c *conn) call(id jsonrpc.ID) *exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.inFlight(id)
+}
+
+// inFlight is the request of that id; nil: there is none. Under c.mu.
+func (c *conn) inFlight(id jsonrpc.ID) *exchange {
+	key := id.Canonical()
+	if c.only != nil && c.only.id.Canonical() == key {
+		return c.only
+	}
 	return c.calls[key]
+}
+
+// count is how many requests are in flight. Under c.mu.
+func (c *conn) count() int {
+	if c.only != nil {
+		return len(c.calls) + 1
+	}
+	return len(c.calls)
 }
 
 func (c *conn) listen(x *exchange, f *feed) {
@@ -203,13 +222,13 @@ func (c *conn) feeds() []*feed {
 
 func (c *conn) cancelCalls(cause error) {
 	c.mu.Lock()
-	calls := make([]*exchange, 0, len(c.calls))
-	for _, x := range c.calls {
-		calls = append(calls, x)
+	calls := slices.Collect(maps.Values(c.calls))
+	if c.only != nil {
+		calls = append(calls, c.only)
 	}
 	c.mu.Unlock()
 	for _, x := range calls {
-		x.stop(cause)
+		x.end(cause)
 	}
 }
 

@@ -14,13 +14,18 @@ import (
 // effects are what a logical call did once: by key, with the result. In rounds the
 // list travels in the journal; elsewhere it lives as long as the call.
 type effects struct {
-	mu    sync.Mutex // guards the fields below
-	done  []rounds.Effect
-	keys  []string                 // asked for in this execution, in order
-	kept  int                      // of done: that the record of the task has
-	only  bool                     // what is done, and nothing new: a check of replay
-	limit int                      // of bytes kept; 0: none
-	busy  map[string]chan struct{} // closed when the effect has ended
+	mu     sync.Mutex // guards the fields below
+	only   bool       // what is done, and nothing new: a check of replay
+	done   []rounds.Effect
+	kept   int     // of done: that the record of the task has
+	limit  int     // of bytes kept; 0: none
+	wanted *wanted // nil: nothing was asked for
+}
+
+// wanted are the effects that a handler asked for in this execution.
+type wanted struct {
+	keys []string                 // in order
+	busy map[string]chan struct{} // closed when the effect has ended
 }
 
 var errBusy = errors.New("engine: the effect is running")
@@ -49,8 +54,11 @@ func (f *effects) run(ctx context.Context, key string, effect func(context.Conte
 func (f *effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !slices.Contains(f.keys, key) {
-		f.keys = append(f.keys, key)
+	if f.wanted == nil {
+		f.wanted = &wanted{busy: make(map[string]chan struct{})}
+	}
+	if !slices.Contains(f.wanted.keys, key) {
+		f.wanted.keys = append(f.wanted.keys, key)
 	}
 	if i := slices.IndexFunc(f.done, func(e rounds.Effect) bool { return e.Key == key }); i >= 0 {
 		return f.done[i].Value, nil, nil
@@ -58,14 +66,11 @@ func (f *effects) claim(key string, pending func() bool) (value []byte, turn cha
 	if f.only || pending() {
 		return nil, nil, ErrPending
 	}
-	if turn, ok := f.busy[key]; ok {
+	if turn, ok := f.wanted.busy[key]; ok {
 		return nil, turn, errBusy
 	}
-	if f.busy == nil {
-		f.busy = make(map[string]chan struct{})
-	}
 	turn = make(chan struct{})
-	f.busy[key] = turn
+	f.wanted.busy[key] = turn
 	return nil, turn, nil
 }
 
@@ -77,7 +82,7 @@ func (f *effects) perform(ctx context.Context, key string, effect func(context.C
 		if happened {
 			f.done = append(f.done, rounds.Effect{Key: key, Value: value})
 		}
-		delete(f.busy, key)
+		delete(f.wanted.busy, key)
 		close(turn)
 	}()
 	ctx, stop := lasting(ctx)
@@ -129,8 +134,10 @@ func (f *effects) finish() {
 	for {
 		f.mu.Lock()
 		var turn chan struct{}
-		for _, turn = range f.busy {
-			break
+		if f.wanted != nil {
+			for _, turn = range f.wanted.busy {
+				break
+			}
 		}
 		f.mu.Unlock()
 		if turn == nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -108,16 +107,21 @@ type Engine struct {
 	closing atomic.Bool
 	stopped atomic.Bool    // tasks were told to end
 	closed  chan struct{}  // closed with closing
-	running sync.WaitGroup // exchanges, feeds and workers of tasks
+	inside  gate           // of exchanges
+	running sync.WaitGroup // feeds and workers of tasks
 	jobs    jobs
 	watches watches
 	nodes   nodes
 
-	mu    sync.Mutex // guards what follows, and the step from open to closing
-	conns map[*conn]struct{}
-	links map[*transport.Connection]*conn // those of conns that carriers know
+	links    sync.Map // of *transport.Connection to *conn
+	loners   loners
+	outlines outlines
+	buffers  buffers
 
+	mu       sync.Mutex       // guards what follows, and the step from open to closing
 	sessions map[string]*conn // by the id of their session, where other nodes may know it
+
+	introductions introductions
 }
 
 // New makes an engine. It starts nothing.
@@ -151,8 +155,7 @@ func New(cfg Config) *Engine {
 		frames:     compose(cfg.Frames),
 		callPrefix: rand.Text()[:8] + "-",
 		closed:     make(chan struct{}),
-		conns:      make(map[*conn]struct{}),
-		links:      make(map[*transport.Connection]*conn),
+		inside:     gate{idle: make(chan struct{})},
 		nodes:      newNodes(),
 		agrees:     own && cfg.SharedClaims && cfg.Claims != nil,
 	}
@@ -208,9 +211,13 @@ func (e *Engine) eachFeed(do func(*feed)) {
 }
 
 func (e *Engine) connections() []*conn {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Collect(maps.Keys(e.conns))
+	var all []*conn
+	for _, c := range e.links.Range {
+		if c, ok := c.(*conn); ok {
+			all = append(all, c)
+		}
+	}
+	return e.loners.appendTo(all)
 }
 
 // stopGrace is how long Shutdown waits for handlers after cancelling them. One
@@ -226,6 +233,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		close(e.closed)
 	}
 	e.mu.Unlock()
+	e.inside.shut()
 	for _, c := range e.connections() {
 		c.endListens()
 	}
@@ -233,6 +241,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	defer e.stopJobs(ErrShutdown)
 	idle := make(chan struct{})
 	go func() { // ends with the last handler
+		<-e.inside.idle
 		e.running.Wait()
 		close(idle)
 	}()
@@ -257,15 +266,11 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 // Closing is closed when Shutdown begins.
 func (e *Engine) Closing() <-chan struct{} { return e.closed }
 
-// begin counts an exchange in, unless the engine is closing. Under e.mu, so that
-// Shutdown's Wait sees every exchange that Accept let in.
+// begin counts a feed or a worker in, unless the engine is closing. Under e.mu, so
+// that Shutdown's Wait sees every one.
 func (e *Engine) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.beginLocked()
-}
-
-func (e *Engine) beginLocked() bool {
 	if e.closing.Load() {
 		return false
 	}
@@ -274,27 +279,26 @@ func (e *Engine) beginLocked() bool {
 }
 
 // enter counts an exchange in. The state of one that stands alone is known for as
-// long as it is served, so that changes and Shutdown reach it.
+// long as it is served: a Shutdown that shuts the gate behind it finds it.
 func (e *Engine) enter(c *conn) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.beginLocked() {
-		return false
+	if c.single {
+		e.loners.add(c)
+	}
+	if e.inside.enter() {
+		return true
 	}
 	if c.single {
-		e.conns[c] = struct{}{}
+		e.loners.remove(c)
 	}
-	return true
+	return false
 }
 
 // leave undoes enter.
 func (e *Engine) leave(c *conn) {
 	if c.single {
-		e.mu.Lock()
-		delete(e.conns, c)
-		e.mu.Unlock()
+		e.loners.remove(c)
 	}
-	e.running.Done()
+	e.inside.leave()
 }
 
 func (e *Engine) failed(ctx context.Context, c *Call, err error) {

@@ -24,8 +24,9 @@ type exchange struct {
 	dialect  *dialect.Dialect // nil: nothing is known yet
 	session  *session         // nil on 2026-07-28 and before initialize
 	snapshot Snapshot
-	call     *Call
+	call     *Call // nil: it is none, or was refused
 	filed    bool
+	unfiled  atomic.Bool // by now
 
 	uncounted bool               // nobody waits for it
 	forwarded bool               // by another node
@@ -39,19 +40,21 @@ type exchange struct {
 	status int            // the HTTP status of refuse
 	run    step           // of notifications and responses
 
-	out   transport.Outbound
-	outer context.Context //nolint:containedctx // of the carrier: what a task keeps of it
+	out transport.Outbound
 
 	// sending is read-locked while a notification or a request of this call is
 	// being written, and locked to close the call: the answer goes out after
 	// all that was sent before it, and nothing after it.
 	sending sync.RWMutex
-	closed  bool // guarded by sending
+	closed  bool        // guarded by sending
+	left    atomic.Bool // the client is not interested any more
+
+	life   lifetime                // of the request
+	cancel context.CancelCauseFunc // of the execution of a task, instead
 
 	mu       sync.Mutex // guards the fields below
-	cancel   context.CancelCauseFunc
-	cause    error // why the call was stopped before or while it ran
-	progress *float64
+	told     bool       // progress
+	progress float64
 
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
@@ -60,12 +63,16 @@ type exchange struct {
 	// answering is set between the close of the call and its answer: what is
 	// sent from then on is the answer.
 	answering atomic.Bool
+
+	own Call // where call is, but for executions of tasks
 }
 
 type exchangeKey struct{}
 
 func (x *exchange) newCall(p protocol.Params, m protocol.RequestMeta) *Call {
-	return &Call{Params: p, Dialect: x.dialect, Meta: m, x: x, id: x.conn.e.newCallID()}
+	c := &x.own
+	c.Params, c.Dialect, c.Meta, c.x, c.number = p, x.dialect, m, x, x.conn.e.calls.Add(1)
+	return c
 }
 
 func (x *exchange) file() *protocol.Fault {
@@ -85,24 +92,31 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error) {
 	returned := false
 	defer func() { x.rescue(ctx, out, recover(), returned, &err) }()
-	x.outer = ctx
-	if x.filed {
-		defer x.conn.unfile(x)
-		if x.method == protocol.MethodInitialize {
-			defer close(x.session.opened)
-		}
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		x.started(cancel)
+	switch {
+	case x.filed:
+		defer x.over()
+		x.life.x = x
+		x.life.begin(ctx)
+		ctx = &x.life
+	case len(x.conn.e.cfg.Frames) > 0:
+		ctx = context.WithValue(ctx, exchangeKey{}, x)
 	}
 	if len(x.conn.e.cfg.Frames) == 0 {
 		err = x.handle(ctx, out)
 	} else {
-		err = x.conn.e.frames(context.WithValue(ctx, exchangeKey{}, x), x.frame, out)
+		err = x.conn.e.frames(ctx, x.frame, out)
 	}
 	returned = true
 	return err
+}
+
+// over is the end of a request.
+func (x *exchange) over() {
+	x.life.done()
+	if x.method == protocol.MethodInitialize {
+		x.session.opened.release()
+	}
+	x.conn.unfile(x)
 }
 
 // errGoexit is the panic of a handler that has ended its goroutine.
@@ -138,7 +152,9 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 		return x.run(ctx, out)
 	}
 	x.await(ctx)
-	ctx = context.WithValue(ctx, callKey{}, x.call)
+	if len(x.conn.e.cfg.Frames) > 0 { // which are outside of the call
+		ctx = context.WithValue(ctx, callKey{}, x.call)
+	}
 	defer x.launch()
 	result, err := x.dispatch(ctx)
 	return x.answer(ctx, result, err)
@@ -150,7 +166,7 @@ func (x *exchange) outside(inner context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
 		return inner
 	}
-	return x.outer
+	return x.life.parent
 }
 
 // launch begins the work of the task that the call became, after the answer that
@@ -167,50 +183,31 @@ func (x *exchange) await(ctx context.Context) {
 	if x.session == nil || x.method == protocol.MethodInitialize {
 		return
 	}
-	select {
-	case <-x.session.opened:
-	case <-ctx.Done():
+	opened, already := x.session.opened.wait()
+	if already {
+		return // and nobody waits for ctx
 	}
-}
-
-// started remembers how to stop the call, and stops it at once if it was
-// cancelled between Accept and Serve.
-func (x *exchange) started(cancel context.CancelCauseFunc) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.cancel = cancel
-	if x.cause != nil {
-		cancel(x.cause)
+	select {
+	case <-opened:
+	case <-ctx.Done():
 	}
 }
 
 // end ends the context of the call, which goes on to its answer.
 func (x *exchange) end(cause error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	if x.cancel != nil {
 		x.cancel(cause)
-	}
-}
-
-// stop ends the context of the call.
-func (x *exchange) stop(cause error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.cause != nil {
 		return
 	}
-	x.cause = cause
-	if x.cancel != nil {
-		x.cancel(cause)
-	}
+	x.life.end(cause)
 }
 
 // abandon stops the call and sends nothing more for it: the client said that it
 // is not interested (2026-07-28 basic/transports/stdio: MUST NOT send any
 // further message; earlier revisions: SHOULD NOT respond).
 func (x *exchange) abandon(cause error) {
-	x.stop(cause)
+	x.left.Store(true) // before the handler hears of it, and answers
+	x.end(cause)
 	x.conn.unfile(x) // first: close waits for what is being written
 	x.close()
 }
@@ -222,10 +219,10 @@ func (x *exchange) advance(done float64) bool {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.progress != nil && done <= *x.progress {
+	if x.told && done <= x.progress {
 		return false
 	}
-	x.progress = &done
+	x.told, x.progress = true, done
 	return true
 }
 
@@ -237,7 +234,7 @@ func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 	}
 	x.sending.RLock()
 	defer x.sending.RUnlock()
-	if x.closed || x.out == nil {
+	if x.closed || x.left.Load() || x.out == nil {
 		return
 	}
 	frame, err := notification(x.dialect, p, nil)
@@ -273,20 +270,22 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 		}
 		result = converted
 	}
-	frame := x.resultFrame()
-	from := len(frame)
-	frame, err = x.dialect.AppendResult(frame, result, x.conn.e.serverInfo[x.dialect])
+	room := x.conn.e.buffers.take()
+	defer x.conn.e.buffers.give(room)
+	head := x.resultFrame(room.b)
+	room.b, err = x.dialect.AppendResult(head, result, x.conn.e.serverInfo[x.dialect])
 	if err != nil {
 		return x.sendError(ctx, x.wireError(ctx, err))
 	}
-	x.settled(ctx, frame[from:], nil)
-	return x.finish(ctx, append(frame, '}'), http.StatusOK)
+	x.settled(ctx, room.b[len(head):], nil)
+	room.b = append(room.b, '}')
+	return x.finish(ctx, room.b, http.StatusOK)
 }
 
 // resultFrame is an answer up to its result.
-func (x *exchange) resultFrame() []byte {
-	frame := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","id":`...)
-	return append(x.id.Append(frame), `,"result":`...)
+func (x *exchange) resultFrame(dst []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	return append(x.id.Append(dst), `,"result":`...)
 }
 
 // repeat answers with the outcome of an earlier execution.
@@ -294,7 +293,7 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 	if earlier.fault != nil {
 		return x.sendError(ctx, earlier.fault)
 	}
-	return x.finish(ctx, append(append(x.resultFrame(), earlier.result...), '}'), http.StatusOK)
+	return x.finish(ctx, append(append(x.resultFrame(nil), earlier.result...), '}'), http.StatusOK)
 }
 
 // forbid answers a caller who may not do this, or not yet: with status and challenge
@@ -311,7 +310,7 @@ func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) err
 // finish sends the answer, unless the call was abandoned. The id is free before
 // the client can know that it is.
 func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
-	if !x.close() {
+	if x.left.Load() || !x.close() {
 		return nil
 	}
 	if x.filed {

@@ -23,9 +23,10 @@ const maxWatched = 1024
 // not read costs a bounded amount; a goroutine exists only while there is
 // something to send.
 type feed struct {
-	e  *Engine
-	d  *dialect.Dialect
-	id jsonrpc.ID // of the listen request; zero for a session
+	e *Engine
+	d *dialect.Dialect
+
+	*listening // nil for a session
 
 	session string // whose it is, where other nodes may serve it; it may have no stream here
 
@@ -36,17 +37,19 @@ type feed struct {
 	stopped  bool
 	draining bool
 	filter   protocol.SubscriptionFilter
-	lists    [4]bool
-	uris     []string
-	tasks    []taskNews
-	frames   [][]byte      // that other nodes have for the session
-	ended    chan struct{} // closed by stop
-	drains   sync.WaitGroup
+	waiting  *backlog // nil: nothing waits
+}
+
+// listening is what a feed has besides, that is a listen stream.
+type listening struct {
+	id     jsonrpc.ID // of the request
+	ended  latch      // stopped
+	drains sync.WaitGroup
 }
 
 func newFeed(e *Engine, d *dialect.Dialect) *feed {
 	return &feed{
-		e: e, d: d, ended: make(chan struct{}),
+		e: e, d: d,
 		filter: protocol.SubscriptionFilter{Tools: true, Prompts: true, Resources: true},
 	}
 }
@@ -69,13 +72,13 @@ func (f *feed) start() {
 func (f *feed) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.stopped {
-		f.stopped = true
-		close(f.ended)
+	f.stopped = true
+	if f.listening != nil {
+		f.ended.release()
 	}
 }
 
-// settle waits until nothing is being sent; only after stop.
+// settle waits until nothing is being sent to a listen stream; only after stop.
 func (f *feed) settle() { f.drains.Wait() }
 
 // narrow leaves what the filter wants, also of what waits already.
@@ -83,31 +86,24 @@ func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.filter = filter
-	for k := range f.lists {
-		f.lists[k] = f.lists[k] && f.wants(protocol.ListKind(k))
+	if f.waiting != nil {
+		f.waiting.narrow(&filter)
 	}
-	f.tasks = slices.DeleteFunc(f.tasks, func(t taskNews) bool { return !slices.Contains(filter.Tasks, t.id) })
-	f.uris = slices.DeleteFunc(f.uris, func(uri string) bool {
-		return !slices.ContainsFunc(filter.URIs, func(watched string) bool { return covers(watched, uri) })
-	})
 }
 
-// taskNews is the newest state of a task that waits to be told.
-type taskNews struct {
-	id   string
-	news protocol.Params
+// pend is what waits, to be added to. Under f.mu.
+func (f *feed) pend() *backlog {
+	if f.waiting == nil {
+		f.waiting = new(backlog)
+	}
+	return f.waiting
 }
 
-// taskChanged tells of a task. Where too many wait the oldest goes: who must know asks
-// (both designs: notifications are a courtesy).
+// taskChanged tells of a task.
 func (f *feed) taskChanged(id string, news protocol.Params) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tasks = slices.DeleteFunc(f.tasks, func(t taskNews) bool { return t.id == id })
-	if len(f.tasks) >= maxPending {
-		f.tasks = f.tasks[1:]
-	}
-	f.tasks = append(f.tasks, taskNews{id, news})
+	f.pend().task(id, news)
 	f.kick()
 }
 
@@ -125,20 +121,15 @@ func (f *feed) watchedTasks() []string {
 	return slices.Clone(f.filter.Tasks)
 }
 
-// wants says whether the filter names the lists of a kind. Under f.mu.
-func (f *feed) wants(k protocol.ListKind) bool {
-	return [...]bool{f.filter.Tools, f.filter.Resources, f.filter.Resources, f.filter.Prompts}[k]
-}
-
 func (f *feed) listChanged(k protocol.ListKind) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wanted := f.wants(k)
+	wanted := wants(&f.filter, k)
 	if k == protocol.ListTemplates {
 		k = protocol.ListResources // one notification for both
 	}
 	if wanted {
-		f.lists[k] = true
+		f.pend().lists[k] = true
 		f.kick()
 	}
 }
@@ -148,19 +139,10 @@ func (f *feed) updated(uri string) {
 	defer f.mu.Unlock()
 	for _, watched := range f.filter.URIs {
 		if covers(watched, uri) {
-			f.pend(watched, uri)
+			f.pend().update(watched, uri)
 			f.kick()
 			return
 		}
-	}
-}
-
-func (f *feed) pend(watched, uri string) {
-	if len(f.uris) >= maxPending {
-		uri = watched
-	}
-	if !slices.Contains(f.uris, uri) {
-		f.uris = append(f.uris, uri)
 	}
 }
 
@@ -170,17 +152,25 @@ func (f *feed) kick() {
 		return
 	}
 	f.draining = true
-	f.drains.Add(1)
+	if f.listening != nil {
+		f.drains.Add(1)
+	}
 	go f.drain()
 }
 
+// pending says whether something waits. Under f.mu.
 func (f *feed) pending() bool {
-	return f.lists != [4]bool{} || len(f.uris) > 0 || len(f.tasks) > 0 || len(f.frames) > 0
+	if f.waiting != nil && f.waiting.empty() {
+		f.waiting = nil // an idle session shall not keep it
+	}
+	return f.waiting != nil
 }
 
 func (f *feed) drain() {
 	defer f.e.running.Done()
-	defer f.drains.Done()
+	if f.listening != nil {
+		defer f.drains.Done()
+	}
 	for {
 		f.mu.Lock()
 		next, err := f.take()
@@ -201,48 +191,24 @@ func (f *feed) drain() {
 func (f *feed) push(frame []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.frames) >= maxPending {
-		f.frames = f.frames[1:]
-	}
-	f.frames = append(f.frames, frame)
+	f.pend().frame(frame)
 	f.kick()
 }
 
 // take is the next frame to send; nil: none. Under f.mu.
 func (f *feed) take() ([]byte, error) {
-	if len(f.frames) > 0 && !f.stopped {
-		frame := f.frames[0]
-		f.frames = f.frames[1:]
+	if f.stopped || !f.pending() {
+		return nil, nil
+	}
+	frame, change := f.waiting.next()
+	if change == nil {
 		return frame, nil
 	}
-	if p := f.change(); p != nil {
-		return notification(f.d, p, &protocol.RequestMeta{SubscriptionID: f.id})
+	var meta protocol.RequestMeta
+	if f.listening != nil {
+		meta.SubscriptionID = f.id
 	}
-	return nil, nil
-}
-
-// change is the next change to tell, or nil. Under f.mu.
-func (f *feed) change() protocol.Params {
-	if f.stopped {
-		return nil
-	}
-	for k, changed := range f.lists {
-		if changed {
-			f.lists[k] = false
-			return &protocol.ListChangedParams{Kind: protocol.ListKind(k)}
-		}
-	}
-	if len(f.uris) > 0 {
-		uri := f.uris[0]
-		f.uris = f.uris[1:]
-		return &protocol.ResourceUpdatedParams{URI: uri}
-	}
-	if len(f.tasks) > 0 {
-		news := f.tasks[0].news
-		f.tasks = f.tasks[1:]
-		return news
-	}
-	return nil
+	return notification(f.d, change, &meta)
 }
 
 // notification encodes one notification frame.

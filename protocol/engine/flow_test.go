@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,30 @@ func TestCancellation(t *testing.T) {
 		t.Fatalf("cause %v", err)
 	}
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `"result":{}`) // and free again
+}
+
+// TestCancelledIsSilentAtOnce: a handler that looks all the time sees the end of its
+// context before anybody else does, and what it says then is not sent (2026-07-28
+// basic/transports/stdio "Cancellation").
+func TestCancelledIsSilentAtOnce(t *testing.T) {
+	t.Parallel()
+	began := make(chan struct{})
+	spin := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		close(began)
+		for ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		c.Progress(ctx, 1, nil, "too late")
+		return text("too late"), nil
+	}
+	p := connect(t, newEngine(t, catalog{"spin": spin}))
+	p.initialize("2025-11-25", `{}`)
+	for range 300 {
+		p.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"spin","_meta":{"progressToken":1}}}`)
+		<-began
+		began = make(chan struct{})
+		p.quiet(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+	}
 }
 
 // TestCancelledBeforeServed: the cancellation arrives while the call waits for a

@@ -124,6 +124,7 @@ func (c *conn) sync() {
 		}
 		s.feed.attach(c.link.Context(), c.link.Out)
 		c.session = s
+		c.known.Store(s)
 		c.e.register(c)
 	}
 	c.version = version
@@ -138,7 +139,7 @@ func (e *Engine) restored(k *keptSession) (*session, error) {
 	}
 	init, _ := p.(*protocol.InitializeParams)
 	s := e.newSession(k.ID, init, k.Init)
-	close(s.opened)
+	s.opened.release()
 	return s, nil
 }
 
@@ -155,7 +156,7 @@ func (s *session) apply(k *keptSession) {
 
 // begin: the client has said that it is initialized.
 func (s *session) begin() {
-	s.readied.Do(func() { close(s.ready) })
+	s.ready.release()
 	s.feed.start()
 }
 

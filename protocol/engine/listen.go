@@ -2,13 +2,15 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // listen serves a subscription stream: the acknowledgement first, then changes,
-// until the client cancels or the server stops (2026-07-28
+// until the client cancels, its token expires or the server stops (2026-07-28
 // basic/patterns/subscriptions).
 //
 // The feed was registered when the request was accepted, so that it knows of all
@@ -31,6 +33,7 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	}
 	f.attach(ctx, x.out)
 	defer f.stop()
+	defer x.expiring(ctx)()
 	if err := x.acknowledge(ctx, f); err != nil {
 		return nil, err
 	}
@@ -38,19 +41,33 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	if x.conn.e.closing.Load() {
 		f.stop()
 	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-f.ended:
+	if ended, already := f.ended.wait(); !already {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-ended:
+		}
 	}
 	f.settle()
 	return &protocol.ListenResult{ID: x.id}, x.farewell(ctx)
 }
 
+// expiring ends the stream with the token that opened it, where each request has one:
+// what is told later would be told to nobody that is known (2026-07-28
+// basic/authorization "Access Token Usage").
+func (x *exchange) expiring(ctx context.Context) (stop func()) {
+	p := transport.PrincipalFrom(ctx)
+	if p == nil || p.Expires.IsZero() || transport.RequestFrom(ctx) == nil {
+		return func() {}
+	}
+	timer := time.AfterFunc(p.Expires.Sub(x.conn.e.cfg.Now()), x.feed.stop)
+	return func() { timer.Stop() }
+}
+
 // subscribed registers the feed of a listen request, in the order of arrival.
 func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.feed = newFeed(x.conn.e, x.dialect)
-	x.feed.id, x.feed.filter = x.id, p.Filter
+	x.feed.listening, x.feed.filter = &listening{id: x.id}, p.Filter
 	x.feed.filter.URIs = p.Filter.URIs[:min(len(p.Filter.URIs), maxWatched)]
 	x.feed.filter.Tasks = p.Filter.Tasks[:min(len(p.Filter.Tasks), maxWatched)]
 	if p.Filter.Tasks != nil {

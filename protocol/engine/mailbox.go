@@ -50,14 +50,20 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 // them up, and the claims are for all.
 const maxLeft = 64
 
+// left counts them.
+type left struct {
+	since time.Time
+	count int
+}
+
 func (c *conn) mayLeave() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.leftSince) > c.e.cfg.AskTimeout {
-		c.leftSince, c.left = now, 0
+	if now := time.Now(); c.left == nil || now.Sub(c.left.since) > c.e.cfg.AskTimeout {
+		c.left = &left{since: now}
 	}
-	c.left++
-	return c.left <= maxLeft
+	c.left.count++
+	return c.left.count <= maxLeft
 }
 
 // looks are the moments in which who waits for an answer looks whether one was left:

@@ -42,7 +42,7 @@ func (c *conn) notified(x *exchange, params []byte) step {
 // cancelled stops the call, if it is still in flight. It is looked up in Accept,
 // in order, because its id may be used again right after.
 func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
-	target := c.call(p.ID.Key())
+	target := c.call(p.ID)
 	if target == nil {
 		return c.forward(x)
 	}

@@ -29,49 +29,63 @@ type posting struct {
 }
 
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
-	p := &posting{e: e, request: r}
+	p := posting{e: e, request: r}
 	if versions := r.Fields.Values(headerVersion); len(versions) > 0 {
 		p.version, p.repeats = strings.Trim(versions[0], " \t"), len(versions) > 1
 	}
-	if err := jsontext.Check(frame, e.cfg.Limits); err != nil {
+	outline := e.outlines.take()
+	defer e.outlines.give(outline)
+	if err := outline.Check(frame, e.cfg.Limits); err != nil {
 		return p.admit(p.refusal(jsonrpc.ID{}, unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
 		return p.batch(frame)
 	}
-	return p.admit(p.accept(frame))
+	return p.admit(p.accept(outline.Object()))
 }
 
 func (p *posting) admit(x *exchange) (transport.Exchange, error) { return p.e.admit(x.conn, x) }
 
-// alone is the state of an exchange that belongs to no session.
-func (p *posting) alone() *conn { return &conn{e: p.e, single: true} }
-
 func (p *posting) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
-	return &exchange{conn: p.alone(), request: p.request, id: id, refuse: err, status: http.StatusBadRequest}
+	x := &p.e.lone().exchange
+	x.request, x.id, x.refuse, x.status = p.request, id, err, http.StatusBadRequest
+	return x
 }
 
-func (p *posting) accept(frame []byte) *exchange {
-	msg, fault := jsonrpc.Decode(frame)
+func (p *posting) accept(frame jsontext.Object) *exchange {
+	msg, fault := jsonrpc.DecodeObject(frame, protocol.MethodOf)
 	if fault != nil {
 		return p.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
-	x := &exchange{conn: p.alone(), frame: frame, id: msg.ID, method: msg.Method, request: p.request}
+	version, claimed := dialect.PeekObject(msg.Body)
+	_, ofHeader := dialect.PerRequest(p.version)
+	x := p.exchange(claimed || ofHeader)
+	x.frame, x.id, x.method = frame.Raw(), msg.ID, msg.Method
 	if msg.Kind != jsonrpc.Request {
 		p.oneWay(x, msg)
-		return x
-	}
-	if fault := p.classify(x, msg.Params); fault != nil {
+	} else if fault := p.classify(x, msg.Body, version, claimed); fault != nil {
 		x.refuse = x.fault(fault)
 		x.status = x.refusalStatus()
 	}
+	if x.conn == nil { // there is no session
+		x.conn = &conn{e: p.e, single: true}
+	}
+	return x
+}
+
+// exchange is one that is alone, or else of a session that is still to be found.
+func (p *posting) exchange(alone bool) *exchange {
+	if !alone {
+		return &exchange{request: p.request}
+	}
+	x := &p.e.lone().exchange
+	x.request = p.request
 	return x
 }
 
 // classify decides by the body first: the header is a cross-check (2026-07-28
 // basic/versioning; the order of the checks is that of the official suite).
-func (p *posting) classify(x *exchange, params []byte) *protocol.Fault {
-	version, claimed := dialect.Peek(params)
+func (p *posting) classify(x *exchange, params jsontext.Object, version string, claimed bool) *protocol.Fault {
 	modern, ofHeader := dialect.PerRequest(p.version)
 	switch {
 	case claimed:
@@ -144,7 +158,7 @@ func (x *exchange) notFound(err error) *protocol.Fault {
 }
 
 // initialize opens a session, once its parameters are understood.
-func (p *posting) initialize(x *exchange, params []byte) *protocol.Fault {
+func (p *posting) initialize(x *exchange, params jsontext.Object) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
 		return x.notFound(err)
@@ -153,7 +167,7 @@ func (p *posting) initialize(x *exchange, params []byte) *protocol.Fault {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.dialect = dialect.Handshake("")
-	if _, fault := x.dialect.DecodeParams(x.method, params); fault != nil {
+	if _, fault := x.dialect.DecodeParamsObject(x.method, params); fault != nil {
 		return fault
 	}
 	if link, err = p.request.Sessions.Open(); err != nil {
@@ -167,8 +181,7 @@ func (p *posting) initialize(x *exchange, params []byte) *protocol.Fault {
 // oneWay takes notifications and responses. They are never answered, but for the
 // status of a session that is not there; what 2026-07-28 has no use for is dropped.
 func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
-	_, claimed := dialect.Peek(msg.Params)
-	if _, modern := dialect.PerRequest(p.version); modern || claimed {
+	if x.conn != nil { // it is alone
 		x.run = ignore
 		return
 	}
@@ -229,39 +242,33 @@ func (x *exchange) answerStatus(code int) int {
 }
 
 // mirrored compares Mcp-Method and Mcp-Name with the body (2026-07-28
-// basic/transports/streamable-http "Standard Headers").
-func (x *exchange) mirrored(params []byte) *protocol.Fault {
+// basic/transports/streamable-http "Standard Headers"), and is the name.
+func (x *exchange) mirrored(params jsontext.Object) (name string, fault *protocol.Fault) {
 	if !x.byHeader() {
-		return nil
+		return "", nil
 	}
 	if method, ok := x.header(headerMethod); !ok || method != x.method {
-		return mismatch("%s does not repeat the method", headerMethod)
-	}
-	name, ok := dialect.MirrorName(x.method, params)
-	if !ok {
-		return nil
+		return "", mismatch("%s does not repeat the method", headerMethod)
 	}
 	value, ok := x.header(headerName)
-	if ok {
-		text, err := dialect.DecodeMirror(value)
-		ok = err == nil && text == name
+	name, err := dialect.DecodeMirror(value)
+	same, named := dialect.MirrorsName(x.method, params, name)
+	if named && (!ok || err != nil || !same) {
+		return "", mismatch("%s does not repeat the name in the body", headerName)
 	}
-	if !ok {
-		return mismatch("%s does not repeat the name in the body", headerName)
-	}
-	return nil
+	return name, nil
 }
 
 // mirroredArguments compares Mcp-Param-* with the arguments of a tool.
-func (x *exchange) mirroredArguments(params []byte) *protocol.Fault {
-	if !x.byHeader() || x.method != protocol.MethodCallTool || jsontext.KindOf(params) != jsontext.KindObject {
+func (x *exchange) mirroredArguments(tool string, params jsontext.Object) *protocol.Fault {
+	if !x.byHeader() || x.method != protocol.MethodCallTool {
 		return nil
 	}
-	name, _ := dialect.MirrorName(x.method, params)
-	arguments, _ := jsontext.Member(params, "arguments")
-	for _, m := range x.snapshot.Mirrors(name) {
-		if err := x.repeats(&m, arguments); err != nil {
-			return mismatch("%s: %v", m.Header, err)
+	arguments, _ := params.Member("arguments")
+	mirrors := x.snapshot.Mirrors(tool)
+	for i := range mirrors {
+		if err := x.repeats(&mirrors[i], arguments); err != nil {
+			return mismatch("%s: %v", mirrors[i].Header, err)
 		}
 	}
 	return nil

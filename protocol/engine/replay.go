@@ -27,7 +27,7 @@ const replayPatience = 5 * time.Second
 func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe := &Call{
 		Params: x.call.Params, Dialect: x.call.Dialect, Meta: x.call.Meta, Round: x.call.Round,
-		x: x, id: x.call.id, silent: true,
+		x: x, id: x.call.ID(), silent: true,
 	}
 	probe.effects.done, probe.effects.only = x.call.effects.all(), true
 	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)
@@ -113,15 +113,18 @@ func (r *round) deeds() []deed {
 func (f *effects) inside(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.keys, func(effect string) bool { return strings.HasPrefix(key, effect+"/") })
+	return f.wanted != nil && slices.ContainsFunc(f.wanted.keys, func(effect string) bool { return strings.HasPrefix(key, effect+"/") })
 }
 
 // deeds are the effects that were asked for.
 func (f *effects) deeds() []deed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	deeds := make([]deed, len(f.keys))
-	for i, key := range f.keys {
+	if f.wanted == nil {
+		return nil
+	}
+	deeds := make([]deed, len(f.wanted.keys))
+	for i, key := range f.wanted.keys {
 		deeds[i] = deed{key, "does " + key}
 	}
 	return deeds

@@ -77,12 +77,12 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		if err := x.resume(ctx, in, bind); err != nil {
 			return nil, err
 		}
-		x.call.inputs = in
+		x.call.resumed = &resumed{inputs: in}
 	}
 	x.call.effects.limit = x.conn.e.stateLimit()
 	result, err := guarded(ctx, h, x.call)
 	x.call.returned.Store(true)
-	if earlier := x.call.earlier.Load(); earlier != nil {
+	if earlier := x.call.resumed.outcome(); earlier != nil {
 		return nil, earlier
 	}
 	if crash := x.call.crash(); crash != nil {
@@ -165,7 +165,7 @@ func canonical(dst, value []byte) []byte {
 
 // resume makes what the client sent the memory of the call.
 func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() []byte) error {
-	r := x.call.newRound(&rounds.Journal{Call: x.call.id})
+	r := x.call.newRound(&rounds.Journal{Call: x.call.ID()})
 	if in.State == nil { // a new logical call, whose first questions are answered already
 		r.unasked = in.Responses
 		return nil

@@ -230,7 +230,7 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	if r.PollInterval <= 0 {
 		r.PollInterval = defaultPoll
 	}
-	journal.Call, journal.Expires = x.call.id, now.Add(r.TTL)
+	journal.Call, journal.Expires = x.call.ID(), now.Add(r.TTL)
 	r.Journal = journal.Append(nil)
 	call, err := x.recorded(ctx)
 	if err != nil {

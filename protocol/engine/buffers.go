@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// maxKept bounds the buffers that are kept for later answers.
+const maxKept = 1 << 20
+
+// buffer is the memory of an answer while it is written and sent. Whoever is sent a
+// frame does not keep it (package transport), so that the next answer may have it.
+type buffer struct{ b []byte }
+
+// buffers are those that no answer uses. What is in one is of a caller who is answered:
+// with the race detector on it is overwritten, so that a test sees who keeps it.
+type buffers struct{ pool sync.Pool }
+
+func (s *buffers) take() *buffer {
+	if b, ok := s.pool.Get().(*buffer); ok {
+		return b
+	}
+	return &buffer{b: make([]byte, 0, 512)}
+}
+
+// give ends the use of b.b, however it has grown.
+func (s *buffers) give(b *buffer) {
+	poison(b.b)
+	if cap(b.b) > maxKept {
+		return
+	}
+	b.b = b.b[:0]
+	s.pool.Put(b)
+}
+
+// outlines are likewise of frames that are being accepted: what is kept of a frame are
+// its bytes.
+type outlines struct{ pool sync.Pool }
+
+func (s *outlines) take() *jsontext.Outline {
+	if o, ok := s.pool.Get().(*jsontext.Outline); ok {
+		return o
+	}
+	return new(jsontext.Outline)
+}
+
+func (s *outlines) give(o *jsontext.Outline) {
+	o.Forget()
+	s.pool.Put(o)
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"sync"
+)
+
+// lone is an exchange that belongs to no session, with the state that it alone has, in
+// one piece of memory.
+type lone struct {
+	exchange
+	alone conn
+}
+
+func (e *Engine) lone() *lone {
+	l := new(lone)
+	l.alone.e, l.alone.single = e, true
+	l.conn = &l.alone
+	return l
+}
+
+// loners are the lone exchanges that are being served, so that changes and Shutdown
+// reach them. There is one of these for each POST of a stateless client: the list is
+// in parts, so that they need not wait for each other, and costs no memory of its own.
+type loners struct{ parts [16]part }
+
+type part struct {
+	mu    sync.Mutex // guards first, and prev and next of all that are in the list
+	first *conn
+	_     [48]byte // each part has a cache line
+}
+
+// place is where a lone exchange is in the list.
+type place struct {
+	in         *part // nil: it is not
+	prev, next *conn
+}
+
+func (l *loners) add(c *conn) {
+	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // it spreads, and guards nothing
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.place = place{in: p, next: p.first}
+	if p.first != nil {
+		p.first.place.prev = c
+	}
+	p.first = c
+}
+
+func (l *loners) remove(c *conn) {
+	p := c.place.in
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.place.prev != nil {
+		c.place.prev.place.next = c.place.next
+	} else {
+		p.first = c.place.next
+	}
+	if c.place.next != nil {
+		c.place.next.place.prev = c.place.prev
+	}
+	c.place = place{}
+}
+
+// appendTo appends them all.
+func (l *loners) appendTo(all []*conn) []*conn {
+	for i := range l.parts {
+		p := &l.parts[i]
+		p.mu.Lock()
+		for c := p.first; c != nil; c = c.place.next {
+			all = append(all, c)
+		}
+		p.mu.Unlock()
+	}
+	return all
+}
