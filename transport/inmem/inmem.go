@@ -27,6 +27,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
@@ -60,8 +61,9 @@ type conn struct {
 	mu      sync.Mutex // one Accept at a time; guards refused
 	refused error      // not nil: nothing is accepted any more
 
-	exchanges sync.WaitGroup // added to under mu, while refused is nil
-	last      sync.WaitGroup // the goroutine that ends a refused connection
+	exchanges sync.WaitGroup      // added to under mu, while refused is nil
+	spare     atomic.Pointer[job] // of an exchange that has ended
+	last      sync.WaitGroup      // the goroutine that ends a refused connection
 }
 
 // Write gives a copy of frame to the host.
@@ -84,9 +86,32 @@ func (c *conn) Write(ctx context.Context, frame []byte) error {
 		return err
 	}
 	if exchange != nil {
-		c.exchanges.Go(func() { c.serve(exchange, frame) })
+		c.start(exchange, frame)
 	}
 	return nil
+}
+
+// job is an exchange and the frame that it came of. It is used again, for what a
+// goroutine begins with is allocated.
+type job struct {
+	exchange transport.Exchange
+	frame    []byte
+	run      func()
+}
+
+// start serves the exchange in a goroutine of its own. c.mu is held.
+func (c *conn) start(exchange transport.Exchange, frame []byte) {
+	j := c.spare.Swap(nil)
+	if j == nil {
+		j = &job{}
+		j.run = func() {
+			defer c.exchanges.Done()
+			c.serve(j)
+		}
+	}
+	j.exchange, j.frame = exchange, frame
+	c.exchanges.Add(1)
+	go j.run()
 }
 
 // accept is Host.Accept. A panic is the fault of one frame and does not end the
@@ -109,7 +134,10 @@ func (c *conn) refuse(err error) {
 	})
 }
 
-func (c *conn) serve(exchange transport.Exchange, frame []byte) {
+func (c *conn) serve(j *job) {
+	exchange, frame := j.exchange, j.frame
+	j.exchange, j.frame = nil, nil
+	c.spare.Store(j)
 	defer c.recovered(frame)
 	// The error is that of a Send that came too late, and its sender knows.
 	_ = exchange.Serve(c.ctx, outbound{c})

@@ -215,3 +215,31 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}
 }
+
+// constant answers every frame with the same one, and allocates nothing.
+type constant struct{ frame []byte }
+
+func (c *constant) Accept(context.Context, []byte) (transport.Exchange, error) { return c, nil }
+
+func (c *constant) Serve(ctx context.Context, out transport.Outbound) error {
+	return out.Send(ctx, c.frame)
+}
+
+// TestAllocations: a frame costs one, and its answer one: both are given away. Not
+// parallel: it counts what is allocated.
+func TestAllocations(t *testing.T) {
+	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	conn := inmem.Dial(t.Context(), &constant{frame})
+	defer func() { _ = conn.Close() }()
+	got := testing.AllocsPerRun(1000, func() {
+		if err := conn.Write(t.Context(), frame); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 2 {
+		t.Errorf("%v allocations a round trip, documented are 2", got)
+	}
+}

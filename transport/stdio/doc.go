@@ -17,16 +17,25 @@
 // before it is dropped, empty lines are ignored, and what stands before the end
 // of the input is a frame even without LF. A line longer than [MaxFrame] is
 // skipped without being held in memory and answered by one error that has no id;
-// the connection goes on. Frames are written by one Write each, one at a time,
-// and never hold a raw line break.
+// the connection goes on. Each Write has whole frames in it, and frames never hold a
+// raw line break.
 //
 // # Order and concurrency
 //
-// Frames are accepted in the order of arrival. Each exchange is served in a
-// goroutine of its own, at most [MaxConcurrent] at once; when that many are
-// running, nothing more is read until one of them ends. The reading goroutine
-// itself runs no exchange: one that waits for a word of the peer would wait for
-// itself.
+// Frames are accepted in the order of arrival, by one goroutine at a time, and at most
+// [MaxConcurrent] exchanges run at once; when that many are running, nothing more is
+// read until one of them ends.
+//
+// The goroutine that reads serves exchanges itself as long as they are quick, since to
+// wake another one takes longer than a small call. One that keeps it for 0.2 ms loses
+// the reading to another goroutine: an exchange may wait for a word of the peer. After
+// that, and at the beginning, some exchanges get goroutines of their own.
+//
+// Frames are written in the order of the calls of Send. What is sent while somebody
+// writes goes out together with the next Write. While the reading goroutine serves what
+// has arrived at once, frames are held back, but neither for more than about 0.25 ms nor
+// more of them than 16 KiB; Send returns nil then, and a failure of their Write ends the
+// connection. Otherwise Send returns when the frame has been written.
 //
 // # The end
 //

@@ -1,7 +1,9 @@
 package stdio_test
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,6 +44,8 @@ func command(t testing.TB, role string) *exec.Cmd {
 func child(role string) int {
 	ctx := context.Background()
 	switch role {
+	case "bare":
+		return exitCode(bare(os.Stdin, os.Stdout))
 	case "dirty":
 		return exitCode(dirty(ctx))
 	case "fails":
@@ -66,6 +70,29 @@ func child(role string) int {
 		return exitCode(stdio.New().Serve(ctx, hostFunc(echo)))
 	}
 	return 0
+}
+
+// bare answers each line with itself, in one goroutine, and writes when nothing is left
+// to read: what no carrier is better than.
+func bare(in io.Reader, out io.Writer) error {
+	r, w := bufio.NewReaderSize(in, 32<<10), bufio.NewWriterSize(out, 32<<10)
+	for {
+		if r.Buffered() == 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
 }
 
 // dirty does to the standard output whatever user code may do to it.

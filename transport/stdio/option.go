@@ -37,6 +37,7 @@ type config struct {
 	grace         time.Duration
 	peer          transport.Peer
 	onPanic       func(value any, stack []byte)
+	fewApart      int // exchanges that have goroutines of their own after a slow one
 }
 
 func newConfig(opts []Option) config {
@@ -47,6 +48,7 @@ func newConfig(opts []Option) config {
 		grace:         unset,
 		peer:          transport.Peer{Carrier: "stdio"},
 		onPanic:       reportPanic,
+		fewApart:      fewApart,
 	}
 	for _, o := range opts {
 		o.option(&c)

@@ -38,6 +38,18 @@ func (r *frameReader) next() ([]byte, error) {
 	return nil, r.err
 }
 
+// ready says whether next returns a frame without reading from the stream.
+func (r *frameReader) ready() bool {
+	for {
+		rest, _ := r.in.Peek(r.in.Buffered()) // no error: it is there
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 || len(trimEnd(rest[:end])) > 0 {
+			return end > 0
+		}
+		_, _ = r.in.Discard(end) // an empty line
+	}
+}
+
 // line reads to the end of the line. An error of the stream goes to r.err; what
 // io.EOF cut off is a frame, what another error cut off is not one.
 func (r *frameReader) line() ([]byte, error) {
@@ -54,8 +66,10 @@ func (r *frameReader) line() ([]byte, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if r.err = streamEnd(err); r.err != nil && !errors.Is(r.err, io.EOF) {
-			return nil, nil
+		if err != nil {
+			if r.err = streamEnd(err); !errors.Is(r.err, io.EOF) {
+				return nil, nil
+			}
 		}
 		frame = trimEnd(frame)
 		if long || len(frame) > r.max {

@@ -18,8 +18,8 @@ var (
 	errGraceOver = errors.New("stdio: the grace period of the connection is over")
 )
 
-// serving is one run of Serve. Its reading goroutine ends with the input; each
-// exchange has a goroutine that holds a slot.
+// serving is one run of Serve: a goroutine that waits for its end, one that reads (see
+// leader), and those of exchanges.
 //
 // There are two contexts with one Connection in them. That of the connection ends
 // with the input, that of the exchanges after the grace period.
@@ -35,6 +35,7 @@ type serving struct {
 	work    context.Context         //nolint:containedctx // the exchanges': it ends when the grace is over
 	abandon context.CancelCauseFunc // ends work
 
+	turns
 	slots chan struct{} // one token for each exchange that runs; whoever holds all has seen them end
 	taken int           // tokens held by drain
 	input chan error    // how reading ended; 1-buffered, so that the reader never waits for Serve
@@ -49,6 +50,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 		out:    newFrameWriter(out),
 		slots:  make(chan struct{}, c.maxConcurrent),
 		input:  make(chan error, 1),
+		turns:  newTurns(c.fewApart),
 	}
 	peer := c.peer
 	if peer.Out == nil {
@@ -62,7 +64,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 }
 
 func (s *serving) run(ctx context.Context) error {
-	go func() { s.input <- s.read() }()
+	go (&leader{serving: s}).lead()
 	var err error
 	reading := true
 	select {
@@ -83,28 +85,6 @@ func (s *serving) run(ctx context.Context) error {
 	return err
 }
 
-// read accepts frames until the input or the connection ends.
-func (s *serving) read() error {
-	for {
-		frame, err := s.in.next()
-		switch {
-		case errors.Is(err, ErrFrameTooLong):
-			// A failed Send ends the connection by itself.
-			_ = s.out.Send(s.conn, refusal.TooLong(s.maxFrame))
-		case err != nil && peerGone(err):
-			return nil
-		case err != nil:
-			return fmt.Errorf("reading frames: %w", err)
-		case !s.acquire():
-			return nil
-		default:
-			if err := s.accept(frame); err != nil {
-				return err
-			}
-		}
-	}
-}
-
 // acquire waits for a slot. False: the connection takes no more.
 func (s *serving) acquire() bool {
 	select {
@@ -123,21 +103,11 @@ func (s *serving) acquire() bool {
 
 func (s *serving) release() { <-s.slots }
 
-// accept gives one frame to the host and starts its exchange. The slot is held
-// until the exchange has ended.
-func (s *serving) accept(frame []byte) error {
-	exchange, err := s.understand(frame)
-	if exchange == nil || err != nil {
-		s.release()
-		return err
-	}
-	go func() {
-		defer s.release()
-		defer s.recovered(frame)
-		// The error is that of a failed Send, which has ended the connection.
-		_ = exchange.Serve(s.work, s.out)
-	}()
-	return nil
+// serve runs an exchange, and survives its panic.
+func (s *serving) serve(exchange transport.Exchange, frame []byte) {
+	defer s.recovered(frame)
+	// The error is that of a failed Send, which has ended the connection.
+	_ = exchange.Serve(s.work, s.out)
 }
 
 // understand is Host.Accept. It returns nothing at all after a panic, which is

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,26 +20,28 @@ func TestSuite(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) pipe{
 		"io.Pipe": ioPipe, "os.Pipe": osPipe, "net.Pipe": netPipe,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
-				return serve(t, open(t), host)
+		for how, opts := range map[string][]stdio.Option{"": nil, " inline": {stdio.Inline()}} {
+			t.Run(name+how, func(t *testing.T) {
+				t.Parallel()
+				transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
+					return serve(t, open(t), host, opts...)
+				})
 			})
-		})
+		}
 	}
 }
 
 // serve runs a server on one end of p and returns the other. What the server
 // writes to ends with it, as that of a process does.
-func serve(t testing.TB, p pipe, host transport.Host) transport.Conn {
+func serve(t testing.TB, p pipe, host transport.Host, opts ...stdio.Option) transport.Conn {
 	served := make(chan error, 1)
 	go func() {
 		defer p.closeServer()
-		served <- stdio.New(
+		served <- stdio.New(append(slices.Clip(opts),
 			stdio.Streams(p.serverIn, p.serverOut),
 			stdio.Grace(20*time.Millisecond),
 			stdio.OnPanic(func(any, []byte) {}),
-		).Serve(t.Context(), host)
+		)...).Serve(t.Context(), host)
 	}()
 	t.Cleanup(func() {
 		if err := <-served; err != nil && !errors.Is(err, transporttest.ErrRefused) {

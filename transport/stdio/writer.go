@@ -6,75 +6,196 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
-// keptBuffer is the largest buffer that is kept between two frames.
-const keptBuffer = 64 << 10
+const (
+	keptBuffer = 64 << 10 // the largest buffer that is kept between two Writes
+	heldBack   = 16 << 10 // so many bytes are not held back any longer
+)
 
 var (
 	errEmptyFrame = errors.New("stdio: empty frame")
 	errClosed     = fmt.Errorf("stdio: connection closed: %w", io.ErrClosedPipe)
+	errNoReturn   = errors.New("stdio: Write did not return")
 )
 
-// frameWriter writes frames, one at a time and whole. It is an Outbound.
+// frameWriter writes whole frames in the order of the calls of Send: one Write at a
+// time, with all the frames that have come while the last one lasted. It is an Outbound.
 //
-// The lock is a channel, because those who wait for it must notice that their
-// context or the connection ends. A Write in progress can not be given up: half a
-// frame would be the end of the connection.
+// Who finds nobody writing writes; the others wait for their turn, in which one writes
+// for all. A Write in progress can not be given up: half a frame would be the end of the
+// connection.
 type frameWriter struct {
-	lock chan struct{} // holds one token while somebody writes
 	out  io.Writer
-	line []byte // guarded by lock
-	gone *end   // set by the first error, or when the connection is over
+	gone *end // set by the first error, or when the connection is over
+
+	mu      sync.Mutex // guards the rest
+	writing bool       // line is being written, or whose turn it is has been told so
+	line    []byte     // of who writes; else what is held back
+	held    bool       // frames may stay in line until flush
+	queue   []*ticket  // who waits, in order; nobody while nobody writes
+}
+
+// ticket is a Send that waits.
+type ticket struct {
+	frame []byte    // of the waiting caller, and valid while in the queue
+	wake  chan bool // one word: true is that the frame was written, false that it is its turn
+	turn  bool      // it was told so; guarded by mu
 }
 
 func newFrameWriter(out io.Writer) *frameWriter {
-	return &frameWriter{lock: make(chan struct{}, 1), out: out, gone: newEnd()}
+	return &frameWriter{out: out, gone: newEnd()}
 }
 
-// Send writes one frame. It copies frame.
+// Send writes one frame, or holds it back until flush. It copies frame.
 func (w *frameWriter) Send(ctx context.Context, frame []byte) error {
 	if len(frame) == 0 {
 		return errEmptyFrame
 	}
-	select {
-	case w.lock <- struct{}{}:
-	case <-ctx.Done():
-		if w.gone.is() { // which is why the context ended
-			return w.gone.err
-		}
-		return fmt.Errorf("sending a frame: %w", context.Cause(ctx))
-	case <-w.gone.ch:
+	// 2026-07-28 basic/transports/stdio: nothing more for a cancelled request.
+	if ctx.Err() != nil {
+		return w.late(ctx)
+	}
+	w.mu.Lock()
+	if w.gone.is() {
+		w.mu.Unlock()
 		return w.gone.err
 	}
-	defer func() { <-w.lock }()
-	return w.write(ctx, frame)
+	if w.writing {
+		t := &ticket{frame: frame, wake: make(chan bool, 1)}
+		w.queue = append(w.queue, t)
+		w.mu.Unlock()
+		return w.wait(ctx, t)
+	}
+	w.line = appendLine(w.line, frame)
+	if w.held && len(w.line) < heldBack {
+		w.mu.Unlock()
+		return nil
+	}
+	return w.write(nil)
 }
 
-func (w *frameWriter) write(ctx context.Context, frame []byte) error {
-	if w.gone.is() {
+func (w *frameWriter) late(ctx context.Context) error {
+	if w.gone.is() { // which is why the context ended
 		return w.gone.err
 	}
-	// select takes any case that is ready: one whose context has ended must not
-	// write because the lock happened to be free (2026-07-28
-	// basic/transports/stdio: nothing more for a cancelled request).
-	if ctx.Err() != nil {
-		return fmt.Errorf("sending a frame: %w", context.Cause(ctx))
+	return fmt.Errorf("sending a frame: %w", context.Cause(ctx))
+}
+
+func (w *frameWriter) wait(ctx context.Context, t *ticket) error {
+	select {
+	case written := <-t.wake:
+		if written {
+			return nil
+		}
+		// select takes any case that is ready.
+		if ctx.Err() == nil && !w.gone.is() {
+			return w.writeQueue(t)
+		}
+	case <-ctx.Done():
+	case <-w.gone.ch:
 	}
-	w.line = appendLine(w.line[:0], frame)
-	n, err := w.out.Write(w.line)
-	if err == nil && n < len(w.line) {
+	if w.withdraw(t) {
+		return nil
+	}
+	return w.late(ctx)
+}
+
+// withdraw sees to it that nobody looks at the ticket's frame any more. True: it came
+// too late, the frame has been written.
+func (w *frameWriter) withdraw(t *ticket) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.turn {
+		w.passOn()
+		return false
+	}
+	w.queue = slices.DeleteFunc(w.queue, func(other *ticket) bool { return other == t })
+	select {
+	case written := <-t.wake:
+		return written
+	default:
+		return false
+	}
+}
+
+// passOn ends the turn of who wrote. w.mu is held.
+func (w *frameWriter) passOn() {
+	if w.writing = len(w.queue) > 0; !w.writing {
+		return
+	}
+	next := w.queue[0]
+	w.queue = slices.Delete(w.queue, 0, 1)
+	next.turn = true
+	next.wake <- false
+}
+
+// writeQueue writes t and all who wait behind it, up to a sensible size.
+func (w *frameWriter) writeQueue(t *ticket) error {
+	w.mu.Lock()
+	w.line = appendLine(w.line, t.frame)
+	n := 0
+	for ; n < len(w.queue) && len(w.line) < keptBuffer; n++ {
+		w.line = appendLine(w.line, w.queue[n].frame)
+	}
+	taken := slices.Clone(w.queue[:n])
+	w.queue = slices.Delete(w.queue, 0, n)
+	return w.write(taken)
+}
+
+// write writes line, which has the frames of taken in it. w.mu is held, and nobody
+// else writes; it is free afterwards.
+func (w *frameWriter) write(taken []*ticket) (err error) {
+	w.writing = true
+	line := w.line
+	w.mu.Unlock()
+	err = errNoReturn
+	defer func() { w.written(taken, err) }()
+	n, err := w.out.Write(line)
+	if err == nil && n < len(line) {
 		err = io.ErrShortWrite
-	}
-	if cap(w.line) > keptBuffer {
-		w.line = nil
 	}
 	if err != nil {
 		err = fmt.Errorf("writing a frame: %w", err)
-		w.gone.set(err)
 	}
 	return err
+}
+
+func (w *frameWriter) written(taken []*ticket, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.line = w.line[:0]; cap(w.line) > keptBuffer {
+		w.line = nil
+	}
+	if err != nil {
+		w.gone.set(err) // all who wait learn of it
+		return
+	}
+	for _, t := range taken {
+		t.wake <- true
+	}
+	w.passOn()
+}
+
+// hold lets frames stay behind until flush, which must follow.
+func (w *frameWriter) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = true
+}
+
+// flush writes what is held back; nothing is, any more. It waits for nobody's Write but
+// its own.
+func (w *frameWriter) flush() {
+	w.mu.Lock()
+	w.held = false
+	if w.writing || len(w.line) == 0 {
+		w.mu.Unlock()
+		return
+	}
+	_ = w.write(nil) // an error has ended the connection
 }
 
 // appendLine appends frame as one line. JSON needs no raw line break, and those
