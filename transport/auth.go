@@ -7,7 +7,10 @@ import (
 	"time"
 )
 
-// Authenticator decides who calls, before the body is looked at. middleware/auth makes them.
+// Authenticator decides who calls, before the body is looked at: of each request anew, so
+// that a session is no credential. middleware/auth makes them. Carriers over HTTP say by
+// ctx which request it is ([TargetFrom]). A stream that was opened by GET, or that only
+// listens, ends when the Principal's Expires has come; calls that were accepted go on.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
@@ -23,6 +26,28 @@ type Principal struct {
 
 // Has says whether p is not nil and has the scope.
 func (p *Principal) Has(scope string) bool { return p != nil && slices.Contains(p.Scopes, scope) }
+
+// Target is the HTTP request that an Authenticator decides about.
+type Target struct {
+	Method string
+	// URL is the path, escaped and without the query, as the request named it: no header
+	// that a client or a proxy can send decides it. A program may say the whole URL.
+	URL string
+}
+
+type targetKey struct{}
+
+// WithTarget is what carriers over HTTP tell the Authenticator by its context. What a
+// program's own HTTP middleware has said before holds.
+func WithTarget(ctx context.Context, t Target) context.Context {
+	return context.WithValue(ctx, targetKey{}, t)
+}
+
+// TargetFrom is what WithTarget put there, and whether it did.
+func TargetFrom(ctx context.Context) (t Target, told bool) {
+	t, told = ctx.Value(targetKey{}).(Target)
+	return t, told
+}
 
 type principalKey struct{}
 

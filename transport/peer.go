@@ -46,7 +46,14 @@ type Connection struct {
 func (c *Connection) Context() context.Context { return c.ctx }
 
 // OnClose runs fn in its own goroutine when the connection is gone.
-func (c *Connection) OnClose(fn func()) { context.AfterFunc(c.ctx, fn) }
+func (c *Connection) OnClose(fn func()) {
+	// A context of the carrier's own may do without what package context needs for it.
+	if own, ok := c.ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
+		own.AfterFunc(fn)
+		return
+	}
+	context.AfterFunc(c.ctx, fn)
+}
 
 type connectionKey struct{}
 

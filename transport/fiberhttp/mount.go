@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -27,7 +28,10 @@ func Mount(r fiber.Router, host transport.Host, opts ...Option) {
 type carrier struct {
 	*config
 	front   *front.Front
+	memory  front.Memory // of long answers
 	streams *tally.Tally // that have taken a connection over
+	buffers sync.Pool    // of streams that write
+	keeps   bool         // a connection that was taken over is ours for good, and fasthttp's memory of it is not
 }
 
 func newCarrier(c *config, f *front.Front) *carrier {
@@ -82,7 +86,7 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 	if !ok {
 		return streamable.Refusal(http.StatusBadRequest, "the target names another host")
 	}
-	visit, refused := door(ctx, r)
+	visit, refused := door(ctx, &r.Request)
 	if refused != nil {
 		return refused
 	}
@@ -96,18 +100,30 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 	case err != nil:
 		return visit.Unreadable()
 	}
-	return visit.Serve(body)
+	r.lender = lender{rc: rc, memory: &c.memory}
+	r.Lender = &r.lender
+	reply := visit.Serve(body)
+	if reply.Lent {
+		r.lender.settle(reply)
+	}
+	r.lender = lender{} // what is kept of the request shall not keep the connection's memory
+	return reply
 }
 
 // write makes reply an ordinary response. The body is not copied.
 func write(rc *fasthttp.RequestCtx, reply *streamable.Reply) {
 	rc.Response.SetStatusCode(reply.Status)
 	for _, f := range reply.Header {
-		if f.Name == "Vary" {
+		switch f.Name {
+		case "Content-Type":
+			rc.Response.Header.SetContentType(f.Value)
+		case "Vary":
 			rc.Response.Header.Add(f.Name, f.Value) // middleware has its own reasons
-			continue
+		default:
+			rc.Response.Header.Set(f.Name, f.Value)
 		}
-		rc.Response.Header.Set(f.Name, f.Value)
 	}
-	rc.Response.SetBodyRaw(reply.Body)
+	if !reply.Lent { // else it is there
+		rc.Response.SetBodyRaw(reply.Body)
+	}
 }

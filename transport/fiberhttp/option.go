@@ -117,9 +117,19 @@ func Listener(l net.Listener) Option {
 	return optionFunc(func(c *config) { c.Listener = l })
 }
 
-// OnListen is called with the address that New is bound to.
+// OnListen is called with the address that New is bound to. Unlike other options several
+// hold: they are called in turn.
 func OnListen(fn func(net.Addr)) Option {
-	return optionFunc(func(c *config) { c.OnListen = fn })
+	return optionFunc(func(c *config) {
+		before := c.OnListen
+		c.OnListen = func(bound net.Addr) {
+			for _, each := range []func(net.Addr){before, fn} {
+				if each != nil {
+					each(bound)
+				}
+			}
+		}
+	})
 }
 
 // WithoutHTTPSSE leaves the pair of 2024-11-05 out.

@@ -10,90 +10,124 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
 )
+
+// request is what one request says, in one piece of memory and its text in another.
+type request struct {
+	front.Request
+	fields fields
+	lender lender
+}
 
 // readRequest copies what a request says out of fasthttp's memory. It is false for
 // one that names two hosts.
-func readRequest(rc *fasthttp.RequestCtx) (*front.Request, bool) {
+func readRequest(rc *fasthttp.RequestCtx) (*request, bool) {
 	h := &rc.Request.Header
-	r := &front.Request{
-		Request: streamable.Request{
-			Method:     string(h.Method()),
-			Host:       string(h.Host()),
-			Fields:     copyFields(h),
-			RemoteAddr: rc.RemoteAddr().String(),
-		},
-		Path:  string(rc.URI().PathOriginal()),
-		Query: string(rc.URI().QueryString()),
+	host, path, query := h.Host(), rc.URI().PathOriginal(), rc.URI().QueryString()
+	var text copier
+	text.Grow(len(h.RawHeaders()) + len(host) + len(path) + len(query))
+	r := &request{}
+	r.fields.copy(&text, h)
+	r.Method, r.Fields, r.RemoteAddr = method(h.Method()), &r.fields, front.RemoteAddr(rc.Conn(), rc.RemoteAddr())
+	r.Host, r.Path, r.Query = text.copy(host), text.copy(path), text.copy(query)
+	return r, oneHost(h.RequestURI(), r.Host)
+}
+
+// method is the name without memory of its own, where it is one that is served.
+func method(name []byte) string {
+	switch string(name) {
+	case http.MethodPost:
+		return http.MethodPost
+	case http.MethodGet:
+		return http.MethodGet
+	case http.MethodDelete:
+		return http.MethodDelete
+	case http.MethodOptions:
+		return http.MethodOptions
 	}
-	return r, oneHost(string(h.RequestURI()), r.Host)
+	return string(name)
+}
+
+// copier makes strings in one piece of memory.
+type copier struct{ strings.Builder }
+
+func (c *copier) copy(b []byte) string {
+	from := c.Len()
+	_, _ = c.Write(b) // never fails
+	return c.String()[from:]
 }
 
 // oneHost: a target in absolute form must not name another host than the Host field,
 // since fasthttp would let the target count.
-func oneHost(target, host string) bool {
-	if strings.HasPrefix(target, "/") || target == "*" {
+func oneHost(target []byte, host string) bool {
+	if len(target) > 0 && target[0] == '/' || string(target) == "*" {
 		return true
 	}
-	u, err := url.Parse(target)
+	u, err := url.Parse(string(target))
 	return err == nil && strings.EqualFold(u.Host, host)
 }
 
-// fields are the header fields of one request: strings in one piece of memory.
+// usual is how many fields need no memory besides the request's.
+const usual = 12
+
+// fields are the header fields of one request, in order of arrival.
 type fields struct {
-	list []field
-	once sync.Once
-	all  http.Header
+	names  []string
+	values []string // so that those of a name that is there once need no slice of their own
+	few    [2 * usual]string
+	once   sync.Once
+	all    http.Header
 }
 
-type field struct{ name, value string }
-
-// copyFields takes the fields as middleware left them, not as they were sent: a
-// program may rely on having removed one.
-func copyFields(h *fasthttp.RequestHeader) *fields {
-	size, count := 0, 0
+// copy takes the fields as middleware left them, not as they were sent: a program may
+// rely on having removed one.
+func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
+	f.names, f.values = f.few[:0:usual], f.few[usual:usual]
 	for name, value := range h.All() {
-		size += len(name) + len(value)
-		count++
-	}
-	buf := make([]byte, 0, size)
-	ends := make([]int, 0, 2*count)
-	for name, value := range h.All() {
-		buf = append(buf, name...)
-		ends = append(ends, len(buf))
-		buf = append(buf, value...)
-		ends = append(ends, len(buf))
-	}
-	text, at := string(buf), 0
-	f := &fields{list: make([]field, 0, count)}
-	for i := 0; i < len(ends); i += 2 {
-		name, value := text[at:ends[i]], text[ends[i]:ends[i+1]]
-		at = ends[i+1]
-		if name != "Host" { // as net/http has it
-			f.list = append(f.list, field{name, value})
+		if string(name) == "Host" { // as net/http has it
+			continue
 		}
+		f.names = append(f.names, text.copy(name))
+		f.values = append(f.values, text.copy(value))
 	}
-	return f
 }
 
 // Values are those of one field.
 func (f *fields) Values(name string) []string {
+	first := -1
+	for i, each := range f.names {
+		if !same(each, name) {
+			continue
+		}
+		if first >= 0 {
+			return f.several(name)
+		}
+		first = i
+	}
+	if first < 0 {
+		return nil
+	}
+	return f.values[first : first+1 : first+1]
+}
+
+func (f *fields) several(name string) []string {
 	var values []string
-	for _, each := range f.list {
-		if strings.EqualFold(each.name, name) {
-			values = append(values, each.value)
+	for i, each := range f.names {
+		if same(each, name) {
+			values = append(values, f.values[i])
 		}
 	}
 	return values
 }
 
+func same(a, b string) bool { return a == b || len(a) == len(b) && strings.EqualFold(a, b) }
+
 // Header is all of them.
 func (f *fields) Header() http.Header {
 	f.once.Do(func() {
-		f.all = make(http.Header, len(f.list))
-		for _, each := range f.list {
-			f.all.Add(each.name, each.value)
+		f.all = make(http.Header, len(f.names))
+		for i, name := range f.names {
+			f.all.Add(name, f.values[i])
 		}
 	})
 	return f.all

@@ -31,8 +31,8 @@ type standalone struct {
 	config *config
 }
 
-// readBuffer bounds the header of a request: tokens may be long. A stream keeps its
-// connection's buffer, so it is not longer than that.
+// readBuffer bounds the header of a request: tokens may be long. Each connection between
+// requests has one, so it is not longer than that.
 const readBuffer = 16 << 10
 
 // Serve takes requests until ctx ends; see package transport.
@@ -66,6 +66,7 @@ func (s *server) newApp() *fiber.App {
 		IdleTimeout:           s.IdleTimeout,
 		ErrorHandler:          refuse,
 	})
+	app.Server().KeepHijackedConns, s.keeps = true, true
 	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 		if state == fasthttp.StateIdle {
 			front.Answering(conn, false)

@@ -35,8 +35,9 @@ func SSE(host transport.Host, opts ...Option) http.Handler {
 // handler is one URL.
 type handler struct {
 	*config
-	limit int
-	door  front.Door
+	limit  int
+	door   front.Door
+	memory front.Memory // of answers
 }
 
 // ServeHTTP answers one request.
@@ -52,6 +53,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply := h.answer(s, r)
 	if reply.Stream == nil {
 		_ = s.whole(reply) // a client that is gone does not matter any more
+		s.settle()
 		return
 	}
 	defer s.interruptible()()
@@ -59,7 +61,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
-	visit, refused := h.door(r.Context(), readRequest(r))
+	asked := readRequest(r)
+	visit, refused := h.door(r.Context(), asked)
 	if refused != nil {
 		return refused
 	}
@@ -78,15 +81,17 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 		return visit.Unreadable()
 	}
 	s.patient()
-	return visit.Serve(body)
+	s.memory, asked.Lender = &h.memory, s
+	reply := visit.Serve(body)
+	asked.Lender = nil // what is kept of the request shall not keep the response
+	return reply
 }
 
 func readRequest(r *http.Request) *front.Request {
 	return &front.Request{
 		Request: streamable.Request{
-			Method: r.Method, Host: r.Host, Fields: fields(r.Header), RemoteAddr: r.RemoteAddr,
+			Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Fields: fields(r.Header), RemoteAddr: r.RemoteAddr,
 		},
-		Path:  r.URL.Path,
 		Query: r.URL.RawQuery,
 	}
 }
@@ -107,11 +112,26 @@ type sink struct {
 	ctx     context.Context //nolint:containedctx // the request's: it ends when the client leaves
 	timeout time.Duration
 	opened  bool
+	memory  *front.Memory
+	lent    *front.Body // nil: nothing was
 	left    atomic.Bool // the client, while a stream was served
 }
 
 func newSink(w http.ResponseWriter, r *http.Request, c *config) *sink {
 	return &sink{w: w, control: http.NewResponseController(w), ctx: r.Context(), timeout: c.WriteTimeout}
+}
+
+// Lend implements streamable.Lender.
+func (s *sink) Lend(size int) []byte {
+	s.lent = s.memory.Take(size)
+	return s.lent.Bytes
+}
+
+// settle gives back what was lent for an answer that is written.
+func (s *sink) settle() {
+	if s.lent != nil {
+		_ = s.lent.Close() // it cannot fail
+	}
 }
 
 // patient takes the deadline off that was for the body: net/http would take it for a

@@ -1,16 +1,14 @@
 package streamable
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
 // Sink is the response that a carrier gave away. The endpoint calls it from one
-// goroutine at a time, and not after Stream.Serve has returned.
+// goroutine at a time, and not after the stream is over.
 type Sink interface {
 	// Open writes status and header; length is that of the body, -1 where it is
 	// not known.
@@ -20,33 +18,17 @@ type Sink interface {
 	Write(part []byte) error
 }
 
-// attachment is one connection that carries the stream.
-type attachment struct {
-	sink      Sink
-	header    []Field
-	committed bool
-	wrote     bool          // since the last beat
-	over      chan struct{} // closed when the connection is not needed any more
-	closed    bool
-}
-
-func (a *attachment) close() {
-	if !a.closed {
-		a.closed = true
-		close(a.over)
-	}
-}
-
 // put writes bytes of an SSE stream, the header before the first.
 func (a *attachment) put(part []byte) error {
 	if !a.committed {
 		a.committed = true
-		header := append(a.header, Field{"Content-Type", typeSSE}, Field{"Cache-Control", "no-cache"}, Field{"X-Accel-Buffering", "no"})
+		header := append(a.header, eventsHeader...)
+		a.header = nil
 		if err := a.sink.Open(http.StatusOK, header, -1); err != nil {
 			return err
 		}
 	}
-	a.wrote = true
+	a.wrote.Store(true)
 	return a.sink.Write(part)
 }
 
@@ -58,64 +40,12 @@ func (r *Reply) write(a *attachment) error {
 	return a.sink.Write(r.Body)
 }
 
-// position is where in a stream a connection begins.
-type position struct {
-	fresh   bool // of the standalone stream: with what nobody has seen
-	resumed bool
-	after   uint64
-}
-
-// Stream is an open response, to be served exactly once.
-type Stream struct {
-	st     *stream
-	from   position
-	header []Field
-	leave  func()
-	follow *follower // of a stream that another node writes; st is nil then
-}
-
-// Serve carries the stream on sink until there is nothing more to send on this
-// connection. ctx ends when the client is gone.
-func (s *Stream) Serve(ctx context.Context, sink Sink) {
-	defer s.leave()
-	st := s.st
-	a := &attachment{sink: sink, header: s.header, over: make(chan struct{})}
-	if s.follow != nil {
-		s.follow.serve(ctx, a)
-		return
-	}
-	defer st.gone(errClientGone) // unless it has ended, or another connection carries it
-	defer st.part(a)
-	if !st.attach(a, s.from) {
-		return
-	}
-	beat := time.NewTicker(st.gate.cfg.Heartbeat)
-	defer beat.Stop()
-	closing := st.closing
-	for {
-		select {
-		case <-a.over:
-			return
-		case <-closing:
-			if st.onClosing == nil {
-				return
-			}
-			st.onClosing()
-			closing = nil
-		case <-ctx.Done():
-			return
-		case <-beat.C:
-			st.beat(a)
-		}
-	}
-}
-
 // attach makes a the connection of the stream and writes what it has missed.
 func (st *stream) attach(a *attachment, from position) bool {
 	defer st.settle()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.answer != nil {
+	if st.answer.status != 0 {
 		_ = st.writeAnswer(a) // a client that is gone does not matter any more
 		return false
 	}
@@ -175,7 +105,7 @@ func (st *stream) replay(a *attachment, from position) bool {
 		if len(event.Frame) == 0 {
 			continue // it is for other nodes
 		}
-		if st.write(a, event.Seq, event.Frame) != nil || a.closed {
+		if st.write(a, event.Seq, event.Frame) != nil || a.closed.Load() {
 			return false
 		}
 	}
@@ -222,7 +152,9 @@ func (st *stream) nothing() *Reply {
 func (st *stream) writeAnswer(a *attachment) error {
 	defer a.close()
 	a.committed = true
-	return st.answer.reply().write(a)
+	var reply Reply
+	st.answer.reply(&reply)
+	return reply.write(a)
 }
 
 func (st *stream) detachLocked(a *attachment) {
@@ -233,16 +165,17 @@ func (st *stream) detachLocked(a *attachment) {
 }
 
 // beat shows the client, and the proxies between, that the stream lives.
-func (st *stream) beat(a *attachment) {
+func (a *attachment) beat() {
+	defer a.beating.Store(false)
+	st := a.st
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.at != a || !st.sse || a.wrote {
-		a.wrote = false
+	if st.at != a || !st.sse || a.wrote.Load() {
 		return
 	}
 	st.streaming = true
 	if a.put([]byte(comment)) != nil {
 		st.detachLocked(a)
 	}
-	a.wrote = false
+	a.wrote.Store(false)
 }

@@ -6,7 +6,7 @@
 //	if refused != nil { write(refused); return }
 //	reply := visit.Serve(body)          // blocks until there is something to say
 //	if reply.Stream == nil { write(reply); return }
-//	reply.Stream.Serve(gone, sink)      // takes the connection over
+//	reply.Stream.Serve(gone, sink)      // takes the connection over; or Begin, without a goroutine
 //
 // What holds whatever carries it:
 //
@@ -14,7 +14,9 @@
 //     decides it, however late (2026-07-28: 404 for an unknown method, 400 for a
 //     missing capability). A response becomes an SSE stream when the first other
 //     message exists; on 2025-11-25 when the answer is not there at once, so that
-//     the client can resume.
+//     the client can resume. For a client that takes nothing but SSE an answer that
+//     comes first is one event with a length, on a connection that may be kept; like
+//     an answer in JSON it is whole, and cannot be resumed.
 //   - Every refusal has a JSON-RPC error as its body.
 //   - A handshake session is a [transport.Connection] under a random id, bound to
 //     the principal that opened it, ended by DELETE or after a while of idleness.
@@ -40,6 +42,12 @@
 //     for it last, and dropped by the others. A client that comes to another node with
 //     Last-Event-ID gets what it missed, one that comes without what happens from then.
 //
-// An Endpoint is safe for concurrent use. It starts goroutines only for requests, and
-// two of its own with the first session that is shared; Shutdown joins them.
+// What idles is cheap: a session holds no timer, channel or stream of its own, and an open
+// stream no goroutine; heartbeats of all streams come from one. A client that does not
+// read makes nobody else wait.
+//
+// An Endpoint is safe for concurrent use. It starts goroutines only for requests, which
+// stay for half a second at most when there are no others and end when the host begins
+// to stop, one for all streams while there are any, and two with the first session that is
+// shared; Shutdown joins them.
 package streamable

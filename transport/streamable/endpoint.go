@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -30,7 +31,10 @@ type Endpoint struct {
 	stop context.CancelCauseFunc
 
 	running *tally.Tally // requests, exchanges and open streams
-	node    *nodes.Node  // nil: sessions are this process's alone
+	crew    *crew
+	waiting *waiting
+	dues    dues
+	node    *nodes.Node // nil: sessions are this process's alone
 
 	following context.Context //nolint:containedctx // ends what is read of other nodes' streams
 	unfollow  context.CancelFunc
@@ -52,6 +56,9 @@ func New(host transport.Host, cfg Config) *Endpoint {
 		sessions: make(map[string]*session),
 		openers:  make(map[string]int),
 	}
+	e.crew = newCrew(life, e.Closing())
+	e.dues.began = time.Now()
+	e.waiting = newWaiting(e.cfg.Patience)
 	if e.server != nil {
 		e.events = e.server.Events()
 		e.joinNodes()
@@ -75,7 +82,9 @@ func (e *Endpoint) joinNodes() {
 // Visit is a request that may come in.
 type Visit struct {
 	Entry
-	e *Endpoint
+	e         *Endpoint
+	json, sse bool     // what the client takes
+	here      *session // that the request names, if it was looked up before
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the
@@ -94,20 +103,20 @@ func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *Reply) {
 
 // headers checks what the method demands.
 func (v *Visit) headers() *Reply {
-	json, sse := accepted(v.r.Fields)
+	v.json, v.sse = accepted(v.r.Fields)
 	switch v.r.Method {
 	case http.MethodPost:
 		if refused := unreadableContent(v.r.Fields); refused != nil {
 			return refused
 		}
-		if !json && !sse {
+		if !v.json && !v.sse {
 			return refuse(http.StatusNotAcceptable, "Accept must name application/json or text/event-stream")
 		}
 	case http.MethodGet:
 		if refused := v.handshakeOnly(); refused != nil {
 			return refused
 		}
-		if !sse {
+		if !v.sse {
 			return refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
 		}
 	case http.MethodDelete:
@@ -189,7 +198,7 @@ func (v *Visit) serve(body []byte) *Reply {
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Stop()
 	for _, s := range e.all() {
-		s.standalone.finish()
+		s.silence()
 	}
 	if e.node != nil {
 		e.unfollow() // another node goes on
@@ -210,6 +219,7 @@ func (e *Endpoint) endSessions() {
 		e.end(s, ending{cause: errStopped, stays: s.record.made()})
 	}
 	e.stop(errStopped)
+	e.crew.stop()
 	if e.node != nil {
 		e.node.End()
 	}

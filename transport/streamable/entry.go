@@ -15,6 +15,7 @@ type Entry struct {
 	ctx    context.Context //nolint:containedctx // the request's
 	r      *Request
 	common []Field // of every reply
+	who    string  // see Principal
 }
 
 // Context is the request's; it carries the principal.
@@ -71,7 +72,7 @@ func (e *Entry) NoEvents() *Reply {
 }
 
 // Principal tells principals apart; empty for nobody.
-func (e *Entry) Principal() string { return principalKey(e.ctx) }
+func (e *Entry) Principal() string { return e.who }
 
 // enter counts an open stream for a client; false where it has too many.
 func (g *Gate) enter(client string) bool {
@@ -112,6 +113,9 @@ func principalKey(ctx context.Context) string {
 	return p.Issuer + "\x00" + p.Subject
 }
 
+// usualAccept is what clients send who do as they should (2025-03-26 basic/transports).
+const usualAccept = typeJSON + ", " + typeSSE
+
 // accepted is what the client takes: both where it does not say, as some clients
 // and every person with curl do.
 func accepted(f transport.Fields) (json, sse bool) {
@@ -120,6 +124,9 @@ func accepted(f transport.Fields) (json, sse bool) {
 		return true, true
 	}
 	for _, value := range values {
+		if value == usualAccept {
+			return true, true
+		}
 		for item := range strings.SplitSeq(value, ",") {
 			name, _, _ := strings.Cut(item, ";")
 			switch strings.ToLower(strings.TrimSpace(name)) {

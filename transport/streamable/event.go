@@ -25,13 +25,18 @@ func parseEventID(id, tag string) (stream, seq uint64, ok bool) {
 	return stream, seq, err1 == nil && err2 == nil
 }
 
+const (
+	eventStart = "event: message\ndata: "
+	eventEnd   = "\n\n"
+)
+
 // appendEvent is one SSE event. Frames hold no line breaks, so data is one line.
 func appendEvent(dst, id, frame []byte) []byte {
 	if len(id) > 0 {
 		dst = append(append(append(dst, "id: "...), id...), '\n')
 	}
-	dst = append(append(dst, "event: message\ndata: "...), frame...)
-	return append(dst, "\n\n"...)
+	dst = append(append(dst, eventStart...), frame...)
+	return append(dst, eventEnd...)
 }
 
 // appendPriming gives the client an id to come back with, and says when

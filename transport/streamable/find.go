@@ -15,7 +15,11 @@ import (
 // in use until release.
 func (v *Visit) find(id string) (*session, error) {
 	if v.e.node == nil {
-		if s := v.e.lookup(v.ctx, id); s != nil && s.use() {
+		s := v.here
+		if s == nil {
+			s = v.e.lookup(&v.Entry, id)
+		}
+		if s != nil && s.use() {
 			return s, nil
 		}
 		return nil, transport.ErrNoSession
@@ -38,12 +42,10 @@ func (v *Visit) find(id string) (*session, error) {
 	return nil, transport.ErrUnavailable
 }
 
-// owns says whether there is a session of that id here, and it is this principal's.
-func (e *Endpoint) owns(ctx context.Context, id string) bool { return e.lookup(ctx, id) != nil }
-
-func (e *Endpoint) lookup(ctx context.Context, id string) *session {
+// lookup is the session of that id, if it is here and this principal's.
+func (e *Endpoint) lookup(entry *Entry, id string) *session {
 	s := e.local(id)
-	if s == nil || s.principal != principalKey(ctx) {
+	if s == nil || s.principal != entry.Principal() {
 		return nil
 	}
 	return s
@@ -59,7 +61,7 @@ func (e *Endpoint) local(id string) *session {
 // known is the session of that id as the store has it now: whatever another node has
 // done to it is seen by this request. due says that its record must be touched.
 func (v *Visit) known(id string) (s *session, due bool, err error) {
-	e, principal := v.e, principalKey(v.ctx)
+	e, principal := v.e, v.Principal()
 	s = e.local(id)
 	if s != nil && s.principal != principal {
 		return nil, false, transport.ErrNoSession

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/transport"
@@ -19,8 +20,19 @@ import (
 type Request struct {
 	Method     string
 	Host       string // as sent: what proxies claim does not count
+	Path       string // escaped
 	Fields     transport.Fields
 	RemoteAddr string
+
+	// Lender, if not nil, has memory for an answer. It is asked at most once, before the
+	// endpoint gives its reply, and perhaps in another goroutine. See Reply.Lent.
+	Lender Lender
+}
+
+// Lender has memory of a carrier's.
+type Lender interface {
+	// Lend gives room for so many bytes.
+	Lend(size int) []byte
 }
 
 // Gate decides which requests come in: by Host, Origin and principal. It is the
@@ -31,12 +43,18 @@ type Gate struct {
 
 	mu      sync.Mutex     // guards streams
 	streams map[string]int // open, by client
+
+	pulse pulse // of the streams
+
+	host atomic.Pointer[string] // which was allowed last: most requests name the same
 }
 
 // NewGate guards host.
 func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
-	return &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
+	g := &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
+	g.pulse.heartbeat, g.pulse.closing = g.cfg.Heartbeat, g.Closing()
+	return g
 }
 
 // Stops says whether the host begins to stop.
@@ -78,10 +96,27 @@ func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *R
 	if refused != nil {
 		return entry, refused.with(common)
 	}
+	entry.who = principalKey(entry.ctx)
 	return entry, nil
 }
 
 func (g *Gate) hostAllowed(host string) bool {
+	if last := g.host.Load(); last != nil && *last == host {
+		return true
+	}
+	allowed := g.hostListed(host)
+	if allowed {
+		g.remember(host)
+	}
+	return allowed
+}
+
+func (g *Gate) remember(host string) {
+	own := strings.Clone(host) // which holds nothing of the request
+	g.host.Store(&own)
+}
+
+func (g *Gate) hostListed(host string) bool {
 	name := hostname(host)
 	if name == "" {
 		return false
@@ -191,7 +226,11 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 	if auth == nil {
 		return ctx, nil
 	}
-	principal, err := auth.Authenticate(ctx, r.Fields.Header())
+	about := ctx
+	if _, told := transport.TargetFrom(ctx); !told {
+		about = transport.WithTarget(ctx, transport.Target{Method: r.Method, URL: r.Path})
+	}
+	principal, err := auth.Authenticate(about, r.Fields.Header())
 	if err == nil && principal != nil {
 		return transport.WithPrincipal(ctx, principal), nil
 	}
@@ -201,6 +240,9 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 	}
 	if status < http.StatusBadRequest {
 		status = http.StatusUnauthorized
+	}
+	if status == http.StatusServiceUnavailable {
+		return ctx, refuse(status, http.StatusText(status), retryAfter)
 	}
 	if challenge == "" {
 		return ctx, refuse(status, http.StatusText(status))

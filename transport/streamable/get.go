@@ -21,7 +21,7 @@ func (v *Visit) get() *Reply {
 	if refused := s.moveIn(v.ctx); refused != nil {
 		return refused
 	}
-	return v.admit(&Stream{st: s.standalone, from: position{fresh: true}}, p)
+	return v.admit(&Stream{st: s.standalone(), from: position{fresh: true}}, p)
 }
 
 // resume goes on with the stream that an event id names, whichever node writes it.

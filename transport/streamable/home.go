@@ -44,7 +44,7 @@ func (s *session) moveIn(ctx context.Context) *Reply {
 		})
 	}
 	if err == nil {
-		err = s.standalone.catchUp(ctx)
+		err = s.standalone().catchUp(ctx)
 	}
 	switch {
 	case err == nil:

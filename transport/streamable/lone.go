@@ -22,7 +22,7 @@ var _ transport.Outbound = (*Lone)(nil)
 func (g *Gate) NewLone(greeting []byte, closing, left func()) *Lone {
 	return &Lone{left: left, st: &stream{
 		gate: g, sse: true, standalone: true,
-		greeting: greeting, closing: g.Closing(), onClosing: closing,
+		greeting: greeting, onClosing: closing,
 	}}
 }
 
@@ -43,5 +43,6 @@ func (l *Lone) Reply(e *Entry) *Reply {
 		l.st.gate.leave(who)
 		l.left()
 	}
-	return &Reply{Stream: &Stream{st: l.st, from: position{fresh: true}, header: e.common, leave: leave}}
+	s := &Stream{st: l.st, from: position{fresh: true}, header: e.common, leave: leave}
+	return &Reply{Stream: s.expiring(e)}
 }

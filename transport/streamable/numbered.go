@@ -13,6 +13,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
+// numbers is made when it is needed. Under s.mu.
+func (s *session) numbers() *numbered {
+	if s.numbered == nil {
+		s.numbered = new(numbered)
+	}
+	return s.numbered
+}
+
 // number names a stream, for event ids and for the log. Nodes that share a log do not
 // count, lest they come to the same number.
 func (s *session) number() uint64 {
@@ -21,8 +29,9 @@ func (s *session) number() uint64 {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last++
-	return s.last
+	n := s.numbers()
+	n.last++
+	return n.last
 }
 
 // markAt is where in a number the mark of the node begins that writes the stream.
@@ -40,14 +49,15 @@ func numberOf(mark uint16) uint64 {
 func (s *session) prefix() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := s.numbers()
 	switch {
-	case s.tag != "":
+	case n.tag != "":
 	case s.record != nil:
-		s.tag = nodes.Digest(forEvents, s.id)[:12]
+		n.tag = nodes.Digest(forEvents, s.id)[:12]
 	default:
-		s.tag = strings.ToLower(rand.Text()[:12])
+		n.tag = strings.ToLower(rand.Text()[:12])
 	}
-	return s.tag
+	return n.tag
 }
 
 // remember makes a stream resumable.
@@ -57,25 +67,27 @@ func (s *session) remember(st *stream) {
 	if s.ended {
 		return
 	}
-	if s.streams == nil {
-		s.streams = make(map[uint64]*stream)
+	n := s.numbers()
+	if n.streams == nil {
+		n.streams = make(map[uint64]*stream)
 	}
-	s.streams[st.number] = st
+	n.streams[st.number] = st
 }
 
 // retire lets the oldest finished streams go.
 func (s *session) retire(number uint64) {
 	s.mu.Lock()
-	if s.streams[number] == nil {
+	n := s.numbers()
+	if n.streams[number] == nil {
 		s.mu.Unlock()
 		return
 	}
-	s.finished = append(s.finished, number)
+	n.finished = append(n.finished, number)
 	var old *stream
-	if len(s.finished) > kept {
-		old = s.streams[s.finished[0]]
-		delete(s.streams, s.finished[0])
-		s.finished = s.finished[1:]
+	if len(n.finished) > kept {
+		old = n.streams[n.finished[0]]
+		delete(n.streams, n.finished[0])
+		n.finished = n.finished[1:]
 	}
 	s.mu.Unlock()
 	if old != nil {
@@ -86,11 +98,11 @@ func (s *session) retire(number uint64) {
 // stream is that of this node with the number; nil: there is none.
 func (s *session) stream(number uint64) *stream {
 	if number == 0 {
-		return s.standalone
+		return s.standalone()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.streams[number]
+	return s.numbers().streams[number]
 }
 
 func (s *session) negotiatedPolls() bool {

@@ -17,6 +17,10 @@ type Reply struct {
 	Header []Field
 	Body   []byte
 
+	// Lent says that Body is in the memory that the Lender gave: the carrier may use it
+	// again.
+	Lent bool
+
 	// Stream, if not nil, takes the response over; the other fields are unset.
 	Stream *Stream
 }
@@ -28,6 +32,12 @@ const (
 )
 
 var contentJSON = Field{"Content-Type", typeJSON}
+
+// Header fields of what is written most. Nothing is appended in place.
+var (
+	jsonHeader   = []Field{contentJSON}
+	eventsHeader = []Field{{"Content-Type", typeSSE}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}
+)
 
 // refuse is a reply whose body is a JSON-RPC error without id: clients of
 // 2026-07-28 look into the body to tell a refusal from a server that does not
@@ -43,6 +53,9 @@ func refuse(status int, message string, more ...Field) *Reply {
 		Body:   jsonrpc.AppendError(nil, jsonrpc.ID{}, &jsonrpc.Error{Code: code, Message: message}, false),
 	}
 }
+
+// add puts a field into a header that others may share.
+func (r *Reply) add(f Field) { r.Header = append(slices.Clip(r.Header), f) }
 
 func (r *Reply) with(fields []Field) *Reply {
 	r.Header = append(slices.Clip(r.Header), fields...)

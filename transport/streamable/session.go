@@ -27,21 +27,28 @@ type session struct {
 	e         *Endpoint
 	id        string
 	principal string
-	opener    string          // whom the limit of sessions is for
-	ctx       context.Context //nolint:containedctx // the session's own life
-	cancel    context.CancelCauseFunc
+	opener    string // whom the limit of sessions is for
+	life      life
+	ctx       context.Context //nolint:containedctx // life, with the connection
 	link      *transport.Connection
 	record    *record // nil: the session is this process's alone
-	restored  bool    // from the record of another node, or of this one
 
-	standalone *stream // what belongs to no exchange
-
-	mu       sync.Mutex // guards the fields below
-	polls    bool       // as negotiated
-	uses     int        // requests and streams that are being served
-	used     bool       // more than once: the handshake was finished
-	expiry   *time.Timer
+	mu       sync.Mutex    // guards the fields below
+	lone     *stream       // what belongs to no exchange; nil: there was nothing yet
+	numbered *numbered     // nil: there was no event yet
+	until    time.Duration // on the clock of dues; it may end then, unless it is in use
+	uses     int32         // requests and streams that are being served
+	place    int32         // among those that are due, from 1; guarded by dues
+	due      bool          // it is there, or is being looked at
+	used     bool          // more than once: the handshake was finished
+	polls    bool          // as negotiated
+	silent   bool          // lone has ended, or would have
 	ended    bool
+	restored bool // from the record of another node, or of this one; does not change once it is found
+}
+
+// numbered is what a session has besides that has sent events with ids.
+type numbered struct {
 	streams  map[uint64]*stream // those that may be resumed
 	finished []uint64           // of streams, the oldest first
 	last     uint64             // number of a stream
@@ -54,21 +61,47 @@ func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
 }
 
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
-	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
-	inner, cancel := context.WithCancelCause(e.life)
-	s.cancel = cancel
-	s.standalone = &stream{gate: e.Gate, session: s, sse: true, standalone: true, log: e.events, closing: e.Closing()}
+	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener, life: life{parent: e.life}}
 	peer := transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr,
-		Principal: transport.PrincipalFrom(ctx), Out: s.standalone,
+		Principal: transport.PrincipalFrom(ctx), Out: s,
 	}
 	if e.node != nil {
 		s.record = newRecord(s)
 		peer.Kept = s.record
 	}
-	s.ctx = transport.Connect(inner, peer)
+	s.ctx = transport.Connect(&s.life, peer)
 	s.link = transport.ConnectionFrom(s.ctx)
 	return s
+}
+
+// cancel ends the context of the session.
+func (s *session) cancel(cause error) { s.life.end(cause) }
+
+// standalone is the stream for what belongs to no exchange.
+func (s *session) standalone() *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lone == nil {
+		s.lone = &stream{gate: s.e.Gate, session: s, sse: true, standalone: true, log: s.e.events, ended: s.silent}
+	}
+	return s.lone
+}
+
+// silence ends that stream, also if there was none yet.
+func (s *session) silence() {
+	s.mu.Lock()
+	s.silent = true
+	lone := s.lone
+	s.mu.Unlock()
+	if lone != nil {
+		lone.finish()
+	}
+}
+
+// Send takes what belongs to no exchange.
+func (s *session) Send(ctx context.Context, frame []byte) error {
+	return s.standalone().Send(ctx, frame)
 }
 
 // keep makes the session findable.
@@ -150,9 +183,6 @@ func (s *session) use() bool {
 	}
 	s.uses++
 	s.used = true
-	if s.expiry != nil {
-		s.expiry.Stop()
-	}
 	return true
 }
 
@@ -167,16 +197,32 @@ func (s *session) release() {
 	if !s.used {
 		life = min(life, handshakeTime)
 	}
-	if s.expiry == nil {
-		s.expiry = time.AfterFunc(life, s.expire)
-		return
+	s.until = s.e.dues.now() + life
+	if !s.due {
+		s.due = true
+		s.e.dues.add(s, s.until)
 	}
-	s.expiry.Reset(life)
 }
 
-// expire ends the session, unless a request has found it meanwhile.
-func (s *session) expire() {
-	s.e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
+// look ends the session if it is due, unless a request has found it meanwhile.
+func (s *session) look() {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return
+	}
+	next := s.until
+	if s.uses > 0 { // so that it will not be due before
+		next = s.e.dues.now() + s.e.cfg.SessionIdle
+	}
+	if s.due = next > s.e.dues.now(); s.due {
+		s.e.dues.add(s, next)
+	}
+	over := !s.due
+	s.mu.Unlock()
+	if over {
+		s.e.end(s, ending{cause: errSessionEnded, unused: true, due: true, stays: s.record.made()})
+	}
 }
 
 // endSession cancels what runs in the session and forgets what was kept for it.
@@ -186,6 +232,7 @@ func (e *Endpoint) endSession(s *session, cause error) { e.end(s, ending{cause: 
 type ending struct {
 	cause  error
 	unused bool // only if nobody uses it
+	due    bool // and only if nobody has since it was to end
 	stays  bool // its record does, and what other nodes need to resume its streams
 }
 
@@ -193,20 +240,18 @@ type ending struct {
 // was found is not one that has expired.
 func (e *Endpoint) end(s *session, how ending) {
 	s.mu.Lock()
-	if s.ended || how.unused && s.uses > 0 {
+	if s.ended || how.unused && s.uses > 0 || how.due && s.until > s.e.dues.now() {
 		s.mu.Unlock()
 		return
 	}
 	s.ended = true
-	if s.expiry != nil {
-		s.expiry.Stop()
-	}
-	streams := s.streams
-	s.streams = nil
+	s.e.dues.remove(s)
+	streams := s.numbers().streams
+	s.numbered = nil
 	s.mu.Unlock()
 	e.forgetSession(s)
 	s.cancel(how.cause)
-	s.standalone.end(how.stays)
+	s.standalone().end(how.stays)
 	for _, st := range streams {
 		st.end(how.stays)
 	}

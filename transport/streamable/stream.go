@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -28,54 +27,77 @@ type stream struct {
 	gate       *Gate
 	session    *session // nil without one
 	plan       transport.Plan
-	log        eventlog.Store  // nil: not resumable
-	standalone bool            // it belongs to no exchange
-	closing    <-chan struct{} // the host begins to stop; nil: never
-	onClosing  func()          // what then; nil: the stream ends
-	greeting   []byte          // of a standalone one; nil: a comment
-	json, sse  bool            // what the client takes
-	cancel     context.CancelCauseFunc
+	log        eventlog.Store          // nil: not resumable
+	standalone bool                    // it belongs to no exchange
+	onClosing  func()                  // what the stream does when the host begins to stop, and when the client's token expires; nil: it ends
+	greeting   []byte                  // of a standalone one; nil: a comment
+	json, sse  bool                    // what the client takes
+	cancel     context.CancelCauseFunc // of the exchange; nil: a client that leaves does not
 
-	first    chan struct{} // closed when there is something to respond with
-	attached chan struct{} // closed when a carrier has attached, or never will
-	told     sync.Once
-	settled  sync.Once
-
-	mu        sync.Mutex // guards the fields below, and the order of what is written
-	number    uint64     // in the session; 0 is the standalone one
+	mu        sync.Mutex    // guards the fields below, and the order of what is written
+	waiter    *waiter       // for something to respond with; nil: none, or it was woken
+	lender    Lender        // of memory for an answer, while the request waits
+	settled   bool          // a carrier has attached, or never will
+	attached  chan struct{} // closed when settled; nil: nobody waits for that
+	number    uint64        // in the session; 0 is the standalone one
 	numbered  bool
 	seq       uint64 // of the last event
 	delivered uint64 // the highest that was written to a connection
 	streaming bool   // it is an SSE stream
 	releasing bool   // the connection shall be given back as soon as it attaches
 	ended     bool
-	lost      bool    // nothing can reach the client any more
-	answer    *answer // of an exchange that sent nothing else
+	lost      bool   // nothing can reach the client any more
+	answer    answer // of an exchange that sent nothing else
 	at        *attachment
 	buf       []byte
 }
 
-// answer is a whole response.
+// answer is a whole response; zero: there is none.
 type answer struct {
 	status    int
 	retry     time.Duration // of Retry-After; 0: the status's own
 	challenge string        // of WWW-Authenticate; empty: none
-	frame     []byte
+	body      []byte
+	events    bool // the client takes no JSON, so that the answer is the only event
+	lent      bool // body is in the carrier's memory
 }
 
-func (a *answer) reply() *Reply {
-	reply := &Reply{Status: a.status, Header: []Field{contentJSON}, Body: a.frame}
+// compose copies an answer, which is the sender's.
+func (st *stream) compose(ctx context.Context, status int, frame []byte) {
+	a := answer{status: status, retry: transport.RetryAfterFrom(ctx), challenge: transport.ChallengeFrom(ctx)}
+	a.events = !st.json && status == http.StatusOK // a refusal has its status whatever the client takes
+	size := len(frame)
+	if a.events {
+		size += len(eventStart) + len(eventEnd)
+	}
+	if a.lent = st.lender != nil; a.lent {
+		a.body = st.lender.Lend(size)[:0]
+	} else {
+		a.body = make([]byte, 0, size)
+	}
+	if a.events {
+		a.body = appendEvent(a.body, nil, frame)
+	} else {
+		a.body = append(a.body, frame...)
+	}
+	st.answer, st.lender = a, nil
+}
+
+func (a *answer) reply(reply *Reply) {
+	*reply = Reply{Status: a.status, Header: jsonHeader, Body: a.body, Lent: a.lent}
+	if a.events {
+		reply.Header = eventsHeader
+	}
 	switch {
 	case a.retry > 0:
 		seconds := int64((a.retry + time.Second - 1) / time.Second)
-		reply.Header = append(reply.Header, Field{retryAfter.Name, strconv.FormatInt(seconds, 10)})
+		reply.add(Field{retryAfter.Name, strconv.FormatInt(seconds, 10)})
 	case a.status == http.StatusServiceUnavailable:
-		reply.Header = append(reply.Header, retryAfter)
+		reply.add(retryAfter)
 	}
 	if a.challenge != "" {
-		reply.Header = append(reply.Header, Field{"WWW-Authenticate", a.challenge})
+		reply.add(Field{"WWW-Authenticate", a.challenge})
 	}
-	return reply
 }
 
 // Send takes one frame of the exchange. Frames are written in the order of the
@@ -89,8 +111,9 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 	if st.ended || st.lost && st.log == nil {
 		return errEnded
 	}
-	if final && !st.streaming && (!st.onlySSE() || status != http.StatusOK) {
-		return st.respond(&answer{status, transport.RetryAfterFrom(ctx), transport.ChallengeFrom(ctx), bytes.Clone(frame)})
+	if final && !st.streaming {
+		st.compose(ctx, status, frame)
+		return st.respond()
 	}
 	if !st.sse {
 		return errNoStream
@@ -112,13 +135,8 @@ func (st *stream) waits() bool {
 	return st.log != nil && st.streaming && st.delivered < st.seq
 }
 
-// onlySSE: the client takes no JSON, so that even a lone answer is an event. A
-// refusal has its status whatever the client takes.
-func (st *stream) onlySSE() bool { return !st.json }
-
 // respond makes the answer the whole response.
-func (st *stream) respond(a *answer) error {
-	st.answer = a
+func (st *stream) respond() error {
 	st.ended = true
 	st.tell()
 	if st.at == nil {
@@ -134,19 +152,30 @@ func (st *stream) stream(ctx context.Context) error {
 	st.streaming = true
 	st.name()
 	st.tell()
-	if st.standalone || st.at != nil || st.log != nil && st.wasAttached() {
+	if st.standalone || st.at != nil || st.log != nil && st.settled {
 		return nil
 	}
-	st.mu.Unlock()
-	select {
-	case <-st.attached:
-	case <-ctx.Done():
+	if !st.settled {
+		st.awaitCarrier(ctx)
 	}
-	st.mu.Lock()
 	if st.ended || st.at == nil && st.log == nil {
 		return errEnded
 	}
 	return nil
+}
+
+// awaitCarrier waits without the lock.
+func (st *stream) awaitCarrier(ctx context.Context) {
+	if st.attached == nil {
+		st.attached = make(chan struct{})
+	}
+	attached := st.attached
+	st.mu.Unlock()
+	defer st.mu.Lock()
+	select {
+	case <-attached:
+	case <-ctx.Done():
+	}
 }
 
 // event writes a frame to the log and to the connection, as far as there are any.
@@ -186,29 +215,38 @@ func (st *stream) unlogged(a *attachment, frame []byte) error {
 
 // tell wakes the request that waits for what to respond.
 func (st *stream) tell() {
-	if st.first != nil {
-		st.told.Do(func() { close(st.first) })
+	if st.waiter != nil {
+		st.waiter.rouse()
+		st.waiter = nil
 	}
 }
 
 // settle lets those go on who wait for a carrier.
 func (st *stream) settle() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.settled = true
 	if st.attached != nil {
-		st.settled.Do(func() { close(st.attached) })
+		close(st.attached)
+		st.attached = nil
 	}
 }
 
-// whole is the response if it is one answer; nil: a stream.
-func (st *stream) whole() *Reply {
+// whole makes reply the response if it is one answer; false: it is a stream. The request
+// does not wait any more: its carrier has its memory back, and nobody wakes it.
+func (st *stream) whole(reply *Reply) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.waiter, st.lender = nil, nil
 	switch {
-	case st.answer != nil:
-		return st.answer.reply()
+	case st.answer.status != 0:
+		st.answer.reply(reply)
+		return true
 	case st.ended && !st.streaming: // the exchange had nothing to say after all
-		return &Reply{Status: http.StatusAccepted}
+		*reply = Reply{Status: http.StatusAccepted}
+		return true
 	}
-	return nil
+	return false
 }
 
 // finish ends the stream: nothing more will be sent.
@@ -236,13 +274,12 @@ func (st *stream) endLocked() {
 // is closed cancels the call (basic/transports/streamable-http "Cancellation").
 func (st *stream) gone(cause error) {
 	st.mu.Lock()
-	lost := st.at == nil && !st.ended
-	st.lost = lost
+	st.lost = st.at == nil && !st.ended
+	if st.lost && st.cancel != nil {
+		st.cancel(cause) // before the exchange has ended, or it would be that of another
+	}
 	st.mu.Unlock()
 	st.settle()
-	if lost && st.plan.CancelByClose && st.cancel != nil {
-		st.cancel(cause)
-	}
 }
 
 // release gives the connection back before the answer is there: the client polls
@@ -257,18 +294,8 @@ func (st *stream) release() {
 	st.name()
 	st.tell()
 	if st.at == nil {
-		st.releasing = !st.wasAttached()
+		st.releasing = !st.settled
 		return
 	}
 	st.detachLocked(st.at)
-}
-
-// wasAttached says whether a carrier has ever attached.
-func (st *stream) wasAttached() bool {
-	select {
-	case <-st.attached:
-		return true
-	default:
-		return false
-	}
 }

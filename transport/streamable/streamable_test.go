@@ -102,8 +102,9 @@ func TestAccept(t *testing.T) {
 	if <-told == nil {
 		t.Error("a message that cannot be sent was taken")
 	}
-	if got := s.carry(s.do(http.MethodPost, "x", "Accept: text/event-stream"), -1).wait().events(); len(got) != 1 || got[0].data != `{"a":1}` {
-		t.Errorf("only SSE: %v", got)
+	r := s.do(http.MethodPost, "x", "Accept: text/event-stream")
+	if field(r.Header, "Content-Type") != "text/event-stream" || string(r.Body) != "event: message\ndata: {\"a\":1}\n\n" {
+		t.Errorf("only SSE: %+v", r)
 	}
 	for accept, status := range map[string]int{"Accept: text/html": 406, "Accept: */*": 200, "Accept: ": 200, "Accept: application/json;q=0.9": 200} {
 		if r := s.do(http.MethodPost, "x", accept); r.Status != status {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,13 +32,48 @@ func (c *conns) listener(l net.Listener) net.Listener { return &tracking{Listene
 // Answering says whether conn, or the connection under its TLS, has a request that
 // is being answered.
 func Answering(conn net.Conn, yes bool) {
-	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = over.NetConn()
-	}
-	if t, ok := conn.(*tracked); ok {
+	if t := under(conn); t != nil {
 		t.answering.Store(yes)
 		t.asked.Store(true)
 	}
+}
+
+// RemoteAddr is the text of addr, which is that of conn unless somebody knows better: it
+// was made once for all requests on a connection of the set.
+func RemoteAddr(conn net.Conn, addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		if t := under(conn); t != nil {
+			if own, ok := t.RemoteAddr().(*net.TCPAddr); ok && own == tcp {
+				return t.remote
+			}
+		}
+	}
+	return text(addr)
+}
+
+// text is addr.String, for TCP with less memory.
+func text(addr net.Addr) string {
+	if addr == nil {
+		return ""
+	}
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || tcp == nil || !tcp.AddrPort().IsValid() {
+		return addr.String()
+	}
+	at := tcp.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
+}
+
+// under is the connection of the set that is, or is under, conn; nil: none is.
+func under(conn net.Conn) *tracked {
+	if t, ok := conn.(*tracked); ok {
+		return t
+	}
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		t, _ := over.NetConn().(*tracked)
+		return t
+	}
+	return nil
 }
 
 // arrival is how long a new connection has for its first request when the server
@@ -113,7 +149,7 @@ func (l *tracking) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := &tracked{Conn: conn, conns: l.conns}
+		t := &tracked{Conn: conn, conns: l.conns, remote: text(conn.RemoteAddr())}
 		if !l.conns.add(t) {
 			_ = conn.Close()
 			return nil, net.ErrClosed
@@ -132,6 +168,7 @@ func passing(err error) bool {
 type tracked struct {
 	net.Conn
 	conns     *conns
+	remote    string // address
 	answering atomic.Bool
 	asked     atomic.Bool // there was a request
 }

@@ -20,7 +20,6 @@ import (
 // Request is an HTTP request but for its body. Its strings are its own.
 type Request struct {
 	streamable.Request
-	Path  string
 	Query string
 }
 

@@ -40,6 +40,13 @@ func Serve(ctx context.Context, x transport.Exchange, out transport.Outbound, fr
 	_ = x.Serve(ctx, out) // its sender knows
 }
 
+// Recover reports a panic that ends a goroutine, and is to be deferred there.
+func Recover() {
+	if value := recover(); value != nil {
+		Report(value)
+	}
+}
+
 // Report writes a recovered value and the stack at once, so that reports do not mix.
 func Report(value any) {
 	_, _ = fmt.Fprintf(os.Stderr, "transport: panic while serving: %v\n%s", value, debug.Stack())

@@ -4,61 +4,51 @@ package tally
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Tally counts requests, exchanges and streams. Safe for concurrent use.
+// Tally counts requests, exchanges and streams. Safe for concurrent use; counting takes
+// no lock, since every request of a server does it.
 type Tally struct {
-	mu       sync.Mutex // guards the fields below
-	stopping bool
-	running  int
-	idle     chan struct{} // closed when stopping and running was 0
-	told     bool          // it is closed
+	state atomic.Int64  // how many run, and stopped
+	idle  chan struct{} // closed when it has stopped and none ran
+	told  sync.Once
 }
+
+// stopped is a bit of the state.
+const stopped = 1 << 62
 
 // New is a Tally of nothing.
 func New() *Tally { return &Tally{idle: make(chan struct{})} }
 
 // Begin counts something in, until End; false when the tally stops.
 func (t *Tally) Begin() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stopping {
-		return false
+	if t.state.Add(1)&stopped == 0 {
+		return true
 	}
-	t.running++
-	return true
+	t.End()
+	return false
 }
 
 // Join counts in what is a part of something that is counted itself.
-func (t *Tally) Join() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.running++
-}
+func (t *Tally) Join() { t.state.Add(1) }
 
 // End undoes one Begin or Join.
 func (t *Tally) End() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.running--
-	t.tell()
-}
-
-// tell wakes who waits, once: what joins afterwards was not waited for.
-func (t *Tally) tell() {
-	if t.stopping && t.running == 0 && !t.told {
-		t.told = true
-		close(t.idle)
+	if t.state.Add(-1) == stopped {
+		t.tell()
 	}
 }
 
+// tell wakes who waits, once: what joins afterwards was not waited for.
+func (t *Tally) tell() { t.told.Do(func() { close(t.idle) }) }
+
 // Stop lets nothing more in. The channel is closed when nothing runs.
 func (t *Tally) Stop() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stopping = true
-	t.tell()
+	if t.state.Or(stopped)&^stopped == 0 {
+		t.tell()
+	}
 	return t.idle
 }
 

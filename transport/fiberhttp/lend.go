@@ -1,0 +1,42 @@
+package fiberhttp
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// lender lends memory for the body of one response: that which the connection keeps, or,
+// for a long body, some that goes back when it is written, lest each connection keep as
+// much as its longest answer.
+type lender struct {
+	rc     *fasthttp.RequestCtx // of a request that waits while somebody writes
+	memory *front.Memory
+	long   *front.Body // nil: it was not long
+}
+
+// short is how long a body may be that goes into the connection's memory.
+const short = 64 << 10
+
+// Lend implements streamable.Lender.
+func (l *lender) Lend(size int) []byte {
+	if size > short {
+		l.long = l.memory.Take(size)
+		return l.long.Bytes
+	}
+	if own := l.rc.Response.SwapBody(nil); cap(own) >= size {
+		return own[:0]
+	}
+	return make([]byte, 0, size)
+}
+
+// settle makes a body that is in what was lent that of the response.
+func (l *lender) settle(reply *streamable.Reply) {
+	if l.long == nil {
+		l.rc.Response.SwapBody(reply.Body)
+		return
+	}
+	l.long.Bytes = reply.Body
+	l.rc.Response.SetBodyStream(l.long, len(reply.Body)) // which fasthttp closes in the end
+}

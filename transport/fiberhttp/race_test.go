@@ -1,0 +1,5 @@
+//go:build race
+
+package fiberhttp_test
+
+const raceEnabled = true

@@ -1,0 +1,168 @@
+package fiberhttp
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/streamable"
+)
+
+// sink writes a response of HTTP/1 on a connection. It has a buffer only while it writes.
+type sink struct {
+	conn      net.Conn
+	timeout   time.Duration
+	buffers   *sync.Pool // of *buffer
+	inherited []byte     // lines of the header that middleware set
+	modern    bool       // HTTP/1.1
+	chunked   bool
+	failed    bool
+	out       *buffer // what is to be written; nil: nothing
+}
+
+// buffer is text in the making.
+type buffer struct{ text []byte }
+
+// largest buffer that is used again.
+const largest = 64 << 10
+
+// begin is the text that the next flush writes.
+func (s *sink) begin() *buffer {
+	if s.out == nil {
+		s.out, _ = s.buffers.Get().(*buffer)
+	}
+	if s.out == nil {
+		s.out = new(buffer)
+	}
+	return s.out
+}
+
+func (s *sink) flush() error {
+	out := s.out
+	if out == nil {
+		return net.ErrClosed
+	}
+	s.out = nil
+	err := net.ErrClosed
+	if !s.failed {
+		_, err = front.Write(s.conn, out.text, s.timeout)
+	}
+	s.failed = err != nil
+	if out.text = out.text[:0]; cap(out.text) <= largest {
+		s.buffers.Put(out)
+	}
+	return err
+}
+
+// Open puts the header before the first part of the body, so that both are one packet.
+func (s *sink) Open(status int, header []streamable.Field, length int) error {
+	s.chunked = length < 0 && s.modern
+	b := s.begin()
+	b.text = append(b.text, "HTTP/1.1 "...)
+	b.text = append(strconv.AppendInt(b.text, int64(status), 10), ' ')
+	b.line(http.StatusText(status))
+	b.inherit(s.inherited, header)
+	s.inherited = nil
+	for _, f := range header {
+		b.field(f.Name, f.Value)
+	}
+	switch {
+	case s.chunked:
+		b.field("Transfer-Encoding", "chunked")
+	case length >= 0:
+		b.field("Content-Length", strconv.Itoa(length))
+	}
+	b.field("Connection", "close")
+	b.line("")
+	if length == 0 {
+		return s.flush()
+	}
+	return nil
+}
+
+// Write sends a part as one chunk.
+func (s *sink) Write(part []byte) error {
+	b := s.begin()
+	if s.chunked {
+		b.text = strconv.AppendInt(b.text, int64(len(part)), 16)
+		b.line("")
+	}
+	b.text = append(b.text, part...)
+	if s.chunked {
+		b.line("")
+	}
+	return s.flush()
+}
+
+// finish ends the body.
+func (s *sink) finish() {
+	if s.chunked {
+		b := s.begin()
+		b.text = append(b.text, "0\r\n\r\n"...)
+	}
+	_ = s.flush() // the last: nobody else is to be told
+}
+
+// inherited are the fields that middleware set, but for what describes a body that it
+// thought of: in memory of their own, since fasthttp uses its own again.
+func inherited(h *fasthttp.ResponseHeader) []byte {
+	var b buffer
+	for name, value := range h.All() {
+		if !describes(name) {
+			b.field(string(name), string(value))
+		}
+	}
+	return b.text
+}
+
+func describes(name []byte) bool {
+	for _, own := range []string{
+		"Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Trailer", "Etag",
+	} {
+		if strings.EqualFold(string(name), own) {
+			return true
+		}
+	}
+	return false
+}
+
+// inherit writes what middleware set, but for what the response says itself.
+func (b *buffer) inherit(lines []byte, header []streamable.Field) {
+	dated := false
+	for line := range bytes.Lines(lines) {
+		name, _, _ := strings.Cut(string(line), ":")
+		dated = dated || strings.EqualFold(name, "Date")
+		if !replaced(name, header) {
+			b.text = append(b.text, line...)
+		}
+	}
+	if !dated {
+		b.text = append(b.text, "Date: "...)
+		b.text = fasthttp.AppendHTTPDate(b.text, time.Now())
+		b.line("")
+	}
+}
+
+func replaced(name string, header []streamable.Field) bool {
+	for _, f := range header {
+		if f.Name != "Vary" && strings.EqualFold(name, f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *buffer) field(name, value string) {
+	b.text = append(append(b.text, name...), ": "...)
+	b.line(value)
+}
+
+// line ends a line with text.
+func (b *buffer) line(text string) { b.text = append(append(b.text, text...), "\r\n"...) }

@@ -1,0 +1,165 @@
+package streamable
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/guarded"
+)
+
+// Stream is an open response, to be carried exactly once: with Serve or with Begin.
+type Stream struct {
+	st     *stream
+	from   position
+	header []Field
+	leave  func()
+	follow *follower // of a stream that another node writes; st is nil then
+	until  time.Time // the client's principal is known for so long; zero: for good
+}
+
+// position is where in a stream a connection begins.
+type position struct {
+	fresh   bool // of the standalone stream: with what nobody has seen
+	resumed bool
+	after   uint64
+}
+
+// expiring makes what waits for nothing end with the token that opened it: each request
+// is authorized for itself (2025-11-25 basic/authorization "Access Token Usage"). The
+// session stays, for a client that comes back with another token.
+func (s *Stream) expiring(e *Entry) *Stream {
+	if p := transport.PrincipalFrom(e.ctx); p != nil {
+		s.until = p.Expires
+	}
+	return s
+}
+
+// life is ctx until the token expires.
+func (s *Stream) life(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.until.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, s.until)
+}
+
+// Serve carries the stream on sink until there is nothing more to send on this
+// connection. ctx ends when the client is gone.
+func (s *Stream) Serve(ctx context.Context, sink Sink) {
+	if s.follow != nil {
+		s.followed(ctx, sink)
+		return
+	}
+	a := s.attachment(sink)
+	a.over = make(chan struct{})
+	defer a.end()
+	a.begin(s)
+	select {
+	case <-a.over:
+	case <-ctx.Done():
+		a.close()
+	}
+}
+
+// Begin carries the stream on sink without keeping a goroutine while nothing is sent. It
+// returns when the stream is open; gone is to be called when the client has left, and
+// may be called more than once. over is called once, when nothing more is sent on this
+// connection, in a goroutine of its own, and be it before Begin returns. ctx has the
+// values of the request; it does not end the stream.
+func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()) {
+	if s.follow != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		go func() {
+			defer over()
+			defer cancel()
+			defer guarded.Recover()
+			s.followed(ctx, sink)
+		}()
+		return cancel
+	}
+	a := s.attachment(sink)
+	a.told, gone = over, a.close
+	defer func() {
+		if value := recover(); value != nil { // an event store's
+			guarded.Report(value)
+			a.close()
+		}
+	}()
+	a.begin(s)
+	return gone
+}
+
+// followed carries what another node writes, which has to be looked for.
+func (s *Stream) followed(ctx context.Context, sink Sink) {
+	defer s.leave()
+	life, cancel := s.life(ctx)
+	defer cancel()
+	s.follow.serve(life, &attachment{sink: sink, header: s.header})
+}
+
+func (s *Stream) attachment(sink Sink) *attachment {
+	return &attachment{st: s.st, sink: sink, header: s.header, leave: s.leave}
+}
+
+// attachment is one connection that carries a stream. What it does is done by those who
+// send: while nobody does it has no goroutine.
+type attachment struct {
+	st        *stream
+	sink      Sink
+	header    []Field
+	leave     func()
+	committed bool
+
+	wrote  atomic.Bool   // since the last beat
+	closed atomic.Bool   // it is not needed any more
+	over   chan struct{} // closed then, for a goroutine that waits; nil: end runs in one of its own
+	told   func()        // what is called after that
+
+	beating atomic.Bool
+	beats   sync.WaitGroup // what the pulse does with it
+	expiry  *time.Timer    // guarded by the pulse's lock
+}
+
+// begin attaches the connection.
+func (a *attachment) begin(s *Stream) {
+	if a.st.attach(a, s.from) {
+		a.st.gate.pulse.join(a, s.until)
+	}
+}
+
+// close says that nothing more is sent here. It does not wait, and needs no lock.
+func (a *attachment) close() {
+	if a.closed.Swap(true) {
+		return
+	}
+	if a.over != nil {
+		close(a.over)
+		return
+	}
+	go func() {
+		defer a.told()
+		defer guarded.Recover()
+		a.end()
+	}()
+}
+
+// end lets go of everything, after what is being written.
+func (a *attachment) end() {
+	defer a.leave()
+	defer a.st.gone(errClientGone) // unless it has ended, or another connection carries it
+	defer a.st.part(a)
+	a.st.gate.pulse.leave(a)
+	a.beats.Wait()
+}
+
+// expire ends what waits for nothing. A stream that has something to do at its end ends
+// by itself.
+func (a *attachment) expire() {
+	if a.st.onClosing != nil {
+		a.st.onClosing()
+		return
+	}
+	a.close()
+}

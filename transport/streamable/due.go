@@ -1,0 +1,119 @@
+package streamable
+
+import (
+	"sync"
+	"time"
+)
+
+// dues are when sessions have to be looked at that nobody may use any more: one timer for
+// all. A session that was used meanwhile is not moved, which would cost each request a
+// lock that all share; it is looked at too early instead, once in its life without
+// requests.
+type dues struct {
+	began time.Time
+
+	mu    sync.Mutex // guards the fields below, and the place of sessions; taken after theirs
+	queue []due      // a heap: the first is the next
+	timer *time.Timer
+}
+
+type due struct {
+	at time.Duration // since began
+	s  *session
+}
+
+func (d *dues) now() time.Duration { return time.Since(d.began) }
+
+// add has a session looked at; it must not be among the others. Under s.mu.
+func (d *dues) add(s *session, at time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = append(d.queue, due{})
+	d.up(len(d.queue)-1, due{at, s})
+	if d.queue[0].s == s {
+		d.wind()
+	}
+}
+
+// remove forgets a session, if it is there. Under s.mu.
+func (d *dues) remove(s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.place > 0 {
+		d.cut(int(s.place) - 1)
+		d.wind()
+	}
+}
+
+// look is called by the timer.
+func (d *dues) look() {
+	for s := d.next(); s != nil; s = d.next() {
+		s.look()
+	}
+}
+
+// next takes a session that is due; nil: none is yet.
+func (d *dues) next() *session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) == 0 || d.queue[0].at > d.now() {
+		d.wind()
+		return nil
+	}
+	s := d.queue[0].s
+	d.cut(0)
+	return s
+}
+
+// wind sets the timer for the first. Under d.mu.
+func (d *dues) wind() {
+	switch {
+	case len(d.queue) == 0 && d.timer != nil:
+		d.timer.Stop()
+	case len(d.queue) == 0:
+	case d.timer == nil:
+		d.timer = time.AfterFunc(d.queue[0].at-d.now(), d.look)
+	default:
+		d.timer.Reset(d.queue[0].at - d.now())
+	}
+}
+
+// cut takes one out. Under d.mu.
+func (d *dues) cut(i int) {
+	d.queue[i].s.place = 0
+	end := len(d.queue) - 1
+	last := d.queue[end]
+	d.queue[end] = due{}
+	if d.queue = d.queue[:end]; i < end {
+		d.up(d.down(i, last), last)
+	}
+}
+
+// up finds a place for one at i or nearer to the first.
+func (d *dues) up(i int, one due) {
+	for i > 0 && one.at < d.queue[(i-1)/2].at {
+		d.put(i, d.queue[(i-1)/2])
+		i = (i - 1) / 2
+	}
+	d.put(i, one)
+}
+
+// down moves those forward that come before one, and returns where it may be then.
+func (d *dues) down(i int, one due) int {
+	for {
+		next := 2*i + 1
+		if next+1 < len(d.queue) && d.queue[next+1].at < d.queue[next].at {
+			next++
+		}
+		if next >= len(d.queue) || d.queue[next].at >= one.at {
+			return i
+		}
+		d.put(i, d.queue[next])
+		i = next
+	}
+}
+
+func (d *dues) put(i int, one due) {
+	d.queue[i] = one
+	one.s.place = int32(i) + 1 //nolint:gosec // sessions are bounded
+}

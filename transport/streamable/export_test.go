@@ -1,0 +1,15 @@
+package streamable
+
+import "context"
+
+// Life is the context of a session.
+type Life interface {
+	context.Context
+	AfterFunc(do func()) (stop func() bool)
+}
+
+// NewLife makes one without a session.
+func NewLife(parent context.Context) (ctx Life, end func(cause error)) {
+	l := &life{parent: parent}
+	return l, l.end
+}
