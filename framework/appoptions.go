@@ -32,7 +32,8 @@ type Principal = transport.Principal
 // appConfig is what the options decide.
 type appConfig struct {
 	title, instructions string
-	logger              *zap.Logger // nil: stderr, made at Build
+	logger              *zap.Logger // nil: the app was not made by New
+	logs                bool        // logger is that of WithLogger
 	pageSize            int
 	strict, detail      bool
 	mapper              func(context.Context, error) error
@@ -51,14 +52,15 @@ type appConfig struct {
 
 func defaultConfig() appConfig {
 	return appConfig{
-		logger:   stderrLogger(),
+		logger:   StderrLogger(),
 		pageSize: 100,
 		grace:    10 * time.Second,
 	}
 }
 
-// stderrLogger never writes to stdout: that belongs to the protocol on stdio.
-func stderrLogger() *zap.Logger {
+// StderrLogger is the logger of an app without WithLogger: JSON lines from level info up.
+// It never writes to stdout: that belongs to the protocol on stdio.
+func StderrLogger() *zap.Logger {
 	cfg := zap.NewProductionEncoderConfig()
 	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
 	out, _, err := zap.Open("stderr")
@@ -88,7 +90,7 @@ func WithLogger(l *zap.Logger) AppOption {
 		if l == nil {
 			return "the logger is nil; zap.NewNop() logs nothing"
 		}
-		c.logger = l
+		c.logger, c.logs = l, true
 		return ""
 	}}
 }

@@ -37,14 +37,14 @@ func manyTools(n int) *framework.App {
 }
 
 // TestAllocations of whole exchanges, engine and dialect included, so that a
-// growth shows: 37 for a small call, 39 for a page of 100 tools with a cursor
-// (the buffer's growth and the cursor's authentication; not the entries).
+// growth shows: 11 for a small call, two of them the function's own, and 5 for a page
+// of 100 tools with a cursor.
 func TestAllocations(t *testing.T) {
 	s := build(t, manyTools(200))
 	for name, tt := range map[string]struct {
 		frame string
 		most  float64
-	}{"tools/call": {callFrame, 40}, "tools/list": {listFrame, 42}} {
+	}{"tools/call": {callFrame, 12}, "tools/list": {listFrame, 6}} {
 		if got := testing.AllocsPerRun(200, roundTrip(t, s, tt.frame)); got > tt.most && !raceEnabled {
 			t.Errorf("%s makes %v allocations, documented are at most %v", name, got, tt.most)
 		}
@@ -60,6 +60,22 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		run()
+	}
+}
+
+// BenchmarkCallAmong many tools: the cost must not grow.
+func BenchmarkCallAmong(b *testing.B) {
+	for _, n := range []int{10, 100, 1_000} {
+		s, err := manyTools(n).Build()
+		if err != nil {
+			b.Fatal(err)
+		}
+		run := roundTrip(b, s, callFrame)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				run()
+			}
+		})
 	}
 }
 

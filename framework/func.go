@@ -73,7 +73,7 @@ func (f *funcTool) compile(b *builder, m *member) {
 		if err != nil {
 			return nil, err
 		}
-		return plan.answer(ctx, m.listed, out, report)
+		return plan.answer(ctx, m.bound, out, report, new(answer))
 	}
 }
 

@@ -48,6 +48,7 @@ type handling struct {
 	uri    string            // of resources/read
 	vars   map[string]string // of a template
 	list   []ComponentInfo   // of a list
+	seen   Call              // what the chain begins with
 	inner  *inner            // of an effect or a nested call; nil: the call itself
 
 	logging sync.Once
@@ -103,10 +104,11 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		defer cancel()
 		h.Context = ctx
 	}
-	result, err := b.run(h, &Call{
-		Method: h.method(), Name: name, Arguments: arguments,
-		ID: h.callID(), Round: h.roundOf(), Component: b.info,
-	})
+	h.seen = Call{Method: h.method(), Name: name, Arguments: arguments, Round: h.roundOf(), Component: b.info}
+	if len(b.steps) > 0 {
+		h.seen.ID = h.callID() // which is made when it is asked for
+	}
+	result, err := b.run(h, &h.seen)
 	if h.call.Pending() || errors.Is(err, ErrPending) { // which is no failure, whatever a step made of it
 		return nil, ErrPending
 	}

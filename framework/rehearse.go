@@ -16,6 +16,12 @@ func (a *App) BuildFor(stage *rehearsal.Stage) (*Server, error) { return a.build
 
 // enter gives the server what it has from the stage.
 func (s *Server) enter(stage *rehearsal.Stage) error {
+	if stage.Logger != nil && !s.cfg.logs {
+		s.cfg.logger = stage.Logger
+	}
+	if stage.Store != nil && s.cfg.store == nil {
+		s.ports = portsOf(stage.Store())
+	}
 	if stage.Claims != nil {
 		s.claims, s.shared = stage.Claims, true
 	}

@@ -169,7 +169,7 @@ func (o *output) json(v reflect.Value) (json.RawMessage, error) {
 		}
 	} else {
 		var err error
-		if raw, err = o.plan.Append(make([]byte, 0, 256), v); err != nil {
+		if raw, err = o.plan.Encode(v); err != nil {
 			return nil, err
 		}
 	}
@@ -182,51 +182,57 @@ func (o *output) json(v reflect.Value) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// result makes the result of a tool from what its function returned.
-func (o *output) result(ctx context.Context, name string, v reflect.Value) (*protocol.CallToolResult, error) {
-	if o.shape == shapeRich {
-		return o.richResult(ctx, name, v)
-	}
-	if o.structured() {
-		raw, err := o.json(v)
-		if err != nil {
-			return nil, err
-		}
-		// The text is for clients that do not look at structured content
-		// (server/tools "Structured Content": SHOULD also be a TextContent).
-		return &protocol.CallToolResult{
-			Content: []protocol.Block{protocol.Text{Text: string(raw)}}, Structured: raw, Wrapped: o.wrapped,
-		}, nil
-	}
-	content, err := o.blocks(ctx, name, v)
-	if err != nil {
-		return nil, err
-	}
-	return &protocol.CallToolResult{Content: content}, nil
+// answer is what the result of a tool is made of.
+type answer struct {
+	result Result
+	body   protocol.CallToolResult
+	block  [1]protocol.Block
 }
 
-func (o *output) richResult(ctx context.Context, name string, v reflect.Value) (*protocol.CallToolResult, error) {
+// text is content of one text.
+func (a *answer) text(text string) []protocol.Block {
+	a.block[0] = protocol.Text{Text: text}
+	return a.block[:1:1]
+}
+
+// result makes the result of a tool from what its function returned. A structured
+// one has no content of its own: the text that clients who do not look at structured
+// content get instead (server/tools "Structured Content": SHOULD also be a
+// TextContent) is for whoever writes it to make.
+func (o *output) result(ctx context.Context, name string, v reflect.Value, a *answer) (err error) {
+	switch {
+	case o.shape == shapeRich:
+		return o.richResult(ctx, name, v, a)
+	case o.structured():
+		a.body.Structured, err = o.json(v)
+		a.body.Wrapped = o.wrapped
+	case o.shape == shapeText:
+		a.body.Content = a.text(v.String())
+	default:
+		a.body.Content, err = o.blocks(ctx, name, v)
+	}
+	return err
+}
+
+func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a *answer) error {
 	inner := *o.inner
 	if o.check != nil {
 		inner = *o.inner.withSchema(o.check)
 	}
-	result, err := inner.result(ctx, name, v.FieldByName("Value"))
-	if err != nil {
-		return nil, err
+	if err := inner.result(ctx, name, v.FieldByName("Value"), a); err != nil {
+		return err
 	}
 	content, meta := v.Interface().(rich).extras()
 	if len(content) > 0 {
-		result.Content = content
+		a.body.Content = content
 	}
-	result.Meta = meta
-	return result, nil
+	a.body.Meta = meta
+	return nil
 }
 
-// blocks of a result that has no structured form.
+// blocks of a result that has no structured form and is no text.
 func (o *output) blocks(ctx context.Context, name string, v reflect.Value) ([]protocol.Block, error) {
 	switch o.shape {
-	case shapeText:
-		return []protocol.Block{protocol.Text{Text: v.String()}}, nil
 	case shapeBytes:
 		data := v.Bytes()
 		if data == nil {

@@ -78,6 +78,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	}
 	m.bound.mask = binding.MaskOf(plan)
 	m.entry.Kind = catalog.Template
+	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
 	m.entry.Match = m.bound.matcher(t.template)
 	m.entry.Complete = b.completion(m, plan)

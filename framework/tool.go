@@ -61,17 +61,32 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 	}
 	t.latest.Store(plan)
 	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
-		var in In
-		report, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&in).Elem())
+		v := new(values[In, Out])
+		report, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&v.in).Elem())
 		if err != nil {
 			return nil, err
 		}
-		out, err := t.fn(ctx, in)
-		if err != nil {
+		if v.out, err = t.fn(ctx, v.in); err != nil {
 			return nil, err
 		}
-		return plan.answer(ctx, m.listed, reflect.ValueOf(&out).Elem(), report)
+		result, err := plan.answer(ctx, m.bound, reflect.ValueOf(&v.out).Elem(), report, &v.answer)
+		v.forget()
+		return result, err
 	}
+}
+
+// values are what one call has, in one allocation.
+type values[In, Out any] struct {
+	in     In
+	out    Out
+	answer answer
+}
+
+// forget what the result, which may be kept, does not need.
+func (v *values[In, Out]) forget() {
+	var in In
+	var out Out
+	v.in, v.out = in, out
 }
 
 // Name as registered, without group prefixes.
@@ -186,22 +201,27 @@ func (in *input) encode(v reflect.Value) ([]byte, error) {
 	if in.plan == nil {
 		return v.Bytes(), jsontext.Check(v.Bytes(), jsontext.DefaultLimits())
 	}
-	return in.plan.Append(nil, v)
+	return in.plan.Encode(v)
 }
 
-// answer makes the result, and says in its _meta which arguments were mended.
-func (p *toolPlan) answer(ctx context.Context, name string, out reflect.Value, report binding.Report) (*Result, error) {
-	result, err := p.out.result(ctx, name, out)
-	if err != nil {
+// answer makes the result in a, and says in its _meta which arguments were mended.
+func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
+	body := &a.body
+	if err := p.out.result(ctx, b.info.Name, out, a); err != nil {
 		return nil, err
 	}
-	if len(report.Repaired) > 0 {
-		meta := make(protocol.Meta, len(result.Meta)+1)
-		maps.Copy(meta, result.Meta)
-		meta["kagami/repaired"] = report.Repaired
-		result.Meta = meta
+	if body.Content == nil && body.Structured != nil && len(b.steps) > 0 {
+		// Where no step can see the copy, the dialect writes it from the same bytes.
+		body.Content = a.text(string(body.Structured))
 	}
-	return &Result{Body: result}, nil
+	if len(report.Repaired) > 0 {
+		meta := make(protocol.Meta, len(body.Meta)+1)
+		maps.Copy(meta, body.Meta)
+		meta["kagami/repaired"] = report.Repaired
+		body.Meta = meta
+	}
+	a.result.Body = body
+	return &a.result, nil
 }
 
 // compileTool compiles both types; nil with at least one fault that is no warning.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
@@ -32,15 +31,16 @@ func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("preparing the tools of a generation: %w", err)
 		}
-		for _, b := range tools {
+		for _, e := range tools {
+			b := e.Handler.(*bound)
 			if o.tools[b.info.Name] == b {
 				continue
 			}
 			if o.tools[b.info.Name] != nil {
 				return nil, fmt.Errorf("preparing the tools of a generation: two are named %q", b.info.Name)
 			}
-			if slices.ContainsFunc(b.info.Scopes, func(scope string) bool { return !who.Has(scope) }) {
-				continue // what the caller must not know of
+			if !e.VisibleTo(who) {
+				continue
 			}
 			o.tools[b.info.Name] = b
 			o.listed = append(o.listed, *b.tool)
@@ -51,7 +51,7 @@ func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 
 // toolsOf are the tools of a component: as they are registered, or bound at first
 // use where they are not.
-func (s *Server) toolsOf(c Component) ([]*bound, error) {
+func (s *Server) toolsOf(c Component) ([]*catalog.Entry, error) {
 	wanted := make(map[*declaration]bool)
 	collect([]Component{c}, wanted)
 	if len(wanted) == 0 {
@@ -64,16 +64,9 @@ func (s *Server) toolsOf(c Component) ([]*bound, error) {
 	}
 	entries := s.entriesOf([]Component{c})
 	if len(entries) < len(wanted) {
-		var err error
-		if entries, err = s.unregistered(c); err != nil {
-			return nil, err
-		}
+		return s.unregistered(c)
 	}
-	tools := make([]*bound, len(entries))
-	for i, e := range entries {
-		tools[i] = e.Handler.(*bound)
-	}
-	return tools, nil
+	return entries, nil
 }
 
 // unregistered binds a component that is not in the catalog, once: handles live as

@@ -2,7 +2,6 @@ package mcpfx
 
 import (
 	"errors"
-	"fmt"
 
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
@@ -21,21 +20,14 @@ func newEvents(in struct {
 	fx.In
 	Logger *zap.Logger `optional:"true"`
 },
-) (fxevent.Logger, error) {
-	if in.Logger == nil {
-		cfg := zap.NewProductionConfig() // stderr: stdout belongs to the protocol
-		cfg.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
-		cfg.Sampling, cfg.DisableCaller, cfg.DisableStacktrace = nil, true, true
-		made, err := cfg.Build()
-		if err != nil {
-			return nil, fmt.Errorf("making a logger: %w", err)
-		}
-		in.Logger = made
-	}
+) fxevent.Logger {
 	e := &events{fxevent.ZapLogger{Logger: in.Logger}}
+	if in.Logger == nil {
+		e.Logger = framework.StderrLogger()
+	}
 	e.UseLogLevel(zapcore.DebugLevel)
 	e.UseErrorLevel(zapcore.DebugLevel)
-	return e, nil
+	return e
 }
 
 // LogEvent logs one event.
@@ -50,20 +42,9 @@ func (e *events) LogEvent(event fxevent.Event) {
 }
 
 func (e *events) failed(what string, err error) {
-	if err == nil {
-		return
-	}
-	var broken *framework.BuildError
-	if !errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*framework.BuildError](err); ok {
+		broken.Log(e.Logger)
+	} else if err != nil {
 		e.Logger.Error(what, zap.String("error", err.Error()))
-		return
-	}
-	for _, f := range broken.Faults {
-		level := zapcore.ErrorLevel
-		if f.Warning {
-			level = zapcore.WarnLevel
-		}
-		e.Logger.Log(level, f.Problem, zap.String("component", f.Component), zap.String("where", f.Where),
-			zap.String("function", f.Function), zap.String("path", f.Path), zap.String("fix", f.Fix))
 	}
 }

@@ -1,9 +1,9 @@
 package mcpfx
 
 import (
-	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,42 +18,54 @@ import (
 )
 
 // Option configures Module. Sealed.
-type Option interface{ option() }
+type Option interface{ option(m *module) }
 
 type optionFunc func(*module)
 
-func (optionFunc) option() {}
+func (f optionFunc) option(m *module) { f(m) }
 
 // module is what the options of Module say.
 type module struct {
 	name, version string
 	options       []framework.AppOption
-	carriers      []func(*run) transport.Transport
-	worker        bool
+	carriers      []carrier
 }
 
+// carrier makes what a run serves on.
+type carrier func(r *run) (transport.Transport, error)
+
+func (c carrier) option(m *module) { m.carriers = append(m.carriers, c) }
+
 // HTTP serves on addr: ":8080" is port 8080 of this machine only. It may be given for
-// several addresses, and beside Stdio. The address is logged, unless opts have a
-// fiberhttp.OnListen.
+// several addresses, and beside Stdio. The address is logged.
 func HTTP(addr string, opts ...fiberhttp.Option) Option {
-	return carried(func(r *run) transport.Transport {
-		tell := fiberhttp.OnListen(func(bound net.Addr) {
+	return carrier(func(r *run) (transport.Transport, error) {
+		open := make(chan struct{})
+		r.opening = append(r.opening, open)
+		return fiberhttp.New(addr, append(slices.Clip(opts), fiberhttp.OnListen(func(bound net.Addr) {
 			r.server.Logger().Info("serving MCP over HTTP", zap.Stringer("address", bound))
-		})
-		return r.listening(fiberhttp.New(addr, append([]fiberhttp.Option{tell}, opts...)...))
+			close(open)
+		}))...), nil
 	})
 }
 
 // Stdio serves on standard streams; their end stops the app, unless there is HTTP, too.
-func Stdio() Option { return carried(func(*run) transport.Transport { return stdio.New() }) }
-
-func carried(by func(*run) transport.Transport) Option {
-	return optionFunc(func(m *module) { m.carriers = append(m.carriers, by) })
+// What wraps the carrier can bring credentials from the environment: auth.Env.
+func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
+	return carrier(func(*run) (transport.Transport, error) {
+		t := stdio.New()
+		for _, wrap := range wraps {
+			t = wrap(t)
+		}
+		return t, nil
+	})
 }
 
-// Worker runs tasks of the store, and serves no client. The store comes from the graph
-// or from Options(framework.WithStore(...)).
-func Worker() Option { return optionFunc(func(m *module) { m.worker = true }) }
+// Worker runs tasks of the store, and serves no client: alone, or to go on when stdin has
+// ended. The store comes from the graph or from Options(framework.WithStore(...)).
+func Worker() Option {
+	return carrier(func(r *run) (transport.Transport, error) { return r.server.Worker() })
+}
 
 // Options are passed to framework.New, after what the graph has.
 func Options(opts ...framework.AppOption) Option {
@@ -64,22 +76,20 @@ func Options(opts ...framework.AppOption) Option {
 func Module(name, version string, opts ...Option) fx.Option {
 	m := &module{name: name, version: version}
 	for _, o := range opts {
-		set, ok := o.(optionFunc)
-		if !ok {
-			return fx.Error(errors.New("mcpfx.Module: an option is nil"))
+		if o != nil {
+			o.option(m)
 		}
-		set(m)
 	}
 	return fx.Options(
 		fx.WithLogger(newEvents),
 		fx.Provide(
-			func(p parts) (*framework.App, error) { return m.newApp(p) },
+			m.newApp,
 			func() *sequence { return &sequence{} },
 			// The module asks Build itself, for an error that fx has not wrapped.
 			func(app *framework.App) assembly { return sync.OnceValues(app.Build) },
 			func(build assembly) (*framework.Server, error) { return build() },
 		),
-		fx.Invoke(func(in serving) error { return m.serve(in) }),
+		fx.Invoke(m.serve),
 	)
 }
 
@@ -119,6 +129,9 @@ func (m *module) newApp(p parts) (*framework.App, error) {
 	}
 	slices.SortFunc(p.Providers, func(a, b provided) int { return strings.Compare(a.name, b.name) })
 	for _, given := range p.Providers {
+		if v := reflect.ValueOf(given.Provider); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil, fmt.Errorf("%s returned nil", given.from)
+		}
 		components := given.Components()
 		if slices.Contains(components, nil) {
 			return nil, fmt.Errorf("a component of %s is nil", given.from)

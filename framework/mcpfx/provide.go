@@ -14,11 +14,6 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-var (
-	typeProvider   = reflect.TypeFor[framework.Provider]()
-	typeMiddleware = reflect.TypeFor[framework.Middleware]()
-)
-
 // provided is a provider with what it is sorted by and where it comes from.
 type provided struct {
 	framework.Provider
@@ -31,11 +26,11 @@ type provided struct {
 // one without any is an error of fx.New. What fx.Annotate says can be said in
 // parameters that embed fx.In.
 func Provide(constructors ...any) fx.Option {
-	opts := []fx.Option{fx.Invoke(needModule)}
+	opts := []fx.Option{needModule()}
 	for _, c := range constructors {
-		found, err := resultsOf(c, func(t reflect.Type) bool { return t.Implements(typeProvider) })
+		found, err := resultsOf[framework.Provider](c)
 		if err != nil {
-			return fx.Error(fmt.Errorf("mcpfx.Provide: %w, nothing with Components() []framework.Component", err))
+			return fx.Error(fmt.Errorf("mcpfx.Provide: %w (a provider has Components() []framework.Component)", err))
 		}
 		opts = append(opts, fx.Provide(c))
 		for _, t := range found {
@@ -49,12 +44,8 @@ func Provide(constructors ...any) fx.Option {
 func contribute(t reflect.Type, constructor any) fx.Option {
 	from := describe(constructor)
 	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
-	return fx.Provide(annotate(constructor, func(p framework.Provider) (provided, error) {
-		if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-			return provided{}, fmt.Errorf("%s returned nil", from)
-		}
-		return provided{p, name, from}, nil
-	}, fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`)))
+	return fx.Provide(annotate(constructor, func(p framework.Provider) provided { return provided{p, name, from} },
+		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`)))
 }
 
 // annotate is fx.Annotate for functions whose errors shall name the user's constructor:
@@ -74,7 +65,7 @@ func annotate(constructor, fn any, as ...fx.Annotation) any {
 // their order, those in an fx.Module after those outside of it.
 func Use(mw ...framework.Middleware) fx.Option {
 	_, file, line, _ := runtime.Caller(1)
-	opts := []fx.Option{fx.Invoke(needModule)}
+	opts := []fx.Option{needModule()}
 	for _, m := range mw {
 		opts = append(opts, use(func() framework.Middleware { return m }, "mcpfx.Use at "+place(file, line)))
 	}
@@ -84,10 +75,10 @@ func Use(mw ...framework.Middleware) fx.Option {
 // UseProvided middleware made by constructors, in order: func(deps...) framework.Middleware,
 // or with an error beside it.
 func UseProvided(constructors ...any) fx.Option {
-	opts := []fx.Option{fx.Invoke(needModule)}
+	opts := []fx.Option{needModule()}
 	for _, c := range constructors {
-		if _, err := resultsOf(c, func(t reflect.Type) bool { return t == typeMiddleware }); err != nil {
-			return fx.Error(fmt.Errorf("mcpfx.UseProvided: %w, no framework.Middleware", err))
+		if _, err := resultsOf[framework.Middleware](c); err != nil {
+			return fx.Error(fmt.Errorf("mcpfx.UseProvided: %w", err))
 		}
 		opts = append(opts, use(c, describe(c)))
 	}
@@ -118,37 +109,29 @@ func use(constructor any, from string) fx.Option {
 	)
 }
 
-// marked is the sequence of the module, if there is one.
-type marked struct {
-	fx.In
-
-	Sequence *sequence `optional:"true"`
-}
-
 // needModule stops a program whose components nobody would serve.
-func needModule(in marked) error {
-	if in.Sequence == nil {
-		return errors.New("mcpfx.Provide and mcpfx.Use need an mcpfx.Module")
-	}
-	return nil
+func needModule() fx.Option {
+	return fx.Invoke(fx.Annotate(func(s *sequence) error {
+		if s == nil {
+			return errors.New("mcpfx.Provide and mcpfx.Use need an mcpfx.Module")
+		}
+		return nil
+	}, fx.ParamTags(`optional:"true"`)))
 }
 
-// resultsOf are the results of a constructor that are wanted, at least one. The error
-// says what there is instead.
-func resultsOf(constructor any, wanted func(reflect.Type) bool) (found []reflect.Type, err error) {
+// resultsOf are the results of a constructor that are a T, at least one.
+func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 	v := reflect.ValueOf(constructor)
 	if v.Kind() != reflect.Func || v.IsNil() {
-		return nil, fmt.Errorf("got a %T, which is no constructor and returns", constructor)
+		return nil, fmt.Errorf("a %T is no constructor", constructor)
 	}
-	got := []string{}
 	for out := range v.Type().Outs() {
-		got = append(got, out.String())
-		if wanted(out) {
+		if out.AssignableTo(reflect.TypeFor[T]()) {
 			found = append(found, out)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s returns (%s)", describe(constructor), strings.Join(got, ", "))
+		return nil, fmt.Errorf("%s is a %s: it returns no %s", describe(constructor), v.Type(), reflect.TypeFor[T]())
 	}
 	return found, nil
 }

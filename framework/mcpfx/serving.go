@@ -3,7 +3,6 @@ package mcpfx
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/unserved"
-	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -28,12 +26,10 @@ type serving struct {
 
 // serve is the module's part in fx.New. Its error is that of Build as it is.
 func (m *module) serve(in serving) error {
-	switch {
-	case in.Unserved != nil:
+	if in.Unserved != nil {
 		return nil
-	case m.worker && len(m.carriers) > 0:
-		return errors.New("mcpfx.Worker serves no client: leave HTTP and Stdio out, or leave Worker out, since servers run tasks, too")
-	case !m.worker && len(m.carriers) == 0:
+	}
+	if len(m.carriers) == 0 {
 		return fmt.Errorf("the server %q has nothing to serve on: add mcpfx.HTTP(addr), mcpfx.Stdio() or mcpfx.Worker() to mcpfx.Module", m.name)
 	}
 	server, err := in.Build()
@@ -42,13 +38,11 @@ func (m *module) serve(in serving) error {
 	}
 	r := &run{server: server, shutdown: in.Shutdown, ended: make(chan struct{})}
 	for _, by := range m.carriers {
-		r.carriers = append(r.carriers, by(r))
-	}
-	if m.worker {
-		if server.Sessions() == nil && server.Changes() == nil {
-			return errors.New("mcpfx.Worker needs the store in which servers leave their tasks: provide a framework.Store, or mcpfx.Options(framework.WithStore(...))")
+		t, err := by(r)
+		if err != nil {
+			return err
 		}
-		r.carriers = []transport.Transport{idle{}}
+		r.carriers = append(r.carriers, t)
 	}
 	in.Lifecycle.Append(fx.Hook{OnStart: r.start, OnStop: r.stop})
 	return nil
@@ -121,43 +115,4 @@ func (r *run) stop(ctx context.Context) error {
 	<-r.ended
 	r.watched.Wait()
 	return err
-}
-
-// listening lets start wait for the address of a carrier.
-func (r *run) listening(t transport.Transport) transport.Transport {
-	open := make(chan struct{})
-	r.opening = append(r.opening, open)
-	return listener{t, heard{r.server, sync.OnceFunc(func() { close(open) })}}
-}
-
-type listener struct {
-	transport.Transport
-	host heard
-}
-
-// Serve serves.
-func (l listener) Serve(ctx context.Context, _ transport.Host) error {
-	return l.Transport.Serve(ctx, l.host)
-}
-
-// heard is the server as a carrier over HTTP sees it, which asks for its event log when
-// the address is open. OnListen would say the same, but it is the program's.
-type heard struct {
-	*framework.Server
-	open func()
-}
-
-// Events are the server's.
-func (h heard) Events() eventlog.Store {
-	h.open()
-	return h.Server.Events()
-}
-
-// idle is the carrier of a worker.
-type idle struct{}
-
-// Serve waits for the end.
-func (idle) Serve(ctx context.Context, _ transport.Host) error {
-	<-ctx.Done()
-	return nil
 }

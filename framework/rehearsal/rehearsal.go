@@ -10,7 +10,13 @@ import (
 	"context"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 // Stage is what a server under test has instead of its own. The zero value of a
@@ -23,6 +29,10 @@ type Stage struct {
 	Secret []byte
 	// Claims is a store that several servers share.
 	Claims claim.Store
+	// Logger is where an app logs that has no logger of its own.
+	Logger *zap.Logger
+	// Store is asked for the store of an app that has none of its own.
+	Store func() Store
 	// Differs is told how a handler that asks does something else when it runs
 	// again on the same answers; it turns that check on.
 	Differs func(what string)
@@ -30,4 +40,12 @@ type Stage struct {
 	// its result is kept. An error is the end of that execution, as of a process that
 	// dies there: nothing more of it is kept, and the error is all that is answered.
 	Performed func(ctx context.Context, key string) error
+}
+
+// Store is framework.Store.
+type Store interface {
+	Sessions() session.Store
+	Tasks() task.Store
+	Events() eventlog.Store
+	Changes() change.Bus
 }

@@ -15,5 +15,7 @@
 // calls in flight have ended or had their grace period; a second signal ends the
 // process at once. flag.CommandLine is never touched.
 //
+// On stdio credentials come from the environment: see [Stdio].
+//
 // The package does not read configuration files and does not daemonize.
 package serve

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -279,8 +280,8 @@ func faultWait[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
-// faultGoroutines counts those that do something: fasthttp keeps its workers for ten
-// seconds.
+// faultGoroutines counts those that do something. fasthttp keeps its workers for ten
+// seconds, and Streamable HTTP those that wait for exchanges for half a second.
 func faultGoroutines() (int, string) {
 	buf := make([]byte, 16<<20)
 	busy := faultBusy(string(buf[:runtime.Stack(buf, true)]))
@@ -291,11 +292,18 @@ func faultBusy(stacks string) []string {
 	var busy []string
 	for each := range strings.SplitSeq(stacks, "\n\n") {
 		_, frames, _ := strings.Cut(each, "\n")
-		if !strings.HasPrefix(frames, "github.com/valyala/fasthttp.(*workerPool).workerFunc") {
+		if !slices.ContainsFunc(faultWaiting, func(top string) bool { return strings.HasPrefix(frames, top) }) {
 			busy = append(busy, each)
 		}
 	}
 	return busy
+}
+
+// faultWaiting are the innermost calls of goroutines that wait for work.
+var faultWaiting = []string{
+	"github.com/valyala/fasthttp.(*workerPool).workerFunc",
+	"github.com/kagami-mcp/kagami/transport/streamable.(*worker).work",
+	"github.com/kagami-mcp/kagami/transport/streamable.(*crew).watch",
 }
 
 // faultSettle waits until no more than base goroutines are left.

@@ -46,6 +46,9 @@ func program(app *framework.App, args []string, opts []Option) int {
 // Run builds and serves by flags (--stdio | --http ADDR | --store URL | --worker | --inspect[=json] | --version | --help) until ctx ends. For programs with
 // flags, configuration or defers of their own. Both carriers may be served at once; then the end of stdin ends only its own.
 //
+// Whoever opens a store closes it: Run that of --store, and the program that of [framework.WithStore], when Run has returned or, under
+// Main, which does not return, in App.OnStop.
+//
 // With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
 //
 // The error is a [*UsageError] for flags that do not exist or do not fit, a [*framework.BuildError] for a faulty app, and otherwise
@@ -81,13 +84,19 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.looks() {
 		return s.show(ctx, server, f)
 	}
-	if f.worker && server.Sessions() == nil && server.Changes() == nil {
-		return usagef("--worker needs the store in which servers leave their tasks: --store redis://HOST:PORT/DB")
-	}
 	if f.worker {
-		_, _ = fmt.Fprintf(s.errs, "%s runs the tasks of its store\n", programName())
+		return s.work(ctx, server)
 	}
 	return server.Serve(ctx, s.carriers(f)...)
+}
+
+func (s *settings) work(ctx context.Context, server *framework.Server) error {
+	worker, err := server.Worker()
+	if err != nil {
+		return usagef("--worker needs the store in which servers leave their tasks: --store redis://HOST:PORT/DB")
+	}
+	_, _ = fmt.Fprintf(s.errs, "%s runs the tasks of its store\n", programName())
+	return server.Serve(ctx, worker)
 }
 
 // ExitCode is the process exit code that belongs to an error of Run: 0 for nil,
@@ -116,6 +125,18 @@ func HTTP(opts ...fiberhttp.Option) Option {
 	return optionFunc(func(s *settings) { s.http = append(s.http, opts...) })
 }
 
+// Stdio makes the carrier behind --stdio what wrap makes of it. Credentials on stdio come
+// from the environment (2025-11-25 basic/authorization "Protocol Requirements"):
+//
+//	serve.Main(app, serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
+func Stdio(wrap func(transport.Transport) transport.Transport) Option {
+	return optionFunc(func(s *settings) {
+		if wrap != nil {
+			s.wraps = append(s.wraps, wrap)
+		}
+	})
+}
+
 // Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_HTTP,
 // KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.
 func Env(prefix string) Option {
@@ -135,6 +156,7 @@ type settings struct {
 	out, errs io.Writer
 	own       bool // the streams are the program's own choice
 	http      []fiberhttp.Option
+	wraps     []func(transport.Transport) transport.Transport // of stdio
 }
 
 func configured(opts []Option) *settings {
@@ -148,9 +170,6 @@ func configured(opts []Option) *settings {
 }
 
 func (s *settings) carriers(f *flags) []transport.Transport {
-	if f.worker {
-		return []transport.Transport{idle{}}
-	}
 	var all []transport.Transport
 	if f.stdio {
 		s.greet()
@@ -166,10 +185,14 @@ func (s *settings) carriers(f *flags) []transport.Transport {
 }
 
 func (s *settings) stdio() transport.Transport {
+	t := stdio.New()
 	if s.own {
-		return stdio.New(stdio.Streams(s.in, s.out))
+		t = stdio.New(stdio.Streams(s.in, s.out))
 	}
-	return stdio.New()
+	for _, wrap := range s.wraps {
+		t = wrap(t)
+	}
+	return t
 }
 
 // greet tells a person who started the server by hand what it waits for.

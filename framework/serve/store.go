@@ -11,7 +11,6 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
-	"github.com/kagami-mcp/kagami/transport"
 )
 
 // store is one that this program has opened.
@@ -63,12 +62,3 @@ type inMemory struct{ *memory.Store }
 
 // Close does nothing.
 func (inMemory) Close() error { return nil }
-
-// idle is the carrier of a worker, which serves nobody.
-type idle struct{}
-
-// Serve waits for the end.
-func (idle) Serve(ctx context.Context, _ transport.Host) error {
-	<-ctx.Done()
-	return nil
-}

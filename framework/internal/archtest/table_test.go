@@ -78,16 +78,18 @@ var table = []rule{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
 	}},
 	{prefix: "framework/mcpfx", internal: []string{
-		"framework", "framework/mcpfx/internal", "protocol/eventlog", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/mcpfx/internal", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
 	{prefix: "framework/mcpfx/internal"},
 	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/mcpfx/internal"}, external: []string{"go.uber.org/fx"}},
 	{prefix: "docs/code/middleware", internal: []string{"framework", "framework/serve", "middleware", "protocol"}},
-	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp", "transport/stdio"}},
+	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp"}},
 	{prefix: "examples/secured", internal: []string{"framework", "framework/serve", "middleware", "middleware/auth", "transport", "transport/fiberhttp"}, external: []string{"github.com/golang-jwt/jwt/v5"}},
 	{prefix: "framework/serve/surface/contract", internal: []string{"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext"}},
 	// How testkit gets into a server: for testkit and framework alone.
-	{prefix: "framework/rehearsal", internal: []string{"protocol/claim"}},
+	{prefix: "framework/rehearsal", internal: []string{
+		"protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task",
+	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "testkit", internal: []string{
 		"framework", "framework/rehearsal", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
 		"protocol", "protocol/change", "protocol/claim", "protocol/client", "protocol/dialect", "protocol/engine", "protocol/eventlog",

@@ -3,7 +3,9 @@ package binding_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/go-playground/validator/v10"
@@ -105,6 +107,43 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		if p, _ := binding.Compile(reflect.TypeFor[bSearch](), binding.Input, binding.Options{}); p == nil {
 			b.Fatal("no plan")
+		}
+	}
+}
+
+// BenchmarkDecodeSizes: reading is linear in the text, whatever grows in it.
+func BenchmarkDecodeSizes(b *testing.B) {
+	type item struct {
+		ID   int    `json:"id" validate:"min=0"`
+		Name string `json:"name" validate:"min=1,max=20"`
+	}
+	type in struct {
+		Items []item         `json:"items,omitempty"`
+		Text  string         `json:"text,omitempty"`
+		Map   map[string]int `json:"map,omitempty"`
+	}
+	p := mustCompile(b, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for _, n := range []int{10, 100, 1_000, 10_000} {
+		var items, members []string
+		for i := range n {
+			items = append(items, fmt.Sprintf(`{"id":%d,"name":"n%d"}`, i, i))
+			members = append(members, fmt.Sprintf(`"k%d":%d`, i, i))
+		}
+		for name, raw := range map[string]string{
+			"items": `{"items":[` + strings.Join(items, ",") + `]}`,
+			"map":   `{"map":{` + strings.Join(members, ",") + `}}`,
+			"text":  `{"text":"` + strings.Repeat("ten bytes\\n", n) + `"}`,
+		} {
+			b.Run(fmt.Sprint(name, "/", n), func(b *testing.B) {
+				into, text := reflect.New(reflect.TypeFor[in]()).Elem(), []byte(raw)
+				b.SetBytes(int64(len(raw)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := p.Decode(context.Background(), text, into); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

@@ -88,9 +88,9 @@ func (o Options) check(tag string) *Check {
 
 // newValidator knows the application's own rules. One that has a problem is
 // left out; using it is the fault.
-func (c *compiler) newValidator() *validator.Validate {
+func newValidator(checks []Check) (*validator.Validate, error) {
 	v := validator.New(validator.WithRequiredStructEnabled())
-	for _, k := range c.opts.Checks {
+	for _, k := range checks {
 		if k.Problem() != "" {
 			continue
 		}
@@ -98,10 +98,23 @@ func (c *compiler) newValidator() *validator.Validate {
 			return k.holds(fl.Field())
 		})
 		if err != nil {
-			c.fault("", fmt.Sprintf("validate rule %q: %v", k.Tag, err), "Use another name")
+			return v, fmt.Errorf("validate rule %q: %w", k.Tag, err)
 		}
 	}
-	return v
+	return v, nil
+}
+
+// single judges values one by one. It is made where it is needed first: there are
+// 170 rules to register.
+func (c *compiler) single() *validator.Validate {
+	if c.judge == nil {
+		v, err := newValidator(c.opts.Checks)
+		if err != nil {
+			c.fault("", err.Error(), "Use another name")
+		}
+		c.judge = v
+	}
+	return c.judge
 }
 
 // holds asks the function, which may panic on a value that nobody thought of:

@@ -59,12 +59,13 @@ type compiler struct {
 	structs   []*structNode  // in the order met
 	variants  []*variantNode // likewise
 	overrides map[node]keywords
+	names     map[node]string // of those that contain themselves; nil until the nodes are finished
 	faults    []Fault
 	path      []string
 	defaults  []pendingDefault
-	headers   map[string]string // field names by lower-cased header
-	later     []func()          // what needs finished nodes: recursive types are unfinished on the way
-	linter    *validator.Validate
+	headers   map[string]string   // field names by lower-cased header
+	later     []func()            // what needs finished nodes: recursive types are unfinished on the way
+	judge     *validator.Validate // of single values; nil until it is needed
 }
 
 func newCompiler(mode Mode, opts Options) *compiler {
@@ -262,7 +263,7 @@ func (c *compiler) shape(t reflect.Type) node {
 		if isBytes(t) {
 			return &bytesNode{t}
 		}
-		n := &sliceNode{t: t}
+		n := &sliceNode{t: t, empty: reflect.MakeSlice(t, 0, 0)}
 		return c.container(t, n, "[]", t.Elem(), &n.elem)
 	case reflect.Array:
 		n := &arrayNode{t: t}
@@ -311,7 +312,7 @@ func isBytes(t reflect.Type) bool {
 }
 
 func (c *compiler) mapOf(t reflect.Type) node {
-	n := &mapNode{t: t}
+	n := &mapNode{t: t, list: reflect.SliceOf(t.Elem())}
 	n.key = c.keyOf(t.Key())
 	if n.key == nil {
 		return nil
@@ -390,22 +391,29 @@ func (c *compiler) quietShape(t reflect.Type) node {
 	return nil
 }
 
-// schemer prepares rendering: it names the nodes that contain themselves.
+// schemer prepares rendering, once the nodes are finished.
 func (c *compiler) schemer() *schemer {
-	s := &schemer{mode: c.mode, opts: c.opts, names: map[node]string{}, overrides: c.overrides, done: map[string][]byte{}}
-	taken := map[string]bool{}
+	if c.names == nil {
+		c.names = c.recursive()
+	}
+	return &schemer{mode: c.mode, opts: c.opts, names: c.names, overrides: c.overrides, done: map[string][]byte{}}
+}
+
+// recursive names the nodes that contain themselves.
+func (c *compiler) recursive() map[node]string {
+	names, taken := map[node]string{}, map[string]bool{}
 	for _, n := range c.order {
 		if c.nodes[n.goType()] != n || n.goType().Name() == "" || !reaches(n, n, map[node]bool{}) {
 			continue
 		}
-		s.names[n] = freeName(defName(n.goType()), taken)
+		names[n] = freeName(defName(n.goType()), taken)
 	}
 	for _, v := range c.variants {
 		if reaches(v, v, map[node]bool{}) {
-			s.names[v] = freeName(defName(v.goType())+"_variant", taken)
+			names[v] = freeName(defName(v.goType())+"_variant", taken)
 		}
 	}
-	return s
+	return names
 }
 
 // freeName takes the name, or it with a number.

@@ -3,6 +3,7 @@ package binding
 import (
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -41,9 +42,38 @@ type decoder struct {
 	secret   int  // depth of secret members entered
 	repair   bool // read strings as what they contain
 	mendable bool // a repair might help
+	doubt    bool // an acceptor has not accepted
 	repaired []string
-	room     [8]step // where path begins, so that most calls allocate none
+	texts    texts
 }
+
+// decoders are used again: they hold nothing of a call that has passed.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+func (p *Plan) decoder(repair bool, raw []byte) *decoder {
+	d := decoders.Get().(*decoder)
+	d.plan, d.repair, d.texts.bound = p, repair, len(raw)
+	return d
+}
+
+// release gives up the decoder. Its findings and repairs are whoever's has them.
+func (d *decoder) release() {
+	*d = decoder{path: forgotten(d.path)}
+	decoders.Put(d)
+}
+
+// forgotten is a path's room without the names, which are the caller's; none
+// where it grew large.
+func forgotten(path []step) []step {
+	const usual = 64
+	if cap(path) > usual {
+		return nil
+	}
+	clear(path[:cap(path)])
+	return path[:0]
+}
+
+func (d *decoder) text(raw []byte) (string, bool) { return d.texts.of(raw) }
 
 // step is one part of a path: a member's name, or an index if name is empty
 // and member is false.

@@ -10,8 +10,9 @@ import (
 )
 
 type sliceNode struct {
-	t    reflect.Type
-	elem node
+	t     reflect.Type
+	elem  node
+	empty reflect.Value // shared: there is nothing in it to change
 }
 
 func (n *sliceNode) goType() reflect.Type { return n.t }
@@ -21,8 +22,10 @@ func (n *sliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	if !fits {
 		return
 	}
+	v.Set(n.empty)
 	size := jsontext.Len(raw)
-	v.Set(reflect.MakeSlice(n.t, size, size))
+	v.Grow(size)
+	v.SetLen(size)
 	i := 0
 	for item := range jsontext.Elements(raw) {
 		d.enterIndex(i)
@@ -79,6 +82,7 @@ type mapNode struct {
 	t    reflect.Type
 	key  *keyCodec
 	elem node
+	list reflect.Type // of the elements
 }
 
 func (n *mapNode) goType() reflect.Type { return n.t }
@@ -89,11 +93,11 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 		return
 	}
 	m := reflect.MakeMapWithSize(n.t, jsontext.Len(raw))
-	value := reflect.New(n.t.Elem()).Elem()
+	k, value := reflect.New(n.key.t).Elem(), reflect.New(n.t.Elem()).Elem()
 	for key, item := range jsontext.Members(raw) {
-		name := key.String()
+		name, _ := d.text(key.Raw())
 		d.enter(name)
-		k, err := n.key.read(name)
+		err := n.key.read(name, k)
 		switch {
 		case err != nil:
 			d.file(n.badKey(name, err, c))
@@ -117,28 +121,47 @@ func (n *mapNode) badKey(name string, err error, c *constraints) finding {
 	}
 }
 
+// mapEntry is a member to be written; at is where its value lies.
+type mapEntry struct {
+	name string
+	at   int
+}
+
+// entries are the members by name, and the values in any order: one allocation,
+// where iter.Value makes one for each.
+func (n *mapNode) entries(v reflect.Value) ([]mapEntry, reflect.Value, error) {
+	entries, values := make([]mapEntry, 0, v.Len()), reflect.MakeSlice(n.list, v.Len(), v.Len())
+	key := reflect.New(n.key.t).Elem()
+	for iter := v.MapRange(); iter.Next(); {
+		key.SetIterKey(iter)
+		name, err := n.key.write(key)
+		if err == nil && !n.key.allows(name) {
+			err = fmt.Errorf("%q is not one of the values of %s", clip(name, 40), n.key.t)
+		}
+		if err != nil {
+			return nil, values, fmt.Errorf("map key: %w", err)
+		}
+		values.Index(len(entries)).SetIterValue(iter)
+		entries = append(entries, mapEntry{name, len(entries)})
+	}
+	slices.SortFunc(entries, func(a, b mapEntry) int { return strings.Compare(a.name, b.name) })
+	return entries, values, nil
+}
+
 func (n *mapNode) encode(e *encoder, v reflect.Value) {
 	if !e.deeper() {
 		return
 	}
 	defer func() { e.depth-- }()
-	type entry struct {
-		name  string
-		value reflect.Value
+	if v.Len() == 0 {
+		e.dst = append(e.dst, "{}"...)
+		return
 	}
-	entries := make([]entry, 0, v.Len())
-	for iter := v.MapRange(); iter.Next(); {
-		name, err := n.key.write(iter.Key())
-		if err == nil && !n.key.allows(name) {
-			err = fmt.Errorf("%q is not one of the values of %s", clip(name, 40), n.key.t)
-		}
-		if err != nil {
-			e.fail("map key: %v", err)
-			return
-		}
-		entries = append(entries, entry{name, iter.Value()})
+	entries, values, err := n.entries(v)
+	if err != nil {
+		e.wrap(err)
+		return
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	e.dst = append(e.dst, '{')
 	for i, item := range entries {
 		if i > 0 {
@@ -150,7 +173,7 @@ func (n *mapNode) encode(e *encoder, v reflect.Value) {
 		e.dst = jsontext.Quote(e.dst, item.name)
 		e.dst = append(e.dst, ':')
 		e.enter(item.name)
-		n.elem.encode(e, item.value)
+		n.elem.encode(e, values.Index(item.at))
 		e.leave()
 	}
 	e.dst = append(e.dst, '}')

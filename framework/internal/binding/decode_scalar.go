@@ -204,7 +204,7 @@ type stringNode struct{ t reflect.Type }
 func (n *stringNode) goType() reflect.Type { return n.t }
 
 func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	s, ok := jsontext.String(raw)
+	s, ok := d.text(raw)
 	if !ok {
 		d.refuse(RuleType, n, raw, c)
 		return

@@ -18,11 +18,13 @@ type structNode struct {
 // field is one member.
 type field struct {
 	name     string
+	key      []byte // the name as it is written, with its colon
 	goName   string
 	index    []int // as for reflect.Value.FieldByIndex
 	viaPtr   bool  // index passes a pointer: encoding/json leaves the member out where it is nil
 	node     node
 	c        *constraints
+	accept   *acceptor // of c; nil: nothing is asked
 	required bool
 	def      []byte // default as JSON, nil without one
 	extra    *Raw   // enforces what only the jsonschema tag says; nil usually
@@ -159,9 +161,11 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 		d.secret++
 	}
 	before, total := len(d.found), d.total
-	f.node.decode(d, raw, f.target(v), f.c)
+	target := f.target(v)
+	f.node.decode(d, raw, target, f.c)
 	if d.total == total {
 		f.judge(d, raw)
+		d.doubt = d.doubt || f.accept != nil && jsontext.KindOf(raw) != jsontext.KindNull && !f.accept.accepts(target)
 	}
 	for i := before; i < len(d.found); i++ {
 		if found := &d.found[i]; len(d.path) == strings.Count(found.Path, "/") {
@@ -195,7 +199,9 @@ const maxSafeInt = 1<<53 - 1
 func (f *field) absent(d *decoder, v reflect.Value) {
 	switch {
 	case f.def != nil:
-		f.node.decode(&decoder{plan: d.plan}, f.def, f.target(v), f.c)
+		d.enter(f.name)
+		f.node.decode(d, f.def, f.target(v), f.c) // Compile has seen that it can be read
+		d.leave()
 	case f.required:
 		d.enter(f.name)
 		d.file(finding{
@@ -222,6 +228,9 @@ func (n *structNode) fillDefaults(d *decoder, v reflect.Value) {
 
 // target is the field's value; embedded pointers on the way are made.
 func (f *field) target(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
 	for i, x := range f.index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -236,6 +245,9 @@ func (f *field) target(v reflect.Value) reflect.Value {
 
 // value is the field's value; false if an embedded pointer on the way is nil.
 func (f *field) value(v reflect.Value) (reflect.Value, bool) {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0]), true
+	}
 	for i, x := range f.index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -278,8 +290,7 @@ func (n *structNode) encodeMembers(e *encoder, v reflect.Value, tag string) {
 			e.dst = append(e.dst, ',')
 		}
 		first = false
-		e.dst = jsontext.Quote(e.dst, f.name)
-		e.dst = append(e.dst, ':')
+		e.dst = append(e.dst, f.key...)
 		e.enter(f.name)
 		f.node.encode(e, value)
 		e.leave()

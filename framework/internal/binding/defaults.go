@@ -93,8 +93,9 @@ func (p *Plan) defaultHolds(f *field, raw []byte, tag string) bool {
 		return true
 	}
 	v := reflect.New(f.node.goType()).Elem()
-	f.node.decode(&decoder{plan: p}, raw, v, nil)
-	return p.holds(v, tag)
+	d := &decoder{plan: p}
+	f.node.decode(d, raw, v, nil)
+	return p.quick && !d.doubt && f.accept.accepts(v) || p.holds(v, tag)
 }
 
 // relates reports whether a rule looks at other members.
@@ -113,5 +114,5 @@ func (p *Plan) holds(v reflect.Value, tag string) (ok bool) {
 			ok = false
 		}
 	}()
-	return tag == "" || p.rules.Var(v.Interface(), tag) == nil
+	return tag == "" || p.rules().Var(v.Interface(), tag) == nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -16,7 +17,22 @@ type encoder struct {
 	dst   []byte
 	path  []step
 	depth int
-	err   error // the first one
+	err   error  // the first one
+	room  []byte // where Encode writes
+}
+
+// encoders are used again, for the room they have. Nobody else sees it.
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// maxRoom is the longest text for which room is kept.
+const maxRoom = 64 << 10
+
+func (e *encoder) release() {
+	if cap(e.room) > maxRoom {
+		e.room = nil
+	}
+	*e = encoder{path: forgotten(e.path), room: e.room}
+	encoders.Put(e)
 }
 
 // maxDepth ends the encoding of a value that contains itself.

@@ -1,7 +1,9 @@
 package binding
 
 import (
+	"context"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -23,3 +25,22 @@ func ForbiddenTags() []string { return slices.Sorted(maps.Keys(forbidden)) }
 
 // Sentences are the words of rules without keywords, by tag.
 func Sentences() map[string]string { return maps.Clone(sentences) }
+
+// Quick says that the acceptors of the plan may speak for validator.
+func Quick(p *Plan) bool { return p.quick }
+
+// Verdicts are what the acceptors and validator say, each for itself, of a text
+// that decodes.
+func Verdicts(p *Plan, raw []byte) (decodes, accepted, valid bool) {
+	d := p.decoder(false, raw)
+	defer d.release()
+	v := reflect.New(p.t).Elem()
+	p.root.decode(d, raw, v, nil)
+	if decodes = d.total == 0; !decodes {
+		return false, false, false
+	}
+	accepted = !d.doubt
+	d.doubt = true
+	p.judge(context.Background(), d, raw, v)
+	return true, accepted, d.total == 0
+}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // candidate is a struct field that may become a member.
@@ -174,6 +176,7 @@ func (c *compiler) field(cand candidate) *field {
 	f := &field{
 		name: cand.name, goName: sf.Name, index: cand.index, viaPtr: cand.viaPtr,
 		title: sf.Tag.Get("title"), doc: sf.Tag.Get("doc"),
+		key: append(jsontext.Quote(nil, cand.name), ':'),
 	}
 	if c.mode == Input {
 		f.header = sf.Tag.Get("header")

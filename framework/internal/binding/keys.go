@@ -22,34 +22,35 @@ type keyCodec struct {
 // allows reports whether the type's own list of values, if there is one, has name.
 func (k *keyCodec) allows(name string) bool { return k.names == nil || slices.Contains(k.names, name) }
 
-// read is strict about integers: "01" and "1" would be two members for one key.
-func (k *keyCodec) read(name string) (reflect.Value, error) {
-	v := reflect.New(k.t).Elem()
+// read stores the key of a name in v, which is overwritten. It is strict about
+// integers: "01" and "1" would be two members for one key.
+func (k *keyCodec) read(name string, v reflect.Value) error {
+	v.SetZero()
 	if !k.allows(name) {
-		return v, errUnreadable
+		return errUnreadable
 	}
 	switch {
 	case k.reads:
-		return v, callText(v, name)
+		return callText(v, name)
 	case k.t.Kind() == reflect.String:
 		v.SetString(name)
-		return v, nil
+		return nil
 	case isInt(k.t.Kind()):
 		i, err := strconv.ParseInt(name, 10, 64)
 		if err != nil || v.OverflowInt(i) || strconv.FormatInt(i, 10) != name {
-			return v, errUnreadable
+			return errUnreadable
 		}
 		v.SetInt(i)
-		return v, nil
+		return nil
 	case isUint(k.t.Kind()):
 		u, err := strconv.ParseUint(name, 10, 64)
 		if err != nil || v.OverflowUint(u) || strconv.FormatUint(u, 10) != name {
-			return v, errUnreadable
+			return errUnreadable
 		}
 		v.SetUint(u)
-		return v, nil
+		return nil
 	}
-	return v, errUnreadable
+	return errUnreadable
 }
 
 func (k *keyCodec) write(v reflect.Value) (string, error) {

@@ -12,17 +12,10 @@ import (
 // use of a tag that it cannot read, which may be in production. owner is the
 // struct whose members the rule may name.
 func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
-	if c.linter == nil {
-		c.linter = c.newValidator()
-	}
-	return c.lintLevel(c.linter, k, t, owner)
-}
-
-func (c *compiler) lintLevel(v *validator.Validate, k *constraints, t, owner reflect.Type) bool {
 	t = deref(t)
 	ok := true
 	for _, r := range k.rules {
-		ok = c.lintRule(v, r, t, owner) && ok
+		ok = c.lintRule(r, t, owner) && ok
 	}
 	if k.elem == nil {
 		return ok
@@ -31,7 +24,7 @@ func (c *compiler) lintLevel(v *validator.Validate, k *constraints, t, owner ref
 	case reflect.Slice, reflect.Array:
 	case reflect.Map:
 		if k.keys != nil {
-			ok = c.lintLevel(v, k.keys, t.Key(), owner) && ok
+			ok = c.lint(k.keys, t.Key(), owner) && ok
 		}
 	default:
 		c.fault("", fmt.Sprintf("validate dive on type %s, which has no elements", t), "Remove dive")
@@ -41,14 +34,14 @@ func (c *compiler) lintLevel(v *validator.Validate, k *constraints, t, owner ref
 		c.fault("", fmt.Sprintf("validate keys on type %s, which is no map", t), "Remove keys…endkeys")
 		return false
 	}
-	return c.lintLevel(v, k.elem, t.Elem(), owner) && ok
+	return c.lint(k.elem, t.Elem(), owner) && ok
 }
 
-func (c *compiler) lintRule(v *validator.Validate, r rule, t, owner reflect.Type) bool {
+func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 	if len(r.alts) > 0 {
 		ok := true
 		for _, alt := range r.alts {
-			ok = c.lintRule(v, alt, t, owner) && ok
+			ok = c.lintRule(alt, t, owner) && ok
 		}
 		return ok
 	}
@@ -69,7 +62,10 @@ func (c *compiler) lintRule(v *validator.Validate, r rule, t, owner reflect.Type
 	if _, ok := presenceSentences[r.name]; ok {
 		return c.lintPresence(r, owner)
 	}
-	if problem := tryRule(v, r, sample(t, 3)); problem != "" {
+	if nativeTest(r, t) != nil {
+		return true // its parameter was read
+	}
+	if problem := tryRule(c.single(), r, sample(t, 3)); problem != "" {
 		c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: %s", r, t, problem), ruleFix(r))
 		return false
 	}
@@ -162,10 +158,10 @@ func (c *compiler) rehearse(p *Plan) {
 	v := reflect.Indirect(sample(p.root.goType(), 6))
 	// The verdict on a sample does not matter; that there is one does.
 	if p.diveTag != "" {
-		_ = p.rules.Var(v.Interface(), p.diveTag)
+		_ = p.rules().Var(v.Interface(), p.diveTag)
 		return
 	}
-	_ = p.rules.Struct(v.Interface())
+	_ = p.rules().Struct(v.Interface())
 }
 
 // sample is a value of t without nil and without empty containers, to depth

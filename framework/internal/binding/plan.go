@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,8 @@ type Plan struct {
 
 	// rules judges decoded values; nil if no tag asks for anything. One
 	// instance per plan: registering rules on a shared one races with its use.
-	rules   *validator.Validate
+	rules   func() *validator.Validate
+	quick   bool   // it need not be asked about what the acceptors of the fields accept
 	diveTag string // for roots that are not structs
 	check   userCheck
 	printer *schemer // renders wanted schemas for error texts
@@ -164,13 +166,16 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	if len(raw) == 0 {
 		raw = emptyObject
 	}
-	d, err := p.pass(ctx, raw, into, false)
+	d := p.decoder(false, raw)
+	defer d.release()
+	err := p.pass(ctx, d, raw, into)
 	if err == nil {
 		return Report{}, nil
 	}
 	if d.mendable && !p.opts.NoRepair {
-		second, repairErr := p.pass(ctx, raw, into, true)
-		if repairErr == nil {
+		second := p.decoder(true, raw)
+		defer second.release()
+		if p.pass(ctx, second, raw, into) == nil {
 			return Report{Repaired: second.repaired}, nil
 		}
 	}
@@ -183,10 +188,8 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 
 var emptyObject = []byte("{}")
 
-// pass decodes and judges once, strictly or with repair.
-func (p *Plan) pass(ctx context.Context, raw []byte, into reflect.Value, repair bool) (*decoder, error) {
-	d := &decoder{plan: p, repair: repair}
-	d.path = d.room[:0]
+// pass decodes and judges once.
+func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Value) error {
 	into.SetZero()
 	target := into
 	if p.wrapped {
@@ -198,21 +201,43 @@ func (p *Plan) pass(ctx context.Context, raw []byte, into reflect.Value, repair 
 		into.Set(target.Field(0))
 	}
 	if len(d.found) > 0 {
-		return d, d.invalid(raw)
+		return d.invalid(raw)
 	}
 	if p.check != nil {
-		if err := p.check.run(ctx, into); err != nil {
-			return d, err
-		}
+		return p.check.run(ctx, into)
 	}
-	return d, nil
+	return nil
+}
+
+// Encode is Append into bytes of their own, of the right size: they may be kept.
+func (p *Plan) Encode(v reflect.Value) ([]byte, error) {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	e.dst = e.room[:0]
+	if err := p.write(e, v); err != nil {
+		return nil, err
+	}
+	if len(e.dst) > maxRoom { // not copied once more
+		return e.dst, nil
+	}
+	e.room = e.dst
+	return bytes.Clone(e.dst), nil
 }
 
 // Append appends the JSON of v, a value of the plan's type. Errors name the
 // path of what has no JSON form: NaN, an invalid json.Number, a cycle, a value
 // outside of its enum.
 func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
-	e := &encoder{dst: dst}
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	e.dst = dst
+	if err := p.write(e, v); err != nil {
+		return dst, err
+	}
+	return e.dst, nil
+}
+
+func (p *Plan) write(e *encoder, v reflect.Value) error {
 	if p.wrapped {
 		e.dst = append(e.dst, `{"value":`...)
 		p.root.(*structNode).fields[0].node.encode(e, v)
@@ -221,9 +246,9 @@ func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
 		p.root.encode(e, v)
 	}
 	if e.err != nil {
-		return dst, fmt.Errorf("encoding %s: %w", p.t, e.err)
+		return fmt.Errorf("encoding %s: %w", p.t, e.err)
 	}
-	return e.dst, nil
+	return nil
 }
 
 func (p *Plan) describeFields() []Field {

@@ -13,19 +13,19 @@ import (
 // variables arrive. An empty text is an absent member, except where the type
 // is a text. The plan must have been compiled for Strings.
 func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into reflect.Value) error {
-	object := []byte{'{'}
-	for _, name := range p.orderedNames(values) {
-		text := values[name]
-		n, known := p.memberNode(name)
-		if known && text == "" && kindOf(n) != textKind {
-			continue
+	// Known names come first, in the order of the type, so that faults have a
+	// stable order.
+	object, known := append(make([]byte, 0, 128), '{'), 0
+	for _, f := range p.fields {
+		if text, ok := values[f.Name]; ok {
+			known++
+			object = p.appendText(object, f.Name, text)
 		}
-		if len(object) > 1 {
-			object = append(object, ',')
+	}
+	if known < len(values) {
+		for _, name := range unknownNames(values, p.fields) {
+			object = p.appendText(object, name, values[name])
 		}
-		object = jsontext.Quote(object, name)
-		object = append(object, ':')
-		object = appendScalar(object, n, text)
 	}
 	object = append(object, '}')
 	if err := jsontext.Check(object, jsontext.Limits{}); err != nil {
@@ -48,16 +48,17 @@ func asTexts(object string) string {
 	return string(append(out, '}'))
 }
 
-// orderedNames puts known names first, in the order of the type, so that
-// faults have a stable order.
-func (p *Plan) orderedNames(values map[string]string) []string {
-	names := make([]string, 0, len(values))
-	for _, f := range p.fields {
-		if _, ok := values[f.Name]; ok {
-			names = append(names, f.Name)
-		}
+// appendText writes a member, unless its text is empty and its type knows none.
+func (p *Plan) appendText(object []byte, name, text string) []byte {
+	n, known := p.memberNode(name)
+	if known && text == "" && kindOf(n) != textKind {
+		return object
 	}
-	return append(names, unknownNames(values, p.fields)...)
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	object = append(jsontext.Quote(object, name), ':')
+	return appendScalar(object, n, text)
 }
 
 func (p *Plan) memberNode(name string) (node, bool) {
@@ -75,8 +76,11 @@ func (p *Plan) memberNode(name string) (node, bool) {
 // appendScalar writes a text as the JSON scalar that the type reads, or as a
 // string, which then is refused with the usual words.
 func appendScalar(dst []byte, n node, text string) []byte {
+	if !wantsToken(n) {
+		return jsontext.Quote(dst, text)
+	}
 	raw := []byte(text)
-	if wantsToken(n) && jsontext.Check(raw, jsontext.DefaultLimits()) == nil {
+	if jsontext.Check(raw, jsontext.DefaultLimits()) == nil {
 		switch jsontext.KindOf(raw) {
 		case jsontext.KindNumber, jsontext.KindBool:
 			return jsontext.Compact(dst, raw)

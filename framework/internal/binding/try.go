@@ -36,8 +36,8 @@ func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
 			return ""
 		}
 		raw = next
-		d, err := p.pass(ctx, raw, reflect.New(p.t).Elem(), false)
-		if err == nil {
+		d := &decoder{plan: p}
+		if err := p.pass(ctx, d, raw, reflect.New(p.t).Elem()); err == nil {
 			return string(jsontext.Compact(nil, raw))
 		}
 		found = d.found

@@ -114,7 +114,8 @@ func uniqueTexts(texts []string) []string {
 }
 
 func (p *Plan) keyFits(k *keyCodec, c *constraints, name string) bool {
-	v, err := k.read(name)
+	v := reflect.New(k.t).Elem()
+	err := k.read(name, v)
 	if err != nil {
 		return false
 	}

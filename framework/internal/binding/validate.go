@@ -26,9 +26,9 @@ func (p *Plan) run(ctx context.Context, v reflect.Value) (failed validator.Valid
 	}
 	var result error
 	if p.diveTag != "" {
-		result = p.rules.VarCtx(ctx, v.Interface(), p.diveTag)
+		result = p.rules().VarCtx(ctx, v.Interface(), p.diveTag)
 	} else {
-		result = p.rules.StructCtx(ctx, v.Addr().Interface())
+		result = p.rules().StructCtx(ctx, v.Addr().Interface())
 	}
 	if errors.As(result, &failed) {
 		return failed, nil
@@ -36,9 +36,10 @@ func (p *Plan) run(ctx context.Context, v reflect.Value) (failed validator.Valid
 	return nil, result
 }
 
-// judge adds what validator finds to what decoding found.
+// judge adds what validator finds to what decoding found. Where nothing was found
+// and the acceptors are sure, it would find nothing.
 func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Value) {
-	if p.rules == nil {
+	if p.rules == nil || p.quick && !d.doubt && d.total == 0 {
 		return
 	}
 	failed, err := p.run(ctx, v)
@@ -122,7 +123,7 @@ func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe valid
 	if tag == "" || rest.relates() {
 		return "", true
 	}
-	if errs, ok := errors.AsType[validator.ValidationErrors](p.rules.VarCtx(ctx, fe.Value(), tag)); ok {
+	if errs, ok := errors.AsType[validator.ValidationErrors](p.rules().VarCtx(ctx, fe.Value(), tag)); ok {
 		return errs[0].ActualTag(), false
 	}
 	return "", true

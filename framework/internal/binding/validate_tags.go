@@ -3,32 +3,43 @@ package binding
 import (
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/go-playground/validator/v10"
 )
 
 // compileRules gives the plan its own validator, with the tags of every
 // reachable struct rewritten: required is dropped (presence is checked on the
-// text), and elements are entered even where the author forgot dive.
+// text), and elements are entered even where the author forgot dive. It is made
+// when it is asked first, which is at once where a tag could make it panic.
 func (c *compiler) compileRules(p *Plan) {
-	if c.mode == Output || !hasRules(p.root.goType(), map[reflect.Type]bool{}) {
+	root := p.root.goType()
+	if c.mode == Output || !hasRules(root, map[reflect.Type]bool{}) {
 		return
 	}
-	v := c.newValidator()
-	done := map[reflect.Type]bool{}
-	for _, s := range c.structs {
-		registerRules(v, s.t, done)
-	}
-	p.rules = v
-	if deref(p.root.goType()).Kind() != reflect.Struct {
-		p.diveTag = strings.Repeat(",dive", divesTo(p.root.goType()))
-		if p.diveTag == "" {
-			p.rules = nil
+	if deref(root).Kind() != reflect.Struct {
+		dives := divesTo(root)
+		if dives == 0 {
 			return
 		}
-		p.diveTag = p.diveTag[1:]
+		p.diveTag = strings.Repeat(",dive", dives)[1:]
 	}
-	c.rehearse(p)
+	if len(c.opts.Checks) > 0 {
+		c.single() // reports those that cannot be registered
+	}
+	checks, structs := c.opts.Checks, c.structs
+	p.rules = sync.OnceValue(func() *validator.Validate {
+		v, _ := newValidator(checks)
+		done := map[reflect.Type]bool{}
+		for _, s := range structs {
+			registerRules(v, s.t, done)
+		}
+		return v
+	})
+	p.quick = c.compileAcceptors(root)
+	if !p.quick {
+		c.rehearse(p)
+	}
 }
 
 // registerRules rewrites t and the structs embedded in it.

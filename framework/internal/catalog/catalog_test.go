@@ -58,7 +58,7 @@ func listed(ctx context.Context, t testing.TB, r *catalog.Registry, kind protoco
 	for {
 		p := page(ctx, t, r, kind, cursor)
 		for _, e := range p.Entries {
-			out = append(out, string(e))
+			out = append(out, strings.Split(string(e), ",")...)
 		}
 		if cursor = p.Next; cursor == nil {
 			return strings.Join(out, " ")
@@ -256,8 +256,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestPageAllocations: a page is a slice of what was encoded before, however
-// long it is. The page itself is one allocation.
+// TestPageAllocations: a page that was asked for before is there.
 func TestPageAllocations(t *testing.T) {
 	r := catalog.New(catalog.Config{PageSize: 100, Secret: []byte("s")})
 	var entries []*catalog.Entry
@@ -271,8 +270,8 @@ func TestPageAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 2 {
-		t.Errorf("a page of 100 makes %v allocations", got)
+	if got > 0 {
+		t.Errorf("a page of 100 that is there makes %v allocations", got)
 	}
 }
 

@@ -6,7 +6,8 @@
 //
 // It is copy-on-write: readers take an immutable Snapshot without a lock, and
 // Update publishes a new one. Entries are encoded before they come here, once
-// for each dialect; a page of a list is a slice of those bytes.
+// for each dialect; the pages that callers with the same scopes see are joined of
+// those bytes once, as long as they are asked for and the catalog does not change.
 //
 // Guarantees. Everything may be called concurrently. Lists are in the order of
 // registration and depend on the caller's scopes only (2026-07-28 server/tools:

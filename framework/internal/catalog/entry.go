@@ -47,6 +47,8 @@ type Entry struct {
 	// Match finds the handler for a URI of a template: nil if the URI is none of
 	// the template's, an error if it is one but must not be served.
 	Match func(uri string) (engine.Handler, error)
+	// Prefix is what all URIs of a template begin with: Match is not asked about others.
+	Prefix string
 	// Specificity orders templates: the highest that matches serves.
 	Specificity int
 	// Complete is nil where nothing can be completed.
@@ -55,8 +57,9 @@ type Entry struct {
 	order uint64 // place in the lists; set by Update
 }
 
-// visibleTo says whether a caller with these scopes may know of the entry.
-func (e *Entry) visibleTo(p *transport.Principal) bool {
+// VisibleTo says whether a caller with these scopes may know of the entry, list it and
+// call it: nothing else decides that.
+func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	for _, scope := range e.Scopes {
 		if !p.Has(scope) {
 			return false

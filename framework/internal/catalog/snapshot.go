@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -17,64 +16,51 @@ type Snapshot struct {
 	all          []*Entry // in order
 	byKey        [kinds]map[string]*Entry
 	lists        [listKinds]list
-	templates    []*Entry // most specific first
+	templates    templates
 	capabilities protocol.ServerCapabilities
+	pages        pages
 }
 
 var _ engine.Snapshot = (*Snapshot)(nil)
 
 // list is one list, ready to be cut into pages.
 type list struct {
-	listed []*Entry                      // all that are not hidden, in order
-	open   []*Entry                      // those of them that everyone may see
-	wire   map[*dialect.Dialect][][]byte // of open
+	listed []*Entry // all that are not hidden, in order
+	open   []*Entry // those of them that everyone may see
+	groups []*Entry // of the others, one of each set of scopes
 }
 
 // scoped says whether the list depends on the caller.
-func (l *list) scoped() bool { return len(l.open) != len(l.listed) }
+func (l *list) scoped() bool { return len(l.groups) > 0 }
 
 func newSnapshot(cfg *Config, all []*Entry) *Snapshot {
 	s := &Snapshot{cfg: cfg, all: all}
 	for i := range s.byKey {
 		s.byKey[i] = make(map[string]*Entry)
 	}
+	var templates []*Entry
 	for _, e := range all {
 		s.byKey[e.Kind][e.Key] = e
 		if e.Kind == Template {
-			s.templates = append(s.templates, e)
+			templates = append(templates, e)
 		}
 		if !e.Hidden && e.Kind != Method {
 			s.lists[e.Kind].add(e)
 		}
 	}
-	for i := range s.lists {
-		s.lists[i].encode()
-	}
-	slices.SortStableFunc(s.templates, func(a, b *Entry) int { return cmp.Compare(b.Specificity, a.Specificity) })
+	s.templates = indexed(templates)
 	s.capabilities = s.capable()
 	return s
 }
 
 func (l *list) add(e *Entry) {
 	l.listed = append(l.listed, e)
-	if len(e.Scopes) == 0 {
+	switch {
+	case len(e.Scopes) == 0:
 		l.open = append(l.open, e)
+	case !slices.ContainsFunc(l.groups, func(g *Entry) bool { return slices.Equal(g.Scopes, e.Scopes) }):
+		l.groups = append(l.groups, e)
 	}
-}
-
-func (l *list) encode() {
-	l.wire = make(map[*dialect.Dialect][][]byte)
-	for _, d := range dialect.All() {
-		l.wire[d] = wires(l.open, d)
-	}
-}
-
-func wires(entries []*Entry, d *dialect.Dialect) [][]byte {
-	out := make([][]byte, len(entries))
-	for i, e := range entries {
-		out[i] = e.Wire[d]
-	}
-	return out
 }
 
 // capable declares what is there. Logging is always declared: any handler may
@@ -112,7 +98,7 @@ func (s *Snapshot) Find(ctx context.Context, _ *engine.Call, p protocol.Params) 
 		return s.resource(ctx, p.URI)
 	case *protocol.CustomParams:
 		e := s.byKey[Method][p.Name]
-		if e != nil && e.visibleTo(transport.PrincipalFrom(ctx)) {
+		if e != nil && e.VisibleTo(transport.PrincipalFrom(ctx)) {
 			return e.Handler, nil
 		}
 		if err := s.forbidden(ctx, e); err != nil {
@@ -124,7 +110,7 @@ func (s *Snapshot) Find(ctx context.Context, _ *engine.Call, p protocol.Params) 
 
 func (s *Snapshot) named(ctx context.Context, kind Kind, noun, name string) (engine.Handler, error) {
 	e, who := s.byKey[kind][name], transport.PrincipalFrom(ctx)
-	if e != nil && e.visibleTo(who) {
+	if e != nil && e.VisibleTo(who) {
 		return e.Handler, nil
 	}
 	if err := s.forbidden(ctx, e); err != nil {
@@ -147,7 +133,7 @@ func (s *Snapshot) forbidden(ctx context.Context, e *Entry) error {
 func (s *Snapshot) unknown(who *transport.Principal, kind Kind, noun, name string) *protocol.Fault {
 	var names []string
 	for _, e := range s.lists[kind].listed {
-		if e.visibleTo(who) {
+		if e.VisibleTo(who) {
 			names = append(names, e.Key)
 		}
 	}
@@ -168,11 +154,11 @@ func clip(name string) string {
 
 func (s *Snapshot) resource(ctx context.Context, uri string) (engine.Handler, error) {
 	who, hidden := transport.PrincipalFrom(ctx), s.byKey[Resource][uri]
-	if hidden != nil && hidden.visibleTo(who) {
+	if hidden != nil && hidden.VisibleTo(who) {
 		return hidden.Handler, nil
 	}
-	for _, e := range s.templates {
-		visible := e.visibleTo(who)
+	for e := range s.templates.of(uri) {
+		visible := e.VisibleTo(who)
 		if !visible && (hidden != nil || s.cfg.Forbidden == nil) {
 			continue
 		}
@@ -214,7 +200,7 @@ func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.Com
 		kind, noun, key = Template, "resource template", p.Template
 	}
 	e := s.byKey[kind][key]
-	if e == nil || !e.visibleTo(who) {
+	if e == nil || !e.VisibleTo(who) {
 		if err := s.forbidden(ctx, e); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,8 @@ func (t *Template) Match(uri string) (map[string]string, bool, error) {
 	if len(uri) > maxURI {
 		return nil, false, fmt.Errorf("matching URI template %q: %w", t.raw, unsafe("URI of more than 64 KiB"))
 	}
-	groups := t.pattern.FindStringSubmatchIndex(uri)
+	var few [16]int
+	groups := t.split(uri, few[:0])
 	if groups == nil {
 		return nil, false, nil
 	}
@@ -136,9 +137,73 @@ func (m *matching) settle() (map[string]string, bool, error) {
 	return m.values, true, nil
 }
 
-// compile builds the pattern. Go's regular expressions run in linear time, so
-// that no URI can make matching slow.
+// split finds where the captures are, as pairs of offsets behind that of the whole,
+// in room if it is large enough; nil if there is no match.
+func (t *Template) split(uri string, room []int) []int {
+	if t.pattern != nil {
+		return t.pattern.FindStringSubmatchIndex(uri)
+	}
+	groups, at := append(room, 0, len(uri)), 0
+	for _, p := range t.parts {
+		if p.vars == nil {
+			if !strings.HasPrefix(uri[at:], p.literal) {
+				return nil
+			}
+			at += len(p.literal)
+			continue
+		}
+		end := len(uri)
+		if i := strings.IndexAny(uri[at:], segmentEnds); i >= 0 {
+			end = at + i
+		}
+		if end == at {
+			return nil
+		}
+		groups, at = append(groups, at, end), end
+	}
+	if at < len(uri) {
+		return nil
+	}
+	return groups
+}
+
+// segmentEnds are what a simple variable does not take.
+const segmentEnds = "/?#"
+
+// direct says that a URI can be split in one way only, so that it takes no pattern:
+// every variable is a simple one and ends where the URI does, or where a literal
+// begins that it cannot take; every literal is written in one way only.
+func (t *Template) direct() bool {
+	for i, p := range t.parts {
+		switch {
+		case p.vars == nil:
+			if string(appendEncoded(nil, p.literal, true)) != p.literal || strings.Contains(p.literal, "%") {
+				return false
+			}
+		case p.op != 0 || len(p.vars) > 1 || p.vars[0].explode:
+			return false
+		case i+1 < len(t.parts) && (t.parts[i+1].literal == "" || !strings.ContainsRune(segmentEnds, rune(t.parts[i+1].literal[0]))):
+			return false
+		}
+	}
+	return true
+}
+
+// compile finds the captures and, where it takes one, builds the pattern.
 func (t *Template) compile() error {
+	t.prefix = literalPrefix(t.parts)
+	pattern := t.capture()
+	if t.direct() {
+		return nil
+	}
+	var err error
+	t.pattern, err = regexp.Compile(pattern)
+	return err
+}
+
+// capture finds the captures and the pattern of the whole. Go's regular expressions
+// run in linear time, so that no URI can make matching slow.
+func (t *Template) capture() string {
 	var pattern strings.Builder
 	pattern.WriteString(`\A`)
 	for i := 0; i < len(t.parts); i++ {
@@ -158,10 +223,7 @@ func (t *Template) compile() error {
 		}
 	}
 	pattern.WriteString(`\z`)
-	t.prefix = literalPrefix(t.parts)
-	var err error
-	t.pattern, err = regexp.Compile(pattern.String())
-	return err
+	return pattern.String()
 }
 
 // rest says which of "?" and "#" the template goes on with after a part, so that
@@ -194,7 +256,7 @@ func (t *Template) addQuery(pattern *strings.Builder, run []part) {
 // addPath writes an expression that is not a query, one group a variable.
 func (t *Template) addPath(pattern *strings.Builder, p part, rest string) {
 	op, _ := operatorOf(p.op)
-	excluded := "/?#"
+	excluded := segmentEnds
 	if op.reserved {
 		excluded = rest
 	}

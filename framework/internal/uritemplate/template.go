@@ -11,7 +11,7 @@ type Template struct {
 	raw      string
 	parts    []part
 	prefix   string         // literal bytes that every matching URI begins with
-	pattern  *regexp.Regexp // of a whole URI, with one group a capture
+	pattern  *regexp.Regexp // of a whole URI, with one group a capture; nil where split does without
 	captures []capture
 }
 
@@ -67,6 +67,10 @@ func (p part) isQuery() bool { return p.op == '?' || p.op == '&' }
 
 // String returns the template as it was parsed.
 func (t *Template) String() string { return t.raw }
+
+// Prefix returns what every URI of the template begins with, byte for byte: Match
+// need not be called for others.
+func (t *Template) Prefix() string { return t.prefix }
 
 // Variables returns the names of the variables, each once, in the order of their
 // first appearance. The slice is the caller's.

@@ -1,0 +1,76 @@
+package binding
+
+import "reflect"
+
+// acceptor is one level of rules, compiled. It may only accept what validator
+// accepts; whatever it does not accept, validator judges and words. So there is
+// one source of verdicts, and good calls, which are most, do not pay for it.
+type acceptor struct {
+	tests []test
+	keys  *acceptor // of a map's keys
+	elem  *acceptor // of the elements
+}
+
+// test judges a value that is no pointer; indirect says that one led to it.
+type test func(v reflect.Value, indirect bool) verdict
+
+// verdict is what a test says.
+type verdict uint8
+
+const (
+	doubtful verdict = iota // validator has to look at it
+	holds                   // the next rule is asked
+	settled                 // the rest of the tag does not apply
+)
+
+func certain(ok bool) verdict {
+	if ok {
+		return holds
+	}
+	return doubtful
+}
+
+// accepts judges v. A nil pointer was null or absent, which no rule measures.
+func (a *acceptor) accepts(v reflect.Value) bool {
+	if a == nil {
+		return true
+	}
+	indirect := false
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return true
+		}
+		v, indirect = v.Elem(), true
+	}
+	for _, t := range a.tests {
+		switch t(v, indirect) {
+		case doubtful:
+			return false
+		case settled:
+			return true
+		case holds:
+		}
+	}
+	return a.inside(v)
+}
+
+// inside judges what follows dive.
+func (a *acceptor) inside(v reflect.Value) bool {
+	if a.elem == nil && a.keys == nil {
+		return true
+	}
+	if v.Kind() == reflect.Map {
+		for entry := v.MapRange(); entry.Next(); {
+			if !a.keys.accepts(entry.Key()) || !a.elem.accepts(entry.Value()) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range v.Len() {
+		if !a.elem.accepts(v.Index(i)) {
+			return false
+		}
+	}
+	return true
+}

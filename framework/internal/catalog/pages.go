@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// pageKey is all that a page of one snapshot depends on. A cursor is one that was
+// found genuine: pages of others are never made.
+type pageKey struct {
+	kind    protocol.ListKind
+	dialect *dialect.Dialect
+	groups  uint64 // of the list's groups of scopes, those that the caller has
+	cursor  string // "": the first page
+}
+
+// keyOf is the key of the page that is asked for; false where it is not one to keep:
+// a filter may answer each caller differently.
+func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, p *protocol.ListParams) (pageKey, bool) {
+	key := pageKey{kind: p.Kind, dialect: c.Dialect}
+	if p.Cursor != nil {
+		key.cursor = *p.Cursor
+	}
+	l := &s.lists[p.Kind]
+	if s.cfg.Filter != nil || p.Cursor != nil && key.cursor == "" || len(l.groups) > 64 {
+		return key, false
+	}
+	if !l.scoped() {
+		return key, true
+	}
+	who := transport.PrincipalFrom(ctx)
+	for i, e := range l.groups {
+		if e.VisibleTo(who) {
+			key.groups |= 1 << i
+		}
+	}
+	return key, true
+}
+
+// pages are the last ones of a snapshot that were asked for, in two generations: when
+// the young one is full, the old one is forgotten.
+type pages struct {
+	mu         sync.Mutex // guards all
+	young, old map[pageKey]*protocol.Page
+	size       int // bytes of the young ones
+}
+
+// generation is how many bytes, and how many pages, one of the two may hold.
+const (
+	generation      = 4 << 20
+	generationPages = 256
+)
+
+func (ps *pages) get(key pageKey) *protocol.Page {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	page := ps.young[key]
+	if page == nil {
+		if page = ps.old[key]; page != nil {
+			ps.keep(key, page)
+		}
+	}
+	return page
+}
+
+func (ps *pages) put(key pageKey, page *protocol.Page) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	key.cursor = strings.Clone(key.cursor) // not what it was cut out of
+	ps.keep(key, page)
+}
+
+// keep is called with mu held.
+func (ps *pages) keep(key pageKey, page *protocol.Page) {
+	size := 0
+	for _, e := range page.Entries {
+		size += len(e)
+	}
+	if size > generation {
+		return
+	}
+	if ps.young == nil || ps.size+size > generation || len(ps.young) == generationPages {
+		ps.young, ps.old, ps.size = make(map[pageKey]*protocol.Page), ps.young, 0
+	}
+	ps.young[key] = page
+	ps.size += size
+}

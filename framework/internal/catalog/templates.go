@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// templates finds the templates that a URI may be of, by what their URIs begin with.
+// However many there are, only those that fit are looked at.
+type templates struct{ prefixes []prefixed } // sorted
+
+// prefixed are the templates of one prefix.
+type prefixed struct {
+	prefix  string
+	outer   int      // the longest other prefix that this one begins with; -1: none
+	entries []ranked // the most specific first
+}
+
+// ranked is a template and its place among all, the most specific first.
+type ranked struct {
+	*Entry
+	rank int
+}
+
+func indexed(entries []*Entry) templates {
+	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(b.Specificity, a.Specificity) })
+	byPrefix := make(map[string][]ranked)
+	for rank, e := range entries {
+		byPrefix[e.Prefix] = append(byPrefix[e.Prefix], ranked{e, rank})
+	}
+	var t templates
+	for prefix, group := range byPrefix {
+		t.prefixes = append(t.prefixes, prefixed{prefix: prefix, entries: group})
+	}
+	slices.SortFunc(t.prefixes, func(a, b prefixed) int { return strings.Compare(a.prefix, b.prefix) })
+	for i := range t.prefixes {
+		outer := i - 1
+		for outer >= 0 && !strings.HasPrefix(t.prefixes[i].prefix, t.prefixes[outer].prefix) {
+			outer = t.prefixes[outer].outer
+		}
+		t.prefixes[i].outer = outer
+	}
+	return t
+}
+
+// of yields the templates whose prefix the URI has, the most specific first.
+func (t *templates) of(uri string) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		var few [8][]ranked
+		groups := few[:0]
+		// Whatever uri begins with sorts before it, and what lies between begins with
+		// that too: so all of them are around the last one that sorts before it.
+		last, found := slices.BinarySearchFunc(t.prefixes, uri, func(p prefixed, uri string) int { return strings.Compare(p.prefix, uri) })
+		if !found {
+			last--
+		}
+		for ; last >= 0; last = t.prefixes[last].outer {
+			if p := &t.prefixes[last]; strings.HasPrefix(uri, p.prefix) {
+				groups = append(groups, p.entries)
+			}
+		}
+		for e := first(groups); e != nil; e = first(groups) {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// first takes the most specific entry out of the groups; nil if they are empty.
+func first(groups [][]ranked) *Entry {
+	best := -1
+	for i, g := range groups {
+		if len(g) > 0 && (best < 0 || g[0].rank < groups[best][0].rank) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	e := groups[best][0].Entry
+	groups[best] = groups[best][1:]
+	return e
+}

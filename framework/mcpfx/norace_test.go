@@ -1,0 +1,5 @@
+//go:build !race
+
+package mcpfx_test
+
+const raced = false

@@ -1,0 +1,25 @@
+package framework
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Worker is the carrier of a process that runs the tasks of its store, and serves no
+// client; Serve takes it. The error says that the store is this process's alone.
+func (s *Server) Worker() (transport.Transport, error) {
+	if s.Sessions() == nil && s.Changes() == nil {
+		return nil, errors.New("a worker needs the store in which servers leave their tasks: add framework.WithStore")
+	}
+	return idle{}, nil
+}
+
+type idle struct{}
+
+// Serve waits for the end.
+func (idle) Serve(ctx context.Context, _ transport.Host) error {
+	<-ctx.Done()
+	return nil
+}
