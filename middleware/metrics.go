@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -48,7 +49,14 @@ func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 // there are as many sets as methods, revisions and outcomes.
 type measuring struct {
 	duration metric.Float64Histogram
-	sets     sync.Map // labels -> []metric.RecordOption
+	sets     sync.Map                 // labels -> *labelled
+	last     atomic.Pointer[labelled] // most calls are like the one before: no hash of labels
+}
+
+// labelled is what is recorded with a duration. Immutable.
+type labelled struct {
+	labels
+	options []metric.RecordOption
 }
 
 type labels struct {
@@ -74,9 +82,20 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 
 // options are made once for each set of labels.
 func (m *measuring) options(l labels, call *framework.Call) []metric.RecordOption {
-	if known, ok := m.sets.Load(l); ok {
-		return known.([]metric.RecordOption)
+	if last := m.last.Load(); last != nil && last.labels == l {
+		return last.options
 	}
+	known, ok := m.sets.Load(l)
+	if !ok {
+		made := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attributesOf(l, call)...))}
+		known, _ = m.sets.LoadOrStore(l, &labelled{l, made})
+	}
+	found := known.(*labelled)
+	m.last.Store(found)
+	return found.options
+}
+
+func attributesOf(l labels, call *framework.Call) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String(attrMethod, l.method), attribute.String(attrRevision, l.revision)}
 	switch call.Component.Kind {
 	case "tool":
@@ -89,7 +108,5 @@ func (m *measuring) options(l labels, call *framework.Call) []metric.RecordOptio
 	if isError(l.outcome) {
 		attrs = append(attrs, attribute.String(attrError, string(l.outcome)))
 	}
-	made := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
-	known, _ := m.sets.LoadOrStore(l, made)
-	return known.([]metric.RecordOption)
+	return attrs
 }

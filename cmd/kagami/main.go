@@ -87,13 +87,15 @@ func failure(err error) string {
 }
 
 // remedy says what the caller can do about questions that stand in the way, and
-// about a token that is missing or no longer valid.
+// about a token that is missing, no longer valid or of too few scopes.
 func remedy(err error) string {
 	fault, refused := errors.AsType[*protocol.Fault](err)
 	status, isHTTP := errors.AsType[*client.HTTPError](err)
 	switch {
 	case isHTTP && status.Status == http.StatusUnauthorized:
-		return "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
+		return challengeOf(status.Challenge).told() + "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
+	case isHTTP && status.Challenge != "":
+		return challengeOf(status.Challenge).told()
 	case errors.Is(err, client.ErrTaskGone):
 		return "\nTasks expire, and those of 2025-11-25 are found only by the principal (--bearer) or session that made them."
 	case refused && fault.Required != nil && fault.Required.Tasks:

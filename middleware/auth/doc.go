@@ -15,7 +15,7 @@
 // keys that it fetches and keeps; [Introspection] asks the authorization server (RFC
 // 7662); [Static] is for development; a [VerifierFunc] is anything else. [DPoP] demands
 // a proof that the client holds the token's key (RFC 9449). Every request is checked:
-// a session is no credential.
+// a session is no credential, and a stream that only listens ends with its token.
 //
 // # What a refused client is told
 //
@@ -25,7 +25,7 @@
 //	a token that is not valid here            401     invalid_token
 //	a scope of Require is missing             403     insufficient_scope, all scopes
 //	no proof, or not one of this request      401     invalid_dpop_proof
-//	the authorization server is away          503     no header
+//	the authorization server is away          503     no header, but Retry-After
 //
 // The header names the metadata of RFC 9728, where the resource and an authorization
 // server are known; carriers over HTTP serve it at both well-known places (see

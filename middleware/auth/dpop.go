@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,24 +25,13 @@ import (
 // key, made for this request and not used before. A token that was stolen is of no use
 // then. Without DPoP, bound tokens are refused: they would be bearer tokens otherwise.
 //
-// A proof is for a method and a URL, which the program's carrier has to tell: see
-// [WithTarget]. Without it, and without a Resource, everything is refused with 503.
-// Proofs are remembered by this process: behind several, a proof may be used once at
+// A proof is for the method of its request and for its URL: that of Resource, or the
+// path of the request on the host of Resource, which is what clients see where a proxy
+// stands between. No header decides it, Host and those of proxies included. Without a
+// Resource everything is refused with 503. Proofs are remembered by this process: behind several, a proof may be used once at
 // each, within its minute. Nonces of the server are not used.
 func DPoP() Option {
 	return optionFunc(func(c *config) { c.proofs = newProofs() })
-}
-
-type target struct{ method, url string }
-
-type targetKey struct{}
-
-// WithTarget says which request ctx belongs to, for DPoP. url is its path, or the whole
-// URL where the path differs from the one that clients use; the rest is that of
-// Resource, since no header that a client can send decides it. The carriers' contexts
-// are made with fiberhttp.Context, and by a handler around nethttp.Handler.
-func WithTarget(ctx context.Context, method, url string) context.Context {
-	return context.WithValue(ctx, targetKey{}, target{method, url})
 }
 
 const (
@@ -82,26 +72,26 @@ func (b *bearer) bound(ctx context.Context, header http.Header, token string, p 
 	case key == "":
 		return &rejection{told: "the token is not bound to a key"}
 	}
-	at, told := ctx.Value(targetKey{}).(target)
+	at, told := transport.TargetFrom(ctx)
 	base := httpURL(b.resource)
 	if !told || base == nil {
-		return unavailable("DPoP needs Resource, and WithTarget in the context of the request")
+		return unavailable("DPoP needs Resource, and a carrier over HTTP, which says what a request is for")
 	}
 	// A path that begins with two slashes stays one: it names no host.
-	whole, err := url.ParseRequestURI(at.url)
+	asked, err := url.ParseRequestURI(at.URL)
 	if err != nil {
-		return unavailable("WithTarget: %w", err)
+		return unavailable("DPoP: the target of the request: %w", err)
 	}
-	if whole.Host == "" {
-		whole.Scheme, whole.Host = base.Scheme, base.Host
+	if asked.Host == "" {
+		asked.Scheme, asked.Host = base.Scheme, base.Host
 	}
-	return b.proofs.check(header.Values("DPoP"), wanted{method: at.method, url: whole, token: token, key: key})
+	return b.proofs.check(header.Values("DPoP"), wanted{at.Method, []*url.URL{asked, base}, token, key})
 }
 
 // wanted is what a proof has to be for.
 type wanted struct {
 	method string
-	url    *url.URL
+	urls   []*url.URL // one of them
 	token  string
 	key    string // thumbprint
 }
@@ -165,7 +155,7 @@ func (c claims) proves(w wanted, now time.Time) string {
 		return "the proof has no jti"
 	case c.text("htm") != w.method:
 		return "the proof is for another method"
-	case !sameTarget(c.text("htu"), w.url):
+	case !slices.ContainsFunc(w.urls, func(u *url.URL) bool { return sameTarget(c.text("htu"), u) }):
 		return "the proof is for another URL"
 	case !dated || now.Sub(made) > proofAge || made.Sub(now) > proofAhead:
 		return "the proof is too old, or ahead of time"

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,7 +24,6 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 // prover is a client that holds a key.
@@ -67,6 +65,12 @@ func (p *prover) prove(t testing.TB, claims, header map[string]any) string {
 	all := map[string]any{"typ": "dpop+jwt", "jwk": jwk(p.key.Public())}
 	maps.Copy(all, header)
 	return sign(t, p.key, p.method, all, claims)
+}
+
+// at is the context of a POST to url.
+func at(t testing.TB, url string) context.Context {
+	t.Helper()
+	return transport.WithTarget(t.Context(), transport.Target{Method: http.MethodPost, URL: url})
 }
 
 func bound(key string) auth.Verifier {
@@ -138,7 +142,7 @@ func TestDPoP(t *testing.T) {
 		"for another token": {[]string{me.prove(t, me.claims("other"), nil)}, "the proof is for another token"},
 		"for no token":      {set("ath", nil), "the proof is for another token"},
 	}
-	ctx := auth.WithTarget(t.Context(), http.MethodPost, "/mcp?q=1")
+	ctx := at(t, "/mcp?q=1")
 	order := []string{"once"}
 	for name := range tests {
 		if name != "once" {
@@ -168,11 +172,11 @@ func TestDPoP(t *testing.T) {
 		t.Errorf("without a target: %v", err)
 	}
 	// A path with two slashes names no host: a proof for another server stays one.
-	elsewhere := auth.WithTarget(t.Context(), http.MethodPost, "//evil.example.com/mcp")
+	elsewhere := at(t, "//evil.example.com/mcp")
 	if _, err := a.Authenticate(elsewhere, http.Header{"Authorization": {"DPoP token"}, "Dpop": set("htu", "https://evil.example.com/mcp")}); refused(t, err).Status != 401 {
 		t.Errorf("a path that looks like a host: %v", err)
 	}
-	whole := auth.WithTarget(t.Context(), http.MethodPost, "https://inside.example.com/a")
+	whole := at(t, "https://inside.example.com/a")
 	if _, err := a.Authenticate(whole, http.Header{"Authorization": {"DPoP token"}, "Dpop": set("htu", "https://inside.example.com/a")}); err != nil {
 		t.Errorf("a whole URL: %v", err)
 	}
@@ -188,7 +192,7 @@ func TestThumbprint(t *testing.T) {
 	me := &prover{key, jwt.SigningMethodPS256}
 	a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
 	h := http.Header{"Authorization": {"DPoP token"}, "Dpop": {me.prove(t, me.claims("token"), nil)}}
-	if _, err := a.Authenticate(auth.WithTarget(t.Context(), "POST", "/mcp"), h); err != nil {
+	if _, err := a.Authenticate(at(t, "/mcp"), h); err != nil {
 		t.Error(err)
 	}
 }
@@ -200,7 +204,7 @@ func TestReplay(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 5 * time.Second, -59 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
-			ctx := auth.WithTarget(t.Context(), http.MethodPost, "/mcp")
+			ctx := at(t, "/mcp")
 			c := me.claims("token")
 			c["iat"] = time.Now().Add(ahead).Unix()
 			h := http.Header{"Authorization": {"DPoP token"}, "Dpop": {me.prove(t, c, nil)}}
@@ -217,53 +221,76 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// mounted is a program's own server, which tells the verifier what is asked for.
-type mounted struct{ net.Listener }
-
-func (m mounted) Serve(ctx context.Context, host transport.Host) error {
-	endpoint, metadata := nethttp.Handler(host), nethttp.Metadata(host)
-	mux := http.NewServeMux()
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		endpoint.ServeHTTP(w, r.WithContext(auth.WithTarget(r.Context(), r.Method, r.URL.RequestURI())))
-	})
-	mux.Handle(wellKnown, metadata)
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
-	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
-	if err := s.Serve(m.Listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-// Over HTTP, as a program wires it.
+// Over HTTP the option is all: carriers say what a request is for.
 func TestDPoPOverHTTP(t *testing.T) {
 	t.Parallel()
 	idp, me := testkit.IdP(t), newProver(t)
 	jwt := &auth.JWT{Issuer: idp.URL()}
 	a := auth.Bearer(jwt, auth.Resource(resource), auth.DPoP())
-	s := newSite(t, newApp(a), func(l net.Listener) transport.Transport { return mounted{l} })
-	token := idp.Sign(map[string]any{
-		"iss": idp.URL(), "sub": "alice", "aud": resource, "exp": time.Now().Add(time.Hour).Unix(), "cnf": map[string]any{"jkt": me.thumbprint()},
-	})
-	proof := me.prove(t, me.claims(token), nil)
-	if got := s.whoami(t, "Authorization", "DPoP "+token, "DPoP", proof); got.status != 200 || !strings.Contains(got.body, "alice of") {
-		t.Errorf("%d %s %s", got.status, got.challenge(), got.body)
-	}
-	for name, fields := range map[string][]string{
-		"used before": {"Authorization", "DPoP " + token, "DPoP", proof},
-		"no proof":    {"Authorization", "DPoP " + token},
-	} {
-		want := `DPoP algs="ES256 EdDSA PS256 RS256", resource_metadata="` + metadataURL + `", error="invalid_dpop_proof"`
-		if got := s.whoami(t, fields...); got.status != 401 || !strings.HasPrefix(got.challenge(), want) || got.body != unauthorized {
-			t.Errorf("%s: %d %s %s", name, got.status, got.challenge(), got.body)
+	token := boundToken(idp, me, resource)
+	overHTTP(t, a, func(t *testing.T, s *site) {
+		proof := me.prove(t, me.claims(token), nil)
+		if got := s.whoami(t, "Authorization", "DPoP "+token, "DPoP", proof); got.status != 200 || !strings.Contains(got.body, "alice of") {
+			t.Errorf("%d %s %s", got.status, got.challenge(), got.body)
 		}
-	}
-	got := s.send(t, http.MethodGet, wellKnown, "")
-	want := fmt.Sprintf(`{"resource":%q,"authorization_servers":[%q],"bearer_methods_supported":["header"],`+
-		`"dpop_signing_alg_values_supported":["ES256","EdDSA","PS256","RS256"],"dpop_bound_access_tokens_required":true}`, resource, idp.URL())
-	if got.body != want {
-		t.Errorf("metadata %s", got.body)
-	}
+		elsewhere := me.claims(token)
+		elsewhere["htu"] = "https://evil.example.com/mcp"
+		for name, fields := range map[string][]string{
+			"used before": {"Authorization", "DPoP " + token, "DPoP", proof},
+			"no proof":    {"Authorization", "DPoP " + token},
+			"forged": {
+				"Authorization", "DPoP " + token, "DPoP", me.prove(t, elsewhere, nil), "X-Forwarded-Host", "evil.example.com",
+				"X-Forwarded-Proto", "https", "Forwarded", "host=evil.example.com;proto=https", "X-Original-Url", "https://evil.example.com/mcp",
+			},
+		} {
+			want := `DPoP algs="ES256 EdDSA PS256 RS256", resource_metadata="` + metadataURL + `", error="invalid_dpop_proof"`
+			if got := s.whoami(t, fields...); got.status != 401 || !strings.HasPrefix(got.challenge(), want) || got.body != unauthorized {
+				t.Errorf("%s: %d %s %s", name, got.status, got.challenge(), got.body)
+			}
+		}
+		got := s.send(t, http.MethodGet, wellKnown, "")
+		want := fmt.Sprintf(`{"resource":%q,"authorization_servers":[%q],"bearer_methods_supported":["header"],`+
+			`"dpop_signing_alg_values_supported":["ES256","EdDSA","PS256","RS256"],"dpop_bound_access_tokens_required":true}`, resource, idp.URL())
+		if got.body != want {
+			t.Errorf("metadata %s", got.body)
+		}
+	})
+}
+
+func boundToken(idp *testkit.Issuer, to *prover, audience string) string {
+	return idp.Sign(map[string]any{
+		"iss": idp.URL(), "sub": "alice", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "cnf": map[string]any{"jkt": to.thumbprint()},
+	})
+}
+
+// A proof is for one method and one URL of the public ones, whatever a proxy in front
+// makes of paths: the status tells whether it came in.
+func TestDPoPBehindProxy(t *testing.T) {
+	t.Parallel()
+	idp, me := testkit.IdP(t), newProver(t)
+	const public = "https://shop.example.com/shop/mcp"
+	a := auth.Bearer(&auth.JWT{Issuer: idp.URL()}, auth.Resource(public), auth.DPoP())
+	token := boundToken(idp, me, public)
+	overHTTP(t, a, func(t *testing.T, s *site) {
+		for name, tt := range map[string]struct {
+			method, path, htm, htu string
+			status                 int
+		}{
+			"the public URL":    {"DELETE", "/mcp", "DELETE", public, 400},
+			"the path as it is": {"DELETE", "/mcp", "DELETE", "https://shop.example.com/mcp", 400},
+			"a neighbour":       {"POST", "/messages?sessionId=x", "POST", "https://shop.example.com/messages", 415},
+			"another method":    {"DELETE", "/mcp", "POST", public, 401},
+			"another path":      {"DELETE", "/mcp", "DELETE", "https://shop.example.com/sse", 401},
+			"where it listens":  {"DELETE", "/mcp", "DELETE", s.url + "/mcp", 401},
+		} {
+			c := me.claims(token)
+			c["htm"], c["htu"] = tt.htm, tt.htu
+			got := s.send(t, tt.method, tt.path, "", "Authorization", "DPoP "+token, "DPoP", me.prove(t, c, nil))
+			if got.status != tt.status {
+				t.Errorf("%s: %d %s %s", name, got.status, got.challenge(), got.body)
+			}
+		}
+	})
 }
 
 // FuzzProof: no proof of a stranger is taken, whatever it looks like.
@@ -275,7 +302,7 @@ func FuzzProof(f *testing.F) {
 	f.Add("..")
 	a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
 	f.Fuzz(func(t *testing.T, proof string) {
-		ctx := auth.WithTarget(t.Context(), http.MethodPost, "/mcp")
+		ctx := at(t, "/mcp")
 		_, err := a.Authenticate(ctx, http.Header{"Authorization": {"DPoP token"}, "Dpop": {proof}})
 		if refused(t, err).Status != 401 {
 			t.Errorf("%q: %v", proof, err)

@@ -3,11 +3,28 @@ package auth
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
 )
+
+// Env makes a carrier ask the program's guard about the token in an environment variable,
+// as those over HTTP do with each request's: see [FromEnv]. A guard that demands proofs
+// of possession takes none from there.
+//
+//	serve.Main(app, serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
+//	mcpfx.Module("shop", "1.4.0", mcpfx.Stdio(auth.Env("SHOP_TOKEN", guard)))
+func Env(variable string, guard transport.Authenticator) func(transport.Transport) transport.Transport {
+	v := VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
+		if guard == nil {
+			return nil, unavailable("Env has no guard")
+		}
+		return guard.Authenticate(ctx, http.Header{"Authorization": {"Bearer " + token}})
+	})
+	return func(t transport.Transport) transport.Transport { return FromEnv(variable, v, t) }
+}
 
 // FromEnv is t with the principal of the token in an environment variable: on stdio
 // credentials come from there and from nowhere else (2025-11-25 basic/authorization

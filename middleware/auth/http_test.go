@@ -23,6 +23,7 @@ import (
 const (
 	unauthorized = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Unauthorized"}}`
 	badRequest   = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Bad Request"}}`
+	tooLarge     = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Request Header Fields Too Large"}}`
 	forbidden    = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Forbidden"}}`
 	away         = `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Service Unavailable"}}`
 
@@ -174,8 +175,17 @@ func TestHugeHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = resp.Body.Close() }()
-		if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-			t.Errorf("64 KB: %d", resp.StatusCode)
+		want := answer{431, http.Header{"Content-Type": {"application/json"}, "Content-Length": {"85"}}, tooLarge}
+		if strings.HasSuffix(t.Name(), "nethttp") { // its library writes it, whose handlers see no request
+			want = answer{431, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, "431 Request Header Fields Too Large"}
+		}
+		resp.Header.Del("Date")
+		if resp.StatusCode != want.status || strings.Join(keys(resp.Header), "|") != strings.Join(keys(want.header), "|") {
+			t.Errorf("64 KB: %d %v", resp.StatusCode, resp.Header)
+		}
+		// What was not read of the request may break the connection before the body is here.
+		if raw, err := io.ReadAll(resp.Body); err == nil && string(raw) != want.body {
+			t.Errorf("64 KB: %s", raw)
 		}
 	})
 }

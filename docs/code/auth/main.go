@@ -12,7 +12,6 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
-	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
 // Guard takes tokens that one issuer has signed for this server.
@@ -39,7 +38,10 @@ func main() {
 	guard := Guard("https://login.example.com", "https://shop.example.com/mcp", func(ctx context.Context, err error) {
 		slog.WarnContext(ctx, "a request was refused", "reason", err)
 	})
-	serve.Main(NewApp(guard), serve.HTTP(fiberhttp.AllowedHosts("shop.example.com")))
+	serve.Main(NewApp(guard),
+		serve.HTTP(fiberhttp.AllowedHosts("shop.example.com")),
+		serve.Stdio(auth.Env("SHOP_TOKEN", guard)),
+	)
 }
 
 // Keys are for development: tokens that are made up, with what they are worth.
@@ -72,11 +74,6 @@ func Introspected(endpoint, clientID, secret, resource string) transport.Authent
 		&auth.Introspection{Endpoint: endpoint, ClientID: clientID, ClientSecret: secret, Audience: resource},
 		auth.Resource(resource),
 	)
-}
-
-// OnStdio serves the one whose token is in the environment.
-func OnStdio(ctx context.Context, server *framework.Server, v auth.Verifier) error {
-	return server.Serve(ctx, auth.FromEnv("SHOP_TOKEN", v, stdio.New()))
 }
 
 // Hours are for everybody who has a token.

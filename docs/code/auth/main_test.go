@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -21,7 +24,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asProgram makes the test binary a program on stdio.
+const asProgram = "DOCS_AUTH_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		guard := Keys()
+		serve.Main(NewApp(guard), serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const resource = "https://shop.example.com/mcp"
 
@@ -171,15 +183,47 @@ func TestIntrospected(t *testing.T) {
 	}
 }
 
-func TestOnStdio(t *testing.T) {
-	app := framework.New("x", "1", framework.WithAuth(Keys())).Add(framework.Tool("hours", Hours))
-	server, err := app.Build()
+// command is the test binary as the program, on stdio, with this token.
+func command(t *testing.T, token string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("SHOP_TOKEN", "")
-	if err := OnStdio(t.Context(), server, auth.Static{}); err == nil || !strings.Contains(err.Error(), "set SHOP_TOKEN") {
-		t.Errorf("without a token: %v", err)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "SHOP_TOKEN="+token)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	return cmd, &errs
+}
+
+func TestOnStdio(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string]string{"dev-ann": "hours orders refund", "dev-bob": "hours orders"} {
+		cmd, errs := command(t, token)
+		c, err := client.Connect(t.Context(), client.Command(cmd))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, errs)
+		}
+		if got := tools(t, c); got != want {
+			t.Errorf("%s: %s", token, got)
+		}
+		orders, err := client.Call[[]string](t.Context(), c, "orders", nil)
+		if want := strings.TrimPrefix(token, "dev-") + " at "; err != nil || fmt.Sprint(orders) != "["+want+"]" {
+			t.Errorf("%s: %v, %v", token, orders, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for token, want := range map[string]string{
+		"": "auth: set SHOP_TOKEN to a token", "s3cret": "the token in SHOP_TOKEN: auth: an unknown key",
+	} {
+		cmd, errs := command(t, token)
+		out, _ := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != 1 || len(out) > 0 || !strings.Contains(errs.String(), want) || strings.Contains(errs.String(), "s3cret") {
+			t.Errorf("%q: exit code %d, stdout %q\n%s", token, code, out, errs)
+		}
 	}
 }
 
