@@ -3,12 +3,15 @@ package testkit
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -21,19 +24,25 @@ type bare struct {
 	ctx      context.Context //nolint:containedctx // of the test
 	server   *framework.Server
 	panicked atomic.Pointer[engine.PanicError] // the latest of a handler
+	patience time.Duration                     // of a rule
+	guest    guest                             // of Conformance
+
+	// What tests of Conformance break; nil: nothing.
+	bend  func(transport.Conn) transport.Conn
+	spoil func(http.RoundTripper) http.RoundTripper
 }
 
 // newBare builds and starts it.
 func newBare(t testing.TB, app *framework.App) *bare {
 	t.Helper()
-	b := &bare{ctx: t.Context()}
+	b := &bare{ctx: t.Context(), patience: fuzzPatience}
 	b.start(t, app)
 	return b
 }
 
 func (b *bare) start(t testing.TB, app *framework.App) {
 	t.Helper()
-	server, err := app.Build()
+	server, err := app.BuildFor(&rehearsal.Stage{Logger: newJournal(t).logger()})
 	if err != nil {
 		t.Fatalf("testkit: the app does not build: %v", err)
 		return

@@ -121,20 +121,25 @@ func overHTTP(
 	ctx context.Context, server *framework.Server, w *tap, on func(net.Listener) transport.Transport, l *listener, addr string,
 	dial func(context.Context, string, string) (net.Conn, error),
 ) (*line, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	host := &known{server, transport.PrincipalFrom(ctx)}
-	served := make(chan error, 1)
-	go func() { served <- on(l).Serve(ctx, host) }()
 	conns := &http.Transport{DialContext: w.faults.dial(dial)}
 	return &line{
 		client.HTTP("http://"+addr+"/mcp", client.HTTPClient(&http.Client{Transport: &web{conns, w, w.faults.roll()}})),
-		func() error {
-			conns.CloseIdleConnections()
-			l.settle()
-			cancel()
-			return <-served
-		},
+		listen(ctx, server, on(l), l, conns),
 	}, nil
+}
+
+// listen serves a client with these connections until it is hung up.
+func listen(ctx context.Context, server *framework.Server, on transport.Transport, l *listener, conns *http.Transport) (hangUp func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	host := &known{server, transport.PrincipalFrom(ctx)}
+	served := make(chan error, 1)
+	go func() { served <- on.Serve(ctx, host) }()
+	return func() error {
+		conns.CloseIdleConnections()
+		l.settle()
+		cancel()
+		return <-served
+	}
 }
 
 // listener knows its open connections and whether it is accepting: a Fiber server

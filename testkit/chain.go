@@ -1,26 +1,35 @@
 package testkit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"runtime/debug"
+	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Chained is a middleware chain without a server.
+// Chained is a middleware chain with nothing behind it. Call is safe for concurrent
+// use, once End and OnElicit have been called.
 type Chained struct {
-	steps []framework.Middleware
-	end   framework.Handler
+	steps  []framework.Middleware
+	end    framework.Handler
+	server func() (*framework.Server, error)
+
+	asking sync.Mutex // guards forms
+	forms  []scripted[any]
 }
 
-// Chain builds one. The steps are in the order in which an app has them: by phase, and
-// within a phase the first given is outermost. All of them meet every call, those that
-// OnToolCall and its like make too, and OncePerCall changes nothing: which component is
-// called, and in which round, only a server knows.
+// Chain is the chain of an app that has these steps and no handlers of its own: they
+// are sorted by phase, those of OnToolCall and its like meet their calls alone, and
+// those of OncePerCall run once in a call that asks.
 //
 //	result, err := testkit.Chain(middleware.Timeout(time.Second)).
 //		End(func(ctx context.Context, _ *framework.Call) (*framework.Result, error) {
@@ -29,17 +38,9 @@ type Chained struct {
 //		}).
 //		Call(ctx, &framework.Call{Name: "slow"})
 func Chain(mw ...framework.Middleware) *Chained {
-	steps := slices.Clone(mw)
-	slices.SortStableFunc(steps, func(a, b framework.Middleware) int { return cmp.Compare(depth(a.Phase), depth(b.Phase)) })
-	return &Chained{steps: steps, end: sayOK}
-}
-
-// depth of a phase: the zero phase is that of the app, the innermost.
-func depth(p framework.Phase) framework.Phase {
-	if p == framework.PhaseApp {
-		return framework.PhaseValidate + 1
-	}
-	return p
+	c := &Chained{steps: mw, end: sayOK}
+	c.server = sync.OnceValues(c.build)
+	return c
 }
 
 // End replaces the fake end, which answers with the text "ok".
@@ -48,27 +49,188 @@ func (c *Chained) End(h framework.Handler) *Chained {
 	return c
 }
 
-// Call runs it. A call without a Method is one of tools/call; nil is a call of no tool
-// in particular. The call is handed on as it is, and may be changed by the steps. The
-// error is that of a step, or says that there is a step without a function.
+// OnElicit answers the next question, of a step or of the end, whose message contains
+// text, as [Session.OnElicit] does. Without any, nobody can be asked.
+func (c *Chained) OnElicit(text string, answer any) *Chained {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	c.forms = append(c.forms, scripted[any]{text, answer})
+	return c
+}
+
+// Call runs it, with the principal and the values of ctx. The steps see a copy of call:
+// without a Method it is one of tools/call; ID, Round and Component are the server's
+// where call has none; nil is a call of no tool in particular. What is returned is what
+// the outermost step returns, in the last round of a call that asks.
 func (c *Chained) Call(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-	if call == nil {
-		call = &framework.Call{}
-	}
-	if call.Method == "" {
-		call.Method = protocol.MethodCallTool
-	}
 	if c.end == nil {
 		return nil, errors.New("testkit: the end of the chain is nil")
 	}
-	next := c.end
-	for _, step := range slices.Backward(c.steps) {
-		if step.Wrap == nil {
-			return nil, fmt.Errorf("testkit: the middleware %q does nothing: its function is nil", step.Name)
-		}
-		next = step.Wrap(next)
+	server, err := c.server()
+	if err != nil {
+		return nil, fmt.Errorf("testkit: the chain: %w", err)
 	}
+	r := &run{end: c.end}
+	if call != nil {
+		r.call = *call
+	}
+	if r.call.Method == "" {
+		r.call.Method = protocol.MethodCallTool
+	}
+	if err := r.send(context.WithValue(ctx, runKey{}, r), server, c.clientOptions()); r.began == 0 {
+		return nil, fmt.Errorf("testkit: the chain does not meet a call of %s: %w", r.call.Method, err)
+	}
+	return r.result, r.err
+}
+
+func (c *Chained) clientOptions() []client.Option {
+	opts := []client.Option{client.Name("testkit", "1"), client.Revisions(newest().Revision())}
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if len(c.forms) > 0 {
+		opts = append(opts, client.OnElicit(c.elicit))
+	}
+	return opts
+}
+
+// elicit is the user.
+func (c *Chained) elicit(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
+	answer, left, ok := take(&c.asking, &c.forms, r.Message)
+	if !ok {
+		return nil, fmt.Errorf("testkit: %q is asked, and no OnElicit answers that; scripted: %s", r.Message, listing(left))
+	}
+	result, err := Form{Message: r.Message, Schema: r.Schema, URL: r.URL}.answer(answer)
+	if err != nil {
+		return nil, fmt.Errorf("testkit: the answer to %q: %w", r.Message, err)
+	}
+	return toClient(result)
+}
+
+// Of what the server has one each, which stands for all that a test may name.
+const (
+	chainName   = "testkit"
+	chainURI    = "testkit://chain"
+	chainMethod = "testkit.invalid/chain"
+)
+
+// build makes the server. It is not started, so that nothing needs to be ended.
+func (c *Chained) build() (*framework.Server, error) {
+	type none = struct{}
+	return framework.New(chainName, "1", framework.WithLogger(zap.NewNop())).Add(
+		framework.Tool(chainName, func(context.Context, none) (string, error) { return "", nil }),
+		framework.Resource(chainURI, func(context.Context) (string, error) { return "", nil }),
+		framework.Prompt(chainName, func(context.Context, none) (framework.Messages, error) { return nil, nil }),
+		framework.Method(chainMethod, func(context.Context, none) (none, error) { return none{}, nil }),
+	).
+		Use(framework.Middleware{Name: "testkit", Phase: framework.PhaseTrace, Wrap: begin}).
+		Use(c.steps...).
+		Use(framework.Middleware{Name: "end", Wrap: finish}).
+		Build()
+}
+
+// run is one call of a chain.
+type run struct {
+	call framework.Call
+	end  framework.Handler
+
+	running sync.Mutex // held while the chain runs
+	began   int        // rounds
+	result  *framework.Result
+	err     error
+}
+
+type runKey struct{}
+
+// runOf is the run that a context is of; the client also looks around by itself.
+func runOf(ctx context.Context) *run {
+	r, _ := ctx.Value(runKey{}).(*run)
+	return r
+}
+
+// begin is the outermost step: it puts the test's call into the place of the one that
+// was sent, and keeps what the steps make of it.
+func begin(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		r := runOf(ctx)
+		if r == nil {
+			return next(ctx, call)
+		}
+		r.running.Lock()
+		defer r.running.Unlock()
+		r.began++
+		r.result, r.err = r.protected(ctx, r.named(call), next)
+		return r.result, r.err
+	}
+}
+
+// protected says what panics: the client would hear of an internal error only.
+func (*run) protected(ctx context.Context, call *framework.Call, next framework.Handler) (result *framework.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("testkit: the chain panics: %v\n%s", p, debug.Stack())
+		}
+	}()
 	return next(ctx, call)
+}
+
+// named is the test's call, with what only the server knows.
+func (r *run) named(sent *framework.Call) *framework.Call {
+	call := r.call
+	call.Round += sent.Round
+	if call.ID == "" {
+		call.ID = sent.ID
+	}
+	if call.Component.Kind == "" && sent.Component.Kind != "" {
+		call.Component.Kind = sent.Component.Kind
+		if call.Component.Name == "" {
+			call.Component.Name = call.Name
+		}
+	}
+	return &call
+}
+
+// finish is the innermost step.
+func finish(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		if r := runOf(ctx); r != nil {
+			return r.end(ctx, call)
+		}
+		return next(ctx, call)
+	}
+}
+
+// send makes the server run the chain, and returns when it does not run any more.
+func (r *run) send(ctx context.Context, server *framework.Server, opts []client.Option) error {
+	dial := func(ctx context.Context) (transport.Conn, error) { return inmem.Dial(ctx, server), nil }
+	c, err := client.Connect(ctx, client.Over(dial), opts...)
+	if err != nil {
+		return err
+	}
+	method, params := r.target()
+	_, err = c.Request(ctx, method, []byte(params), client.InRounds())
+	err = errors.Join(err, c.Close())
+	r.running.Lock()
+	defer r.running.Unlock()
+	if asError(err) == nil && errors.Is(r.err, framework.ErrPending) {
+		r.err = err // of the script: no more rounds follow
+	}
+	return err
+}
+
+// target is what is sent for the test's call.
+func (r *run) target() (method, params string) {
+	switch r.call.Method {
+	case protocol.MethodCallTool, protocol.MethodGetPrompt:
+		return r.call.Method, `{"name":"` + chainName + `"}`
+	case protocol.MethodReadResource:
+		return r.call.Method, `{"uri":"` + chainURI + `"}`
+	}
+	for _, kind := range listKinds() {
+		if r.call.Method == kind.Method() {
+			return r.call.Method, "{}"
+		}
+	}
+	return chainMethod, "{}"
 }
 
 // sayOK is the end of a chain that is given none.

@@ -143,7 +143,7 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	s.t.Helper()
 	st := &stage{after: after}
 	server, err := s.site.source().BuildFor(&rehearsal.Stage{
-		Secret: c.secret, Claims: c.claims, Differs: differs(s.t), Performed: st.performed,
+		Logger: s.site.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: differs(s.t), Performed: st.performed,
 		Now: func() time.Time { return time.Now().Add(time.Duration(s.site.skew.Load())) },
 	})
 	if err != nil {

@@ -1,12 +1,16 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
@@ -14,14 +18,17 @@ import (
 )
 
 // Conformance holds a server against the rules of one revision ("2026-07-28"), each in
-// a subtest with the number of the rule, in memory and frame by frame: JSON-RPC,
-// versions, discovery, the lists and their entries, what is unknown or malformed,
-// pages, caching, subscriptions. A failure names the rule and where the specification
-// has it, what was sent and what came back.
+// a subtest with the number of the rule, frame by frame: JSON-RPC, versions, discovery,
+// the lists and their entries, what is unknown or malformed, pages, caching; and calls
+// that run: progress, logs, cancellation, questions, subscriptions, tasks; and over
+// HTTP statuses, headers and sessions. A failure names the rule and where the
+// specification has it, what was sent and what came back.
 //
-// No handler of the app runs: tools are called only with arguments that they must
-// refuse. What needs HTTP, a client that answers, or a running call is not tested here.
-// A rule whose subject the app does not have is skipped.
+// No handler of the app runs: its tools are called only with arguments that they must
+// refuse. For calls that run tools and a resource of the testkit's own, whose names
+// begin with "testkit", are added to the server when the rules of the app's own are
+// done; the app's middleware and options hold for them, too. A rule whose subject the
+// app does not have is skipped.
 func Conformance[A AppSource](t *testing.T, app A, revision string) {
 	t.Helper()
 	d, ok := dialectOfName(revision)
@@ -31,7 +38,7 @@ func Conformance[A AppSource](t *testing.T, app A, revision string) {
 	a, _ := appOf(t, app)
 	b := newBare(t, a)
 	for _, r := range rules() {
-		if r.holds != nil && !r.holds(d) {
+		if !r.holds(d) {
 			continue
 		}
 		t.Run(r.number, func(t *testing.T) {
@@ -57,30 +64,45 @@ type rule struct {
 	number string
 	source string // page of the specification
 	text   string
-	holds  func(*dialect.Dialect) bool // nil: at every revision
+	at     func(*dialect.Dialect) bool // nil: at every revision
 	check  func(*probe) error          // a refutation, or errNoSubject
 	fresh  bool                        // the connection is not opened yet
+	guests bool                        // it is about components of the testkit's own
+	http   bool                        // it is about requests over HTTP
+	caps   string                      // capabilities of the client; "": none
 }
 
-// rules of servers, by subject.
+func (r rule) holds(d *dialect.Dialect) bool { return r.at == nil || r.at(d) }
+
+// rules of servers, by subject; those with guests last, for the guests stay.
 func rules() []rule {
-	var all []rule
-	for _, group := range [][]rule{baseRules(), versionRules(), listRules(), toolRules(), otherRules()} {
-		all = append(all, group...)
+	own := slices.Concat(baseRules(), versionRules(), listRules(), toolRules(), otherRules(), webRules())
+	guests := slices.Concat(callRules(), progressRules(), logRules(), inputRules(), roundRules(), newsRules(),
+		subscriptionRules(), coreTaskRules(), taskRules(), webCallRules())
+	for i := range guests {
+		guests[i].guests = true
 	}
-	return all
+	return append(own, guests...)
 }
 
 // judge tries the rule on a connection of its own.
 func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
-	ctx, cancel := context.WithTimeout(b.ctx, fuzzPatience)
+	ctx, cancel := context.WithTimeout(b.ctx, b.patience)
 	defer cancel()
-	w := &probe{ctx: ctx, dialect: d, conn: inmem.Dial(ctx, b.server)}
-	defer func() { err = errors.Join(err, w.conn.Close()) }()
-	if err := w.open(r.fresh); err != nil {
-		return "", err
+	w := &probe{ctx: ctx, dialect: d, caps: cmp.Or(r.caps, "{}"), server: b.server, guest: &b.guest}
+	if r.guests {
+		if err := b.guest.enter(b.server); err != nil {
+			return "", err
+		}
 	}
-	err = r.check(w)
+	hangUp := w.connect(b, r.http)
+	defer func() {
+		b.guest.goHome()
+		err = errors.Join(err, hangUp())
+	}()
+	if err = w.open(r.fresh); err == nil {
+		err = r.check(w)
+	}
 	if err == nil || errors.Is(err, errNoSubject) {
 		return "", err
 	}
@@ -91,10 +113,29 @@ func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
 type probe struct {
 	ctx       context.Context //nolint:containedctx // of the check
 	dialect   *dialect.Dialect
-	conn      transport.Conn
-	has       map[string]json.RawMessage // capabilities
+	server    *framework.Server
+	guest     *guest
+	conn      transport.Conn             // in memory
+	web       *webProbe                  // over HTTP, in place of conn
+	caps      string                     // of the client
+	extra     string                     // members of _meta of requests
+	has       map[string]json.RawMessage // capabilities of the server
+	heard     []*response                // notifications and requests of the server
 	sent, got []byte                     // the latest frames
 	id        int
+}
+
+// connect opens it, in memory or over HTTP.
+func (w *probe) connect(b *bare, http bool) (hangUp func() error) {
+	if http {
+		w.web, hangUp = newWebProbe(w.ctx, b)
+		return hangUp
+	}
+	w.conn = inmem.Dial(w.ctx, b.server)
+	if b.bend != nil {
+		w.conn = b.bend(w.conn)
+	}
+	return w.conn.Close
 }
 
 // response is a frame that came.
@@ -123,10 +164,11 @@ func (w *probe) open(fresh bool) error {
 	if fresh {
 		return nil
 	}
-	r, err := w.ask("server/discover", "{}")
+	hello := func() (*response, error) { return w.ask("server/discover", "{}") }
 	if w.dialect.Handshake() {
-		r, err = w.initialize(w.dialect.String())
+		hello = func() (*response, error) { return w.initialize(w.dialect.String()) }
 	}
+	r, err := hello()
 	if err != nil {
 		return err
 	}
@@ -142,24 +184,45 @@ func (w *probe) open(fresh bool) error {
 
 func (w *probe) initialize(version string) (*response, error) {
 	return w.ask("initialize", fmt.Sprintf(
-		`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"testkit","version":"1"}}`, version))
+		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"testkit","version":"1"}}`, version, w.caps))
 }
 
 func (w *probe) send(frame string) error {
 	w.sent, w.got = []byte(frame), nil
+	if w.web != nil {
+		a, err := w.post(frame)
+		if err == nil && a.status >= http.StatusBadRequest {
+			err = errors.New("want the frame to be accepted")
+		}
+		return err
+	}
 	return w.conn.Write(w.ctx, w.sent)
 }
 
-// exchange sends a frame and reads the next one that is no notification.
+// exchange sends a frame and reads the next one that is neither a notification nor a
+// request of the server.
 func (w *probe) exchange(frame string) (*response, error) {
+	if w.web != nil {
+		a, err := w.post(frame)
+		if err == nil && a.frame == nil {
+			err = errors.New("want a response")
+		}
+		return a.frame, err
+	}
 	if err := w.send(frame); err != nil {
 		return nil, err
 	}
+	return w.answer()
+}
+
+// answer reads the next response.
+func (w *probe) answer() (*response, error) {
 	for {
 		r, err := w.read()
 		if err != nil || r.Method == "" {
 			return r, err
 		}
+		w.heard = append(w.heard, r)
 	}
 }
 
@@ -168,6 +231,10 @@ func (w *probe) read() (*response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no answer: %w", err)
 	}
+	return w.parse(got)
+}
+
+func (w *probe) parse(got []byte) (*response, error) {
 	w.got = got
 	r := &response{}
 	if err := json.Unmarshal(got, r); err != nil {
@@ -178,20 +245,39 @@ func (w *probe) read() (*response, error) {
 
 // ask sends a request. params are an object, which gets the _meta of the revision.
 func (w *probe) ask(method, params string) (*response, error) {
+	return w.exchange(w.request(method, params))
+}
+
+// request is the frame of one.
+func (w *probe) request(method, params string) string {
 	w.id++
-	return w.exchange(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, w.id, method, w.withMeta(params)))
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, w.id, method, w.withMeta(params))
 }
 
 func (w *probe) withMeta(params string) string {
-	if w.dialect.Handshake() {
+	meta := "{}"
+	if !w.dialect.Handshake() {
+		meta = w.meta(w.dialect.String())
+	}
+	if w.extra != "" {
+		meta = joined(meta, "{"+w.extra+"}")
+	}
+	if meta == "{}" {
 		return params
 	}
-	out := appendMember([]byte(params[:len(params)-1]), "_meta", []byte(w.meta(w.dialect.String())))
-	return string(out) + "}"
+	return joined(params, `{"_meta":`+meta+"}")
 }
 
-func (*probe) meta(version string) string {
-	return fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":{}}`, version)
+func (w *probe) meta(version string) string {
+	return fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":%s}`, version, w.caps)
+}
+
+// joined are the members of two objects.
+func joined(a, b string) string {
+	if jsontext.Len([]byte(a)) == 0 {
+		return b
+	}
+	return a[:len(a)-1] + "," + b[1:]
 }
 
 // refused says that a request must be answered with one of the codes.

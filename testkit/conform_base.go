@@ -50,21 +50,21 @@ func baseRules() []rule {
 		},
 		{
 			number: "base-7", source: "basic", text: "A batch is answered with the responses to its requests.",
-			holds: (*dialect.Dialect).Batches, check: batch,
+			at: (*dialect.Dialect).Batches, check: batch,
 		},
 		{
 			number: "base-8", source: "basic/transports", text: "A frame is one message; arrays are refused.",
-			holds: func(d *dialect.Dialect) bool { return !d.Batches() && (perRequest(d) || d.StructuredContent()) },
+			at:    func(d *dialect.Dialect) bool { return !d.Batches() && (perRequest(d) || d.StructuredContent()) },
 			check: noBatch,
 		},
 		{
 			number: "base-9", source: "basic, \"Result\"", text: `Every result has a resultType, "complete" where nothing is to follow.`,
-			holds: (*dialect.Dialect).ResultType,
+			at:    (*dialect.Dialect).ResultType,
 			check: typed,
 		},
 		{
 			number: "base-10", source: "basic, \"_meta\"", text: "Results say in _meta who the server is: name and version.",
-			holds: perRequest,
+			at:    perRequest,
 			check: introduced,
 		},
 	}
@@ -131,36 +131,36 @@ func versionRules() []rule {
 	return []rule{
 		{
 			number: "version-1", source: "basic/lifecycle", text: "A supported version that initialize asks for is agreed to.",
-			holds: (*dialect.Dialect).Handshake, fresh: true,
+			at: (*dialect.Dialect).Handshake, fresh: true,
 			check: func(w *probe) error { return w.negotiates(w.dialect.String(), w.dialect.String()) },
 		},
 		{
 			number: "version-2", source: "basic/lifecycle", text: "An unknown version is answered with a supported one, not with an error.",
-			holds: (*dialect.Dialect).Handshake, fresh: true,
+			at: (*dialect.Dialect).Handshake, fresh: true,
 			check: func(w *probe) error { return w.negotiates("1999-01-01", "") },
 		},
 		{
 			number: "version-3", source: "basic/utilities/ping", text: "A ping is answered with an empty result.",
-			holds: (*dialect.Dialect).Handshake,
+			at:    (*dialect.Dialect).Handshake,
 			check: pong,
 		},
 		{
 			number: "version-4", source: "basic, \"_meta\"", text: "A request without protocolVersion or clientCapabilities in _meta is refused with -32602.",
-			holds: perRequest,
+			at:    perRequest,
 			check: incomplete,
 		},
 		{
 			number: "version-5", source: "basic/versioning", text: "An unsupported version is refused with -32022, which lists what is supported and repeats what was requested.",
-			holds: perRequest, check: unsupported,
+			at: perRequest, check: unsupported,
 		},
 		{
 			number: "version-6", source: "server/discover", text: "server/discover lists the revision among its versions, and the capabilities.",
-			holds: perRequest,
+			at:    perRequest,
 			check: discovered,
 		},
 		{
 			number: "version-7", source: "changelog", text: "Methods that the revision has given up are unknown: -32601.",
-			holds: perRequest,
+			at:    perRequest,
 			check: abandoned,
 		},
 	}
@@ -189,8 +189,7 @@ func unsupported(w *probe) error {
 	if err != nil {
 		return err
 	}
-	const code = -32022
-	if err := oneOf(r, code); err != nil {
+	if err := oneOf(r, codeUnsupportedVersion); err != nil {
 		return err
 	}
 	var data struct {

@@ -1,19 +1,41 @@
 package testkit
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
+// Rules are the numbers of all rules.
+func Rules() []string {
+	var all []string
+	for _, r := range rules() {
+		all = append(all, r.number)
+	}
+	return all
+}
+
+// Way is what is between the rules and a server.
+type Way struct {
+	Bend  func(transport.Conn) transport.Conn
+	Spoil func(http.RoundTripper) http.RoundTripper
+}
+
 // Broken is how a server breaks one rule.
-func Broken(t *testing.T, app *framework.App, revision, number string) string {
+func Broken(t *testing.T, app *framework.App, revision, number string, patience time.Duration, way Way) string {
 	t.Helper()
 	d, _ := dialectOfName(revision)
 	b := newBare(t, app)
+	b.patience, b.bend, b.spoil = patience, way.Bend, way.Spoil
 	for _, r := range rules() {
 		if r.number != number {
 			continue
+		}
+		if !r.holds(d) {
+			t.Fatalf("%s is no rule of %s", number, revision)
 		}
 		complaint, err := r.judge(b, d)
 		if err != nil {

@@ -127,17 +127,17 @@ func listRules() []rule {
 		},
 		{
 			number: "list-3", source: "server/utilities/caching", text: "Lists say how long they hold (ttlMs, 0 or more) and for whom (cacheScope).",
-			holds: perRequest,
+			at:    perRequest,
 			check: dated,
 		},
 		{
 			number: "list-4", source: "schema, MethodNotFoundError", text: "Methods of a capability that was not declared are unknown: -32601.",
-			holds: perRequest,
+			at:    perRequest,
 			check: undeclared,
 		},
 		{
 			number: "list-5", source: "server/discover", text: "What server/discover says holds for a time, too: ttlMs and cacheScope.",
-			holds: perRequest,
+			at: perRequest,
 			check: func(w *probe) error {
 				r, err := w.served("server/discover", "{}")
 				if err != nil {
@@ -198,12 +198,12 @@ func toolRules() []rule {
 		},
 		{
 			number: "tool-3", source: "server/tools, \"Output Schema\"", text: `An output schema has "type":"object" at its root.`,
-			holds: func(d *dialect.Dialect) bool { return d.Handshake() && d.StructuredContent() },
+			at:    func(d *dialect.Dialect) bool { return d.Handshake() && d.StructuredContent() },
 			check: outputSchemas,
 		},
 		{
 			number: "tool-4", source: "server/tools, \"x-mcp-header\"", text: "Arguments in headers have valid, unique header names, and are texts, integers or booleans.",
-			holds: (*dialect.Dialect).MirrorHeaders,
+			at:    (*dialect.Dialect).MirrorHeaders,
 			check: headers,
 		},
 		{

@@ -20,11 +20,11 @@ func otherRules() []rule {
 	return []rule{
 		{
 			number: "resource-3", source: "server/resources, \"Error Handling\"", text: "A resource that is not there is refused with -32002.",
-			holds: (*dialect.Dialect).Handshake, check: func(w *probe) error { return w.lost(codeNotFound) },
+			at: (*dialect.Dialect).Handshake, check: func(w *probe) error { return w.lost(codeNotFound) },
 		},
 		{
 			number: "resource-4", source: "server/resources, \"Error Handling\"", text: "A resource that is not there is refused with -32602, and never with empty contents.",
-			holds: perRequest, check: func(w *probe) error { return w.lost(jsonrpc.CodeInvalidParams) },
+			at: perRequest, check: func(w *probe) error { return w.lost(jsonrpc.CodeInvalidParams) },
 		},
 		{
 			number: "prompt-2", source: "server/prompts, \"Error Handling\"", text: "An unknown prompt is refused with -32602.",
@@ -50,7 +50,7 @@ func otherRules() []rule {
 		},
 		{
 			number: "logging-1", source: "server/utilities/logging", text: "An invalid level is refused with -32602, a valid one is acknowledged.",
-			holds: func(d *dialect.Dialect) bool { return !d.LogLevelPerRequest() },
+			at: func(d *dialect.Dialect) bool { return !d.LogLevelPerRequest() },
 			check: func(w *probe) error {
 				if !w.declared("logging") {
 					return errNoSubject
@@ -64,7 +64,7 @@ func otherRules() []rule {
 		},
 		{
 			number: "subscription-1", source: "basic/patterns/subscriptions", text: "The first message of a subscription acknowledges it, with the id of the request in its JSON type.",
-			holds: (*dialect.Dialect).ListenStream, check: acknowledged,
+			at: (*dialect.Dialect).ListenStream, check: acknowledged,
 		},
 	}
 }
@@ -123,9 +123,7 @@ func acknowledged(w *probe) error {
 	if err != nil {
 		return err
 	}
-	meta, _ := jsontext.Member(r.Params, "_meta")
-	id, _ := jsontext.Member(meta, "io.modelcontextprotocol/subscriptionId")
-	if r.Method != protocol.NotificationAcknowledged || string(id) != `"seven"` {
+	if id, _ := subscriptionOf(r); r.Method != protocol.NotificationAcknowledged || id != `"seven"` {
 		return errors.New(`want the acknowledgement, with subscriptionId "seven"`)
 	}
 	return nil

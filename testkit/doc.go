@@ -19,6 +19,31 @@
 // [New] opens one session in memory; [Matrix], [AllRevisions], [AllCarriers] and
 // [BothEras] run one body on many, one after another, in a few milliseconds each.
 //
+// # The kit
+//
+//   - calls: [Call] by the handle, [CallAs] and [ReadAs] by type, [Session.CallRaw] as
+//     models write, [Session.Raw] frame by frame; [Session.Read], [Session.Get],
+//     [Session.Complete], and an [Answer] to look at
+//   - lists: [Session.Tools] and its like; [Session.Golden] keeps one as it is on the
+//     wire, [Contract] all that the server offers, with what a change of it means
+//   - users, models, roots: [Session.OnElicit], [Session.OnSample],
+//     [Session.OnSampleTools], [Session.Roots]; [Without] takes the client's abilities
+//   - rounds: [Session.Rounds] by hand, [Session.Chaos] as the world might
+//   - tasks: [Start], and the methods of [Task]
+//   - time: [Virtual], [Session.Advance]
+//   - what is said unasked: [Session.Progress], [Session.Logs], [Session.Notifications],
+//     [Session.AwaitNotification], [Session.InOrder], [Session.Eventually],
+//     [Session.Subscribe]
+//   - who calls: [User], [Principal], [Session.As]; [IdP] makes real tokens
+//   - bad carriers: [Faults]; other versions of the server: [Session.Record], [Replay]
+//   - generated calls: [Mistakes], [FuzzTool], [FuzzAgreement]
+//   - the specification: [Conformance]
+//   - middleware alone: [Chain]
+//   - speed: [Bench]
+//
+// Overriding what is injected is in framework/mcpfx/mcpfxtest. Packages testkit/storetest
+// and testkit/transporttest prove stores and carriers that others have written.
+//
 // # Handlers that ask
 //
 // The user, the model and the roots of a session are scripted before the call; what
@@ -56,7 +81,7 @@
 //
 // With [Faults] the carrier is late, splits, repeats, reorders and breaks within what
 // it may do. [Session.Record] keeps what a session said, and [Replay] holds another
-// version of the server against it. [Chain] runs middleware without a server.
+// version of the server against it.
 //
 // # What holds
 //
@@ -64,7 +89,8 @@
 // that is not of the kind asked for, or a server that does not build, ends the test
 // with a message that names what was sent and what came back. What a server may
 // rightly refuse is returned. The log of a test that failed has what the session sent
-// and got; one that passes says nothing.
+// and got, and what the app has logged where it has no logger of its own; one that
+// passes says nothing.
 //
 // Sessions are closed, and their server shut down, by t.Cleanup, and the test fails if
 // a goroutine of theirs outlives them, be it a handler's ([MayLeave] allows it). Calls are bounded
@@ -73,8 +99,7 @@
 // everything works inside a testing/synctest bubble.
 //
 // Where the app has no store of its own its tasks are in one in memory, and run as on a
-// shared store: of the request's context they have the principal, and nothing else. The
-// app is built twice for that, and started once.
+// shared store: of the request's context they have the principal, and nothing else.
 //
 // Over HTTP a session's user is known without a token: what authenticates real
 // clients is not tested here. After a session on Fiber two goroutines of fasthttp

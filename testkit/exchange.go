@@ -51,6 +51,17 @@ func (e *exchange) all() (frames []frame, dropped int) {
 	return slices.Clone(e.frames), e.dropped
 }
 
+// lastSent is the latest frame of the client, for messages.
+func (e *exchange) lastSent() string {
+	frames, _ := e.all()
+	for _, f := range slices.Backward(frames) {
+		if f.sent {
+			return strings.TrimPrefix(f.String(), "-> ")
+		}
+	}
+	return "nothing"
+}
+
 // String is the end of it, for the log of a test that failed.
 func (e *exchange) String() string {
 	frames, dropped := e.all()

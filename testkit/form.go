@@ -66,6 +66,12 @@ func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
 	return &protocol.ElicitResult{Action: "accept", Content: content}, nil
 }
 
+// toClient is an answer as the client's handlers give it.
+func toClient(result *protocol.ElicitResult) (*client.ElicitAnswer, error) {
+	content, err := members(result.Content)
+	return &client.ElicitAnswer{Action: result.Action, Content: content}, err
+}
+
 // contentOf is a value as the content of a form.
 func contentOf(answer any) (json.RawMessage, error) {
 	raw, err := encode(answer)

@@ -25,7 +25,7 @@ func (s *Session) Eventually(what string, cond func() bool) {
 		select {
 		case <-changed:
 		case <-timer.C:
-			s.t.Fatalf("testkit: not within %v: %s; seen so far: %s", s.config.timeout, what, s.record.methods())
+			s.t.Fatalf("testkit: not within %v: %s; seen so far: %s\nsent: %s", s.config.timeout, what, s.record.methods(), s.wire.exchange.lastSent())
 			return
 		}
 	}

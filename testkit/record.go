@@ -98,7 +98,7 @@ func (s *Session) AwaitNotification(method string) protocol.Notification {
 		select {
 		case <-changed:
 		case <-timer.C:
-			s.t.Fatalf("testkit: no %s within %v; seen so far: %s", method, s.config.timeout, s.record.methods())
+			s.t.Fatalf("testkit: no %s within %v; seen so far: %s\nsent: %s", method, s.config.timeout, s.record.methods(), s.wire.exchange.lastSent())
 			return protocol.Notification{}
 		}
 	}

@@ -62,7 +62,7 @@ var errScript = errors.New("testkit: the script has no answer")
 
 // unexpected fails the test from a goroutine of the client.
 func (s *Session) unexpected(format string, args ...any) error {
-	s.t.Errorf("testkit: "+format, args...)
+	s.t.Errorf("testkit: %s\nsent: %s", fmt.Sprintf(format, args...), s.wire.exchange.lastSent())
 	return errScript
 }
 
@@ -119,8 +119,7 @@ func (s *Session) elicit(_ context.Context, r *client.ElicitRequest) (*client.El
 	if err != nil {
 		return nil, err
 	}
-	content, err := members(result.Content)
-	return &client.ElicitAnswer{Action: result.Action, Content: content}, err
+	return toClient(result)
 }
 
 func (s *Session) elicited(f Form) (*protocol.ElicitResult, error) {

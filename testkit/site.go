@@ -18,6 +18,7 @@ type site struct {
 	source  func() *framework.App // a fresh app each time; nil: there is one app only
 	skew    *atomic.Int64         // added to the server's clock, in nanoseconds
 	timeout time.Duration
+	journal *journal // what apps log that have no logger of their own
 
 	mu      sync.Mutex // guards workers, and Crash against Resume
 	workers []*node    // those of the dead, and the one that runs tasks; nil: the app's own store does
@@ -27,7 +28,7 @@ type site struct {
 func newSite[A AppSource](t testing.TB, source A, c config) *site {
 	t.Helper()
 	app, fresh := appOf(t, source)
-	st := &site{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout}
+	st := &site{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
 	st.watchGoroutines(t, c.leaks)
 	st.labelled(t, func() { st.open(t, c.store) })
 	return st
@@ -37,18 +38,18 @@ func newSite[A AppSource](t testing.TB, source A, c config) *site {
 // app says where they are.
 func (st *site) open(t testing.TB, store framework.Store) {
 	t.Helper()
-	server := (*framework.Server)(nil)
-	if store == nil {
-		server = st.build(t, st.app)
-	}
-	if store != nil || server.Sessions() == nil && server.Changes() == nil && server.Claims() == nil {
+	join := func() *node {
 		worker := newCluster(store).join(t.Context())
 		t.Cleanup(worker.kill)
 		st.workers = []*node{worker}
-		server = st.build(t, on(st.app, worker))
+		return worker
 	}
-	st.server = server
-	st.start(t, server)
+	app := st.app
+	if store != nil {
+		app = on(app, join())
+	}
+	st.server = st.build(t, app, func() rehearsal.Store { return join() })
+	st.start(t, st.server)
 }
 
 // on is the app with a store, and leaves the app as it is: it may be another test's, too.
@@ -57,9 +58,12 @@ func on(app *framework.App, store framework.Store) *framework.App {
 	return own.UseStore(store)
 }
 
-func (st *site) build(t testing.TB, app *framework.App) *framework.Server {
+// build makes a server; store is for an app that has none.
+func (st *site) build(t testing.TB, app *framework.App, store func() rehearsal.Store) *framework.Server {
 	t.Helper()
 	server, err := app.BuildFor(&rehearsal.Stage{
+		Logger:  st.journal.logger(),
+		Store:   store,
 		Now:     func() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) },
 		Differs: differs(t),
 	})
@@ -123,7 +127,7 @@ func (st *site) resume(t testing.TB) {
 	}
 	worker := dead.c.join(t.Context())
 	t.Cleanup(worker.kill)
-	st.labelled(t, func() { st.start(t, st.build(t, on(app, worker))) })
+	st.labelled(t, func() { st.start(t, st.build(t, on(app, worker), nil)) })
 	st.workers = append(st.workers, worker)
 	if err := dead.lapse(t.Context()); err != nil {
 		t.Fatalf("testkit: Resume: %v", err)

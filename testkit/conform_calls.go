@@ -1,0 +1,308 @@
+package testkit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// callRules are about calls that run.
+func callRules() []rule {
+	return []rule{
+		{
+			number: "call-1", source: "schema, CallToolResult", text: "The result of a tool has content, and one that succeeds no isError.",
+			check: func(w *probe) error { _, err := w.toolResult(guestSteps, false); return err },
+		},
+		{
+			number: "call-2", source: "server/tools, \"Structured Content\"", text: "A tool with an output schema answers with structured content, and the same as text.",
+			at: (*dialect.Dialect).StructuredContent, check: structuredTwice,
+		},
+		{
+			number: "call-3", source: "server/tools, \"Error Handling\"", text: "What goes wrong in a tool is a result with isError and content, no error of the protocol.",
+			check: func(w *probe) error { _, err := w.toolResult(guestFail, true); return err },
+		},
+		{
+			number: "call-4", source: "basic", text: "While one request is served others are answered.",
+			check: interleaved,
+		},
+		{
+			number: "call-5", source: "basic", text: "The id of a request in flight cannot be given again: the second is refused with -32600, the first goes on.",
+			check: sameID,
+		},
+	}
+}
+
+// progressRules are about what is said of a call, and about its end before its time.
+func progressRules() []rule {
+	return []rule{
+		{
+			number: "progress-1", source: "basic, progress", text: "Progress carries the token of its request in its JSON type, and rises.",
+			check: progresses,
+		},
+		{
+			number: "progress-2", source: "basic, progress", text: "No progress is told to who gave no token.",
+			check: func(w *probe) error {
+				if _, err := w.toolResult(guestSteps, false); err != nil {
+					return err
+				}
+				return w.untold(protocol.NotificationProgress)
+			},
+		},
+		{
+			number: "progress-3", source: "basic, progress", text: "Nothing is said of a call after its response.",
+			check: silentAfter,
+		},
+		{
+			number: "cancel-1", source: "basic, cancellation", text: "A call that is cancelled ends, and is not answered.",
+			check: cancels,
+		},
+		{
+			number: "cancel-2", source: "basic, cancellation", text: "Cancelling what has ended, or never was, changes nothing.",
+			check: cancelsNothing,
+		},
+	}
+}
+
+// logRules are about messages of calls.
+func logRules() []rule {
+	return []rule{
+		{
+			number: "logging-2", source: "server/utilities/logging", text: "Messages below the level that was set are not sent, others are.",
+			at: func(d *dialect.Dialect) bool { return !d.LogLevelPerRequest() }, check: func(w *probe) error {
+				if !w.declared("logging") {
+					return errNoSubject
+				}
+				if _, err := w.served("logging/setLevel", `{"level":"error"}`); err != nil {
+					return err
+				}
+				return w.logs("testkit: error")
+			},
+		},
+		{
+			number: "logging-3", source: "server/utilities/logging", text: "A request that names a log level gets messages of that level and above.",
+			at: (*dialect.Dialect).LogLevelPerRequest, check: func(w *probe) error {
+				if !w.declared("logging") {
+					return errNoSubject
+				}
+				w.extra = `"io.modelcontextprotocol/logLevel":"error"`
+				return w.logs("testkit: error")
+			},
+		},
+		{
+			number: "logging-4", source: "server/utilities/logging", text: "A request that names no log level gets no messages.",
+			at: (*dialect.Dialect).LogLevelPerRequest, check: func(w *probe) error { return w.logs() },
+		},
+	}
+}
+
+// callOf are the params of a tool call.
+func callOf(name, arguments string) string {
+	return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)
+}
+
+func ticketOf(ticket string) string { return fmt.Sprintf(`{"ticket":%q}`, ticket) }
+
+// toolResult is that of a guest, who fails or does not.
+func (w *probe) toolResult(name string, fails bool) (json.RawMessage, error) {
+	r, err := w.served("tools/call", callOf(name, "{}"))
+	if err != nil {
+		return nil, err
+	}
+	content, _ := jsontext.Member(r.Result, "content")
+	failed, _ := jsontext.Member(r.Result, "isError")
+	switch {
+	case jsontext.KindOf(content) != jsontext.KindArray:
+		err = errors.New("want content")
+	case (string(failed) == "true") != fails:
+		err = fmt.Errorf("want isError to be %t", fails)
+	}
+	return r.Result, err
+}
+
+func structuredTwice(w *probe) error {
+	result, err := w.toolResult(guestSteps, false)
+	if err != nil {
+		return err
+	}
+	structured, _ := jsontext.Member(result, "structuredContent")
+	if string(jsontext.Compact(nil, structured)) != `{"steps":3}` {
+		return errors.New(`want structuredContent {"steps":3}`)
+	}
+	var found struct{ Content []struct{ Type, Text string } }
+	if json.Unmarshal(result, &found) != nil || len(found.Content) == 0 || !sameJSON(structured, []byte(found.Content[0].Text)) {
+		return errors.New("want the structured content as text")
+	}
+	return nil
+}
+
+// begin calls a tool that waits, and returns when it does.
+func (w *probe) begin() (id int, v *visit, err error) {
+	ticket, v := w.guest.expect()
+	if err := w.send(w.request("tools/call", callOf(guestWait, ticketOf(ticket)))); err != nil {
+		return 0, nil, err
+	}
+	return w.id, v, v.begins(w.ctx)
+}
+
+// idle says that nothing comes before the answers to other requests.
+func (w *probe) idle() error {
+	before := len(w.heard)
+	for range 2 { // what must not come may be late
+		r, err := w.served(w.alive(), "{}")
+		switch {
+		case err != nil:
+			return err
+		case string(r.ID) != strconv.Itoa(w.id):
+			return errors.New("want no other answer")
+		case len(w.heard) > before:
+			return fmt.Errorf("want nothing before the answer, there was %s", w.heard[before].Method)
+		}
+	}
+	return nil
+}
+
+// answered reads the response to a request that was begun.
+func (w *probe) answered(id int) error {
+	r, err := w.answer()
+	if err == nil && (string(r.ID) != strconv.Itoa(id) || r.Result == nil) {
+		err = fmt.Errorf("want the result of request %d", id)
+	}
+	return err
+}
+
+func interleaved(w *probe) error {
+	id, v, err := w.begin()
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.idle(), v.leaves(w.ctx), w.answered(id))
+}
+
+func sameID(w *probe) error {
+	id, v, err := w.begin()
+	if err != nil {
+		return err
+	}
+	w.id--
+	r, err := w.ask(w.alive(), "{}")
+	if err == nil {
+		err = oneOf(r, jsonrpc.CodeInvalidRequest)
+	}
+	if ended := v.leaves(w.ctx); err != nil || ended != nil {
+		return errors.Join(err, ended)
+	}
+	return w.answered(id)
+}
+
+func progresses(w *probe) error {
+	for _, token := range []string{`"seven"`, "7"} {
+		w.extra, w.heard = `"progressToken":`+token, nil
+		if _, err := w.toolResult(guestSteps, false); err != nil {
+			return err
+		}
+		last := 0.0
+		for _, n := range w.heard {
+			var p struct {
+				Token    json.RawMessage `json:"progressToken"`
+				Progress float64         `json:"progress"`
+			}
+			if n.Method != protocol.NotificationProgress {
+				continue
+			}
+			if json.Unmarshal(n.Params, &p) != nil || string(p.Token) != token || p.Progress <= last {
+				return fmt.Errorf("want progress with token %s, and more than %v: %s", token, last, n.Params)
+			}
+			last = p.Progress
+		}
+		if last != 3 {
+			return fmt.Errorf("want progress up to 3, before the response: it came to %v", last)
+		}
+	}
+	return nil
+}
+
+// untold says that no notification of a method came.
+func (w *probe) untold(method string) error {
+	for _, n := range w.heard {
+		if n.Method == method {
+			return fmt.Errorf("want no %s: %s", method, n.Params)
+		}
+	}
+	return nil
+}
+
+// silentAfter looks for what follows a call that says much.
+func silentAfter(w *probe) error {
+	w.extra = `"progressToken":1`
+	if w.dialect.LogLevelPerRequest() {
+		w.extra += `,"io.modelcontextprotocol/logLevel":"debug"`
+	}
+	if _, err := w.toolResult(guestSteps, false); err != nil {
+		return err
+	}
+	w.extra = ""
+	return w.idle()
+}
+
+func (w *probe) cancel(id int) error {
+	return w.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+}
+
+func cancels(w *probe) error {
+	id, v, err := w.begin()
+	if err == nil {
+		err = w.cancel(id)
+	}
+	if err == nil {
+		err = v.cancelled(w.ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return w.idle()
+}
+
+func cancelsNothing(w *probe) error {
+	if _, err := w.toolResult(guestSteps, false); err != nil {
+		return err
+	}
+	ended := w.id
+	id, v, err := w.begin()
+	if err == nil {
+		err = errors.Join(w.cancel(ended), w.cancel(id+1000))
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.idle(), v.leaves(w.ctx), w.answered(id))
+}
+
+// logs says which messages a call sends.
+func (w *probe) logs(want ...string) error {
+	if _, err := w.toolResult(guestSteps, false); err != nil {
+		return err
+	}
+	var got []string
+	for _, n := range w.heard {
+		if n.Method == protocol.NotificationMessage {
+			got = append(got, string(n.Params))
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("want messages %q: %s", want, got)
+	}
+	for i, text := range want {
+		var message struct{ Level, Data json.RawMessage }
+		if json.Unmarshal([]byte(got[i]), &message) != nil || message.Level == nil || !strings.Contains(string(message.Data), text) {
+			return fmt.Errorf("want a message with level and data %q: %s", text, got[i])
+		}
+	}
+	return nil
+}

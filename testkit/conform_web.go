@@ -1,0 +1,270 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// webProbe is a probe's way over HTTP: Fiber, without a socket.
+type webProbe struct {
+	client  *http.Client
+	session string // Mcp-Session-Id; "" before there is one, or where there is none
+	edit    func(http.Header)
+}
+
+const (
+	webURL        = "http://127.0.0.1/mcp"
+	sessionHeader = "Mcp-Session-Id"
+)
+
+func newWebProbe(ctx context.Context, b *bare) (w *webProbe, hangUp func() error) {
+	l := &listener{Listener: fasthttputil.NewInmemoryListener()}
+	memory, _ := l.Listener.(*fasthttputil.InmemoryListener)
+	conns := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return memory.Dial() }}
+	way := http.RoundTripper(conns)
+	if b.spoil != nil {
+		way = b.spoil(conns)
+	}
+	return &webProbe{client: &http.Client{Transport: way}}, listen(ctx, b.server, fiberOn(l), l, conns)
+}
+
+// webAnswer is an answer to a request over HTTP.
+type webAnswer struct {
+	status int
+	header http.Header
+	body   []byte
+	frame  *response // nil: there is none
+}
+
+// post sends a frame with the headers of the revision.
+func (w *probe) post(frame string) (*webAnswer, error) { return w.over(w.ctx, http.MethodPost, frame) }
+
+// over sends a request with the headers of the revision, as they were edited.
+func (w *probe) over(ctx context.Context, method, frame string) (*webAnswer, error) {
+	w.sent, w.got = []byte(method+" "+frame), nil
+	req, err := http.NewRequestWithContext(ctx, method, webURL, strings.NewReader(frame))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = w.headers(frame)
+	if w.web.edit != nil {
+		w.web.edit(req.Header)
+	}
+	w.sent = fmt.Appendf(nil, "%s %s %s", method, mcpHeaders(req.Header), frame)
+	res, err := w.web.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("no answer: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	a := &webAnswer{status: res.StatusCode, header: res.Header}
+	a.body, err = io.ReadAll(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("no whole answer: %w", err)
+	}
+	w.got = fmt.Appendf(nil, "%s %s %s", res.Status, mcpHeaders(res.Header), a.body)
+	return a, w.frames(a)
+}
+
+// mcpHeaders are the headers that rules are about.
+func mcpHeaders(h http.Header) string {
+	var all []string
+	for _, name := range sortedKeys(h) {
+		if low := strings.ToLower(name); strings.HasPrefix(low, "mcp-") || low == "content-type" || low == "origin" {
+			all = append(all, name+": "+strings.Join(h[name], ", "))
+		}
+	}
+	return "[" + strings.Join(all, "; ") + "]"
+}
+
+// headers of a request with this frame.
+func (w *probe) headers(frame string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	if w.web.session != "" {
+		h.Set(sessionHeader, w.web.session)
+	}
+	if w.dialect.VersionHeader() {
+		h.Set("Mcp-Protocol-Version", w.dialect.String())
+	}
+	msg, fault := decodeSent(frame)
+	if fault != nil || !w.dialect.MirrorHeaders() {
+		return h
+	}
+	h.Set("Mcp-Method", msg.Method)
+	for _, member := range []string{"name", "uri", "taskId"} {
+		if raw, ok := jsontext.Member(msg.Params, member); ok {
+			name, _ := jsontext.String(raw)
+			h.Set("Mcp-Name", name)
+		}
+	}
+	return h
+}
+
+// frames are those of an answer: the response, and what was said before it.
+func (w *probe) frames(a *webAnswer) error {
+	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	texts := [][]byte{a.body}
+	if kind == "text/event-stream" {
+		texts = nil
+		for line := range bytes.Lines(a.body) {
+			if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok && len(bytes.TrimSpace(data)) > 0 {
+				texts = append(texts, data)
+			}
+		}
+	}
+	got := w.got
+	defer func() { w.got = got }()
+	for _, text := range texts {
+		if len(text) == 0 || kind != "application/json" && kind != "text/event-stream" {
+			continue
+		}
+		r, err := w.parse(text)
+		switch {
+		case err != nil:
+			return err
+		case r.Method != "":
+			w.heard = append(w.heard, r)
+		case a.frame != nil:
+			return errors.New("want one response")
+		default:
+			a.frame = r
+		}
+	}
+	if id := a.header.Get(sessionHeader); id != "" && w.dialect.Handshake() {
+		w.web.session = id
+	}
+	return nil
+}
+
+// is says that a request must be answered with a status, and a code.
+func (a *webAnswer) is(status int, codes ...int) error {
+	if a.status != status {
+		return fmt.Errorf("want status %d", status)
+	}
+	if len(codes) == 0 {
+		return nil
+	}
+	if a.frame == nil {
+		return errors.New("want a JSON-RPC error")
+	}
+	return oneOf(a.frame, codes...)
+}
+
+// edited sends a frame with other headers.
+func (w *probe) edited(frame string, edit func(http.Header)) (*webAnswer, error) {
+	w.web.edit = edit
+	defer func() { w.web.edit = nil }()
+	return w.post(frame)
+}
+
+// mismatches says that a request with each of the values, or with none, is refused.
+func (w *probe) mismatches(frame, header string, values ...string) error {
+	for _, value := range values {
+		a, err := w.edited(frame, func(h http.Header) {
+			h.Del(header)
+			if value != "" {
+				h.Set(header, value)
+			}
+		})
+		if err == nil {
+			err = a.is(http.StatusBadRequest, codeHeaderMismatch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statusOf sends a request, whose answer must have a status and a code.
+func (w *probe) statusOf(frame string, status int, codes ...int) error {
+	a, err := w.post(frame)
+	if err == nil {
+		err = a.is(status, codes...)
+	}
+	return err
+}
+
+// sessions is errNoSubject where the server has none.
+func (w *probe) sessions() error {
+	if w.web.session == "" {
+		return errNoSubject
+	}
+	return nil
+}
+
+// deadSession ends the session.
+func deadSession(w *probe) error {
+	if err := w.sessions(); err != nil {
+		return err
+	}
+	a, err := w.over(w.ctx, http.MethodDelete, "")
+	switch {
+	case err != nil:
+		return err
+	case a.status == http.StatusMethodNotAllowed:
+		return errNoSubject
+	case a.status >= http.StatusBadRequest:
+		return errors.New("want the session to end")
+	}
+	return w.statusOf(w.request("ping", "{}"), http.StatusNotFound)
+}
+
+// sessionID looks at the one of initialize.
+func sessionID(w *probe) error {
+	if err := w.sessions(); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(w.web.session, func(c rune) bool { return c < '!' || c > '~' }) {
+		return fmt.Errorf("want a session id of visible ASCII, got %q", w.web.session)
+	}
+	first := w.web.session
+	w.web.session = ""
+	if _, err := w.initialize(w.dialect.String()); err != nil {
+		return err
+	}
+	if w.web.session == first {
+		return errors.New("want another id for another session")
+	}
+	return nil
+}
+
+// streamed says that answers are of a kind that clients take.
+func streamed(w *probe) error {
+	a, err := w.post(w.request(w.alive(), "{}"))
+	if err != nil {
+		return err
+	}
+	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	if kind != "application/json" && kind != "text/event-stream" || a.frame == nil {
+		return errors.New("want a response as application/json or text/event-stream")
+	}
+	return a.is(http.StatusOK)
+}
+
+// statuses of errors that have one of their own.
+func statuses(w *probe) error {
+	frame := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":` + w.meta("1999-01-01") + `}}`
+	a, err := w.edited(frame, func(h http.Header) { h.Set("Mcp-Protocol-Version", "1999-01-01") })
+	if err == nil {
+		err = a.is(http.StatusBadRequest, codeUnsupportedVersion)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.statusOf(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`, http.StatusBadRequest, jsonrpc.CodeInvalidParams, codeHeaderMismatch); err != nil {
+		return err
+	}
+	return w.statusOf(w.request("testkit/none", "{}"), http.StatusNotFound, jsonrpc.CodeMethodNotFound)
+}

@@ -1,0 +1,53 @@
+package testkit
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// journal is what the app has logged, for the log of a test that fails. It may be
+// written to when the test is over.
+type journal struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+// journalBytes is how much is kept; what comes later is left out, for the first error
+// is mostly the cause of the others.
+const journalBytes = 1 << 16
+
+// newJournal is shown at the end of a test that has failed by then.
+func newJournal(t testing.TB) *journal {
+	t.Helper()
+	j := &journal{}
+	t.Cleanup(func() {
+		t.Helper()
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if t.Failed() && j.text.Len() > 0 {
+			t.Logf("testkit: the app has logged:\n%s", j.text.String())
+		}
+	})
+	return j
+}
+
+// Write keeps a line.
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.text.Len() < journalBytes {
+		j.text.Write(line)
+	}
+	return len(line), nil
+}
+
+// logger has the level of an app's own, and no times: they would tell nothing.
+func (j *journal) logger() *zap.Logger {
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
+		MessageKey: "msg", LevelKey: "level", NameKey: "logger", EncodeLevel: zapcore.LowercaseLevelEncoder, EncodeDuration: zapcore.StringDurationEncoder,
+	}), zapcore.AddSync(j), zapcore.InfoLevel))
+}
