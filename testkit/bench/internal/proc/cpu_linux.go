@@ -1,0 +1,20 @@
+package proc
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU is the time that a process has computed so far, all its threads together.
+func CPU(pid int) (time.Duration, error) {
+	// The clock of a process by its scheduler's count, as linux/posix-timers.h makes it.
+	const scheduled = 2
+	clock := int32(^pid)<<3 | scheduled
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0, fmt.Errorf("reading the CPU clock of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}

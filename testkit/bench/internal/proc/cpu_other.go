@@ -1,0 +1,13 @@
+//go:build !linux
+
+package proc
+
+import (
+	"errors"
+	"time"
+)
+
+// CPU is not known here.
+func CPU(int) (time.Duration, error) {
+	return 0, errors.New("the CPU time of another process is read on Linux only")
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/testkit/bench/internal/stats"
+)
+
+// TestEverything measures all workloads on all targets, each with some requests, and
+// writes a copy of the page. Nothing may be left out.
+func TestEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and starts all servers")
+	}
+	dir := t.TempDir()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := filepath.Join(dir, "performance.md")
+	if err := os.WriteFile(written, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "figures.json")
+	var out, errs bytes.Buffer
+	if err := run(t.Context(), []string{"-quick", "-rounds=1", "-round=1ms", "-out", dir, "-data", data, "-profile", dir}, &out, &errs); err != nil {
+		t.Fatalf("%v\n%s", err, &errs)
+	}
+	if strings.Contains(out.String(), "not measured") || strings.Contains(out.String(), "Not measured") {
+		t.Errorf("something was left out:\n%s", &out)
+	}
+	r, err := earlier(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all(t, r)
+	text, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.sections() {
+		if !strings.Contains(string(text), strings.TrimSpace(s.text)) {
+			t.Errorf("%s is not on the page", s.name)
+		}
+	}
+	pictures(t, dir, string(text))
+	for _, name := range []string{"http-add-json-2025-11-25-c64.pprof", "stdio-add-depth-1.pprof"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("no profile %s: %v", name, err)
+		}
+	}
+}
+
+// all demands that each workload has the targets that it is to have.
+func all(t *testing.T, r results) {
+	t.Helper()
+	for workload, want := range map[string]int{"http add json": 6, "http add sse": 6, "http search": 6, "http notify": 6, "http blob": 6, "http list": 6, "stdio add": 5, "stdio search": 5, "http progress": 3, "stdio progress": 3, "inside": 4, "idle": 3, "cold": 6, "http read": 7, "http add 1000": 7} {
+		found := 0
+		for id := range r {
+			if !strings.HasPrefix(id, workload) {
+				continue
+			}
+			found++
+			if got := len(r.targets(id)); got != want {
+				t.Errorf("%s has %d targets, want %d: %v", id, got, want, r.targets(id))
+			}
+		}
+		if found == 0 {
+			t.Errorf("no workload is named %s", workload)
+		}
+	}
+}
+
+// pictures demands that each picture of the page was drawn.
+func pictures(t *testing.T, dir, page string) {
+	t.Helper()
+	parts := strings.Split(page, "](performance/")[1:]
+	for _, part := range parts {
+		name, _, _ := strings.Cut(part, ")")
+		if _, err := os.Stat(filepath.Join(dir, "performance", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(parts) == 0 {
+		t.Error("the page has no pictures")
+	}
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{
+		0: "0", 0.126: "0.13", 7.34: "7.34", 12.34: "12.3", 64: "64", 123.4: "123", 9999: "9999", 12_345: "12,345", 1_607_000: "1,607,000", -12.5: "-12.5", math.NaN(): "–",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{1.0 / 13: "1/13", 0.4: "1/2.5", 0.9: "0.90×", 1.4: "1.40×"} {
+		if got := ratio(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestGoal(t *testing.T) {
+	t.Parallel()
+	r := results{}
+	for _, v := range []float64{10, 11, 12} {
+		r.add("w", nameKagami, metricCPU, v)
+		r.add("w", nameFiber, metricCPU, v/1.5)
+	}
+	for name, tt := range map[string]struct {
+		goal goal
+		want string
+	}{
+		"reached":      {ours("", "w", metricCPU, nameFiber, 1.6), "reached"},
+		"missed":       {ours("", "w", metricCPU, nameFiber, 1.4), "**missed**"},
+		"absolute":     {absolute("", "w", metricCPU, nameKagami, 11, "µs"), "reached"},
+		"not measured": {ours("", "w", metricCPU, nameSDK, 1), "not measured"},
+	} {
+		if got := tt.goal.verdict(tt.goal.values(r)); got != tt.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	var none stats.Series
+	if noise(none) != "" {
+		t.Error("nothing has noise")
+	}
+}
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	page := "a\n<!-- bench x: written by testkit/bench, not by hand -->\nold\n<!-- end of x -->\nb\n"
+	once, err := replace(page, section{"x", "new\n"})
+	if err != nil || !strings.Contains(once, "\nnew\n") || strings.Contains(once, "old") || !strings.HasPrefix(once, "a\n") || !strings.HasSuffix(once, "\nb\n") {
+		t.Fatalf("%v: %s", err, once)
+	}
+	if twice, err := replace(once, section{"x", "new\n"}); err != nil || twice != once {
+		t.Errorf("%v: %s", err, twice)
+	}
+	for _, broken := range []string{"", strings.Replace(page, "end of", "", 1)} {
+		if _, err := replace(broken, section{"x", "new"}); err == nil {
+			t.Errorf("%q has both markers", broken)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	var errs bytes.Buffer
+	o, err := parse([]string{"-only", "stdio,cold", "-quick", "-rounds", "3"}, &errs)
+	if err != nil || len(o.only) != 2 || o.rounds != 3 || !o.quick {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, args := range [][]string{{"-only", "nothing"}, {"-rounds", "0"}, {"stdio"}, {"-unknown"}} {
+		if _, err := parse(args, &errs); err == nil {
+			t.Errorf("%q is understood", args)
+		}
+	}
+}
