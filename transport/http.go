@@ -70,6 +70,24 @@ func RequestFrom(ctx context.Context) *Request {
 	return r
 }
 
+// Outliver is a context of an exchange that knows what is left of it when the request is
+// gone. Carriers make them; without one, whoever goes on keeps all of the request.
+type Outliver interface {
+	context.Context
+	// Outlive is a context that has the values of the program and the connection, and
+	// neither the request's nor its end.
+	Outlive() context.Context
+}
+
+// Outlive is the context of work that goes on after the exchange of ctx: the values are
+// the same, but that there is no request and no end.
+func Outlive(ctx context.Context) context.Context {
+	if o, ok := ctx.(Outliver); ok {
+		return o.Outlive()
+	}
+	return WithRequest(context.WithoutCancel(ctx), nil)
+}
+
 type challengeKey struct{}
 
 // Challenged marks the context of the Send of an answer that demands more of the

@@ -27,7 +27,7 @@ type job struct {
 	runs   int  // of the record, for which the lease is; only the worker's
 
 	// Of the request that created it.
-	conn     *conn
+	conn     *conn // nil: it belonged to no session
 	session  *session
 	dialect  *dialect.Dialect
 	snapshot Snapshot
@@ -60,15 +60,26 @@ var errExpired = errors.New("engine: the task has expired")
 // newJob begins the life of a task. The request is over soon: nothing of the job
 // points into it, or into the buffer of the carrier, but for the values of its context.
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
-	ctx, cancel := context.WithCancelCause(transport.WithRequest(context.WithoutCancel(x.outside(ctx)), nil))
+	ctx, cancel := context.WithCancelCause(transport.Outlive(x.outside(ctx)))
 	j := &job{
 		e: e, id: r.ID, h: h, policy: policy(h),
-		conn: x.conn, session: x.session, dialect: x.dialect, snapshot: x.snapshot,
+		session: x.session, dialect: x.dialect, snapshot: x.snapshot,
 		request: x.id,
 		ctx:     ctx, cancel: cancel,
 	}
+	if !x.conn.single { // which is in the memory of the exchange
+		j.conn = x.conn
+	}
 	j.live(r.TTL)
 	return j
+}
+
+// connection is what an execution belongs to.
+func (j *job) connection() *conn {
+	if j.conn == nil {
+		return &conn{e: j.e, single: true}
+	}
+	return j.conn
 }
 
 // live begins the life of the job in this process; it ends after ttl, if that is not 0.

@@ -99,7 +99,7 @@ func dialectNamed(revision string) *dialect.Dialect {
 func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := readCall(r)
 	j := &job{
-		e: e, id: r.ID, dialect: dialectNamed(call.Revision), conn: &conn{e: e, single: true}, policy: &TaskPolicy{},
+		e: e, id: r.ID, dialect: dialectNamed(call.Revision), policy: &TaskPolicy{},
 		snapshot: e.cfg.Catalog.Snapshot(), request: idOf(call.ID),
 	}
 	var who *transport.Principal // nil hides whoever the context of Start may know
@@ -133,7 +133,7 @@ func (j *job) find(ctx context.Context, r *task.Record) error {
 	if err != nil {
 		return err
 	}
-	x := &exchange{conn: j.conn, id: j.request, method: params.Method(), dialect: j.dialect, session: j.session, snapshot: j.snapshot}
+	x := &exchange{conn: j.connection(), id: j.request, method: params.Method(), dialect: j.dialect, session: j.session, snapshot: j.snapshot}
 	x.call = x.newCall(params, meta)
 	if j.h, err = j.snapshot.Find(context.WithValue(ctx, callKey{}, x.call), x.call, params); err != nil {
 		return err

@@ -97,7 +97,7 @@ func (j *job) run() bool {
 // no stream to send on.
 func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
 	x := &exchange{
-		conn: j.conn, id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
+		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
 		snapshot: j.snapshot, job: j, closed: true, cancel: cancel,
 	}
 	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, id: journal.Call, runs: runs}

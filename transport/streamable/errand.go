@@ -27,6 +27,12 @@ type errand struct {
 type frameContext struct {
 	context.Context                 //nolint:containedctx // a context itself
 	values          context.Context //nolint:containedctx // for its values only
+	lasting         context.Context //nolint:containedctx // values, but that of the request
+}
+
+// Outlive lets the memory of the POST go. See [transport.Outliver].
+func (c *frameContext) Outlive() context.Context {
+	return context.WithoutCancel(&frameContext{Context: c.Context, values: c.lasting})
 }
 
 // Value is that of the request, if it has one.
@@ -105,7 +111,7 @@ func (er *errand) within(request context.Context, w *worker) {
 	case er.session != nil:
 		life = er.session.ctx
 	}
-	er.ctx = frameContext{Context: life, values: request}
+	er.ctx = frameContext{Context: life, values: request, lasting: er.v.ctx}
 }
 
 // await has the exchange served and decides what the response is: whole if the answer is
