@@ -45,7 +45,7 @@ func TestWaitingTasksOverHTTP(t *testing.T) {
 	client := &benchClient{addr: s.addr, buf: make([]byte, 64<<10)}
 	defer client.drop()
 	meta := `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-	make := func(id int) {
+	create := func(id int) {
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask","arguments":{},"_meta":{%s}}}`, id, meta)
 		answer, err := client.roundTrip([]byte(faultPost(body, "MCP-Protocol-Version: "+protocol.Rev20260728.String(), "Mcp-Method: tools/call", "Mcp-Name: ask", "X-Forwarded-For: 192.0.2.1", "User-Agent: a client with a name of some length")))
 		if err != nil || !bytes.Contains(answer, []byte(`"resultType":"task"`)) {
@@ -53,12 +53,12 @@ func TestWaitingTasksOverHTTP(t *testing.T) {
 		}
 	}
 	for id := range 100 {
-		make(id)
+		create(id)
 	}
 	goroutines, _ := faultGoroutines()
 	heap := faultHeap()
 	for id := range number {
-		make(100 + id)
+		create(100 + id)
 	}
 	faultSettle(t, goroutines+soakGoroutines)
 	each := int(faultHeap()-heap) / number //nolint:gosec // it fits
