@@ -138,13 +138,18 @@ func (c *conn) classifyInitialize(x *exchange, params jsontext.Object, batched b
 	if fault != nil {
 		return fault
 	}
+	if fault := x.file(); fault != nil { // before there is a session, which nobody would answer for
+		return fault
+	}
 	init, _ := p.(*protocol.InitializeParams)
 	s, fresh := c.open(init, params.Raw())
 	if !fresh {
+		c.unfile(x)
+		x.filed = false
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.session, x.dialect, x.call = s, s.dialect, x.newCall(p, protocol.RequestMeta{})
-	return x.file()
+	return nil
 }
 
 // inSession understands a request whose dialect is the session's.
