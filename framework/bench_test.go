@@ -132,3 +132,33 @@ func BenchmarkRound(b *testing.B) {
 		}
 	})
 }
+
+const reportFrame = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"report","arguments":{"n":%d},"_meta":{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+type reportIn struct {
+	N int `json:"n"`
+}
+
+func report(ctx context.Context, in reportIn) (string, error) {
+	for i := range in.N {
+		framework.Progress(ctx, i+1, in.N, "working")
+	}
+	return "done", nil
+}
+
+// A report of progress costs no memory of its own. With the race detector on, pools
+// forget some of what they are given.
+func TestProgressAllocations(t *testing.T) {
+	s := build(t, quiet().Add(framework.Tool("report", report, framework.Describe("Report"))))
+	one := testing.AllocsPerRun(20, roundTrip(t, s, fmt.Sprintf(reportFrame, 1)))
+	many := testing.AllocsPerRun(20, roundTrip(t, s, fmt.Sprintf(reportFrame, 1001)))
+	if each := (many - one) / 1000; each >= 1 {
+		t.Errorf("%.2f allocations for each report", each)
+	}
+}
+
+func BenchmarkProgress(b *testing.B) {
+	s := build(b, quiet().Add(framework.Tool("report", report, framework.Describe("Report"))))
+	b.ReportAllocs()
+	roundTrip(b, s, fmt.Sprintf(reportFrame, b.N))()
+}

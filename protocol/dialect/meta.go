@@ -157,6 +157,9 @@ type metaOf struct {
 
 // requestMeta writes the _meta of params, if there is anything to say.
 func (w *writer) requestMeta(m metaOf) {
+	if m.RequestMeta == nil && m.raw == nil && !m.request {
+		return // a notification that says nothing there, as most
+	}
 	start := len(w.b)
 	w.key("_meta")
 	w.open('{')

@@ -155,10 +155,15 @@ func appendMarshalled(dst []byte, v any) ([]byte, error) {
 	return jsontext.Compact(dst, text), nil
 }
 
-// appendFloat writes a finite number the way encoding/json does.
+// appendFloat writes a finite number the way encoding/json does. Progress is mostly
+// counted: whole numbers are quick.
 func appendFloat(dst []byte, f float64) []byte {
 	form := byte('f')
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+	abs := math.Abs(f)
+	if abs < 1<<53 && f != 0 && f == math.Trunc(f) { // not -0
+		return strconv.AppendInt(dst, int64(f), 10)
+	}
+	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		form = 'e'
 	}
 	return strconv.AppendFloat(dst, f, form, -1, 64)

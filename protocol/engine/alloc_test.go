@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -131,4 +132,53 @@ func allocationPeer(t testing.TB) (context.Context, *engine.Engine, transport.Ou
 	p := connect(t, newEngine(t, catalog{"echo": echo}))
 	p.initialize("2025-11-25", `{}`)
 	return p.ctx, p.e, discard
+}
+
+// reporting is a tool that reports progress as often as it is told, and how it did.
+type reporting struct{ n int }
+
+func (r *reporting) handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+	total := float64(r.n)
+	for i := range r.n {
+		c.Progress(ctx, float64(i+1), &total, "working")
+	}
+	return text("done"), nil
+}
+
+const reportingFrame = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"report","_meta":{"progressToken":"p"}}}`
+
+func reporter(t testing.TB) (context.Context, *engine.Engine, *reporting) {
+	t.Helper()
+	r := &reporting{}
+	p := connect(t, newEngine(t, catalog{"report": r.handle}))
+	p.initialize("2025-11-25", `{}`)
+	return p.ctx, p.e, r
+}
+
+// A report of progress costs no memory of its own. With the race detector on, pools
+// forget some of what they are given.
+func TestProgressAllocations(t *testing.T) {
+	ctx, e, r := reporter(t)
+	cost := func(reports int) float64 {
+		r.n = reports
+		return testing.AllocsPerRun(20, func() {
+			x, err := e.Accept(ctx, []byte(reportingFrame))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Serve(ctx, discard); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if each := (cost(1001) - cost(1)) / 1000; each >= 1 {
+		t.Errorf("%.2f allocations for each report", each)
+	}
+}
+
+func BenchmarkProgress(b *testing.B) {
+	ctx, e, r := reporter(b)
+	r.n = b.N
+	b.ReportAllocs()
+	serve(ctx, b, e, []byte(reportingFrame))
 }

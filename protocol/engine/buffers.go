@@ -3,15 +3,21 @@ package engine
 import (
 	"sync"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // maxKept bounds the buffers that are kept for later answers.
 const maxKept = 1 << 20
 
-// buffer is the memory of an answer while it is written and sent. Whoever is sent a
-// frame does not keep it (package transport), so that the next answer may have it.
-type buffer struct{ b []byte }
+// buffer is the memory of an answer or a notification while it is written and sent.
+// Whoever is sent a frame does not keep it (package transport), so that the next may
+// have it.
+type buffer struct {
+	b      []byte
+	report protocol.ProgressParams // what is written, if it is that
+	total  float64                 // of it
+}
 
 // buffers are those that no answer uses. What is in one is of a caller who is answered:
 // with the race detector on it is overwritten, so that a test sees who keeps it.
@@ -30,7 +36,7 @@ func (s *buffers) give(b *buffer) {
 	if cap(b.b) > maxKept {
 		return
 	}
-	b.b = b.b[:0]
+	b.b, b.report = b.b[:0], protocol.ProgressParams{}
 	s.pool.Put(b)
 }
 

@@ -154,9 +154,7 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 	if !c.x.advance(done) {
 		return
 	}
-	c.x.notify(ctx, &protocol.ProgressParams{
-		Token: c.Meta.ProgressToken, Done: done, Total: total, Message: message,
-	})
+	c.x.report(ctx, c.Meta.ProgressToken, done, total, message)
 }
 
 // WantsProgress says whether the client asked for progress. In a task of 2026-07-28

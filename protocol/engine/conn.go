@@ -18,7 +18,7 @@ import (
 // conn is what the engine remembers of one connection: the session that
 // initialize opened, if any, and what is in flight in both directions.
 //
-// Locks are taken in the order conn.mu, feed.mu, Engine.mu.
+// Locks are taken in the order conn.mu, feed.mu, topics.mu, Engine.mu.
 type conn struct {
 	e      *Engine
 	link   *transport.Connection // nil: the carrier told nothing
@@ -100,7 +100,7 @@ func (c *conn) close() {
 	for _, a := range asks {
 		a.fail(errGone)
 	}
-	for _, f := range c.feeds() {
+	for _, f := range c.appendFeeds(nil) {
 		f.stop()
 	}
 }
@@ -168,6 +168,7 @@ func (c *conn) unfile(x *exchange) {
 	}
 	if x.feed != nil {
 		delete(c.listens, x.id.Key())
+		x.feed.leave()
 	}
 }
 
@@ -206,11 +207,10 @@ func (c *conn) listen(x *exchange, f *feed) {
 	}
 }
 
-// feeds are the ways by which changes reach this client.
-func (c *conn) feeds() []*feed {
+// appendFeeds appends the ways by which changes reach this client.
+func (c *conn) appendFeeds(all []*feed) []*feed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*feed, 0, len(c.listens)+1)
 	if c.session != nil {
 		all = append(all, c.session.feed)
 	}

@@ -113,6 +113,9 @@ type Engine struct {
 	watches watches
 	nodes   nodes
 
+	resources topics // that sessions and listen streams watch
+	tasks     topics // that listen streams watch
+
 	links    sync.Map // of *transport.Connection to *conn
 	loners   loners
 	outlines outlines
@@ -199,12 +202,16 @@ func (e *Engine) Updated(uri string) {
 }
 
 func (e *Engine) updated(uri string) {
-	e.eachFeed(func(f *feed) { f.updated(uri) })
+	for _, h := range e.resources.covering(uri) {
+		h.feed.updated(h.watched, uri)
+	}
 }
 
 func (e *Engine) eachFeed(do func(*feed)) {
+	var feeds []*feed
 	for _, c := range e.connections() {
-		for _, f := range c.feeds() {
+		feeds = c.appendFeeds(feeds[:0])
+		for _, f := range feeds {
 			do(f)
 		}
 	}

@@ -52,13 +52,11 @@ type exchange struct {
 	life   lifetime                // of the request
 	cancel context.CancelCauseFunc // of the execution of a task, instead
 
-	mu       sync.Mutex // guards the fields below
-	told     bool       // progress
-	progress float64
-
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
 	reporting sync.Mutex
+	told      bool // progress; guarded by reporting
+	progress  float64
 
 	// answering is set between the close of the call and its answer: what is
 	// sent from then on is the answer.
@@ -212,13 +210,11 @@ func (x *exchange) abandon(cause error) {
 	x.close()
 }
 
-// advance notes progress; false if it is not an increase.
+// advance notes progress; false if it is not an increase. Under x.reporting.
 func (x *exchange) advance(done float64) bool {
 	if x.job != nil {
 		return x.job.advance(done)
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	if x.told && done <= x.progress {
 		return false
 	}
@@ -232,17 +228,40 @@ func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 		x.job.tell(ctx, p)
 		return
 	}
+	room := x.conn.e.buffers.take()
+	defer x.conn.e.buffers.give(room)
+	x.sendNotice(ctx, room, p)
+}
+
+// report is notify for progress, of which there may be very much: it costs no memory of
+// its own.
+func (x *exchange) report(ctx context.Context, token jsonrpc.ID, done float64, total *float64, message string) {
+	room := x.conn.e.buffers.take()
+	defer x.conn.e.buffers.give(room)
+	room.report = protocol.ProgressParams{Token: token, Done: done, Message: message}
+	if total != nil {
+		room.total = *total
+		room.report.Total = &room.total
+	}
+	if x.job != nil {
+		x.job.tell(ctx, &room.report)
+		return
+	}
+	x.sendNotice(ctx, room, &room.report)
+}
+
+func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Params) {
 	x.sending.RLock()
 	defer x.sending.RUnlock()
 	if x.closed || x.left.Load() || x.out == nil {
 		return
 	}
-	frame, err := notification(x.dialect, p, nil)
-	if err != nil {
+	var err error
+	if room.b, err = appendNotification(room.b, x.dialect, p, nil); err != nil {
 		x.conn.e.failed(ctx, x.call, err)
 		return
 	}
-	_ = x.out.Send(ctx, frame) // a peer that is gone shows at the answer
+	_ = x.out.Send(ctx, room.b) // a peer that is gone shows at the answer
 }
 
 // close ends the sending of the call; false if it was closed before.

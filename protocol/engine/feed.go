@@ -2,12 +2,12 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -73,9 +73,24 @@ func (f *feed) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stopped = true
+	f.forget()
 	if f.listening != nil {
 		f.ended.release()
 	}
+}
+
+// leave makes the feed watch nothing: its request was answered, or never will be.
+func (f *feed) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget()
+}
+
+// forget takes the feed from the topics, to which it comes back only by another filter.
+// Under f.mu.
+func (f *feed) forget() {
+	f.e.resources.remove(f, f.filter.URIs)
+	f.e.tasks.remove(f, f.filter.Tasks)
 }
 
 // settle waits until nothing is being sent to a listen stream; only after stop.
@@ -85,7 +100,12 @@ func (f *feed) settle() { f.drains.Wait() }
 func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.forget()
 	f.filter = filter
+	if !f.stopped {
+		f.e.resources.add(f, filter.URIs)
+		f.e.tasks.add(f, filter.Tasks)
+	}
 	if f.waiting != nil {
 		f.waiting.narrow(&filter)
 	}
@@ -107,18 +127,14 @@ func (f *feed) taskChanged(id string, news protocol.Params) {
 	f.kick()
 }
 
-// watchesTask says whether the filter names the task.
-func (f *feed) watchesTask(id string) bool {
+// watchedTaskChanged tells of a task if the filter still names it.
+func (f *feed) watchedTaskChanged(id string, news protocol.Params) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Contains(f.filter.Tasks, id)
-}
-
-// watchedTasks are those that the filter names.
-func (f *feed) watchedTasks() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.filter.Tasks)
+	if f.e.tasks.has(f, id) {
+		f.pend().task(id, news)
+		f.kick()
+	}
 }
 
 func (f *feed) listChanged(k protocol.ListKind) {
@@ -134,15 +150,13 @@ func (f *feed) listChanged(k protocol.ListKind) {
 	}
 }
 
-func (f *feed) updated(uri string) {
+// updated tells of a resource if the filter still names watched, which covers it.
+func (f *feed) updated(watched, uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, watched := range f.filter.URIs {
-		if covers(watched, uri) {
-			f.pend().update(watched, uri)
-			f.kick()
-			return
-		}
+	if f.e.resources.has(f, watched) {
+		f.pend().update(watched, uri)
+		f.kick()
 	}
 }
 
@@ -213,9 +227,16 @@ func (f *feed) take() ([]byte, error) {
 
 // notification encodes one notification frame.
 func notification(d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
-	params, err := d.AppendParams(nil, p, m)
+	return appendNotification(nil, d, p, m)
+}
+
+// appendNotification is notification into dst, which an error leaves as it was.
+func appendNotification(dst []byte, d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
+	frame := append(dst, `{"jsonrpc":"2.0","method":`...)
+	frame = append(jsontext.Quote(frame, p.Method()), `,"params":`...)
+	frame, err := d.AppendParams(frame, p, m)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	return jsonrpc.AppendNotification(nil, p.Method(), params), nil
+	return append(frame, '}'), nil
 }

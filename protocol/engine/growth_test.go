@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -28,6 +29,31 @@ func BenchmarkGrowth(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkUpdated tells one of ever more subscribers: what the others are must not matter.
+func BenchmarkUpdated(b *testing.B) {
+	for _, n := range []int{100, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			g := grow(b)
+			heard := make(chan struct{}, 1)
+			ctx := transport.Connect(b.Context(), transport.Peer{Out: transport.OutboundFunc(func(_ context.Context, frame []byte) error {
+				if bytes.Contains(frame, []byte(`"notifications/resources/updated"`)) {
+					heard <- struct{}{}
+				}
+				return nil
+			})})
+			serve(ctx, b, g.e, []byte(initializeFrame))
+			serve(ctx, b, g.e, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+			serve(ctx, b, g.e, []byte(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r/mine"}}`))
+			g.subscribers(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				g.e.Updated("test://r/mine")
+				<-heard
+			}
+		})
 	}
 }
 
@@ -62,8 +88,16 @@ func serve(ctx context.Context, b *testing.B, e *engine.Engine, frame []byte) {
 func (g *grown) open(b *testing.B) context.Context {
 	b.Helper()
 	ctx := transport.Connect(b.Context(), transport.Peer{Out: discard})
-	serve(ctx, b, g.e, []byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+	serve(ctx, b, g.e, []byte(initializeFrame))
 	return ctx
+}
+
+const initializeFrame = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
+func (g *grown) subscribers(b *testing.B, n int) {
+	for i := range n {
+		serve(g.open(b), b, g.e, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r/%d"}}`, i))
+	}
 }
 
 func (g *grown) sessions(b *testing.B, n int) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -50,9 +49,8 @@ type job struct {
 
 // jobs are the tasks of this process that are not over.
 type jobs struct {
-	mu      sync.Mutex // guards byID
-	byID    map[string]*job
-	watched atomic.Int64 // listen streams that name tasks
+	mu   sync.Mutex // guards byID
+	byID map[string]*job
 }
 
 var errExpired = errors.New("engine: the task has expired")
@@ -242,17 +240,11 @@ func (e *Engine) publish(j *job, r *task.Record) {
 }
 
 func (e *Engine) publishToListeners(r *task.Record) {
-	if e.jobs.watched.Load() == 0 {
-		return
+	for _, h := range e.tasks.of(r.ID) {
+		if t, err := detailed(r, h.feed.d); err == nil {
+			h.feed.watchedTaskChanged(r.ID, &protocol.TaskParams{Task: t})
+		}
 	}
-	e.eachFeed(func(f *feed) {
-		if !f.watchesTask(r.ID) {
-			return
-		}
-		if t, err := detailed(r, f.d); err == nil {
-			f.taskChanged(r.ID, &protocol.TaskParams{Task: t})
-		}
-	})
 }
 
 // reread looks at a task that this or another node has changed. One goroutine does, so

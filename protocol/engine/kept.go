@@ -160,11 +160,21 @@ func (s *session) begin() {
 	s.feed.start()
 }
 
-// watchAll replaces what the client watches.
+// watchAll replaces what the client watches; no uri is there twice. Mostly one is new or
+// gone: what is the same before it stays in the index as it is.
 func (f *feed) watchAll(uris []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := f.filter.URIs
+	same := 0
+	for same < min(len(before), len(uris)) && before[same] == uris[same] {
+		same++
+	}
+	f.e.resources.remove(f, before[same:])
 	f.filter.URIs = slices.Clone(uris)
+	if !f.stopped {
+		f.e.resources.add(f, uris[same:])
+	}
 }
 
 // watched is what the client watches.

@@ -18,9 +18,7 @@ import (
 // change overtakes it.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
 	f := x.feed
-	if p.Filter.Tasks != nil {
-		defer x.conn.e.jobs.watched.Add(-1)
-	}
+	defer f.stop()
 	if p.Filter.Tasks != nil && !x.call.Capabilities().Tasks {
 		return nil, needsTasks("taskIds")
 	}
@@ -32,7 +30,6 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 		f.taskChanged(t.ID, &protocol.TaskParams{Task: t})
 	}
 	f.attach(ctx, x.out)
-	defer f.stop()
 	defer x.expiring(ctx)()
 	if err := x.acknowledge(ctx, f); err != nil {
 		return nil, err
@@ -67,12 +64,11 @@ func (x *exchange) expiring(ctx context.Context) (stop func()) {
 // subscribed registers the feed of a listen request, in the order of arrival.
 func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.feed = newFeed(x.conn.e, x.dialect)
-	x.feed.listening, x.feed.filter = &listening{id: x.id}, p.Filter
-	x.feed.filter.URIs = p.Filter.URIs[:min(len(p.Filter.URIs), maxWatched)]
-	x.feed.filter.Tasks = p.Filter.Tasks[:min(len(p.Filter.Tasks), maxWatched)]
-	if p.Filter.Tasks != nil {
-		x.conn.e.jobs.watched.Add(1)
-	}
+	x.feed.listening = &listening{id: x.id}
+	filter := p.Filter
+	filter.URIs = filter.URIs[:min(len(filter.URIs), maxWatched)]
+	filter.Tasks = filter.Tasks[:min(len(filter.Tasks), maxWatched)]
+	x.feed.narrow(filter)
 	x.conn.listen(x, x.feed)
 }
 

@@ -341,11 +341,9 @@ func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	e.watches.mu.Unlock()
 	for _, c := range e.connections() {
 		c.lookForAnswers()
-		for _, f := range c.feeds() {
-			for _, id := range f.watchedTasks() {
-				dirty[id] = true
-			}
-		}
+	}
+	for _, id := range e.tasks.names() {
+		dirty[id] = true
 	}
 	return dirty
 }

@@ -1,0 +1,30 @@
+package dialect
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func FuzzAppendFloat(f *testing.F) {
+	for _, n := range []float64{
+		0, math.Copysign(0, -1), 1, -1, 10, 1e6, 12.5, -0.1, 1e-7, 1e20, 1e21, 1e22,
+		1 << 53, 1<<53 - 1, 1<<53 + 2, -1 << 53, 1 - 1<<53, 1 << 62, -1 << 63, math.MaxFloat64, math.SmallestNonzeroFloat64,
+	} {
+		f.Add(n)
+	}
+	f.Fuzz(func(t *testing.T, n float64) {
+		want, err := json.Marshal(n)
+		if err != nil {
+			return // not a number of JSON
+		}
+		var back float64
+		got := appendFloat(nil, n)
+		if err := json.Unmarshal(got, &back); err != nil || math.Float64bits(back) != math.Float64bits(n) {
+			t.Errorf("%v is written %s: %v, %v", n, got, back, err)
+		}
+		if math.Abs(n) >= 1e-6 && math.Abs(n) < 1e21 && string(got) != string(want) {
+			t.Errorf("%v is written %s, want %s", n, got, want)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// FuzzAbove: looking for the names above a resource finds exactly those that cover it.
+func FuzzAbove(f *testing.F) {
+	for _, uri := range []string{"", "/", "//", "a", "a/", "a/b", "a//b", "file:///a/b?c#d", "a#/", "?#/", "test://r/1/2", "a/#"} {
+		f.Add(uri, uri)
+		f.Add(uri, "a/b")
+	}
+	f.Fuzz(func(t *testing.T, uri, other string) {
+		found := slices.Collect(above(uri))
+		for i := range len(uri) + 1 {
+			if name := uri[:i]; slices.Contains(found, name) != covers(name, uri) {
+				t.Errorf("%q above %q: found %t, covers it %t", name, uri, !covers(name, uri), covers(name, uri))
+			}
+		}
+		if slices.Contains(found, other) != covers(other, uri) {
+			t.Errorf("%q above %q: covers it %t", other, uri, covers(other, uri))
+		}
+		if slices.Sort(found); len(slices.Compact(slices.Clone(found))) != len(found) {
+			t.Errorf("%q: a name twice in %q", uri, found)
+		}
+	})
+}
+
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	e := New(Config{})
+	feeds := make([]*feed, 5)
+	for i := range feeds {
+		feeds[i] = newFeed(e, nil)
+	}
+	who := func(uri string) string {
+		var all []int
+		for _, h := range e.resources.covering(uri) {
+			all = append(all, slices.Index(feeds, h.feed))
+		}
+		slices.Sort(all)
+		return fmt.Sprint(all)
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		for i, uri := range []string{"x://a", "x://a/b", "x://c"} {
+			if got := who(uri); got != want[i] {
+				t.Errorf("%s is watched by %s, want %s", uri, got, want[i])
+			}
+		}
+	}
+	feeds[0].watchAll([]string{"x://a"})
+	feeds[1].watchAll([]string{"x://a", "x://a/b", "x://c"})
+	feeds[2].watchAll([]string{"x://a/", "x://a/b"})
+	feeds[3].narrow(protocol.SubscriptionFilter{URIs: []string{"x://c", "x://c"}, Tasks: []string{"t"}})
+	expect("[0 1]", "[0 1 2]", "[1 3]")
+	feeds[1].watchAll([]string{"x://a", "x://c"})
+	expect("[0 1]", "[0 1 2]", "[1 3]") // it still covers what is below
+	feeds[1].watchAll([]string{"x://c"})
+	expect("[0]", "[0 2]", "[1 3]")
+	feeds[0].stop()
+	feeds[0].watchAll([]string{"x://a", "x://c"}) // came too late
+	feeds[3].leave()
+	expect("[]", "[2]", "[1]")
+	feeds[1].watchAll(nil)
+	feeds[2].stop()
+	expect("[]", "[]", "[]")
+	if e.resources.byName != nil || e.tasks.byName != nil {
+		t.Errorf("left behind: %v, %v", e.resources.byName, e.tasks.byName)
+	}
+}
