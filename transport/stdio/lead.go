@@ -26,6 +26,7 @@ type leader struct {
 
 	now     time.Duration // when held, the clock as it was last looked at
 	late    bool          // the exchange before was not quick
+	writes  uint64        // as the writer counts them, before the exchange
 	watched bool          // the timer is set
 	armed   time.Duration // when held, when that was
 }
@@ -64,6 +65,9 @@ func (l *leader) step() bool {
 		}
 	}
 	frame, err := l.in.next()
+	if !l.held {
+		l.out.unasked.Store(0)
+	}
 	l.more = l.in.ready()
 	if err != nil && !errors.Is(err, ErrFrameTooLong) {
 		return l.leave(readFailure(err))
@@ -111,6 +115,7 @@ func (l *leader) here(exchange transport.Exchange, frame []byte) bool {
 		l.held, l.since = true, l.now
 		l.out.hold()
 	}
+	l.writes = l.out.writes.Load()
 	l.busy()
 	l.serve(exchange, frame)
 	if !l.back() {
@@ -125,8 +130,8 @@ func (l *leader) here(exchange transport.Exchange, frame []byte) bool {
 func (l *leader) look() bool {
 	before := l.now
 	l.now = time.Since(l.epoch)
-	late := l.now-before > quick
-	if late && l.late { // one alone may be the machine's fault
+	late := l.now-before > quick && l.out.writes.Load() == l.writes // else the peer may be slow
+	if late && l.late {                                             // one alone may be the machine's fault
 		l.slow()
 	}
 	l.late = late
@@ -140,10 +145,7 @@ func (l *leader) look() bool {
 func (l *leader) elsewhere(exchange transport.Exchange, frame []byte) bool {
 	l.apart--
 	l.slot = false
-	go func() {
-		defer l.release()
-		l.serve(exchange, frame)
-	}()
+	l.crew.Take().Do(errand{exchange, frame})
 	return true
 }
 
@@ -175,7 +177,7 @@ func (l *leader) flush() bool {
 // take gets a slot. False: the connection takes no more.
 func (l *leader) take() bool {
 	if l.slot {
-		return true
+		return l.conn.Err() == nil
 	}
 	if len(l.slots) == cap(l.slots) { // it may have to wait for long
 		l.idle()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/crew"
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
 )
 
@@ -36,9 +37,10 @@ type serving struct {
 	abandon context.CancelCauseFunc // ends work
 
 	turns
-	slots chan struct{} // one token for each exchange that runs; whoever holds all has seen them end
-	taken int           // tokens held by drain
-	input chan error    // how reading ended; 1-buffered, so that the reader never waits for Serve
+	crew  *crew.Crew[errand] // of the exchanges that do not run where frames are read
+	slots chan struct{}      // one token for each exchange that runs; whoever holds all has seen them end
+	taken int                // tokens held by drain
+	input chan error         // how reading ended; 1-buffered, so that the reader never waits for Serve
 }
 
 func newServing(ctx context.Context, c *config, host transport.Host, in io.Reader, out io.Writer) *serving {
@@ -52,6 +54,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 		input:  make(chan error, 1),
 		turns:  newTurns(c.fewApart),
 	}
+	s.out.epoch = s.epoch
 	peer := c.peer
 	if peer.Out == nil {
 		peer.Out = s.out
@@ -60,6 +63,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 	s.conn, s.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.conn = transport.Connect(s.conn, peer)
 	s.work, s.abandon = context.WithCancelCause(context.WithoutCancel(s.conn))
+	s.crew = crew.New(s.work, s.conn.Done(), s.errand)
 	return s
 }
 
@@ -103,8 +107,21 @@ func (s *serving) acquire() bool {
 
 func (s *serving) release() { <-s.slots }
 
+// errand is an exchange that has a slot.
+type errand struct {
+	exchange transport.Exchange
+	frame    []byte
+}
+
+// errand runs an exchange and gives back its slot.
+func (s *serving) errand(e errand) {
+	defer s.release()
+	s.serve(e.exchange, e.frame)
+}
+
 // serve runs an exchange, and survives its panic.
 func (s *serving) serve(exchange transport.Exchange, frame []byte) {
+	defer s.out.ebbs()
 	defer s.recovered(frame)
 	// The error is that of a failed Send, which has ended the connection.
 	_ = exchange.Serve(s.work, s.out)

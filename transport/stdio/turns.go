@@ -67,7 +67,9 @@ func (s *serving) relieve() {
 		s.goOn()
 		return
 	}
-	s.slow()
+	if s.out.writes.Load()%2 == 0 { // else the peer is slow to read, and not the host
+		s.slow()
+	}
 	l := &leader{serving: s, turn: next, more: s.in.ready(), held: true}
 	if l.flush() {
 		l.lead()
@@ -77,12 +79,12 @@ func (s *serving) relieve() {
 // goOn sets the timer again, which has run out while the leader was not busy: it may
 // rely on it for what it does next.
 func (s *serving) goOn() {
-	if s.number.Load()%oneTurn == idle {
-		return
-	}
-	s.watch.Reset(takeOver)
-	if s.number.Load()%oneTurn == idle {
-		s.watch.Stop() // it may have stopped it just before
+	for s.number.Load()%oneTurn != idle {
+		s.watch.Reset(takeOver)
+		if s.number.Load()%oneTurn != idle {
+			return
+		}
+		s.watch.Stop() // it may have stopped it just before, and may have set it since
 	}
 }
 

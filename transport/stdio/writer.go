@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -36,6 +37,9 @@ type frameWriter struct {
 	line    []byte     // of who writes; else what is held back
 	held    bool       // frames may stay in line until flush
 	queue   []*ticket  // who waits, in order; nobody while nobody writes
+
+	flow
+	writes atomic.Uint64 // odd while a Write is in progress
 }
 
 // ticket is a Send that waits.
@@ -70,7 +74,7 @@ func (w *frameWriter) Send(ctx context.Context, frame []byte) error {
 		return w.wait(ctx, t)
 	}
 	w.line = appendLine(w.line, frame)
-	if w.held && len(w.line) < heldBack {
+	if len(w.line) < heldBack && (w.held || w.flows()) {
 		w.mu.Unlock()
 		return nil
 	}
@@ -149,7 +153,9 @@ func (w *frameWriter) writeQueue(t *ticket) error {
 // else writes; it is free afterwards.
 func (w *frameWriter) write(taken []*ticket) (err error) {
 	w.writing = true
+	w.pending.Store(false)
 	line := w.line
+	w.writes.Add(1)
 	w.mu.Unlock()
 	err = errNoReturn
 	defer func() { w.written(taken, err) }()
@@ -164,6 +170,7 @@ func (w *frameWriter) write(taken []*ticket) (err error) {
 }
 
 func (w *frameWriter) written(taken []*ticket, err error) {
+	w.writes.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.line = w.line[:0]; cap(w.line) > keptBuffer {
@@ -191,7 +198,12 @@ func (w *frameWriter) hold() {
 func (w *frameWriter) flush() {
 	w.mu.Lock()
 	w.held = false
-	if w.writing || len(w.line) == 0 {
+	w.writeRest()
+}
+
+// writeRest writes what is in line, if nobody does. w.mu is held; it is free afterwards.
+func (w *frameWriter) writeRest() {
+	if w.writing || len(w.line) == 0 || w.gone.is() {
 		w.mu.Unlock()
 		return
 	}
