@@ -89,6 +89,18 @@ func (s *sink) Open(status int, header []streamable.Field, length int) error {
 
 // Write sends a part as one chunk.
 func (s *sink) Write(part []byte) error {
+	s.chunk(part)
+	return s.flush()
+}
+
+// Last sends a part as the last chunk, and the end of the body with it.
+func (s *sink) Last(part []byte) error {
+	s.chunk(part)
+	s.end()
+	return s.flush()
+}
+
+func (s *sink) chunk(part []byte) {
 	b := s.begin()
 	if s.chunked {
 		b.text = strconv.AppendInt(b.text, int64(len(part)), 16)
@@ -98,15 +110,20 @@ func (s *sink) Write(part []byte) error {
 	if s.chunked {
 		b.line("")
 	}
-	return s.flush()
 }
 
-// finish ends the body.
-func (s *sink) finish() {
+// end puts the last chunk of a body that has not ended, which is empty (RFC 9112 §7.1).
+func (s *sink) end() {
 	if s.chunked {
 		b := s.begin()
 		b.text = append(b.text, "0\r\n\r\n"...)
 	}
+	s.chunked = false
+}
+
+// finish ends the body, unless it has ended.
+func (s *sink) finish() {
+	s.end()
 	_ = s.flush() // the last: nobody else is to be told
 }
 

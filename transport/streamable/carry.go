@@ -18,8 +18,15 @@ type Sink interface {
 	Write(part []byte) error
 }
 
-// put writes bytes of an SSE stream, the header before the first.
-func (a *attachment) put(part []byte) error {
+// Ender is a Sink that can end the body with its last part, which saves a packet.
+type Ender interface {
+	// Last is the last Write.
+	Last(part []byte) error
+}
+
+// put writes bytes of an SSE stream, the header before the first; last says that nothing
+// follows them.
+func (a *attachment) put(part []byte, last bool) error {
 	if !a.committed {
 		a.committed = true
 		header := append(a.header, eventsHeader...)
@@ -29,6 +36,9 @@ func (a *attachment) put(part []byte) error {
 		}
 	}
 	a.wrote.Store(true)
+	if end, ok := a.sink.(Ender); ok && last {
+		return end.Last(part)
+	}
 	return a.sink.Write(part)
 }
 
@@ -49,9 +59,7 @@ func (st *stream) attach(a *attachment, from position) bool {
 		_ = st.writeAnswer(a) // a client that is gone does not matter any more
 		return false
 	}
-	if st.at != nil {
-		st.at.close() // the client came back before its old connection was seen to break
-	}
+	st.leaveOld()
 	st.at, st.lost = a, false
 	if !st.greet(a, from) || !st.replay(a, from) || st.ended || st.releasing {
 		st.releasing = false
@@ -59,6 +67,16 @@ func (st *stream) attach(a *attachment, from position) bool {
 		return false
 	}
 	return true
+}
+
+// leaveOld is for a client that came back before its old connection was seen to break.
+func (st *stream) leaveOld() {
+	for st.at != nil || st.pours() {
+		if st.at != nil {
+			st.detachLocked(st.at)
+		}
+		_ = st.drain() // the log has it all
+	}
 }
 
 // greet writes the header at once where the client waits for it, and primes it.
@@ -76,11 +94,11 @@ func (st *stream) greet(a *attachment, from position) bool {
 		if from.fresh {
 			after = st.delivered
 		}
-		return a.put(appendPriming(nil, st.eventID(after), st.gate.cfg.Retry.Milliseconds())) == nil
+		return a.put(appendPriming(nil, st.eventID(after), st.gate.cfg.Retry.Milliseconds()), false) == nil
 	case st.greeting != nil:
-		return a.put(st.greeting) == nil
+		return a.put(st.greeting, false) == nil
 	case from.fresh, from.resumed:
-		return a.put([]byte(comment)) == nil
+		return a.put([]byte(comment), false) == nil
 	}
 	return true
 }
@@ -105,36 +123,21 @@ func (st *stream) replay(a *attachment, from position) bool {
 		if len(event.Frame) == 0 {
 			continue // it is for other nodes
 		}
-		if st.write(a, event.Seq, event.Frame) != nil || a.closed.Load() {
+		f := st.flows()
+		f.buf, f.seq = appendEvent(f.buf, st.eventID(event.Seq), event.Frame), event.Seq
+		if st.write(a) != nil || a.closed.Load() {
 			return false
 		}
 	}
 	return true
 }
 
-// write sends one event on a connection; a failure detaches it.
-func (st *stream) write(a *attachment, seq uint64, frame []byte) error {
-	st.buf = appendEvent(st.buf[:0], st.eventID(seq), frame)
-	err := a.put(st.buf)
-	if cap(st.buf) > 64<<10 {
-		st.buf = nil
-	}
-	if err == nil {
-		st.delivered = seq
-		return nil
-	}
-	st.detachLocked(a)
-	if st.log != nil {
-		return nil // the client may come back for it
-	}
-	return err
-}
-
-// part lets go of the connection. If the stream ended before anything was said
-// there, a response is due all the same.
+// part lets go of the connection, after what is to be written. If the stream ended
+// before anything was said there, a response is due all the same.
 func (st *stream) part(a *attachment) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	_ = st.drain() // who sent it has been told, or will be
 	if !a.committed && st.ended {
 		a.committed = true
 		_ = st.nothing().write(a) // a client that is gone does not matter any more
@@ -170,11 +173,11 @@ func (a *attachment) beat() {
 	st := a.st
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.at != a || !st.sse || a.wrote.Load() {
+	if st.at != a || !st.sse || st.ended || st.pours() || a.wrote.Load() {
 		return
 	}
 	st.streaming = true
-	if a.put([]byte(comment)) != nil {
+	if a.put([]byte(comment), false) != nil {
 		st.detachLocked(a)
 	}
 	a.wrote.Store(false)

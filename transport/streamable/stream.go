@@ -49,7 +49,7 @@ type stream struct {
 	lost      bool   // nothing can reach the client any more
 	answer    answer // of an exchange that sent nothing else
 	at        *attachment
-	buf       []byte
+	flow      *flow // nil: no event was written yet
 }
 
 // answer is a whole response; zero: there is none.
@@ -121,9 +121,25 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 	if err := st.stream(ctx); err != nil {
 		return err
 	}
+	if st.room(); st.ended || st.lost && st.log == nil {
+		return errEnded
+	}
+	st.ended = final
 	err := st.event(frame)
 	if final {
 		st.endLocked()
+	}
+	if final && err == nil {
+		err = st.forgiven(st.drain())
+	}
+	return err
+}
+
+// forgiven is a failure of a connection, unless the client may come back for what it
+// did not get.
+func (st *stream) forgiven(err error) error {
+	if st.log != nil {
+		return nil
 	}
 	return err
 }
@@ -200,17 +216,17 @@ func (st *stream) event(frame []byte) error {
 	if st.at == nil {
 		return nil
 	}
-	return st.write(st.at, st.seq, frame)
+	return st.forgiven(st.pass(st.at, st.eventID(st.seq), st.seq, frame))
 }
 
 // unlogged writes a frame that the log did not take: without an id, lest a client come
 // back with one that the log gives to another.
 func (st *stream) unlogged(a *attachment, frame []byte) error {
-	err := a.put(appendEvent(nil, nil, frame))
-	if err != nil {
-		st.detachLocked(a)
+	seq := st.delivered
+	if st.pours() {
+		seq = st.flow.seq
 	}
-	return err
+	return st.pass(a, nil, seq, frame)
 }
 
 // tell wakes the request that waits for what to respond.

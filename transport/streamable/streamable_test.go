@@ -180,11 +180,11 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestCutsAndResumes: 10,000 events over a connection that breaks every few events;
+// TestCutsAndResumes: 10,000 events over a connection that breaks every few writes;
 // none is lost, none comes twice.
 func TestCutsAndResumes(t *testing.T) {
 	t.Parallel()
-	const total, every = 10_000, 37
+	const total, every = 10_000, 7 // writes, which carry one or many
 	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
 		for i := range total {
 			if err := send(fmt.Sprintf(`{"n":%d}`, i)); err != nil {
