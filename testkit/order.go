@@ -51,18 +51,18 @@ func (s *Session) InOrder(notifications ...string) {
 	for _, n := range seen {
 		fmt.Fprintf(&all, "\n  %s %s", n.Method, n.Params)
 	}
-	s.t.Fatalf("testkit: no %q after the %d notifications before it; seen so far, in order:%s", notifications[next], next, all.String())
+	if len(seen) == 0 {
+		all.WriteString(" none")
+	}
+	where := "at all"
+	if next > 0 {
+		where = fmt.Sprintf("after %q", notifications[next-1])
+	}
+	s.t.Fatalf("testkit: no %q %s; seen so far, in order:%s\nsent: %s", notifications[next], where, all.String(), s.wire.exchange.lastSent())
 }
 
+// isThat takes the text as it is: its words alone are found in numbers, ids and names, too.
 func isThat(n protocol.Notification, want string) bool {
-	words := strings.Fields(want)
-	if len(words) == 0 || n.Method != words[0] {
-		return false
-	}
-	for _, w := range words[1:] {
-		if !strings.Contains(string(n.Params), w) {
-			return false
-		}
-	}
-	return true
+	method, text, _ := strings.Cut(want, " ")
+	return n.Method == method && strings.Contains(string(n.Params), text)
 }

@@ -40,7 +40,19 @@ func TestOrderFails(t *testing.T) {
 			s := testkit.New(t, growing())
 			s.CallRaw("grow", "").OK()
 			s.InOrder("notifications/progress whole", "notifications/progress half")
-		}, []string{`no "notifications/progress half" after the 1 notifications`, `notifications/progress {`}},
+		}, []string{`no "notifications/progress half" after "notifications/progress whole"`, `notifications/progress {`, `sent: {`, `"name":"grow"`}},
+		"InOrder of words that are in many": {func(t testing.TB) {
+			s := testkit.New(t, framework.New("kit", "1").Add(framework.Tool("walk", func(ctx context.Context, _ struct{}) (string, error) {
+				framework.Progress(ctx, 1, 2, "step 1")
+				framework.Progress(ctx, 2, 2, "step 2")
+				return "", nil
+			})))
+			s.CallRaw("walk", "").OK()
+			s.InOrder("notifications/progress step 2", "notifications/progress step 1")
+		}, []string{`no "notifications/progress step 1" after "notifications/progress step 2"`}},
+		"InOrder of nothing": {func(t testing.TB) {
+			testkit.New(t, growing()).InOrder("notifications/progress")
+		}, []string{`no "notifications/progress" at all; seen so far, in order: none`}},
 		"Eventually": {func(t testing.TB) {
 			testkit.New(t, growing(), testkit.Timeout(time.Second)).Eventually("it rains", func() bool { return false })
 		}, []string{"not within 1s: it rains", "none"}},

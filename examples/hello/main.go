@@ -15,8 +15,10 @@ func Hello(_ context.Context, in Input) (string, error) {
 	return "Hello, " + in.Name + "!", nil
 }
 
-func main() {
-	serve.Main(framework.New("hello", "1.0.0").Add(
+func newApp() *framework.App {
+	return framework.New("hello", "1.0.0").Add(
 		framework.Tool("hello", Hello, framework.Describe("Greet somebody.")),
-	))
+	)
 }
+
+func main() { serve.Main(newApp()) }

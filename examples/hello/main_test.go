@@ -7,8 +7,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 // asServer makes the test binary the program itself.
@@ -18,10 +20,31 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, // fasthttp sleeps on for a while after its end
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
+// Every client, over every carrier.
 func TestHello(t *testing.T) {
+	t.Parallel()
+	testkit.Matrix(t, newApp, func(t *testing.T, s *testkit.Session) {
+		got, err := testkit.CallAs[string](s, "hello", Input{Name: "Ada"})
+		if got != "Hello, Ada!" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		s.CallRaw("hello", `{"name":""}`).IsError().Mentions("/name")
+		s.CallRaw("hello", `{"nmae":"Ada"}`).IsError().Mentions("/nmae", "name")
+	})
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	testkit.Mistakes(t, framework.Tool("hello", Hello))
+}
+
+// The program itself, over its own stdin and stdout.
+func TestProgram(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
 	if err != nil {

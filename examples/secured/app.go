@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/middleware"
+	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -16,6 +17,15 @@ const (
 	readNotes  = "notes:read"
 	writeNotes = "notes:write"
 )
+
+// newGuard lets those in who have a token of the issuer's that was made for resource.
+func newGuard(issuer, resource string) transport.Authenticator {
+	return auth.Bearer(&auth.JWT{Issuer: issuer},
+		auth.Resource(resource),
+		auth.Supported(readNotes, writeNotes),
+		auth.Implies(writeNotes, readNotes), // who writes may read
+	)
+}
 
 // newApp is the whole server: three tools, and what stands in front of them.
 func newApp(guard transport.Authenticator, audit io.Writer, counts *counters) *framework.App {

@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve"
-	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
@@ -61,11 +60,7 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 	go func() { ended <- beside.Serve(private) }()
 
 	resource := "http://" + address + "/mcp" // what clients and tokens call this server
-	guard := auth.Bearer(&auth.JWT{Issuer: idp.url},
-		auth.Resource(resource),
-		auth.Supported(readNotes, writeNotes),
-		auth.Implies(writeNotes, readNotes), // who writes may read
-	)
+	guard := newGuard(idp.url, resource)
 	err = serve.Run(ctx, newApp(guard, out, counts), append([]string{"--http", address}, args...),
 		serve.HTTP(fiberhttp.OnListen(func(net.Addr) { greet(out, idp, resource) })))
 
