@@ -217,10 +217,21 @@ func (s *schemer) of(n node, c *constraints) keywords {
 		s.done[name] = nil
 		s.done[name] = s.inline(n, nil).render()
 	}
-	if c.plain() {
-		return keywords{{"$ref", jsontext.Quote(nil, "#/$defs/"+name)}}
+	if !c.plain() && hasElements(n) {
+		return s.inline(n, c) // its elements' rules are not in the definition; they come to an end
 	}
-	return s.inline(n, c)
+	k := keywords{{"$ref", jsontext.Quote(nil, "#/$defs/"+name)}}
+	c.apply(&k, n)
+	return k
+}
+
+// hasElements says whether rules may be about what is in n, and not only about n.
+func hasElements(n node) bool {
+	switch n.(type) {
+	case *sliceNode, *arrayNode, *mapNode:
+		return true
+	}
+	return false
 }
 
 func (s *schemer) inline(n node, c *constraints) keywords {

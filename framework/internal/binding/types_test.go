@@ -64,6 +64,17 @@ type tPong struct {
 
 type tForest map[string]tForest
 
+// tRuled contains itself in every way, each with rules.
+type tRuled struct {
+	V int                `json:"v" validate:"min=1"`
+	R *tRuled            `json:"r,omitempty" validate:"omitempty"`
+	L []*tRuled          `json:"l,omitempty" validate:"max=2,dive,required"`
+	M map[string]*tRuled `json:"m,omitempty" validate:"dive,keys,min=2,endkeys,required"`
+	T tRuledTree         `json:"t,omitempty" validate:"omitempty,min=1,dive,max=3,dive,min=1"`
+}
+
+type tRuledTree []tRuledTree
+
 type tNest []tNest
 
 type tBox[T any] struct {
@@ -284,6 +295,7 @@ func typeCases() []typeCase {
 		on[struct{}]("nothing", "i"), on[map[string]string]("map root", "i"), on[map[string]any]("any map root", "i"),
 		on[*tBase]("pointer root", "i"), on[tShadow]("shadowed", "i"), on[tAmbiguous]("ambiguous", "i"),
 		on[tViaPtr]("embedded pointer", "i"), on[tNode]("recursive", "i"), on[tPing]("mutual", "i"),
+		on[tRuled]("recursive with rules", "i"), on[tRuled]("recursive with rules out", "o"),
 		on[field[tForest]]("recursive map", "i"), on[field[tNest]]("recursive slice", "i"),
 		on[tBox[int]]("generic", "i"), on[tBox[tBox[string]]]("generic nested", "i"), on[tBoxList[tBase]]("generic recursive", "i"),
 		on[field[tColor]]("string enum", "i"), on[field[tLevel]]("int enum", "i"), on[field[tSize]]("text enum", "i"),
