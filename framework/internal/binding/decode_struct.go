@@ -126,24 +126,14 @@ func (n *structNode) lookup(key jsontext.Key, next int) int {
 func (n *structNode) unknown(d *decoder, name string, seen []bool) {
 	d.enter(name)
 	defer d.leave()
-	what := "Arguments: "
-	if len(d.path) > 1 {
-		what = "Members: "
-	}
 	names := n.names()
-	hint := what + strings.Join(capped(names), ", ") + "."
-	if len(names) == 0 {
-		hint = "There are none here."
-	}
 	var free []string
 	for i, name := range names {
 		if !seen[i] {
 			free = append(free, name)
 		}
 	}
-	if best := nearestName(name, free); best != "" {
-		hint = `Did you mean ` + quoteShort(best) + `? ` + hint
-	}
+	hint := otherNames(name, names, free, len(d.path) == 1)
 	d.file(finding{Issue: Issue{Rule: RuleUnknown, Hint: hint}, n: n})
 }
 

@@ -227,6 +227,34 @@ func TestRaw(t *testing.T) {
 	}
 }
 
+// A name that a brought schema does not have is answered with those that it has.
+func TestRawNames(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]map[string]string{
+		`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"additionalProperties":false}`: {
+			`{"cty":"x"}`:            `Did you mean "city"? Arguments: city, days.`,
+			`{"cty":"x","city":"y"}`: `Arguments: city, days.`,
+		},
+		`{"properties":{"a b%/~é":{"properties":{"name":{}},"additionalProperties":false}},"additionalProperties":false}`: {
+			`{"a b%/~é":{"names":1}}`: `Did you mean "name"? Members: name.`,
+		},
+		`{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"size":{}},"additionalProperties":false}}}`:              {`{"sizes":1}`: `Did you mean "size"? Arguments: size.`},
+		`{"allOf":[{"additionalProperties":false}]}`:                                                              {`{"a":1}`: `There are none here.`},
+		`{"properties":{"x":{"$id":"https://example.com/x","properties":{"a":{}},"additionalProperties":false}}}`: {`{"x":{"b":1}}`: `Members: a.`},
+	} {
+		raw, err := binding.CompileRaw([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for value, hint := range want {
+			invalid, ok := errors.AsType[*binding.Invalid](raw.Check([]byte(value)))
+			if !ok || len(invalid.Issues) != 1 || invalid.Issues[0].Hint != hint {
+				t.Errorf("%s of %s: %+v", value, schema, invalid)
+			}
+		}
+	}
+}
+
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	err := binding.NewInvalid(binding.Issue{Path: "/a", Want: "a date in the past", Got: "tomorrow"}, binding.Issue{Hint: "Both are taken."})

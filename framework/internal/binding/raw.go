@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -21,6 +22,10 @@ type Raw struct {
 	compiled *jsonschema.Schema
 }
 
+// self is the address of a schema that has none: hierarchical, so that a relative
+// reference is one to elsewhere.
+const self = "https://kagami.invalid/schema"
+
 // CompileRaw compiles a schema of JSON Schema 2020-12 (or what its $schema
 // says). Nothing is fetched: a reference to another document is an error.
 func CompileRaw(schema []byte) (*Raw, error) {
@@ -34,7 +39,6 @@ func CompileRaw(schema []byte) (*Raw, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading schema: %w", err)
 	}
-	const self = "https://kagami.invalid/schema" // hierarchical, so that a relative reference is one to elsewhere
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(self, doc); err != nil {
@@ -79,7 +83,7 @@ func (r *Raw) Check(raw []byte) error {
 		return NewInvalid(Issue{Rule: RuleSchema, Hint: "The value cannot be read."})
 	}
 	e := &Invalid{}
-	collect(verdict, raw, e)
+	r.collect(verdict, raw, e)
 	return e
 }
 
@@ -94,12 +98,12 @@ func (r *Raw) judge(raw []byte) error {
 }
 
 // collect gathers the leaves of santhosh's tree of errors.
-func collect(v *jsonschema.ValidationError, doc []byte, e *Invalid) {
+func (r *Raw) collect(v *jsonschema.ValidationError, doc []byte, e *Invalid) {
 	_, choice := v.ErrorKind.(*failed.AnyOf)
 	_, oneOf := v.ErrorKind.(*failed.OneOf)
 	if len(v.Causes) > 0 && !choice && !oneOf {
 		for _, cause := range v.Causes {
-			collect(cause, doc, e)
+			r.collect(cause, doc, e)
 		}
 		return
 	}
@@ -108,12 +112,54 @@ func collect(v *jsonschema.ValidationError, doc []byte, e *Invalid) {
 		path = jsontext.Pointer(path, part)
 	}
 	value, _ := valueAt(doc, path)
-	for _, issue := range rawIssues(v.ErrorKind, path, value) {
+	issues := rawIssues(v.ErrorKind, path, value)
+	if extra, ok := v.ErrorKind.(*failed.AdditionalProperties); ok {
+		issues = r.unknown(extra.Properties, path, value, v.SchemaURL)
+	}
+	for _, issue := range issues {
 		e.Total++
 		if len(e.Issues) < maxIssues {
 			e.Issues = append(e.Issues, issue)
 		}
 	}
+}
+
+// unknown words members that do not exist, with those that do.
+func (r *Raw) unknown(extra []string, path string, object []byte, where string) []Issue {
+	names, known := r.properties(where)
+	var free []string
+	for _, name := range names {
+		if _, given := jsontext.Member(object, name); !given {
+			free = append(free, name)
+		}
+	}
+	out := make([]Issue, len(extra))
+	for i, name := range extra {
+		out[i] = Issue{Path: jsontext.Pointer(path, name), Rule: RuleUnknown}
+		if known {
+			out[i].Hint = otherNames(name, names, free, path == "")
+		}
+	}
+	return out
+}
+
+// properties are the names that the schema at an address has, if it can be found.
+func (r *Raw) properties(where string) (names []string, known bool) {
+	at, ours := strings.CutPrefix(where, self+"#")
+	at, err := url.PathUnescape(at)
+	if !ours || err != nil {
+		return nil, false
+	}
+	schema, ok := valueAt(r.text, at)
+	if !ok {
+		return nil, false
+	}
+	if properties, ok := jsontext.Member(schema, "properties"); ok {
+		for key := range jsontext.Members(properties) {
+			names = append(names, key.String())
+		}
+	}
+	return names, true
 }
 
 // rawIssues words one failed keyword.
@@ -126,12 +172,6 @@ func rawIssues(k jsonschema.ErrorKind, path string, value []byte) []Issue {
 		var out []Issue
 		for _, name := range k.Missing {
 			out = append(out, Issue{Path: jsontext.Pointer(path, name), Rule: RuleRequired})
-		}
-		return out
-	case *failed.AdditionalProperties:
-		var out []Issue
-		for _, name := range k.Properties {
-			out = append(out, Issue{Path: jsontext.Pointer(path, name), Rule: RuleUnknown})
 		}
 		return out
 	case *failed.Type:

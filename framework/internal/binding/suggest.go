@@ -22,6 +22,23 @@ var synonyms = [][]string{
 	{"lon", "lng", "long", "longitude"},
 }
 
+// otherNames says what names there are instead of one that does not exist; free are those
+// that the caller has not used.
+func otherNames(name string, names, free []string, arguments bool) string {
+	if len(names) == 0 {
+		return "There are none here."
+	}
+	what := "Members: "
+	if arguments {
+		what = "Arguments: "
+	}
+	hint := what + strings.Join(capped(names), ", ") + "."
+	if best := nearestName(name, free); best != "" {
+		hint = `Did you mean ` + quoteShort(best) + `? ` + hint
+	}
+	return hint
+}
+
 // nearestName is the name that was probably meant, or "".
 func nearestName(name string, names []string) string {
 	if best := closeName(name, names); best != "" {
