@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"maps"
@@ -131,34 +130,5 @@ func keyOf(ctx context.Context, call *framework.Call) [sha256.Size]byte {
 	}
 	text = append(text, '|')
 	part(call.Name)
-	return sha256.Sum256(canonical(text, call.Arguments))
-}
-
-// canonical writes a value without space and with its members in order.
-func canonical(dst, value []byte) []byte {
-	switch jsontext.KindOf(value) {
-	case jsontext.KindObject:
-		type member struct{ key, value []byte }
-		var few [8]member
-		all := few[:0]
-		for key, v := range jsontext.Members(value) {
-			all = append(all, member{jsontext.Quote(nil, key.String()), v})
-		}
-		slices.SortStableFunc(all, func(a, b member) int { return bytes.Compare(a.key, b.key) })
-		dst = append(dst, '{')
-		for _, m := range all {
-			dst = append(canonical(append(append(dst, m.key...), ':'), m.value), ',')
-		}
-		return append(dst, '}')
-	case jsontext.KindArray:
-		dst = append(dst, '[')
-		for v := range jsontext.Elements(value) {
-			dst = append(canonical(dst, v), ',')
-		}
-		return append(dst, ']')
-	case jsontext.KindString:
-		text, _ := jsontext.String(value)
-		return jsontext.Quote(dst, text)
-	}
-	return jsontext.Compact(dst, value)
+	return sha256.Sum256(jsontext.Canonical(text, call.Arguments))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // A round may be sent again as it was: by a client that lost the answer, by a proxy,
@@ -123,7 +124,7 @@ func digestOf(responses map[string]json.RawMessage) [32]byte {
 	var text []byte
 	for _, key := range slices.Sorted(maps.Keys(responses)) {
 		text = append(append(text, key...), 0)
-		text = append(canonical(text, responses[key]), 0)
+		text = append(jsontext.Canonical(text, responses[key]), 0)
 	}
 	return sha256.Sum256(text)
 }

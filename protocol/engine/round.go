@@ -130,37 +130,8 @@ func (x *exchange) binding(ctx context.Context, method, name string, arguments [
 	}
 	part(method)
 	part(name)
-	part(string(canonical(nil, arguments)))
+	part(string(jsontext.Canonical(nil, arguments))) // a client may write the same in another order
 	return h.Sum(nil)
-}
-
-// canonical writes a value without space and with sorted members, so that a client
-// may write the same arguments in another order.
-func canonical(dst, value []byte) []byte {
-	switch jsontext.KindOf(value) {
-	case jsontext.KindObject:
-		type member struct{ key, value []byte }
-		var all []member
-		for key, v := range jsontext.Members(value) {
-			all = append(all, member{jsontext.Quote(nil, key.String()), v})
-		}
-		slices.SortFunc(all, func(a, b member) int { return bytes.Compare(a.key, b.key) })
-		dst = append(dst, '{')
-		for _, m := range all {
-			dst = append(canonical(append(append(dst, m.key...), ':'), m.value), ',')
-		}
-		return append(dst, '}')
-	case jsontext.KindArray:
-		dst = append(dst, '[')
-		for v := range jsontext.Elements(value) {
-			dst = append(canonical(dst, v), ',')
-		}
-		return append(dst, ']')
-	case jsontext.KindString:
-		text, _ := jsontext.String(value)
-		return jsontext.Quote(dst, text)
-	}
-	return jsontext.Compact(dst, value)
 }
 
 // resume makes what the client sent the memory of the call.

@@ -82,16 +82,7 @@ func (k *keywords) note(sentence string) {
 func (k keywords) render() []byte {
 	sorted := slices.Clone(k)
 	slices.SortStableFunc(sorted, func(a, b keyword) int { return rank(a.name) - rank(b.name) })
-	dst := []byte{'{'}
-	for i, w := range sorted {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsontext.Quote(dst, w.name)
-		dst = append(dst, ':')
-		dst = append(dst, w.value...)
-	}
-	return append(dst, '}')
+	return renderMembers(sorted)
 }
 
 func rank(name string) int {
