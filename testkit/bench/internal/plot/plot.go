@@ -25,19 +25,21 @@ type Group struct {
 // Measures of the pictures, in pixels.
 const (
 	width     = 920
-	left      = 250 // of the bars
+	left      = 270 // of the bars
 	right     = 110 // for the label
 	barHeight = 18
 	gap       = 4
 	titleRoom = 30
 )
 
-// palette has a colour for each name, in the order in which they come.
+// palette has a colour for each name, in the order in which they come; what stands behind
+// a comma says how, and not who.
 var palette = []string{"#c2410c", "#4b6cb7", "#6b8f3a", "#9bb86f", "#8a8a8a", "#bdbdbd", "#7a5195"}
 
 type colours map[string]string
 
 func (c colours) of(name string) string {
+	name, _, _ = strings.Cut(name, ", ")
 	if c[name] == "" {
 		c[name] = palette[len(c)%len(palette)]
 	}
@@ -64,7 +66,7 @@ func bars(b *strings.Builder, g Group, y int, paint colours) (height int) {
 	at := y + titleRoom - 6
 	for _, bar := range g.Bars {
 		long := 0.0
-		if longest > 0 {
+		if bar.Value > 0 { // else there is only its label
 			long = bar.Value / longest * (width - left - right)
 		}
 		text(b, left-8, at+13, "end", "400", bar.Name)
@@ -101,7 +103,7 @@ type Line struct {
 
 // Measures of a plot of lines.
 const (
-	plotLeft, plotRight = 60, 250 // the right one for names
+	plotLeft, plotRight = 80, 250 // the right one for names
 	plotTop, plotBottom = 50, 40
 	plotHeight          = 330
 )

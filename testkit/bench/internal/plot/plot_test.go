@@ -34,7 +34,7 @@ func TestBars(t *testing.T) {
 	t.Parallel()
 	picture := plot.Bars("Cost <of> a call", []plot.Group{
 		{Title: "small", Bars: []plot.Bar{{Name: "a & b", Value: 10, Label: "10 µs"}, {Name: "c", Value: 5, Label: "5 µs"}}},
-		{Title: "nothing", Bars: []plot.Bar{{Name: "c", Value: 0, Label: "0"}}},
+		{Title: "nothing", Bars: []plot.Bar{{Name: "c", Value: 0, Label: "0"}, {Name: "less", Value: -3, Label: "−3"}}},
 	})
 	found := texts(t, picture)
 	for _, want := range []string{"Cost <of> a call", "small", "a & b", "10 µs", "5 µs", "nothing"} {
@@ -42,7 +42,7 @@ func TestBars(t *testing.T) {
 			t.Errorf("%q is missing in %s", want, found)
 		}
 	}
-	if !bytes.Contains(picture, []byte(`width="560.0"`)) || !bytes.Contains(picture, []byte(`width="280.0"`)) {
+	if !bytes.Contains(picture, []byte(`width="540.0"`)) || !bytes.Contains(picture, []byte(`width="270.0"`)) || bytes.Contains(picture, []byte(`"-`)) {
 		t.Errorf("bars are not as long as they should be:\n%s", picture)
 	}
 }
