@@ -12,6 +12,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // The tests of this file hold the tasks extension on 2026-07-28 (SEP-2663), beyond
@@ -296,5 +297,39 @@ func TestTaskSurvivesItsConnection(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		dialTasks(t, s, as(&framework.Principal{Issuer: "i", Subject: "bob"})).byID("tasks/get", id).code(-32602)
+	})
+}
+
+// A call that was accepted before the server began to stop gets its task, and Shutdown
+// waits for it.
+func TestTaskOfACallAtShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		accepted, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		var done atomic.Bool
+		late := func(next transport.Next) transport.Next {
+			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+				if strings.Contains(string(frame), "tools/call") {
+					close(accepted)
+					<-goOn
+				}
+				return next(ctx, frame, out)
+			}
+		}
+		s := build(t, quiet().UseFrames(late).Add(framework.Tool("work", func(context.Context, struct{}) (string, error) {
+			time.Sleep(time.Second)
+			done.Store(true)
+			return "done", nil
+		}, framework.Describe("d"), framework.Task(framework.TaskRequired))))
+		p := dialTasks(t, s)
+		go func() {
+			<-accepted
+			go func() { ended <- s.Shutdown(t.Context()) }()
+			synctest.Wait()
+			close(goOn)
+		}()
+		p.task("work", `{}`)
+		if err := <-ended; err != nil || !done.Load() {
+			t.Errorf("the task is done: %t, %v", done.Load(), err)
+		}
 	})
 }

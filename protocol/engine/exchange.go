@@ -368,7 +368,7 @@ func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 		return wire
 	}
 	switch {
-	case errors.Is(context.Cause(ctx), ErrShutdown):
+	case errors.Is(context.Cause(ctx), ErrShutdown), errors.Is(err, ErrShutdown):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the server is shutting down"}
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the call was cancelled"}

@@ -205,16 +205,14 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 	if err := e.taskRoom(ctx, r.Owner); err != nil {
 		return nil, err
 	}
-	if !e.begin() {
-		return nil, ErrShutdown
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err := e.cfg.Tasks.Create(ctx, *r); err != nil {
-		e.running.Done()
 		return nil, away("creating a task", err)
 	}
-	if e.cfg.Queue != nil { // a worker takes it, here or elsewhere
-		e.running.Done()
-	} else {
+	if e.cfg.Queue == nil { // else a worker takes it, here or elsewhere
+		e.running.Add(1) // Shutdown waits for this exchange before it waits for tasks
 		x.created = e.newJob(ctx, x, h, r)
 	}
 	return &protocol.CreateTaskResult{Task: taskOf(r), ImmediateResponse: policy(h).Immediate}, nil
