@@ -166,6 +166,10 @@ func (b *balancer) pick(method string, body []byte) *backend {
 	return to // a worker asked, which serves nobody
 }
 
+// spared is the first bytes of a stream: before 2025-11-25 a client cannot come back to
+// one of which it has seen no event.
+const spared = 512
+
 // cutting breaks streams off.
 type cutting struct {
 	http.ResponseWriter
@@ -179,7 +183,7 @@ func (w *cutting) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *cutting) WriteHeader(code int) {
 	if mean := w.b.cut.Load(); mean > 0 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
-		w.armed, w.left = true, 1+rand.Int64N(2*mean)
+		w.armed, w.left = true, spared+rand.Int64N(2*mean)
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
