@@ -12,8 +12,9 @@
 //   - Short answers are ordinary responses on a connection that is kept. Whatever
 //     stays open takes its connection over (fasthttp's Hijack), so that middleware
 //     neither buffers it nor cuts it off: header fields that middleware set are sent,
-//     a client that leaves is seen at once, one that does not read is dropped after
-//     WriteTimeout, and the connection is closed at the end. Middleware that
+//     a client that leaves is seen at once, and one that does not read is dropped after
+//     WriteTimeout. At the end a server of New goes on with the connection, unless it has
+//     TLS or the client speaks HTTP/1.0; a mounted one closes it. Middleware that
 //     compresses does not see streams.
 //   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config.
 //   - Errors are written as JSON-RPC, and never reach the app's ErrorHandler. That of

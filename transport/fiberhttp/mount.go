@@ -31,7 +31,7 @@ type carrier struct {
 	memory  front.Memory // of long answers
 	streams *tally.Tally // that have taken a connection over
 	buffers sync.Pool    // of streams that write
-	keeps   bool         // a connection that was taken over is ours for good, and fasthttp's memory of it is not
+	again   *again       // what connections that were taken over go back to; nil: they are fasthttp's until they end
 }
 
 func newCarrier(c *config, f *front.Front) *carrier {

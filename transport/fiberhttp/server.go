@@ -12,6 +12,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/tally"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
@@ -66,7 +67,8 @@ func (s *server) newApp() *fiber.App {
 		IdleTimeout:           s.IdleTimeout,
 		ErrorHandler:          refuse,
 	})
-	app.Server().KeepHijackedConns, s.keeps = true, true
+	app.Server().KeepHijackedConns = true
+	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: tally.New()}
 	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 		if state == fasthttp.StateIdle {
 			front.Answering(conn, false)
@@ -114,5 +116,10 @@ func (s *server) Shutdown(ctx context.Context) error {
 	case <-s.streams.Stop():
 	case <-ctx.Done():
 	}
-	return s.app.ShutdownWithContext(ctx)
+	err := s.app.ShutdownWithContext(ctx)
+	select {
+	case <-s.again.served.Stop(): // those that came back while fasthttp looked
+	case <-ctx.Done():
+	}
+	return err
 }

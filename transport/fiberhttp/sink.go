@@ -22,6 +22,8 @@ type sink struct {
 	buffers   *sync.Pool // of *buffer
 	inherited []byte     // lines of the header that middleware set
 	modern    bool       // HTTP/1.1
+	keeps     bool       // the connection goes on after a body that was written to its end
+	opened    bool
 	chunked   bool
 	failed    bool
 	out       *buffer // what is to be written; nil: nothing
@@ -63,7 +65,7 @@ func (s *sink) flush() error {
 
 // Open puts the header before the first part of the body, so that both are one packet.
 func (s *sink) Open(status int, header []streamable.Field, length int) error {
-	s.chunked = length < 0 && s.modern
+	s.chunked, s.opened = length < 0 && s.modern, true
 	b := s.begin()
 	b.text = append(b.text, "HTTP/1.1 "...)
 	b.text = append(strconv.AppendInt(b.text, int64(status), 10), ' ')
@@ -79,7 +81,9 @@ func (s *sink) Open(status int, header []streamable.Field, length int) error {
 	case length >= 0:
 		b.field("Content-Length", strconv.Itoa(length))
 	}
-	b.field("Connection", "close")
+	if !s.keeps {
+		b.field("Connection", "close")
+	}
 	b.line("")
 	if length == 0 {
 		return s.flush()

@@ -2,7 +2,9 @@ package fiberhttp
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -18,12 +20,13 @@ import (
 // "Connection: close".
 func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
 	c.streams.Join()
+	last := rc.Request.Header.ConnectionClose()
 	rc.Response.Header.SetConnectionClose()
 	rc.HijackSetNoResponse(true)
 	rc.Hijack(func(conn net.Conn) { // a goroutine in which a panic would end the process
-		l := c.line(rc, conn)
+		l := c.line(rc, conn, last)
 		l.gone = stream.Begin(ctx, l, l.over)
-		if c.keeps {
+		if c.again != nil {
 			go l.watch() // fasthttp has its memory back
 			return
 		}
@@ -36,21 +39,40 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 type line struct {
 	sink
 	streams *tally.Tally
+	again   *again
 	gone    func()         // tells the stream that the client has left
 	carried sync.WaitGroup // the stream
 	read    [16]byte
+	early   []byte // what the client sent while the stream was open
 }
 
-func (c *carrier) line(rc *fasthttp.RequestCtx, conn net.Conn) *line {
+func (c *carrier) line(rc *fasthttp.RequestCtx, conn net.Conn, last bool) *line {
+	buffered := conn
 	if under, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
 		conn = under.UnsafeConn() // without fasthttp's buffer, and with a Close that closes
 	}
-	l := &line{streams: c.streams, sink: sink{
+	if r, ok := conn.(*returned); ok {
+		conn = r.Conn // which takeBuffered empties
+	}
+	l := &line{streams: c.streams, again: c.again, sink: sink{
 		conn: conn, timeout: c.WriteTimeout, buffers: &c.buffers,
 		modern: rc.Request.Header.IsHTTP11(), inherited: inherited(&rc.Response.Header),
 	}}
+	l.keeps = l.modern && !last && c.again.takes(rc.IsTLS()) && l.takeBuffered(buffered)
 	l.carried.Add(1)
 	return l
+}
+
+// takeBuffered takes what the client has sent after its request from fasthttp's buffer;
+// false: it is more than may be kept.
+func (l *line) takeBuffered(conn net.Conn) bool {
+	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // without waiting for more
+	for err := error(nil); err == nil && len(l.early) <= ignored; {
+		var n int
+		n, err = conn.Read(l.read[:])
+		l.early = append(l.early, l.read[:n]...)
+	}
+	return l.conn.SetReadDeadline(time.Time{}) == nil && len(l.early) <= ignored
 }
 
 // over ends the body, and then the goroutine that reads.
@@ -60,23 +82,39 @@ func (l *line) over() {
 	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // it fails only on what is closed
 }
 
-// ignored is how much a client may send after its request: what it pipelined is not
-// answered, since the connection ends with the stream.
+// ignored is how much a client may send after its request: what it pipelined is answered
+// after the stream, or not at all where the connection ends with it.
 const ignored = 64 << 10
 
 // watch reads, only to see that the client has closed the connection, or its sending
-// half, and ends a write that waits for it. It returns when nothing is left of the
-// stream.
+// half, and ends a write that waits for it. When nothing is left of the stream the
+// connection is over, or goes on with its next request.
 func (l *line) watch() {
-	defer l.streams.End()
-	for total := 0; total <= ignored; {
-		n, err := l.conn.Read(l.read[:])
-		if err != nil {
-			break
-		}
-		total += n
+	left := l.wait()
+	if left {
+		_ = l.conn.Close()
 	}
-	_ = l.conn.Close() // the client has left, or has all that there was
 	l.gone()
 	l.carried.Wait()
+	if !left && l.keeps && l.opened && !l.failed && l.again.begin() {
+		l.streams.End()
+		l.again.serve(l.conn, l.early)
+		return
+	}
+	_ = l.conn.Close() // the client has all that there was
+	l.streams.End()
+}
+
+// wait is until the client has left, or the stream is over.
+func (l *line) wait() (left bool) {
+	for total := len(l.early); total <= ignored; {
+		n, err := l.conn.Read(l.read[:])
+		if total += n; l.keeps {
+			l.early = append(l.early, l.read[:n]...)
+		}
+		if err != nil {
+			return !errors.Is(err, os.ErrDeadlineExceeded)
+		}
+	}
+	return true
 }

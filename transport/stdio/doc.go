@@ -29,13 +29,23 @@
 // The goroutine that reads serves exchanges itself as long as they are quick, since to
 // wake another one takes longer than a small call. One that keeps it for 0.2 ms loses
 // the reading to another goroutine: an exchange may wait for a word of the peer. After
-// that, and at the beginning, some exchanges get goroutines of their own.
+// that, and at the beginning, some exchanges get goroutines of their own: more each time
+// that one is slow again, and fewer after many that are quick.
+//
+// # What is held back
 //
 // Frames are written in the order of the calls of Send. What is sent while somebody
-// writes goes out together with the next Write. While the reading goroutine serves what
-// has arrived at once, frames are held back, but neither for more than about 0.25 ms nor
-// more of them than 16 KiB; Send returns nil then, and a failure of their Write ends the
-// connection. Otherwise Send returns when the frame has been written.
+// writes goes out together with the next Write. Send returns when the frame has been
+// written, and a frame that comes alone is written at once, but for two cases:
+//
+//   - While the reading goroutine serves what has arrived at once, frames are held back
+//     for up to about 0.25 ms.
+//   - When more than eight frames come, each within 50 µs of the one before, and nothing
+//     is read meanwhile, as reports of progress out of a loop do, those beyond the eighth
+//     are held back for up to 0.1 ms, but not beyond the end of an exchange.
+//
+// No more than 16 KiB are held back, and clocks are as good as the processors are free.
+// Send returns nil for what is held back, and a failure of its Write ends the connection.
 //
 // # The end
 //
@@ -43,7 +53,9 @@
 // gone in the sense of [transport.Connection.OnClose]: the peer can answer no
 // question any more, and a stream of notifications has no reader. The accepted
 // exchanges may still write their answers. Their own contexts are cancelled when
-// the [Grace] period is over, or at once when writing fails.
+// the [Grace] period is over, or at once when writing fails. What is held back is
+// written before Serve returns, and nothing afterwards, unless a Write that does not
+// return has to be left behind.
 //
 // A Read of the standard input cannot be interrupted on every platform. When ctx
 // ends while such a Read is in progress, its goroutine outlives Serve; a frame

@@ -16,24 +16,26 @@ const (
 // them go out at once; what follows waits until tide is over, the exchange that sends
 // ends, or there is enough of it.
 type flow struct {
-	unasked atomic.Int32 // frames sent since the last one was read; only without hold
+	unasked atomic.Int32 // frames that came fast since one was read; only without hold
 	pending atomic.Bool  // some are held back for being part of a flow
 
 	// Under the writer's mu.
 	epoch time.Time     // of last; zero: nothing is held back
-	last  time.Duration // when a frame was sent
+	last  time.Duration // when the last frame was put into line, or was written
 	timer *time.Timer   // calls ebbs; nil until it is of use
 }
 
 // flows says whether the frame that was put into line may stay there. w.mu is held.
 func (w *frameWriter) flows() bool {
-	if w.epoch.IsZero() || w.unasked.Add(1) < fewUnasked {
+	if w.epoch.IsZero() || w.unasked.Add(1) == 1 {
 		return false
 	}
 	before := w.last
 	w.last = time.Since(w.epoch)
 	if w.last-before > ebb {
-		w.unasked.Store(0)
+		w.unasked.Store(1)
+	}
+	if w.unasked.Load() <= fewUnasked {
 		return false
 	}
 	if w.pending.Swap(true) {
@@ -47,15 +49,19 @@ func (w *frameWriter) flows() bool {
 	return true
 }
 
+// wrote is told of the end of each Write, which is no time that the sender took. w.mu is
+// held.
+func (w *frameWriter) wrote() {
+	if !w.epoch.IsZero() {
+		w.last = time.Since(w.epoch)
+	}
+}
+
 // ebbs writes what is held back for being part of a flow.
 func (w *frameWriter) ebbs() {
 	if !w.pending.Load() {
 		return
 	}
 	w.mu.Lock()
-	if w.held { // until flush
-		w.mu.Unlock()
-		return
-	}
 	w.writeRest()
 }

@@ -145,7 +145,7 @@ func (l *leader) look() bool {
 func (l *leader) elsewhere(exchange transport.Exchange, frame []byte) bool {
 	l.apart--
 	l.slot = false
-	l.crew.Take().Do(errand{exchange, frame})
+	l.crew.Do(errand{exchange, frame})
 	return true
 }
 

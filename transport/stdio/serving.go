@@ -63,7 +63,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 	s.conn, s.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.conn = transport.Connect(s.conn, peer)
 	s.work, s.abandon = context.WithCancelCause(context.WithoutCancel(s.conn))
-	s.crew = crew.New(s.work, s.conn.Done(), s.errand)
+	s.crew = crew.New(nil, s.errand)
 	return s
 }
 
@@ -78,6 +78,7 @@ func (s *serving) run(ctx context.Context) error {
 	case <-s.out.gone.ch:
 	}
 	s.hangUp(errInputOver)
+	s.crew.Stop()
 	interrupted := reading && setReadDeadline(s.raw)
 	s.drain()
 	if reading {
@@ -153,16 +154,19 @@ func (s *serving) recovered(frame []byte) {
 // drain waits for the exchanges, cancels those that are left after the grace
 // period, and closes the connection for writing.
 func (s *serving) drain() {
+	patience := settle
 	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch) {
 		s.abandon(errGraceOver)
 		// One that blocks in Write does not see its context.
 		if d, ok := s.out.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
 			_ = d.SetWriteDeadline(time.Now().Add(settle))
 		}
-		s.ended(settle, nil)
+		if !s.ended(settle, nil) {
+			patience = 0
+		}
 	}
 	s.abandon(errGraceOver)
-	s.out.gone.set(errClosed)
+	s.out.close(patience)
 }
 
 // ended takes all slots, that is, waits until no exchange runs; for at most d, or

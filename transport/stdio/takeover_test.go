@@ -2,12 +2,14 @@ package stdio_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -234,6 +236,61 @@ func TestTakeOverOfMany(t *testing.T) {
 			t.Errorf("%d exchanges of a second each took %v", frames, d)
 		}
 	})
+}
+
+// TestTrust: after many quick exchanges a slow one is taken for an accident, after which
+// the reading goroutine goes on serving; a few of them are enough to lose that.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		quick, slow int
+		apart       int           // quick ones with goroutines of their own, of 100 behind the slow ones
+		took        time.Duration // beyond the one second that the slow ones take
+	}{
+		{200, 1, 1, stdio.TakeOver},
+		{200, 2, 0, stdio.TakeOver},
+		{200, 3, 2, 2 * stdio.TakeOver},
+		{200, 64, 5, 6 * stdio.TakeOver},
+		{0, 1 + 16, 0, stdio.TakeOver},
+		{0, 2*16 + 2, 16, 2 * stdio.TakeOver},
+	} {
+		t.Run(fmt.Sprint(tt.quick, tt.slow), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const behind = 100
+				var mu sync.Mutex
+				served := make(map[string]int)
+				host := hostFunc(func(_ context.Context, frame []byte, _ transport.Outbound) error {
+					switch string(frame) {
+					case "{slow}":
+						time.Sleep(time.Second)
+					case "{behind}":
+						name, _, _ := bytes.Cut(debug.Stack(), []byte(" ["))
+						mu.Lock()
+						served[string(name)]++
+						mu.Unlock()
+					}
+					return nil
+				})
+				start := time.Now()
+				in := strings.NewReader(strings.Repeat("{quick}\n", 16+tt.quick) +
+					strings.Repeat("{slow}\n", tt.slow) + strings.Repeat("{behind}\n", behind))
+				if err := stdio.New(stdio.Streams(in, io.Discard)).Serve(t.Context(), host); err != nil {
+					t.Errorf("Serve: %v", err)
+				}
+				most := 0
+				for _, n := range served {
+					most = max(most, n)
+				}
+				if most < behind-tt.apart {
+					t.Errorf("served by the reading goroutine: %d of %d", most, behind)
+				}
+				if d := time.Since(start) - time.Second; d > tt.took {
+					t.Errorf("took %v beyond the slow ones, want %v", d, tt.took)
+				}
+			})
+		})
+	}
 }
 
 // TestTakeOverAtTheEnd: the input ends, or ctx does, while an exchange has the reading

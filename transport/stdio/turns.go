@@ -15,8 +15,11 @@ const (
 	quick = 50 * time.Microsecond
 
 	// So many exchanges after a slow one have goroutines of their own: more the more often
-	// that happens, so that a host that is slow as a rule keeps nobody waiting.
+	// that happens, so that a host that is slow as a rule keeps nobody waiting, and fewer
+	// after so many quick ones. Below that rate of slow ones it is as a rule the machine
+	// that was busy with something else, and goroutines cost more than they gain.
 	fewApart, mostApart = 16, 1024
+	soManyQuick         = 16
 )
 
 // What a leader is doing; the low bits of turns.number.
@@ -38,23 +41,24 @@ type turns struct {
 	epoch time.Time   // of the leaders' clocks
 	apart int         // exchanges that are to have goroutines of their own
 	after int         // how many of them there will be after the next that is slow
-	least int         // what after falls to while none is
+	quick int         // exchanges that were since after was changed
 }
 
 func newTurns(apart int) turns {
-	return turns{epoch: time.Now(), apart: apart, after: apart, least: apart}
+	return turns{epoch: time.Now(), apart: apart, after: apart}
 }
 
 // slow is told of an exchange that was.
 func (t *turns) slow() {
-	t.apart = t.after
+	t.apart, t.quick = t.after, 0
 	t.after = min(2*t.after, mostApart)
 }
 
 // swift is told of one that was not.
 func (t *turns) swift() {
-	if t.after > t.least {
-		t.after--
+	if t.quick++; t.quick == soManyQuick {
+		t.quick = 0
+		t.after = max(t.after/2, min(t.after, 1))
 	}
 }
 

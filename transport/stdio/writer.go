@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -32,11 +33,12 @@ type frameWriter struct {
 	out  io.Writer
 	gone *end // set by the first error, or when the connection is over
 
-	mu      sync.Mutex // guards the rest
-	writing bool       // line is being written, or whose turn it is has been told so
-	line    []byte     // of who writes; else what is held back
-	held    bool       // frames may stay in line until flush
-	queue   []*ticket  // who waits, in order; nobody while nobody writes
+	mu      sync.Mutex    // guards the rest
+	writing bool          // line is being written, or whose turn it is has been told so
+	line    []byte        // of who writes; else what is held back
+	held    bool          // frames may stay in line until flush
+	queue   []*ticket     // who waits, in order; nobody while nobody writes
+	idle    chan struct{} // not nil: to be closed after the Write in progress
 
 	flow
 	writes atomic.Uint64 // odd while a Write is in progress
@@ -139,6 +141,10 @@ func (w *frameWriter) passOn() {
 // writeQueue writes t and all who wait behind it, up to a sensible size.
 func (w *frameWriter) writeQueue(t *ticket) error {
 	w.mu.Lock()
+	if w.gone.is() { // nothing may begin after close
+		w.mu.Unlock()
+		return w.gone.err
+	}
 	w.line = appendLine(w.line, t.frame)
 	n := 0
 	for ; n < len(w.queue) && len(w.line) < keptBuffer; n++ {
@@ -173,6 +179,11 @@ func (w *frameWriter) written(taken []*ticket, err error) {
 	w.writes.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.wrote()
+	if w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
 	if w.line = w.line[:0]; cap(w.line) > keptBuffer {
 		w.line = nil
 	}
@@ -208,6 +219,40 @@ func (w *frameWriter) writeRest() {
 		return
 	}
 	_ = w.write(nil) // an error has ended the connection
+}
+
+// close ends the connection for writing: it writes what is held back, and waits for a
+// Write in progress, since afterwards the stream is somebody else's; but no longer than d.
+func (w *frameWriter) close(d time.Duration) {
+	late := make(chan struct{})
+	defer time.AfterFunc(d, func() { close(late) }).Stop()
+	wait := func(done <-chan struct{}) {
+		select {
+		case <-done:
+		case <-late:
+		}
+	}
+	w.mu.Lock()
+	w.epoch = time.Time{} // what comes now is not held back
+	w.mu.Unlock()
+	if w.pending.Load() {
+		flushed := make(chan struct{})
+		go func() {
+			defer close(flushed)
+			w.ebbs()
+		}()
+		wait(flushed)
+	}
+	w.gone.set(errClosed)
+	w.mu.Lock()
+	if w.writes.Load()%2 == 0 {
+		w.mu.Unlock()
+		return
+	}
+	idle := make(chan struct{})
+	w.idle = idle
+	w.mu.Unlock()
+	wait(idle)
 }
 
 // appendLine appends frame as one line. JSON needs no raw line break, and those

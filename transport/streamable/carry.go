@@ -75,7 +75,8 @@ func (st *stream) leaveOld() {
 		if st.at != nil {
 			st.detachLocked(st.at)
 		}
-		_ = st.drain() // the log has it all
+		st.rescue()
+		_ = st.drain() // what it did not write is in the log, or rescued
 	}
 }
 
@@ -105,11 +106,14 @@ func (st *stream) greet(a *attachment, from position) bool {
 
 // replay writes what the log holds beyond the place where the client is.
 func (st *stream) replay(a *attachment, from position) bool {
+	if st.log == nil {
+		return st.unwritten(a)
+	}
 	after := from.after
 	if from.fresh {
 		after = st.delivered
 	}
-	if st.log == nil || after >= st.seq {
+	if after >= st.seq {
 		return true
 	}
 	events, err := st.log.After(st.session.ctx, st.key(), after)
@@ -119,17 +123,30 @@ func (st *stream) replay(a *attachment, from position) bool {
 	if err != nil {
 		return false
 	}
-	for _, event := range events {
-		if len(event.Frame) == 0 {
-			continue // it is for other nodes
+	f := st.flows()
+	for i, event := range events {
+		last := i == len(events)-1
+		if len(event.Frame) > 0 { // else it is for other nodes
+			f.buf, f.seq = appendEvent(f.buf, st.eventID(event.Seq), event.Frame), event.Seq
 		}
-		f := st.flows()
-		f.buf, f.seq = appendEvent(f.buf, st.eventID(event.Seq), event.Frame), event.Seq
-		if st.write(a) != nil || a.closed.Load() {
+		if len(f.buf) == 0 || len(f.buf) < crowd && !last {
+			continue
+		}
+		if st.write(a, last && st.ended) != nil || a.closed.Load() {
 			return false
 		}
 	}
 	return true
+}
+
+// unwritten writes what the connection before did not, where no log has it.
+func (st *stream) unwritten(a *attachment) bool {
+	f := st.flow
+	if f == nil || len(f.rest) == 0 {
+		return true
+	}
+	f.buf, f.rest = f.rest, nil
+	return st.write(a, st.ended) == nil
 }
 
 // part lets go of the connection, after what is to be written. If the stream ended
@@ -137,7 +154,9 @@ func (st *stream) replay(a *attachment, from position) bool {
 func (st *stream) part(a *attachment) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	_ = st.drain() // who sent it has been told, or will be
+	if st.flow != nil && st.flow.to == a {
+		_ = st.drain() // who sent it has been told, or will be
+	}
 	if !a.committed && st.ended {
 		a.committed = true
 		_ = st.nothing().write(a) // a client that is gone does not matter any more

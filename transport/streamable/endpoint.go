@@ -12,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/crew"
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 	"github.com/kagami-mcp/kagami/transport/internal/tally"
 )
@@ -31,7 +32,7 @@ type Endpoint struct {
 	stop context.CancelCauseFunc
 
 	running *tally.Tally // requests, exchanges and open streams
-	crew    *crew
+	crew    *crew.Crew[*errand]
 	waiting *waiting
 	dues    dues
 	node    *nodes.Node // nil: sessions are this process's alone
@@ -56,7 +57,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 		sessions: make(map[string]*session),
 		openers:  make(map[string]int),
 	}
-	e.crew = newCrew(life, e.Closing())
+	e.crew = crew.New(e.Closing(), (*errand).serve)
 	e.dues.began = time.Now()
 	e.waiting = newWaiting(e.cfg.Patience)
 	if e.server != nil {
@@ -219,7 +220,7 @@ func (e *Endpoint) endSessions() {
 		e.end(s, ending{cause: errStopped, stays: s.record.made()})
 	}
 	e.stop(errStopped)
-	e.crew.stop()
+	e.crew.Stop()
 	if e.node != nil {
 		e.node.End()
 	}

@@ -22,17 +22,17 @@ type errand struct {
 	reply    Reply
 }
 
-// frameContext is the context of an exchange: it has the values of the request and the
-// end of what it belongs to, and then its values.
+// frameContext is the context of an exchange: it ends with it, or with what it belongs to,
+// and has the values of the request, and then those of what it belongs to.
 type frameContext struct {
-	context.Context                 //nolint:containedctx // a context itself
-	values          context.Context //nolint:containedctx // for its values only
-	lasting         context.Context //nolint:containedctx // values, but that of the request
+	life
+	values  context.Context //nolint:containedctx // for its values only
+	lasting context.Context //nolint:containedctx // values, but that of the request
 }
 
 // Outlive lets the memory of the POST go. See [transport.Outliver].
 func (c *frameContext) Outlive() context.Context {
-	return context.WithoutCancel(&frameContext{Context: c.Context, values: c.lasting})
+	return context.WithoutCancel(&frameContext{life: life{parent: c.parent}, values: c.lasting})
 }
 
 // Value is that of the request, if it has one.
@@ -40,7 +40,7 @@ func (c *frameContext) Value(key any) any {
 	if value := c.values.Value(key); value != nil {
 		return value
 	}
-	return c.Context.Value(key)
+	return c.life.Value(key)
 }
 
 // run accepts a frame and has it served. The exchange runs in a goroutine of its own,
@@ -67,14 +67,13 @@ func (v *Visit) run(body []byte) *Reply {
 		v.e.keep(er.session, plan)
 	}
 	er.plan(plan)
-	worker := v.e.crew.take()
-	er.within(ctx, worker)
+	er.within(ctx)
 	v.e.running.Join()
 	if !plan.Answered {
-		worker.errands <- er
+		v.e.crew.Do(er)
 		return &Reply{Status: http.StatusAccepted}
 	}
-	return er.await(worker)
+	return er.await()
 }
 
 // broken is the reply to a frame on which the host panicked.
@@ -99,28 +98,27 @@ func (er *errand) plan(plan transport.Plan) {
 }
 
 // within makes the context of the exchange. It has the values of the request, but not its
-// end: that is the session's, or the client's where closing cancels.
-func (er *errand) within(request context.Context, w *worker) {
+// end: that is the session's, and the client's where closing cancels.
+func (er *errand) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
 	}
-	life := er.v.e.life
+	er.ctx.parent, er.ctx.values, er.ctx.lasting = er.v.e.life, request, er.v.ctx //nolint:fatcontext // no loop
 	switch {
 	case er.stream.plan.CancelByClose:
-		life, er.stream.cancel = w.ctx, w.cancel
+		er.stream.life = &er.ctx.life
 	case er.session != nil:
-		life = er.session.ctx
+		er.ctx.parent = er.session.ctx
 	}
-	er.ctx = frameContext{Context: life, values: request, lasting: er.v.ctx}
 }
 
 // await has the exchange served and decides what the response is: whole if the answer is
 // the first message and comes soon, else a stream that a carrier takes over.
-func (er *errand) await(worker *worker) *Reply {
+func (er *errand) await() *Reply {
 	v, st := er.v, &er.stream
 	w := v.e.waiting.add()
 	st.waiter = w
-	worker.errands <- er
+	v.e.crew.Do(er)
 	w.wait(v.ctx)
 	whole := st.whole(&er.reply)
 	v.e.waiting.remove(w)
@@ -137,6 +135,7 @@ func (er *errand) serve() {
 	defer er.release()
 	defer e.linger(&er.stream)
 	defer er.stream.finish()
+	defer er.ctx.end(nil)
 	guarded.Serve(&er.ctx, er.exchange, &er.stream, er.body)
 	if er.opened && er.session.record.lost() {
 		e.endSession(er.session, errSessionEnded)

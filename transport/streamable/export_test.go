@@ -10,6 +10,6 @@ type Life interface {
 
 // NewLife makes one without a session.
 func NewLife(parent context.Context) (ctx Life, end func(cause error)) {
-	l := &life{parent: parent}
+	l := &sessionLife{life: life{parent: parent}}
 	return l, l.end
 }

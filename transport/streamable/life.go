@@ -7,21 +7,95 @@ import (
 	"time"
 )
 
-// life is the context of a session: what context.WithCancelCause would make of its
-// parent, without the memory that it takes to be waited for. A context of the standard
-// library is behind it once somebody waits, so that all that derives from it, and
+// life is the context of a session or of an exchange: what context.WithCancelCause would
+// make of its parent, without the memory that it takes to be waited for. A context of the
+// standard library is behind it once somebody waits, so that all that derives from it, and
 // context.Cause, find what they know.
 type life struct {
 	parent context.Context //nolint:containedctx // it is a context itself
 	real   atomic.Pointer[realLife]
-
-	mu    sync.Mutex // guards after, and the making of real
-	after *after
+	mu     sync.Mutex // guards the making of real
 }
 
 type realLife struct {
 	context.Context //nolint:containedctx // a context itself
 	cancel          context.CancelCauseFunc
+}
+
+// unnoticed is behind a life that ended while its parent had not, and for which nobody has
+// waited: most exchanges are over before anybody does.
+var unnoticed = new(realLife)
+
+func (l *life) waited() *realLife {
+	if r := l.real.Load(); r != nil && r != unnoticed {
+		return r
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.realize()
+}
+
+// realize puts a context of the standard library behind this one. Under mu.
+func (l *life) realize() *realLife {
+	r := l.real.Load()
+	if r != nil && r != unnoticed {
+		return r
+	}
+	parent := l.parent
+	if r == unnoticed { // nothing that befell the parent since counts
+		parent = context.WithoutCancel(parent)
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	if r == unnoticed {
+		cancel(nil)
+	}
+	r = &realLife{Context: ctx, cancel: cancel}
+	l.real.Store(r)
+	return r
+}
+
+// end ends the context; only the first cause counts. The end of the parent ends it, too.
+func (l *life) end(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cause == nil && l.real.Load() == nil && l.parent.Err() == nil {
+		l.real.Store(unnoticed)
+		return
+	}
+	l.realize().cancel(cause)
+}
+
+// Deadline is the parent's.
+func (l *life) Deadline() (time.Time, bool) { return l.parent.Deadline() }
+
+// Done is closed at the end.
+func (l *life) Done() <-chan struct{} { return l.waited().Done() }
+
+// Err says whether Done is closed.
+func (l *life) Err() error {
+	switch r := l.real.Load(); r {
+	case nil:
+		return l.parent.Err()
+	case unnoticed:
+		return context.Canceled
+	default:
+		return r.Err()
+	}
+}
+
+// Value is the parent's, or that of the context behind: package context looks for it.
+func (l *life) Value(key any) any {
+	if l.real.Load() == nil {
+		return l.parent.Value(key)
+	}
+	return l.waited().Value(key)
+}
+
+// sessionLife is that of a session. What is to run after its end needs no context behind
+// it, since its parent never ends without it.
+type sessionLife struct {
+	life
+	after *after // guarded by mu
 }
 
 // after is what runs after the end, in a list: mostly there is one.
@@ -30,25 +104,9 @@ type after struct {
 	next *after
 }
 
-func (l *life) waited() *realLife {
-	if r := l.real.Load(); r != nil {
-		return r
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r := l.real.Load(); r != nil {
-		return r
-	}
-	ctx, cancel := context.WithCancelCause(l.parent)
-	r := &realLife{Context: ctx, cancel: cancel}
-	l.real.Store(r)
-	return r
-}
-
-// end ends the context; only the first cause counts. The end of the parent ends it, too,
-// and is followed by end.
-func (l *life) end(cause error) {
-	l.waited().cancel(cause)
+// end is followed by what is to run after it.
+func (l *sessionLife) end(cause error) {
+	l.life.end(cause)
 	l.mu.Lock()
 	first := l.after
 	l.after = nil
@@ -59,10 +117,10 @@ func (l *life) end(cause error) {
 }
 
 // AfterFunc is context.AfterFunc for this context.
-func (l *life) AfterFunc(do func()) (stop func() bool) {
+func (l *sessionLife) AfterFunc(do func()) (stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r := l.real.Load(); r != nil && r.Err() != nil {
+	if l.real.Load() != nil && l.Err() != nil {
 		go do()
 		return func() bool { return false }
 	}
@@ -72,7 +130,7 @@ func (l *life) AfterFunc(do func()) (stop func() bool) {
 }
 
 // remove says whether a was still to run.
-func (l *life) remove(a *after) bool {
+func (l *sessionLife) remove(a *after) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for at := &l.after; *at != nil; at = &(*at).next {
@@ -82,23 +140,4 @@ func (l *life) remove(a *after) bool {
 		}
 	}
 	return false
-}
-
-// Deadline is the parent's.
-func (l *life) Deadline() (time.Time, bool) { return l.parent.Deadline() }
-
-// Done is closed when the session, or the endpoint, has ended.
-func (l *life) Done() <-chan struct{} { return l.waited().Done() }
-
-// Err says whether Done is closed.
-func (l *life) Err() error { return l.behind().Err() }
-
-// Value is the parent's, or that of the context behind: package context looks for it.
-func (l *life) Value(key any) any { return l.behind().Value(key) }
-
-func (l *life) behind() context.Context {
-	if r := l.real.Load(); r != nil {
-		return r
-	}
-	return l.parent
 }

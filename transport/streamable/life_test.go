@@ -17,11 +17,11 @@ var (
 
 type lifeKey struct{}
 
-// TestLife: whatever is done to the context of a session, and in whatever order, it says
-// what one of the standard library says.
+// TestLife: whatever is done to the context of a session or an exchange, and in whatever
+// order, it says what one of the standard library says.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	acts := []string{"look", "derive", "value", "end", "end again", "end parent"}
+	acts := []string{"look", "derive", "value", "end", "end quietly", "end again", "end parent"}
 	for n := range len(acts) * len(acts) * len(acts) {
 		order := []string{acts[n%len(acts)], acts[n/len(acts)%len(acts)], acts[n/len(acts)/len(acts)]}
 		synctest.Test(t, func(t *testing.T) {
@@ -62,6 +62,8 @@ func observe(order []string, fresh func(context.Context) (context.Context, func(
 			seen += fmt.Sprint(ctx.Value(lifeKey{}), " ")
 		case "end":
 			end(errFirst)
+		case "end quietly":
+			end(nil)
 		case "end again":
 			end(errSecond)
 		case "end parent":

@@ -28,7 +28,7 @@ type session struct {
 	id        string
 	principal string
 	opener    string // whom the limit of sessions is for
-	life      life
+	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life, with the connection
 	link      *transport.Connection
 	record    *record // nil: the session is this process's alone
@@ -61,7 +61,7 @@ func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
 }
 
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
-	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener, life: life{parent: e.life}}
+	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener, life: sessionLife{life: life{parent: e.life}}}
 	peer := transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr,
 		Principal: transport.PrincipalFrom(ctx), Out: s,

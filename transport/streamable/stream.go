@@ -27,12 +27,12 @@ type stream struct {
 	gate       *Gate
 	session    *session // nil without one
 	plan       transport.Plan
-	log        eventlog.Store          // nil: not resumable
-	standalone bool                    // it belongs to no exchange
-	onClosing  func()                  // what the stream does when the host begins to stop, and when the client's token expires; nil: it ends
-	greeting   []byte                  // of a standalone one; nil: a comment
-	json, sse  bool                    // what the client takes
-	cancel     context.CancelCauseFunc // of the exchange; nil: a client that leaves does not
+	log        eventlog.Store // nil: not resumable
+	standalone bool           // it belongs to no exchange
+	onClosing  func()         // what the stream does when the host begins to stop, and when the client's token expires; nil: it ends
+	greeting   []byte         // of a standalone one; nil: a comment
+	json, sse  bool           // what the client takes
+	life       *life          // of the exchange, that a client which leaves ends; nil: it does not
 
 	mu        sync.Mutex    // guards the fields below, and the order of what is written
 	waiter    *waiter       // for something to respond with; nil: none, or it was woken
@@ -102,7 +102,8 @@ func (a *answer) reply(reply *Reply) {
 
 // Send takes one frame of the exchange. Frames are written in the order of the
 // calls; a client that does not read makes its own calls wait, until the carrier
-// gives up on it.
+// gives up on it. A frame that comes in a hurry may be written after Send has returned,
+// but before the Send of the answer does; see flow.
 func (st *stream) Send(ctx context.Context, frame []byte) error {
 	status, final := transport.FinalFrom(ctx)
 	final = final && !st.standalone
@@ -291,10 +292,11 @@ func (st *stream) endLocked() {
 func (st *stream) gone(cause error) {
 	st.mu.Lock()
 	st.lost = st.at == nil && !st.ended
-	if st.lost && st.cancel != nil {
-		st.cancel(cause) // before the exchange has ended, or it would be that of another
-	}
+	lost := st.lost
 	st.mu.Unlock()
+	if lost && st.life != nil {
+		st.life.end(cause)
+	}
 	st.settle()
 }
 

@@ -180,39 +180,44 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestCutsAndResumes: 10,000 events over a connection that breaks every few writes;
-// none is lost, none comes twice.
+// TestCutsAndResumes: 10,000 events, many of them in a hurry, over a connection that breaks
+// every few writes; none is lost, none comes twice.
 func TestCutsAndResumes(t *testing.T) {
 	t.Parallel()
-	const total, every = 10_000, 7 // writes, which carry one or many
-	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
-		for i := range total {
-			if err := send(fmt.Sprintf(`{"n":%d}`, i)); err != nil {
-				t.Errorf("event %d: %v", i, err)
+	synctest.Test(t, func(t *testing.T) {
+		const total, every, burst = 10_000, 7, 13 // writes, which carry one or many
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
+			for i := range total {
+				if err := send(fmt.Sprintf(`{"n":%d}`, i)); err != nil {
+					t.Errorf("event %d: %v", i, err)
+				}
+				if i%burst == 0 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			return http.StatusOK, `{"answer":true}`
+		}}, streamable.Config{})
+		defer s.stop()
+		var got []event
+		r, cuts := s.do(http.MethodPost, "x"), 0
+		for {
+			c := s.carry(r, every).wait()
+			got = append(got, c.events()...)
+			if got[len(got)-1].data == `{"answer":true}` {
+				break
+			}
+			cuts++
+			r = s.do(http.MethodGet, "", "Last-Event-ID: "+got[len(got)-1].id)
+		}
+		if len(got) != total+1 || cuts < 200 {
+			t.Fatalf("%d events, %d cuts", len(got), cuts)
+		}
+		for i, e := range got[:total] {
+			if e.data != fmt.Sprintf(`{"n":%d}`, i) {
+				t.Fatalf("event %d is %s", i, e.data)
 			}
 		}
-		return http.StatusOK, `{"answer":true}`
-	}}, streamable.Config{})
-	defer s.stop()
-	var got []event
-	r, cuts := s.do(http.MethodPost, "x"), 0
-	for {
-		c := s.carry(r, every).wait()
-		got = append(got, c.events()...)
-		if got[len(got)-1].data == `{"answer":true}` {
-			break
-		}
-		cuts++
-		r = s.do(http.MethodGet, "", "Last-Event-ID: "+got[len(got)-1].id)
-	}
-	if len(got) != total+1 || cuts < 200 {
-		t.Fatalf("%d events, %d cuts", len(got), cuts)
-	}
-	for i, e := range got[:total] {
-		if e.data != fmt.Sprintf(`{"n":%d}`, i) {
-			t.Fatalf("event %d is %s", i, e.data)
-		}
-	}
+	})
 }
 
 // TestNothingToResume: garbage, ids of other sessions and what has expired get one

@@ -1,87 +1,79 @@
 // Package crew keeps goroutines that are used again, because their stacks have grown: for a
 // new goroutine that costs more than all else that a carrier does for a request.
 //
-// Who has had nothing to do for a while ends, so that what nobody uses has no goroutines;
-// and so do all when the crew stops, after what they do.
+//	c := crew.New(closing, func(e *errand) { ... })
+//	c.Do(e) // for each errand
+//	c.Stop()
+//
+// Every errand has a goroutine at once, however many there are; the owner bounds them. Who
+// has had nothing to do for a while ends, so that what nobody uses has no goroutines; and
+// so do all when the crew stops, after what they do. The crew keeps nothing of an errand.
 package crew
 
 import (
-	"context"
 	"sync"
 	"time"
 )
 
 // Crew serves errands, each in a goroutine. Safe for concurrent use.
 type Crew[E any] struct {
-	life    context.Context //nolint:containedctx // the parent of the workers' own
-	closing <-chan struct{} // the owner begins to stop; nil: it never says so
+	closing <-chan struct{} // the owner begins to stop; nil: it calls Stop
 	serve   func(E)
 
 	mu      sync.Mutex // guards the fields below
 	count   int
-	empty   chan struct{} // closed when the last has ended
-	idle    []*Worker[E]  // the last that became idle is the next to work
+	empty   chan struct{} // closed when the last has ended; only where there is closing
+	idle    []worker[E]   // the last that became idle is the next to work
 	spare   int           // so many of them were not needed since the last look
 	looking bool          // a look is due
 	stopped bool
 }
 
-// New has no goroutine until there is an errand. life is the parent of the contexts of the
-// workers; the crew stops when closing is closed, or by Stop. serve does an errand, may end
-// its goroutine by runtime.Goexit, and does not panic.
-func New[E any](life context.Context, closing <-chan struct{}, serve func(E)) *Crew[E] {
-	return &Crew[E]{life: life, closing: closing, serve: serve}
+// worker is one goroutine: where it gets its next errand from. There is room for one, so
+// that who gives it does not wait.
+type worker[E any] chan E
+
+// New has no goroutine until there is an errand. The crew stops when closing is closed, or
+// by Stop. serve does an errand, may end its goroutine by runtime.Goexit, and does not
+// panic.
+func New[E any](closing <-chan struct{}, serve func(E)) *Crew[E] {
+	return &Crew[E]{closing: closing, serve: serve}
 }
 
-// Worker is one goroutine. Who takes it gives it one errand.
-type Worker[E any] struct {
-	errands chan E
-	life    context.Context //nolint:containedctx // see Context
-	ctx     context.Context //nolint:containedctx // see Context
-	cancel  context.CancelCauseFunc
-}
-
-// Context is one for the errand that the worker is about to get, which cancel ends. It is
-// made once and not for each of them, and made anew when one was cancelled: cancel may only
-// be called while the errand lasts.
-func (w *Worker[E]) Context() (ctx context.Context, cancel context.CancelCauseFunc) {
-	if w.ctx == nil {
-		w.ctx, w.cancel = context.WithCancelCause(w.life)
-	}
-	return w.ctx, w.cancel
-}
-
-// Do makes the worker serve the errand. It is the crew's again.
-func (w *Worker[E]) Do(errand E) { w.errands <- errand }
-
-// breather is how long who is not needed stays.
+// breather is how long who is not needed stays, at least; twice that at most.
 const breather = 250 * time.Millisecond
 
-// Take is a worker for one errand.
-func (c *Crew[E]) Take() *Worker[E] {
-	c.mu.Lock()
-	if n := len(c.idle) - 1; n >= 0 {
-		w := c.idle[n]
-		c.idle[n] = nil
-		c.idle = c.idle[:n]
-		c.spare = min(c.spare, n)
-		c.mu.Unlock()
-		return w
+// Do has the errand served in a goroutine of the crew, and does not wait for it. After
+// Stop, too; that goroutine is not used again.
+func (c *Crew[E]) Do(errand E) {
+	w, idle := c.take()
+	if !idle {
+		w = make(worker[E], 1)
+		go c.work(w)
 	}
-	c.join()
-	c.mu.Unlock()
-	w := &Worker[E]{errands: make(chan E, 1), life: c.life}
-	go w.work(c)
-	return w
+	w <- errand
+}
+
+// take is a worker that is idle, or else counts one in that is not there yet.
+func (c *Crew[E]) take() (w worker[E], idle bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.idle) - 1
+	if n < 0 {
+		c.join()
+		return nil, false
+	}
+	w, c.idle[n] = c.idle[n], nil
+	c.idle = c.idle[:n]
+	c.spare = min(c.spare, n)
+	return w, true
 }
 
 // join counts a worker in. Under mu.
 func (c *Crew[E]) join() {
-	if c.count++; c.count > 1 {
-		return
-	}
-	c.empty = make(chan struct{})
-	if c.closing != nil && !c.stopped {
+	c.count++
+	if c.count == 1 && c.closing != nil && !c.stopped {
+		c.empty = make(chan struct{})
 		go c.watch(c.empty)
 	}
 }
@@ -90,8 +82,9 @@ func (c *Crew[E]) join() {
 func (c *Crew[E]) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.count--; c.count == 0 {
+	if c.count--; c.count == 0 && c.empty != nil {
 		close(c.empty)
+		c.empty = nil
 	}
 }
 
@@ -105,29 +98,18 @@ func (c *Crew[E]) watch(empty <-chan struct{}) {
 }
 
 // work ends with the worker, or when an errand ends its goroutine.
-func (w *Worker[E]) work(c *Crew[E]) {
+func (c *Crew[E]) work(w worker[E]) {
 	defer c.leave()
-	defer w.end()
-	for errand := range w.errands {
+	for errand := range w {
 		c.serve(errand)
-		if w.ctx != nil && w.ctx.Err() != nil {
-			w.ctx = nil //nolint:fatcontext // no loop: the next errand makes it anew
-		}
 		if !c.put(w) {
 			return
 		}
 	}
 }
 
-// end lets the context go.
-func (w *Worker[E]) end() {
-	if w.cancel != nil {
-		w.cancel(nil)
-	}
-}
-
 // put makes a worker idle; false: it is not needed any more.
-func (c *Crew[E]) put(w *Worker[E]) bool {
+func (c *Crew[E]) put(w worker[E]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
@@ -155,14 +137,14 @@ func (c *Crew[E]) look() {
 // dismiss ends those who have been idle for the longest time. Under mu.
 func (c *Crew[E]) dismiss(n int) {
 	for _, w := range c.idle[:n] {
-		close(w.errands)
+		close(w)
 	}
 	rest := copy(c.idle, c.idle[n:])
 	clear(c.idle[rest:])
 	c.idle = c.idle[:rest]
 }
 
-// Stop dismisses all, at the latest after their errands.
+// Stop dismisses all, at the latest after their errands, for which it does not wait.
 func (c *Crew[E]) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

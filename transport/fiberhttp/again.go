@@ -1,0 +1,85 @@
+package fiberhttp
+
+import (
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/tally"
+)
+
+// again gives connections back to fasthttp when their stream is over: a client that has
+// read an answer to its end asks the next thing without another connection.
+type again struct {
+	server   *fasthttp.Server
+	idle     time.Duration // until a connection ends on which nothing comes; 0: it does not
+	stopping <-chan struct{}
+	served   *tally.Tally // connections that were given back
+}
+
+// takes says whether connections may come back. Those with TLS may not: bytes that were
+// read from them cannot be put back without hiding from fasthttp what they are.
+func (a *again) takes(secure bool) bool { return a != nil && !secure }
+
+// begin counts a connection in, until serve has returned; false when the server stops.
+func (a *again) begin() bool {
+	select {
+	case <-a.stopping:
+		return false
+	default:
+		return a.served.Begin()
+	}
+}
+
+// serve answers what comes on a connection, of which early was read before, until it is
+// closed or carries another stream.
+func (a *again) serve(conn net.Conn, early []byte) {
+	defer a.served.End()
+	front.Answering(conn, false)
+	if len(early) == 0 {
+		early = a.next(conn)
+	}
+	if len(early) == 0 {
+		_ = conn.Close() // nothing came
+		return
+	}
+	_ = a.server.ServeConn(&returned{Conn: conn, early: early}) // which closes it
+}
+
+// aRequest is room for most requests.
+const aRequest = 1 << 10
+
+// next waits for a request without any memory of fasthttp's, which would give it only as
+// long as it gives the rest of one.
+func (a *again) next(conn net.Conn) []byte {
+	until := time.Time{}
+	if a.idle > 0 {
+		until = time.Now().Add(a.idle)
+	}
+	_ = conn.SetReadDeadline(until) // it fails only on what is closed
+	early := make([]byte, aRequest)
+	n, _ := conn.Read(early)
+	return early[:n]
+}
+
+// returned is a connection from which something was read. It is another one for fasthttp,
+// which may not have let go yet of the one that was taken over.
+type returned struct {
+	net.Conn
+	early []byte
+}
+
+// Read reads what was read before, and then the connection.
+func (r *returned) Read(p []byte) (int, error) {
+	if len(r.early) == 0 {
+		return r.Conn.Read(p)
+	}
+	n := copy(p, r.early)
+	r.early = r.early[n:]
+	return n, nil
+}
+
+// NetConn is the connection.
+func (r *returned) NetConn() net.Conn { return r.Conn }
