@@ -53,7 +53,12 @@ func (b *bare) start(t testing.TB, app *framework.App) {
 		t.Fatalf("testkit: the server does not start: %v", err)
 		return
 	}
-	t.Cleanup(func() { shutdown(t, server, defaultTimeout) })
+	t.Cleanup(func() {
+		t.Helper()
+		if err := shutdown(t, server, defaultTimeout); err != nil {
+			t.Errorf("testkit: the server does not shut down: %v", err)
+		}
+	})
 }
 
 // mayAll has all scopes that a component of the server needs.

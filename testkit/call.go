@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,15 +179,22 @@ func (s *Session) ask(method string, params json.RawMessage) *Answer {
 func (s *Session) answer(method string, params, raw json.RawMessage, err error) *Answer {
 	s.t.Helper()
 	a := &Answer{t: s.t, dialect: s.config.dialect, sent: fmt.Sprintf("%s %s", method, params), raw: raw, err: err}
+	s.asked()
 	switch a.refused = asError(err); {
 	case err == nil:
 		a.decode(method)
-	case errors.Is(err, errScript):
-		s.t.FailNow() // the test has failed, and it was said why
 	case a.refused == nil:
-		s.t.Fatalf("testkit: no answer\nsent: %s\ngot:  %v", a.sent, err)
+		s.t.Fatalf("testkit: %s\nsent: %s\ngot:  %v", s.noAnswer(err), a.sent, err)
 	}
 	return a
+}
+
+// noAnswer says why there is none.
+func (s *Session) noAnswer(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("no answer within %v", s.config.timeout)
+	}
+	return "no answer"
 }
 
 // Raw sends one JSON-RPC frame as it is and returns the answer: the response with
@@ -200,7 +208,7 @@ func (s *Session) Raw(frame string) *Answer {
 	a := &Answer{t: s.t, dialect: s.config.dialect, sent: frame}
 	answer, err := s.client.Exchange(ctx, []byte(frame))
 	if err != nil {
-		s.t.Fatalf("testkit: no answer\nsent: %s\ngot:  %v", frame, err)
+		s.t.Fatalf("testkit: %s\nsent: %s\ngot:  %v", s.noAnswer(err), frame, err)
 		return a
 	}
 	a.frame(frame, answer)

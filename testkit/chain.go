@@ -95,7 +95,7 @@ func (c *Chained) clientOptions() []client.Option {
 
 // elicit is the user.
 func (c *Chained) elicit(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
-	answer, left, ok := take(&c.asking, &c.forms, r.Message)
+	answer, left, ok := take(&c.asking, &c.forms, r.Message, false)
 	if !ok {
 		return nil, fmt.Errorf("testkit: %q is asked, and no OnElicit answers that; scripted: %s", r.Message, listing(left))
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/rehearsal"
@@ -42,6 +41,7 @@ const (
 // with that answer. Questions and effects that differ between the two fail the test.
 //
 // An effect of a handler that is right runs many times, but with one idempotency key.
+// What a handler does outside of Once happens several times, too: count it.
 // The first request of a call is sent once: sent again, it is another call, with
 // keys of its own. At revisions that have no rounds nothing changes.
 func (s *Session) Chaos() {
@@ -143,13 +143,12 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	s.t.Helper()
 	st := &stage{after: after}
 	server, err := s.site.source().BuildFor(&rehearsal.Stage{
-		Logger: s.site.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: differs(s.t), Performed: st.performed,
-		Now: func() time.Time { return time.Now().Add(time.Duration(s.site.skew.Load())) },
+		Logger: s.site.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: s.site.differs, Performed: st.performed, Now: s.site.now,
 	})
 	if err != nil {
 		s.t.Fatalf("testkit: a fresh app does not build: %v", err)
 	}
-	defer shutdown(s.t, server, s.config.timeout)
+	defer s.site.shutdown(s.t, server)
 	if err := server.Start(ctx); err != nil {
 		s.t.Fatalf("testkit: a fresh server does not start: %v", err)
 	}
@@ -173,6 +172,7 @@ func (c *chaos) compare(method string, params json.RawMessage, first, second out
 	t := c.s.t
 	t.Helper()
 	report := func(what string, one, other any) {
+		t.Helper()
 		t.Errorf("testkit: a round of %s that is sent again %s\nsent:  %s\nfirst: %v\nagain: %v", method, what, params, one, other)
 	}
 	if c.claims != nil { // it has the outcome of the first

@@ -204,10 +204,13 @@ func (w *probe) send(frame string) error {
 func (w *probe) exchange(frame string) (*response, error) {
 	if w.web != nil {
 		a, err := w.post(frame)
-		if err == nil && a.frame == nil {
-			err = errors.New("want a response")
+		switch {
+		case err != nil:
+			return nil, err
+		case a.frame == nil:
+			return nil, errors.New("want a response")
 		}
-		return a.frame, err
+		return a.frame, nil
 	}
 	if err := w.send(frame); err != nil {
 		return nil, err

@@ -27,7 +27,8 @@
 //   - lists: [Session.Tools] and its like; [Session.Golden] keeps one as it is on the
 //     wire, [Contract] all that the server offers, with what a change of it means
 //   - users, models, roots: [Session.OnElicit], [Session.OnSample],
-//     [Session.OnSampleTools], [Session.Roots]; [Without] takes the client's abilities
+//     [Session.OnSampleTools], [Session.Roots]; [Ordered]; [Without] takes the client's
+//     abilities
 //   - rounds: [Session.Rounds] by hand, [Session.Chaos] as the world might
 //   - tasks: [Start], and the methods of [Task]
 //   - time: [Virtual], [Session.Advance]
@@ -92,9 +93,9 @@
 // and got, and what the app has logged where it has no logger of its own; one that
 // passes says nothing.
 //
-// Sessions are closed, and their server shut down, by t.Cleanup, and the test fails if
-// a goroutine of theirs outlives them, be it a handler's ([MayLeave] allows it). Calls are bounded
-// by [Timeout]. The methods of a Session may be called concurrently, but those that
+// Sessions are closed, and their server shut down, by t.Cleanup: tasks that still run are
+// told to end. The test fails if a goroutine of theirs outlives them, be it a handler's
+// ([MayLeave] allows it). Calls are bounded by [Timeout]. The methods of a Session may be called concurrently, but those that
 // fail the test must run in the test's goroutine, as always with t.FailNow. In memory
 // everything works inside a testing/synctest bubble.
 //

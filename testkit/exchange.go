@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -18,6 +21,8 @@ type exchange struct {
 	frames  []frame
 	size    int // of all texts
 	dropped int // of the oldest frames
+
+	speaker *atomic.Pointer[exchange] // of the site: who sent last
 }
 
 // frame is one JSON text.
@@ -35,6 +40,9 @@ const (
 
 // note keeps a copy of a frame.
 func (e *exchange) note(sent bool, text []byte) {
+	if sent {
+		e.speaker.Store(e)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.frames = append(e.frames, frame{sent, slices.Clone(text)})
@@ -51,15 +59,45 @@ func (e *exchange) all() (frames []frame, dropped int) {
 	return slices.Clone(e.frames), e.dropped
 }
 
-// lastSent is the latest frame of the client, for messages.
+// lastSent is the latest request of the client, for messages. Its answers to what the
+// server asks are none.
 func (e *exchange) lastSent() string {
 	frames, _ := e.all()
 	for _, f := range slices.Backward(frames) {
-		if f.sent {
-			return strings.TrimPrefix(f.String(), "-> ")
+		if text, ok := f.request(); ok {
+			return text
 		}
 	}
 	return "nothing"
+}
+
+// lastGot is the latest frame of the server, for messages.
+func (e *exchange) lastGot() string {
+	frames, _ := e.all()
+	for _, f := range slices.Backward(frames) {
+		if !f.sent {
+			return strings.TrimPrefix(f.String(), "<- ")
+		}
+	}
+	return "nothing"
+}
+
+// request is what a frame of the client asks for, without what all of them carry.
+func (f frame) request() (text string, ok bool) {
+	if !f.sent || jsontext.Check(f.text, jsontext.Limits{}) != nil {
+		return "", false
+	}
+	msg, fault := jsonrpc.Decode(f.text)
+	if fault != nil || msg.Method == "" {
+		return "", false
+	}
+	params := []byte("{")
+	for key, value := range jsontext.Members(msg.Params) {
+		if !key.Is("_meta") {
+			params = appendMember(params, key.String(), value)
+		}
+	}
+	return msg.Method + " " + frame{text: append(params, '}')}.bounded(), true
 }
 
 // String is the end of it, for the log of a test that failed.
@@ -81,22 +119,29 @@ func (e *exchange) String() string {
 
 // String has an arrow in the direction of the frame.
 func (f frame) String() string {
-	arrow, text := "<- ", f.text
 	if f.sent {
-		arrow = "-> "
+		return "-> " + f.bounded()
 	}
-	if more := len(text) - shownBytes; more > 0 {
-		return fmt.Sprintf("%s%s... (%d bytes more)", arrow, text[:shownBytes], more)
+	return "<- " + f.bounded()
+}
+
+// bounded is the text, or the beginning of a long one.
+func (f frame) bounded() string {
+	if more := len(f.text) - shownBytes; more > 0 {
+		return fmt.Sprintf("%s... (%d bytes more)", f.text[:shownBytes], more)
 	}
-	return arrow + string(text)
+	return string(f.text)
 }
 
 // tap is what the connections of a session go through.
 type tap struct {
 	exchange *exchange
-	faults   *faults                                   // nil: none
-	owned    func(context.Context, func() error) error // runs what starts goroutines of the session
+	faults   *faults // nil: none
+	owned    owner
 }
+
+// owner runs what starts goroutines of the session, for what was sent.
+type owner func(ctx context.Context, sent []byte, fn func() error) error
 
 // conn is a connection of frames.
 func (w *tap) conn(c transport.Conn) transport.Conn {
@@ -115,7 +160,7 @@ type heard struct {
 // Write notes the frame first: the answer comes after it.
 func (h *heard) Write(ctx context.Context, frame []byte) error {
 	h.w.exchange.note(true, bytes.TrimRight(frame, "\n"))
-	return h.w.owned(ctx, func() error { return h.Conn.Write(ctx, frame) })
+	return h.w.owned(ctx, frame, func() error { return h.Conn.Write(ctx, frame) })
 }
 
 // Read notes what came.

@@ -24,8 +24,8 @@ func example(s *surface.Schema, depth int) any {
 	if s.Const != nil {
 		return decoded(s.Const)
 	}
-	if len(s.Enum) > 0 {
-		return decoded(s.Enum[0])
+	if shown := slices.Concat(s.Enum, s.Examples); len(shown) > 0 {
+		return decoded(shown[0])
 	}
 	for _, branch := range slices.Concat(s.OneOf, s.AnyOf) {
 		if r := branch.Resolve(); !slices.Equal(r.Types, surface.Types{"null"}) && depth > 0 {
@@ -151,6 +151,9 @@ func formats() map[string]string {
 
 func exampleText(s *surface.Schema) string {
 	if text, ok := formats()[s.Format]; ok {
+		return text
+	}
+	if text, ok := matching(s); ok {
 		return text
 	}
 	text := "text"

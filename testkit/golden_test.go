@@ -146,6 +146,12 @@ func broken() map[string]func(testing.TB) {
 			s.OnElicit("age", 30)
 			s.CallRaw("greet", "{}").OK()
 		},
+		"a question out of order": func(t testing.TB) {
+			s := testkit.New(t, asking(), testkit.Ordered())
+			s.OnElicit("second", "b")
+			s.OnElicit("first", "a")
+			s.CallRaw("ask", "").OK()
+		},
 		"an answer that the form refuses": func(t testing.TB) {
 			s := testkit.New(t, newHandles().app())
 			s.OnElicit("name", 30)
@@ -159,6 +165,24 @@ func broken() map[string]func(testing.TB) {
 		"a notification that did not come": func(t testing.TB) {
 			testkit.New(t, shop(find()), testkit.Timeout(time.Second)).AwaitNotification("notifications/tools/list_changed")
 		},
+		"an answer that nobody asked for": func(t testing.TB) {
+			s := testkit.New(t, shop(find()), testkit.At(protocol.Rev20251125))
+			s.OnElicit("Really?", true)
+			s.CallRaw("find", `{"query":"tea"}`).OK()
+		},
+		"notifications in another order": func(t testing.TB) {
+			s := testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20251125))
+			s.CallRaw("wait", `{"for":"1s"}`).OK()
+			s.InOrder("notifications/progress \"progress\":2", "notifications/progress \"progress\":1,")
+		},
+		"a task that goes on": func(t testing.TB) {
+			tool := framework.Tool("render", func(ctx context.Context, _ struct{}) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}, framework.Task(framework.TaskOptional))
+			s := testkit.New(t, framework.New("films", "1").Add(tool), testkit.Timeout(time.Minute))
+			_, _ = testkit.Start(s, tool, struct{}{}).Await()
+		},
 		"a list that is not golden":  func(t testing.TB) { testkit.New(t, shop(find(framework.ReadOnly()))).Golden("shop/tools") },
 		"a golden that is not there": func(t testing.TB) { testkit.New(t, shop(find())).Golden("lost/tools") },
 		"a contract that is broken":  func(t testing.TB) { testkit.CheckContract(t, shop(less), lock) },
@@ -166,6 +190,28 @@ func broken() map[string]func(testing.TB) {
 			testkit.CheckContract(t, shop(find(), framework.Tool("more", func(context.Context, struct{}) (string, error) { return "", nil })), lock)
 		},
 	}
+}
+
+// asking asks two questions.
+func asking() *framework.App {
+	return framework.New("kit", "1").Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+		first, err := framework.Elicit[string](ctx, "The first?")
+		if err != nil {
+			return "", err
+		}
+		second, err := framework.Elicit[string](ctx, "The second?")
+		return first + second, err
+	}))
+}
+
+// Ordered changes nothing where the order is right.
+func TestOrdered(t *testing.T) {
+	t.Parallel()
+	testkit.BothEras(t, asking, func(_ *testing.T, s *testkit.Session) {
+		s.OnElicit("first", "a")
+		s.OnElicit("second", "b")
+		s.CallRaw("ask", "").OK().Mentions("ab")
+	}, testkit.Ordered())
 }
 
 // The files that broken compares with are those of this app.

@@ -3,10 +3,12 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,14 +19,23 @@ import (
 // accuse each other.
 const leakLabel = "testkit"
 
+// callLabel is on goroutines that serve a frame, where the carrier starts them for it: what
+// was sent. So a goroutine that a handler forgot is known by its tool, also where its
+// stack is all of libraries.
+const callLabel = "testkit.call"
+
 // labelled runs fn, whose goroutines are the site's.
-func (st *site) labelled(t testing.TB, fn func()) {
-	pprof.Do(t.Context(), pprof.Labels(leakLabel, st.name()), func(context.Context) { fn() })
+func (st *site) labelled(t testing.TB, fn func() error) error {
+	return st.owned(t.Context(), nil, fn)
 }
 
 // owned is labelled for what is done for the test all the time.
-func (st *site) owned(ctx context.Context, fn func() error) (err error) {
-	pprof.Do(ctx, pprof.Labels(leakLabel, st.name()), func(context.Context) { err = fn() })
+func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
+	labels := pprof.Labels(leakLabel, st.name())
+	if text, ok := (frame{sent: true, text: sent}).request(); ok {
+		labels = pprof.Labels(leakLabel, st.name(), callLabel, text)
+	}
+	pprof.Do(ctx, labels, func(context.Context) { err = fn() })
 	return err
 }
 
@@ -39,21 +50,26 @@ const leakPatience = 2 * time.Second
 func (st *site) watchGoroutines(t testing.TB, allowed []string) {
 	t.Helper()
 	t.Cleanup(func() {
+		t.Helper()
 		if t.Failed() {
 			return // a test that ends early leaves calls behind
 		}
-		if left := leaked(st.name(), allowed); len(left) > 0 {
-			t.Errorf("testkit: %d goroutines outlive the session (MayLeave allows that by the name of a function):\n%s", len(left), strings.Join(left, "\n\n"))
+		left := leaked(st.name(), allowed)
+		switch n := count(left); {
+		case n == 1:
+			t.Errorf("testkit: a goroutine outlives the session (MayLeave allows that by the name of a function):%s", stacks(left))
+		case n > 1:
+			t.Errorf("testkit: %d goroutines outlive the session (MayLeave allows that by the name of a function):%s", n, stacks(left))
 		}
 	})
 }
 
 // leaked looks until nothing is left, or for a while.
-func leaked(name string, allowed []string) []string {
+func leaked(name string, allowed []string) []group {
 	deadline := time.Now().Add(leakPatience)
 	for pause := time.Duration(0); ; pause = min(2*pause+50*time.Microsecond, 20*time.Millisecond) {
-		left := slices.DeleteFunc(goroutinesOf(name), func(stack string) bool {
-			return slices.ContainsFunc(allowed, func(fn string) bool { return strings.Contains(stack, fn) })
+		left := slices.DeleteFunc(goroutinesOf(name), func(g group) bool {
+			return slices.ContainsFunc(allowed, func(fn string) bool { return strings.Contains(g.stack, fn) })
 		})
 		if len(left) == 0 || time.Now().After(deadline) {
 			return left
@@ -63,20 +79,79 @@ func leaked(name string, allowed []string) []string {
 	}
 }
 
-// goroutinesOf are the stacks with the label of a site.
-func goroutinesOf(name string) []string {
+// group are goroutines with the same stack, for the same frame.
+type group struct {
+	n     int
+	sent  string // what they were started for; "" where that is not known
+	stack string // a line for each call, the innermost first
+}
+
+// goroutinesOf are those with the label of a site.
+func goroutinesOf(name string) []group {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return nil
 	}
 	label := fmt.Sprintf("%q:%q", leakLabel, name)
-	var found []string
-	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
-		if strings.Contains(stack, label) {
-			found = append(found, stack)
+	var found []group
+	for text := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(text, label) {
+			found = append(found, groupOf(text))
 		}
 	}
 	return found
+}
+
+// groupOf reads a paragraph of the profile: "2 @ 0x12 0x34", "# labels: {...}", and a
+// line for each call, of an address, a function and a place.
+func groupOf(text string) group {
+	g := group{n: 1}
+	for line := range strings.SplitSeq(text, "\n") {
+		if labels, ok := strings.CutPrefix(line, "# labels: "); ok {
+			var all map[string]string
+			if json.Unmarshal([]byte(labels), &all) == nil {
+				g.sent = all[callLabel]
+			}
+		} else if call := strings.Split(line, "\t"); len(call) > 3 && call[0] == "#" {
+			g.stack += "\n  " + strings.Join(call[2:], " ")
+		} else if n, _, ok := strings.Cut(line, " @ "); ok {
+			g.n, _ = strconv.Atoi(n)
+		}
+	}
+	return g
+}
+
+func count(all []group) (n int) {
+	for _, g := range all {
+		n += g.n
+	}
+	return n
+}
+
+// stacks is for messages.
+func stacks(all []group) string {
+	var b strings.Builder
+	for _, g := range all {
+		if g.sent != "" {
+			fmt.Fprintf(&b, "\nof %s", g.sent)
+		}
+		b.WriteString(g.stack)
+	}
+	return b.String()
+}
+
+// atWork are those that run code of a handler, for messages: the others wait for them.
+func atWork(all []group) string {
+	const handler = "framework.(*bound)."
+	left := slices.DeleteFunc(all, func(g group) bool { return !strings.Contains(g.stack, handler) })
+	for i, g := range left {
+		own, _, _ := strings.Cut(g.stack, "github.com/kagami-mcp/kagami/framework.")
+		left[i].stack = strings.TrimRight(own, " \n")
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return "\nstill at work:" + stacks(left)
 }
 
 // lasting are goroutines of libraries that sleep on for some seconds after their end,

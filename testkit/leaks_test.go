@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -26,7 +28,7 @@ func TestLeaks(t *testing.T) {
 	body := func(opts ...testkit.Option) func(testing.TB) {
 		return func(t testing.TB) { testkit.New(t, forgetful(release), opts...).CallRaw("forget", "").OK() }
 	}
-	mustFail{body(), []string{"1 goroutines outlive the session", "testkit_test.forgotten", "MayLeave"}}.once(t)
+	mustFail{body(), []string{"a goroutine outlives the session", `of tools/call {"name":"forget"}`, "testkit_test.forgotten", "MayLeave"}}.once(t)
 	if got := failures(t, body(testkit.MayLeave("testkit_test.forgotten"))); got != nil {
 		t.Errorf("%q", got)
 	}
@@ -80,4 +82,33 @@ func TestExchangeIsBounded(t *testing.T) {
 	if len(f.logged) != 1 || len(f.logged[0]) > 100_000 || !strings.Contains(f.logged[0], "frames before)") || !strings.Contains(f.logged[0], "bytes more)") {
 		t.Errorf("%d texts: %.300s", len(f.logged), f.logged)
 	}
+}
+
+// A task that goes on when the test ends is told to end. One that does not listen is named.
+func TestTasksLeftRunning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		listens := framework.Tool("listens", func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, framework.Task(framework.TaskOptional))
+		deaf := framework.Tool("deaf", func(context.Context, struct{}) (string, error) {
+			forgotten(release)
+			return "", nil
+		}, framework.Task(framework.TaskOptional))
+		left := func(tool *framework.ToolOf[struct{}, string]) func(testing.TB) {
+			return func(t testing.TB) {
+				s := testkit.New(t, framework.New("kit", "1").Add(listens, deaf))
+				testkit.Start(s, tool, struct{}{})
+				synctest.Wait() // it runs
+			}
+		}
+		start := time.Now()
+		if got := failures(t, left(listens)); got != nil || time.Since(start) > time.Second {
+			t.Errorf("after %v: %q", time.Since(start), got)
+		}
+		mustFail{left(deaf), []string{"does not shut down", "still at work", "testkit_test.forgotten", "leaks_test.go:"}}.once(t)
+		close(release)
+	})
 }

@@ -25,8 +25,8 @@ import (
 // not run.
 //
 // The calls are made from the schema. Where the tool has rules that its schema cannot
-// express, so that no good call is found, give the argument a default, or the schema an
-// enum, that shows one.
+// express, so that no good call is found, give the argument a default, or its schema an
+// example, that shows one.
 func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	t.Helper()
 	j, err := newJudge(tool)
@@ -87,7 +87,7 @@ func (j *judge) goodCall() (map[string]any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("no call that %s accepts can be made from its schema: %w", j.name, err)
+	return nil, fmt.Errorf("no call that %s accepts can be made from its schema (give the argument a default, or its schema an example): %w", j.name, err)
 }
 
 // encodeValue cannot fail: the value came from JSON.

@@ -139,7 +139,8 @@ func (j *judge) naming(p place) []mistake {
 	if p.required {
 		all = append(all, mistake{"missing " + p.pointer(), j.edited(p, func(o map[string]any, name string) { delete(o, name) }), p.pointer(), false})
 	}
-	for kind, wrong := range map[string]string{"misspelt": misspelt(name), "in another case": recased(name)} {
+	for _, m := range []struct{ kind, wrong string }{{"misspelt", misspelt(name)}, {"in another case", recased(name)}} { // in an order: seeds have numbers
+		kind, wrong := m.kind, m.wrong
 		if wrong == "" {
 			continue
 		}

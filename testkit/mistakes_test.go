@@ -53,6 +53,33 @@ func TestMistakes(t *testing.T) {
 	testkit.Mistakes(t, newHandles().wait)
 }
 
+// A good call is found for what only a pattern, or an example, tells.
+func TestMistakesOfPatterns(t *testing.T) {
+	t.Parallel()
+	testkit.Mistakes(t, framework.Tool("coded", func(context.Context, struct {
+		Code  string `json:"code" jsonschema:"pattern=^[A-Z]{3}-[0-9]{4}$"`
+		Slug  string `json:"slug" jsonschema:"pattern=^[a-z0-9]+(?:-[a-z0-9]+)*$,minLength=8,maxLength=12"`
+		Paint string `json:"paint" jsonschema:"pattern=^(#|0x)[^g-z]{6}$"`
+		Any   string `json:"any" jsonschema:"pattern=x"`
+	},
+	) (string, error) {
+		return "", nil
+	}))
+	testkit.Mistakes(t, framework.Tool("shown", func(context.Context, shownIn) (string, error) { return "", nil }))
+}
+
+// shownIn has a rule that no schema tells.
+type shownIn struct {
+	N int `json:"n" jsonschema:"example=42"`
+}
+
+func (s shownIn) Validate() error {
+	if s.N != 42 {
+		return errors.New("no")
+	}
+	return nil
+}
+
 // Every kind of mistake is tried on a tool that has everything.
 func TestMistakesAreMade(t *testing.T) {
 	t.Parallel()

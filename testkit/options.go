@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type config struct {
 	secrets   []string        // names of members, for records
 	leaks     []string        // functions whose goroutines may go on
 	virtual   bool            // of matrices
+	ordered   bool            // the script is
 	faults    *faults         // nil: none
 }
 
@@ -40,6 +42,15 @@ func newConfig(opts []Option) config {
 		o.option(&c)
 	}
 	return c
+}
+
+// where a session is, for messages.
+func (c *config) where() string {
+	where := fmt.Sprintf("at %s over %s", c.dialect, c.carrier.name)
+	if c.faults != nil {
+		where += fmt.Sprintf(" with Faults(%d)", c.faults.seed)
+	}
+	return where
 }
 
 // unknown is the first name in without that is no capability.
@@ -79,6 +90,10 @@ func At(rev protocol.Revision) Option {
 
 // Timeout of one call, and of one wait for a notification; default 30 s.
 func Timeout(d time.Duration) Option { return optionFunc(func(c *config) { c.timeout = d }) }
+
+// Ordered makes the order of OnElicit, and that of OnSample, the one in which the server
+// must ask: an answer to another question than the next one fails the test.
+func Ordered() Option { return optionFunc(func(c *config) { c.ordered = true }) }
 
 // Store is what the servers of the session share, those that Resume starts included,
 // in place of the app's own store. Without it, and where the app has none, tasks are

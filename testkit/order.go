@@ -22,6 +22,7 @@ func (s *Session) Eventually(what string, cond func() bool) {
 		if cond() {
 			return
 		}
+		s.asked()
 		select {
 		case <-changed:
 		case <-timer.C:

@@ -40,7 +40,7 @@ func TestOrderFails(t *testing.T) {
 			s := testkit.New(t, growing())
 			s.CallRaw("grow", "").OK()
 			s.InOrder("notifications/progress whole", "notifications/progress half")
-		}, []string{`no "notifications/progress half" after "notifications/progress whole"`, `notifications/progress {`, `sent: {`, `"name":"grow"`}},
+		}, []string{`no "notifications/progress half" after "notifications/progress whole"`, `notifications/progress {`, `sent: tools/call {"name":"grow"}`}},
 		"InOrder of words that are in many": {func(t testing.TB) {
 			s := testkit.New(t, framework.New("kit", "1").Add(framework.Tool("walk", func(ctx context.Context, _ struct{}) (string, error) {
 				framework.Progress(ctx, 1, 2, "step 1")

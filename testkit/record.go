@@ -30,8 +30,20 @@ func (s *Session) notified(_ context.Context, n protocol.Notification) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notifications = append(r.notifications, n)
+	r.changes()
+}
+
+// changes lets those look again who wait; under mu.
+func (r *record) changes() {
 	close(r.changed)
 	r.changed = make(chan struct{})
+}
+
+// wake lets those look again who wait for a notification: there is something else to see.
+func (r *record) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes()
 }
 
 func (s *Session) progressed(p protocol.Progress) {
@@ -95,6 +107,7 @@ func (s *Session) AwaitNotification(method string) protocol.Notification {
 		if found {
 			return n
 		}
+		s.asked()
 		select {
 		case <-changed:
 		case <-timer.C:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
@@ -43,7 +44,7 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 		ctx = transport.WithPrincipal(ctx, &framework.Principal{Subject: head.User, Scopes: head.Scopes})
 	}
 	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
-	st.labelled(t, func() { p.conn = inmem.Dial(ctx, st.server) })
+	_ = st.labelled(t, func() error { p.conn = inmem.Dial(ctx, st.server); return nil })
 	t.Cleanup(func() { _ = p.conn.Close() })
 	for i, line := range lines {
 		p.line = i + 2
@@ -116,7 +117,8 @@ func (p *player) send(frame any) {
 		text = encodeAny(p.resolve(frame))
 	}
 	p.sent = text
-	if object, ok := frame.(map[string]any); ok && object["method"] != nil && object["id"] != nil {
+	object, _ := frame.(map[string]any)
+	if method := object["method"]; method != nil && object["id"] != nil && method != protocol.MethodListen { // which is open for as long as the client listens
 		p.open[answerTo(object["id"])] = true
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, replayPatience)

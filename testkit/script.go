@@ -27,12 +27,15 @@ type scripted[A any] struct {
 	answer A
 }
 
-// take removes the first line of a script that fits. In the other case it says
-// what is left.
-func take[A any](mu *sync.Mutex, lines *[]scripted[A], asked string) (answer A, left []string, ok bool) {
+// take removes the first line of a script that fits, in order the first if it fits. In
+// the other case it says what is left.
+func take[A any](mu *sync.Mutex, lines *[]scripted[A], asked string, ordered bool) (answer A, left []string, ok bool) {
 	mu.Lock()
 	defer mu.Unlock()
 	for i, line := range *lines {
+		if ordered && i > 0 {
+			break
+		}
 		if strings.Contains(asked, line.text) {
 			*lines = slices.Delete(*lines, i, i+1)
 			return line.answer, nil, true
@@ -49,6 +52,14 @@ func texts[A any](lines []scripted[A]) []string {
 	return all
 }
 
+// scripted is what is left, for messages.
+func (c *config) scripted(left []string) string {
+	if c.ordered && len(left) > 1 {
+		return "in this order " + listing(left)
+	}
+	return listing(left)
+}
+
 // listing is what is scripted, for messages.
 func listing(left []string) string {
 	if len(left) == 0 {
@@ -57,33 +68,52 @@ func listing(left []string) string {
 	return strings.Join(left, ", ")
 }
 
-// errScript ends a call whose test has failed already.
+// errScript ends a call whose test is about to fail.
 var errScript = errors.New("testkit: the script has no answer")
 
-// unexpected fails the test from a goroutine of the client.
+// unexpected is noted in a goroutine of the client, for the test's own: it fails where
+// it waits, which is the line to look at.
 func (s *Session) unexpected(format string, args ...any) error {
-	s.t.Errorf("testkit: %s\nsent: %s", fmt.Sprintf(format, args...), s.wire.exchange.lastSent())
+	s.site.fault.note(fmt.Sprintf(format, args...) + "\nsent: " + s.wire.exchange.lastSent())
+	s.record.wake()
 	return errScript
+}
+
+// asked ends the test if the server has asked what the script does not answer, or what
+// it would not ask again.
+func (s *Session) asked() {
+	s.t.Helper()
+	if fault := s.site.fault.take(); fault != "" {
+		s.t.Fatalf("testkit: %s", fault)
+	}
 }
 
 // unmet fails the test for what was scripted and never asked, where the revision
 // has such questions at all.
 func (s *Session) unmet() {
 	s.t.Helper()
-	s.script.mu.Lock()
-	defer s.script.mu.Unlock()
+	if fault := s.site.fault.take(); fault != "" {
+		s.t.Errorf("testkit: %s", fault) // of what nobody has waited for
+	}
 	if s.t.Failed() {
 		return // which is why
 	}
+	s.script.mu.Lock()
+	defer s.script.mu.Unlock()
 	d := s.config.dialect
+	complain := func(format string, args ...any) {
+		s.t.Helper()
+		s.t.Errorf("testkit: the server did not ask %s\nsent last: %s\ngot last:  %s",
+			fmt.Sprintf(format, args...), s.wire.exchange.lastSent(), s.wire.exchange.lastGot())
+	}
 	if left := texts(s.script.forms); len(left) > 0 && d.Elicits() {
-		s.t.Errorf("testkit: the server did not ask the user what OnElicit answers: %s", listing(left))
+		complain("the user what OnElicit answers: %s", listing(left))
 	}
 	if left := texts(s.script.models); len(left) > 0 {
-		s.t.Errorf("testkit: the server did not ask the model what OnSample answers: %s", listing(left))
+		complain("the model what OnSample answers: %s", listing(left))
 	}
 	if left := len(s.script.turns); left > 0 && d.SamplesWithTools() {
-		s.t.Errorf("testkit: the server did not ask the model for %d more turns of OnSampleTools", left)
+		complain("the model for %d more turns of OnSampleTools", left)
 	}
 }
 
@@ -96,7 +126,7 @@ func (s *Session) needs(capability, what string) {
 }
 
 // OnElicit answers the next question whose message contains text. An answer is used
-// once; of several that fit, the one given first. answer: a value, Decline, Cancel
+// once; of several that fit, the one given first (see also [Ordered]). answer: a value, Decline, Cancel
 // or func(Form) any, which returns one of these and is called in a goroutine of the
 // client. A value that is no struct or map travels as {"value": ...}; a page is
 // agreed to with any value, such as nil.
@@ -123,9 +153,9 @@ func (s *Session) elicit(_ context.Context, r *client.ElicitRequest) (*client.El
 }
 
 func (s *Session) elicited(f Form) (*protocol.ElicitResult, error) {
-	answer, left, ok := take(&s.script.mu, &s.script.forms, f.Message)
+	answer, left, ok := take(&s.script.mu, &s.script.forms, f.Message, s.config.ordered)
 	if !ok {
-		return nil, s.unexpected("the server asks the user %q, and no OnElicit answers that; scripted: %s\nits form: %s", f.Message, listing(left), f.wants())
+		return nil, s.unexpected("the server asks the user %q, and no OnElicit answers that; scripted: %s\nits form: %s", f.Message, s.config.scripted(left), f.wants())
 	}
 	result, err := f.answer(answer)
 	if err != nil {
@@ -188,13 +218,13 @@ func (s *Session) sampled(messages []protocol.Message, tools bool) (*protocol.Cr
 		}
 	}
 	last := lastText(messages)
-	reply, left, ok := take(&s.script.mu, &s.script.models, last)
+	reply, left, ok := take(&s.script.mu, &s.script.models, last, s.config.ordered)
 	if !ok {
 		what := "no OnSample answers that"
 		if tools {
 			what = "no turn of OnSampleTools is left"
 		}
-		return nil, s.unexpected("the server asks the model %q, and %s; scripted: %s", last, what, listing(left))
+		return nil, s.unexpected("the server asks the model %q, and %s; scripted: %s", last, what, s.config.scripted(left))
 	}
 	return Turn{Reply: reply}.result(), nil
 }

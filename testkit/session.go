@@ -51,7 +51,7 @@ func open(t testing.TB, st *site, c config) *Session {
 	if c.dialect == nil {
 		t.Fatalf("testkit: At needs a published revision")
 	}
-	s := &Session{t: t, ctx: t.Context(), config: c, site: st, wire: &tap{&exchange{}, c.faults.fresh(), st.owned}}
+	s := &Session{t: t, ctx: t.Context(), config: c, site: st, wire: &tap{&exchange{speaker: &st.speaker}, c.faults.fresh(), st.owned}}
 	if c.principal != nil {
 		s.ctx = transport.WithPrincipal(s.ctx, c.principal)
 	}
@@ -60,17 +60,18 @@ func open(t testing.TB, st *site, c config) *Session {
 	defer cancel()
 	connected, hangUp, err := s.connect(ctx, st.server)
 	if err != nil {
-		t.Fatalf("testkit: connecting at %s over %s: %v", c.dialect, c.carrier.name, err)
+		t.Fatalf("testkit: connecting %s: %v", c.where(), err)
 		return nil
 	}
 	s.client = connected
 	t.Cleanup(func() {
+		t.Helper()
 		if err := hangUp(); err != nil {
 			t.Errorf("testkit: closing the session: %v", err)
 		}
 		s.unmet()
 		if t.Failed() {
-			t.Logf("testkit: the exchange at %s over %s:\n%s", c.dialect, c.carrier.name, s.wire.exchange)
+			t.Logf("testkit: the exchange %s:\n%s", c.where(), s.wire.exchange)
 		}
 	})
 	s.listen(ctx)
@@ -81,11 +82,11 @@ func open(t testing.TB, st *site, c config) *Session {
 func (s *Session) connect(ctx context.Context, server *framework.Server) (*client.Client, func() error, error) {
 	var l *line
 	var c *client.Client
-	var err error
-	s.site.labelled(s.t, func() {
+	err := s.site.labelled(s.t, func() (err error) {
 		if l, err = s.config.carrier.open(s.ctx, server, s.wire); err == nil {
 			c, err = client.Connect(ctx, l.target, s.clientOptions()...)
 		}
+		return err
 	})
 	switch {
 	case l == nil:

@@ -2,6 +2,9 @@ package testkit
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +21,9 @@ type site struct {
 	source  func() *framework.App // a fresh app each time; nil: there is one app only
 	skew    *atomic.Int64         // added to the server's clock, in nanoseconds
 	timeout time.Duration
-	journal *journal // what apps log that have no logger of their own
+	journal *journal                 // what apps log that have no logger of their own
+	speaker atomic.Pointer[exchange] // the latest that sent something; nil: none has
+	fault   fault
 
 	mu      sync.Mutex // guards workers, and Crash against Resume
 	workers []*node    // those of the dead, and the one that runs tasks; nil: the app's own store does
@@ -30,14 +35,15 @@ func newSite[A AppSource](t testing.TB, source A, c config) *site {
 	app, fresh := appOf(t, source)
 	st := &site{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
 	st.watchGoroutines(t, c.leaks)
-	st.labelled(t, func() { st.open(t, c.store) })
+	if err := st.labelled(t, func() error { return st.open(t, c.store) }); err != nil {
+		t.Fatalf("testkit: %v", err)
+	}
 	return st
 }
 
 // open builds the server. Its tasks are kept where they outlive a worker, unless the
 // app says where they are.
-func (st *site) open(t testing.TB, store framework.Store) {
-	t.Helper()
+func (st *site) open(t testing.TB, store framework.Store) (err error) {
 	join := func() *node {
 		worker := newCluster(store).join(t.Context())
 		t.Cleanup(worker.kill)
@@ -48,8 +54,10 @@ func (st *site) open(t testing.TB, store framework.Store) {
 	if store != nil {
 		app = on(app, join())
 	}
-	st.server = st.build(t, app, func() rehearsal.Store { return join() })
-	st.start(t, st.server)
+	if st.server, err = st.build(app, func() rehearsal.Store { return join() }); err != nil {
+		return err
+	}
+	return st.start(t, st.server)
 }
 
 // on is the app with a store, and leaves the app as it is: it may be another test's, too.
@@ -59,26 +67,31 @@ func on(app *framework.App, store framework.Store) *framework.App {
 }
 
 // build makes a server; store is for an app that has none.
-func (st *site) build(t testing.TB, app *framework.App, store func() rehearsal.Store) *framework.Server {
-	t.Helper()
+func (st *site) build(app *framework.App, store func() rehearsal.Store) (*framework.Server, error) {
 	server, err := app.BuildFor(&rehearsal.Stage{
 		Logger:  st.journal.logger(),
 		Store:   store,
-		Now:     func() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) },
-		Differs: differs(t),
+		Now:     st.now,
+		Differs: st.differs,
 	})
 	if err != nil {
-		t.Fatalf("testkit: the app does not build: %v", err)
+		return nil, fmt.Errorf("the app does not build: %w", err)
 	}
-	return server
+	return server, nil
 }
 
-func (st *site) start(t testing.TB, server *framework.Server) {
-	t.Helper()
+// now is the server's clock.
+func (st *site) now() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) }
+
+func (st *site) start(t testing.TB, server *framework.Server) error {
 	if err := server.Start(asWorker(t.Context())); err != nil {
-		t.Fatalf("testkit: the server does not start: %v", err)
+		return fmt.Errorf("the server does not start: %w", err)
 	}
-	t.Cleanup(func() { shutdown(t, server, st.timeout) })
+	t.Cleanup(func() {
+		t.Helper()
+		st.shutdown(t, server)
+	})
+	return nil
 }
 
 // worker is the one that runs tasks, or that did before it died.
@@ -127,9 +140,15 @@ func (st *site) resume(t testing.TB) {
 	}
 	worker := dead.c.join(t.Context())
 	t.Cleanup(worker.kill)
-	st.labelled(t, func() { st.start(t, st.build(t, on(app, worker), nil)) })
+	err := st.labelled(t, func() error {
+		server, err := st.build(on(app, worker), nil)
+		if err != nil {
+			return err
+		}
+		return st.start(t, server)
+	})
 	st.workers = append(st.workers, worker)
-	if err := dead.lapse(t.Context()); err != nil {
+	if err = errors.Join(err, dead.lapse(t.Context())); err != nil {
 		t.Fatalf("testkit: Resume: %v", err)
 	}
 	for _, n := range st.workers {
@@ -137,18 +156,60 @@ func (st *site) resume(t testing.TB) {
 	}
 }
 
-func shutdown(t testing.TB, server *framework.Server, timeout time.Duration) {
+// shutdown ends a server, and says what still runs.
+func (st *site) shutdown(t testing.TB, server *framework.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		t.Errorf("testkit: the server does not shut down: %v", err)
+	if err := shutdown(t, server, st.timeout); err != nil {
+		t.Errorf("testkit: the server does not shut down: %v%s", err, atWork(goroutinesOf(st.name())))
 	}
 }
 
-// differs fails the test for a handler that is no function of its answers.
-func differs(t testing.TB) func(what string) {
-	return func(what string) { t.Errorf("testkit: %s", what) }
+// shutdown ends a server. What still runs is told to end soon, for nobody waits for it
+// any more: a task that has hours to go must not hold up the test. What does not listen
+// is an error.
+func shutdown(t testing.TB, server *framework.Server, patience time.Duration) (err error) {
+	if t.Failed() {
+		patience = lastWords // which may be why something hangs
+	}
+	for _, d := range []time.Duration{lastWords, patience} { // the second time there is nothing to cancel, if all goes well
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), d)
+		err = server.Shutdown(ctx)
+		cancel()
+	}
+	return err
+}
+
+// differs is told of a handler that is no function of its answers.
+func (st *site) differs(what string) {
+	fault := strings.TrimRight(what, "\n")
+	if who := st.speaker.Load(); who != nil {
+		fault += "\nsent: " + who.lastSent()
+	}
+	st.fault.note(fault)
+}
+
+// fault is what went wrong in a goroutine of the server or of the client, until the
+// test was told.
+type fault struct {
+	mu    sync.Mutex // guards first
+	first string
+}
+
+func (f *fault) note(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.first == "" {
+		f.first = what
+	}
+}
+
+// take is what the test is to be told, once.
+func (f *fault) take() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	what := f.first
+	f.first = ""
+	return what
 }
 
 // appOf is the app, and what makes fresh ones where the source can.

@@ -57,7 +57,7 @@ func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Tas
 	ctx, cancel := s.bounded()
 	defer cancel()
 	if t.task, err = s.client.CallTask(ctx, name, arguments, client.OnProgress(s.progressed)); err != nil {
-		s.ended(err)
+		s.asked()
 		s.t.Fatalf("testkit: no task\nsent: %s\ngot:  %v", t.sent, err)
 	}
 	if id := t.task.ID(); id != "" && d.ListenStream() { // so that news come as soon as there are any
@@ -66,14 +66,6 @@ func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Tas
 		}
 	}
 	return t
-}
-
-// ended stops a test that has failed in the script.
-func (s *Session) ended(err error) {
-	s.t.Helper()
-	if errors.Is(err, errScript) {
-		s.t.FailNow()
-	}
 }
 
 // Status as the client sees it, or [TaskGone].
@@ -100,8 +92,8 @@ func (t *Task[Out]) Await() (Out, error) {
 	ctx, cancel := t.s.bounded()
 	defer cancel()
 	result, err := t.task.Wait(ctx)
+	t.s.asked()
 	if err != nil {
-		t.s.ended(err)
 		if refused := asError(err); refused != nil && !errors.Is(err, client.ErrTaskGone) {
 			return none, refused
 		}
@@ -144,6 +136,7 @@ func (t *Task[Out]) until(what string, is func(status string) bool) string {
 	for {
 		changed := t.s.record.next()
 		now := t.Status()
+		t.s.asked()
 		switch {
 		case is(now):
 			return now

@@ -20,8 +20,10 @@ type web struct {
 // RoundTrip notes the frame of a request, and has those of the response noted as they
 // are read.
 func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
+	var text []byte
 	if req.Body != nil && req.Body != http.NoBody {
-		text, err := io.ReadAll(req.Body)
+		var err error
+		text, err = io.ReadAll(req.Body)
 		_ = req.Body.Close()
 		if err != nil {
 			return nil, fmt.Errorf("reading a request: %w", err)
@@ -36,7 +38,7 @@ func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.dice.late()
 	}
 	var res *http.Response
-	err := r.w.owned(req.Context(), func() (err error) {
+	err := r.w.owned(req.Context(), text, func() (err error) {
 		res, err = r.next.RoundTrip(req) //nolint:bodyclose // it is handed on
 		return err
 	})

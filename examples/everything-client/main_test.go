@@ -12,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,16 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // play runs one scenario against an app in this process.
 func play(t *testing.T, scenario string, app *framework.App, rev protocol.Revision) error {
 	t.Helper()
-	server, err := app.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.Shutdown(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
-	return run(t.Context(), scenario, client.InMemory(server), client.Revisions(rev))
+	return run(t.Context(), scenario, client.InMemory(testkit.New(t, app).Server()), client.Revisions(rev))
 }
 
 // What the everything server has, the client can use.

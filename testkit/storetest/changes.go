@@ -21,29 +21,30 @@ import (
 func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 	t.Helper()
 	tests := []struct {
-		name string
-		run  func(t *testing.T, b bus)
+		name, rule string
+		run        func(t *testing.T, b bus)
 	}{
-		{"NobodyListens", changesNobody},
-		{"NilFirst", changesNilFirst},
-		{"Everybody", changesEverybody},
-		{"InOrder", changesOrder},
-		{"AnyBytes", changesAnyBytes},
-		{"EmptyDoesNotArrive", changesEmpty},
-		{"CopiesWhatItTakes", changesTaken},
-		{"KeepsWhatItGave", changesKept},
-		{"OneCallAtATime", changesOneCall},
-		{"EndsWithTheContext", changesEnds},
-		{"NoCallAfterTheEnd", changesNoCallAfter},
-		{"PublishFromWithin", changesWithin},
-		{"LateSubscriber", changesLate},
-		{"ConcurrentPublishers", changesPublishers},
-		{"ComeAndGo", changesComeAndGo},
-		{"SlowSubscriber", changesSlow},
+		{"NobodyListens", "Publish with nobody there is no error, and nothing is kept for who comes later.", changesNobody},
+		{"NilFirst", "The first call of a subscriber is nil: look for yourself at what happened before.", changesNilFirst},
+		{"Everybody", "Each message reaches all that are subscribed, equal messages included.", changesEverybody},
+		{"InOrder", "The messages of one publisher come in their order, each once.", changesOrder},
+		{"AnyBytes", "Messages are any bytes.", changesAnyBytes},
+		{"EmptyDoesNotArrive", "An empty message does not arrive, and is no error.", changesEmpty},
+		{"CopiesWhatItTakes", "A bus does not keep the caller's slice.", changesTaken},
+		{"KeepsWhatItGave", "A message stays as it is for a subscriber that keeps it.", changesKept},
+		{"OneCallAtATime", "A subscriber is called for one message after the other.", changesOneCall},
+		{"EndsWithTheContext", "Subscribe ends with its context, by the cause of that, and disturbs nobody else.", changesEnds},
+		{"NoCallAfterTheEnd", "There is no call after Subscribe has returned.", changesNoCallAfter},
+		{"PublishFromWithin", "A subscriber may publish from within its call.", changesWithin},
+		{"LateSubscriber", "Who comes later gets what is published from then on, and nothing from before.", changesLate},
+		{"ConcurrentPublishers", "The messages of each publisher come in their order, each once, however many publish.", changesPublishers},
+		{"ComeAndGo", "Who comes and goes disturbs nobody who stays.", changesComeAndGo},
+		{"SlowSubscriber", "Who is slow delays neither publishers nor others, and either misses nothing or is told by nil.", changesSlow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, tt.rule)
 			tt.run(t, bus{t, open(t)})
 		})
 	}
@@ -223,15 +224,13 @@ func (b bus) chatter() (end func()) {
 	}
 }
 
-func changesNobody(t *testing.T, b bus) {
-	t.Helper()
+func changesNobody(_ *testing.T, b bus) {
 	b.publish("a", "", "b")
 	l := b.subscribe(nil)
 	b.wants(l) // what is kept for nobody
 }
 
-func changesNilFirst(t *testing.T, b bus) {
-	t.Helper()
+func changesNilFirst(_ *testing.T, b bus) {
 	defer b.chatter()()
 	for range 20 {
 		l := b.subscribe(nil)
@@ -240,8 +239,7 @@ func changesNilFirst(t *testing.T, b bus) {
 	}
 }
 
-func changesEverybody(t *testing.T, b bus) {
-	t.Helper()
+func changesEverybody(_ *testing.T, b bus) {
 	listeners := make([]*listener, 8)
 	for i := range listeners {
 		listeners[i] = b.subscribe(nil)
@@ -252,8 +250,7 @@ func changesEverybody(t *testing.T, b bus) {
 	}
 }
 
-func changesOrder(t *testing.T, b bus) {
-	t.Helper()
+func changesOrder(_ *testing.T, b bus) {
 	l, other := b.subscribe(nil), b.subscribe(nil)
 	all := numbered("message ", 500)
 	b.publish(all...)
@@ -261,8 +258,7 @@ func changesOrder(t *testing.T, b bus) {
 	b.wants(other, all...)
 }
 
-func changesAnyBytes(t *testing.T, b bus) {
-	t.Helper()
+func changesAnyBytes(_ *testing.T, b bus) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -274,7 +270,6 @@ func changesAnyBytes(t *testing.T, b bus) {
 }
 
 func changesEmpty(t *testing.T, b bus) {
-	t.Helper()
 	l := b.subscribe(nil)
 	b.publish("", "a", "")
 	for _, empty := range [][]byte{nil, {}} {
@@ -286,7 +281,6 @@ func changesEmpty(t *testing.T, b bus) {
 }
 
 func changesTaken(t *testing.T, b bus) {
-	t.Helper()
 	l := b.subscribe(nil)
 	buffer := make([]byte, 0, 64)
 	want := numbered("message ", 100)
@@ -302,7 +296,6 @@ func changesTaken(t *testing.T, b bus) {
 
 // changesKept: a message is read-only, and its receiver's to keep.
 func changesKept(t *testing.T, b bus) {
-	t.Helper()
 	type kept struct {
 		message []byte
 		was     string
@@ -330,7 +323,6 @@ func changesKept(t *testing.T, b bus) {
 }
 
 func changesOneCall(t *testing.T, b bus) {
-	t.Helper()
 	var inside atomic.Int64
 	l := b.subscribe(func([]byte) {
 		if n := inside.Add(1); n != 1 {
@@ -348,7 +340,6 @@ func changesOneCall(t *testing.T, b bus) {
 }
 
 func changesEnds(t *testing.T, b bus) {
-	t.Helper()
 	stays := b.subscribe(nil)
 	for range 3 {
 		b.subscribe(nil).ended()
@@ -363,7 +354,6 @@ func changesEnds(t *testing.T, b bus) {
 }
 
 func changesNoCallAfter(t *testing.T, b bus) {
-	t.Helper()
 	defer b.chatter()()
 	for range 20 {
 		var over atomic.Bool
@@ -380,8 +370,7 @@ func changesNoCallAfter(t *testing.T, b bus) {
 }
 
 // changesWithin: a message may be the reason for another one.
-func changesWithin(t *testing.T, b bus) {
-	t.Helper()
+func changesWithin(_ *testing.T, b bus) {
 	l := b.subscribe(func(m []byte) {
 		if n := len(m); n > 0 && n < 5 && m[0] == 'a' {
 			b.publish(string(m) + "a")
@@ -392,8 +381,7 @@ func changesWithin(t *testing.T, b bus) {
 	b.wants(l, "a", "aa", "aaa", "aaaa", "aaaaa")
 }
 
-func changesLate(t *testing.T, b bus) {
-	t.Helper()
+func changesLate(_ *testing.T, b bus) {
 	first := b.subscribe(nil)
 	b.publish("a")
 	first.until("a", func() bool { return len(first.heard) == 1 })

@@ -11,7 +11,6 @@ import (
 
 // changesPublishers: the messages of each come in their order, and each once.
 func changesPublishers(t *testing.T, b bus) {
-	t.Helper()
 	const publishers, each = 8, 50
 	listeners := []*listener{b.subscribe(nil), b.subscribe(nil), b.subscribe(nil)}
 	var all sync.WaitGroup
@@ -33,8 +32,7 @@ func changesPublishers(t *testing.T, b bus) {
 }
 
 // changesComeAndGo: who comes and goes disturbs nobody who stays.
-func changesComeAndGo(t *testing.T, b bus) {
-	t.Helper()
+func changesComeAndGo(_ *testing.T, b bus) {
 	stays := b.subscribe(nil)
 	messages := numbered("message ", 300)
 	var all sync.WaitGroup
@@ -51,7 +49,6 @@ func changesComeAndGo(t *testing.T, b bus) {
 // changesSlow: who is slow delays neither publishers nor others, and either misses
 // nothing or is told.
 func changesSlow(t *testing.T, b bus) {
-	t.Helper()
 	const many = 5000
 	var once sync.Once
 	stuck, release := make(chan struct{}), make(chan struct{})

@@ -19,37 +19,38 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
 	tests := []struct {
-		name string
-		run  func(t *testing.T, c claims)
+		name, rule string
+		run        func(t *testing.T, c claims)
 	}{
-		{"Claim", claimsClaim},
-		{"Swap", claimsSwap},
-		{"Delete", claimsDelete},
-		{"Counter", claimsCounter},
-		{"CountersAndValuesAreApart", claimsApart},
-		{"NoLife", claimsNoLife},
-		{"AnyKey", claimsAnyKey},
-		{"AnyValue", claimsAnyValue},
-		{"NoValue", claimsNoValue},
-		{"CopiesWhatItTakes", claimsTaken},
-		{"CopiesWhatItGives", claimsGiven},
-		{"RaceOfClaims", claimsRace},
-		{"RaceOfSwaps", claimsSwapRace},
-		{"RaceOfAdds", claimsAddRace},
-		{"MutualExclusion", claimsExclusion},
-		{"Expiry", claimsExpiry},
-		{"ClaimDoesNotProlong", claimsNotProlonged},
-		{"SwapProlongs", claimsProlonged},
-		{"SwapShortens", claimsShortened},
-		{"FailedSwapDoesNotProlong", claimsFailedSwap},
-		{"DeleteEndsTheLife", claimsDeletedLife},
-		{"CounterExpires", claimsCounterExpires},
+		{"Claim", "Claim puts a value where nothing is, and otherwise returns what is there.", claimsClaim},
+		{"Swap", "Swap replaces the value if, and only if, it is the old one.", claimsSwap},
+		{"Delete", "Delete forgets the key if its value is the old one; nothing there is no error.", claimsDelete},
+		{"Counter", "Add returns the sum; a counter that is not there begins at 0.", claimsCounter},
+		{"CountersAndValuesAreApart", "Counters and values do not share keys.", claimsApart},
+		{"NoLife", "A life of 0 or less is an error, and changes nothing.", claimsNoLife},
+		{"AnyKey", "Keys are any bytes; one that contains another, or looks like it, is another.", claimsAnyKey},
+		{"AnyValue", "Values are any bytes.", claimsAnyValue},
+		{"NoValue", "A nil value is an empty one, but for Delete, where it is any.", claimsNoValue},
+		{"CopiesWhatItTakes", "A store does not keep the caller's slice.", claimsTaken},
+		{"CopiesWhatItGives", "A store does not hand out its own slice.", claimsGiven},
+		{"RaceOfClaims", "Of those who claim the same key at the same time exactly one has it.", claimsRace},
+		{"RaceOfSwaps", "Of those who swap the same old value at the same time exactly one succeeds.", claimsSwapRace},
+		{"RaceOfAdds", "No Add is lost, and no two return the same sum.", claimsAddRace},
+		{"MutualExclusion", "A claim that its holder deletes is a lock: one holder at a time.", claimsExclusion},
+		{"Expiry", "A value is there until its life is over, and for nobody afterwards; one new claim wins.", claimsExpiry},
+		{"ClaimDoesNotProlong", "A Claim that finds something leaves its life as it is.", claimsNotProlonged},
+		{"SwapProlongs", "Swap begins the life anew: a longer one counts.", claimsProlonged},
+		{"SwapShortens", "Swap begins the life anew: a shorter one counts.", claimsShortened},
+		{"FailedSwapDoesNotProlong", "A Swap that fails leaves the life as it is.", claimsFailedSwap},
+		{"DeleteEndsTheLife", "What comes after a deleted value does not inherit its end.", claimsDeletedLife},
+		{"CounterExpires", "The life of a counter begins with its first Add, and later ones do not prolong it.", claimsCounterExpires},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if set.advance == nil { // a clock of the test's own is one for all
 				t.Parallel()
 			}
+			told(t, tt.rule)
 			tt.run(t, claims{t, open(t), &clock{advance: set.advance}})
 		})
 	}
@@ -156,7 +157,6 @@ func brief(s string) string {
 }
 
 func claimsClaim(t *testing.T, c claims) {
-	t.Helper()
 	c.wantNothing("k")
 	c.take("k", "first")
 	for range 2 {
@@ -174,7 +174,6 @@ func claimsClaim(t *testing.T, c claims) {
 }
 
 func claimsSwap(t *testing.T, c claims) {
-	t.Helper()
 	if c.swap("k", "", "x", long) || c.swap("k", "x", "x", long) {
 		t.Error("swapped where nothing is")
 	}
@@ -203,7 +202,6 @@ func claimsSwap(t *testing.T, c claims) {
 }
 
 func claimsDelete(t *testing.T, c claims) {
-	t.Helper()
 	c.remove("k")
 	c.removeIf("k", "x")
 	c.take("k", "a")
@@ -226,8 +224,7 @@ func claimsDelete(t *testing.T, c claims) {
 	c.want("other", "a")
 }
 
-func claimsCounter(t *testing.T, c claims) {
-	t.Helper()
+func claimsCounter(_ *testing.T, c claims) {
 	sum := int64(0)
 	for _, n := range []int64{1, 1, 0, 10, -3, -20, 1 << 40, -1 << 41} {
 		sum += n
@@ -243,7 +240,6 @@ func claimsCounter(t *testing.T, c claims) {
 }
 
 func claimsApart(t *testing.T, c claims) {
-	t.Helper()
 	c.take("k", "5")
 	c.wantSum("k", 1, 1)
 	c.want("k", "5")
@@ -261,7 +257,6 @@ func claimsApart(t *testing.T, c claims) {
 }
 
 func claimsNoLife(t *testing.T, c claims) {
-	t.Helper()
 	ctx := t.Context()
 	c.take("held", "x")
 	for _, life := range []time.Duration{0, -1, -time.Hour, math.MinInt64} {
@@ -281,8 +276,7 @@ func claimsNoLife(t *testing.T, c claims) {
 }
 
 // claimsAnyKey has keys that a store may put together, compare or cut wrongly.
-func claimsAnyKey(t *testing.T, c claims) {
-	t.Helper()
+func claimsAnyKey(_ *testing.T, c claims) {
 	all := make([]byte, 512)
 	for i := range all {
 		all[i] = byte(i)
@@ -310,7 +304,6 @@ func claimsAnyKey(t *testing.T, c claims) {
 }
 
 func claimsAnyValue(t *testing.T, c claims) {
-	t.Helper()
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -343,7 +336,6 @@ func claimsAnyValue(t *testing.T, c claims) {
 
 // claimsNoValue: nil is an empty value, but for Delete, where it is any.
 func claimsNoValue(t *testing.T, c claims) {
-	t.Helper()
 	ctx := t.Context()
 	if _, mine, err := c.store.Claim(ctx, "k", nil, long); !mine || err != nil {
 		t.Fatalf("Claim of nil: mine %v, %v", mine, err)
@@ -367,7 +359,6 @@ func claimsNoValue(t *testing.T, c claims) {
 }
 
 func claimsTaken(t *testing.T, c claims) {
-	t.Helper()
 	ctx := t.Context()
 	first, second := []byte("first"), []byte("second")
 	if _, mine, err := c.store.Claim(ctx, "k", first, long); !mine || err != nil {
@@ -385,7 +376,6 @@ func claimsTaken(t *testing.T, c claims) {
 }
 
 func claimsGiven(t *testing.T, c claims) {
-	t.Helper()
 	ctx := t.Context()
 	c.take("k", "value")
 	for range 2 {

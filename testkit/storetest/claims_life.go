@@ -16,7 +16,6 @@ func (c claims) valueEnds(l mortal) {
 }
 
 func claimsExpiry(t *testing.T, c claims) {
-	t.Helper()
 	c.take("stays", "x")
 	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		if _, mine := c.claim(key, "first", life); !mine {
@@ -37,8 +36,7 @@ func claimsExpiry(t *testing.T, c claims) {
 	c.want("stays", "x")
 }
 
-func claimsNotProlonged(t *testing.T, c claims) {
-	t.Helper()
+func claimsNotProlonged(_ *testing.T, c claims) {
 	c.valueEnds(c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		if held, mine := c.claim(key, "second", long); mine || held != "first" {
@@ -48,8 +46,7 @@ func claimsNotProlonged(t *testing.T, c claims) {
 	}))
 }
 
-func claimsProlonged(t *testing.T, c claims) {
-	t.Helper()
+func claimsProlonged(_ *testing.T, c claims) {
 	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		if !c.swap(key, "first", "first", long) {
@@ -61,8 +58,7 @@ func claimsProlonged(t *testing.T, c claims) {
 	c.want(l.key, "first")
 }
 
-func claimsShortened(t *testing.T, c claims) {
-	t.Helper()
+func claimsShortened(_ *testing.T, c claims) {
 	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", long)
 		if !c.swap(key, "first", "second", life) {
@@ -77,8 +73,7 @@ func claimsShortened(t *testing.T, c claims) {
 	c.take(l.key, "third")
 }
 
-func claimsFailedSwap(t *testing.T, c claims) {
-	t.Helper()
+func claimsFailedSwap(_ *testing.T, c claims) {
 	c.valueEnds(c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		if c.swap(key, "another", "second", long) {
@@ -90,8 +85,7 @@ func claimsFailedSwap(t *testing.T, c claims) {
 }
 
 // claimsDeletedLife: what comes after a deleted value does not inherit its end.
-func claimsDeletedLife(t *testing.T, c claims) {
-	t.Helper()
+func claimsDeletedLife(_ *testing.T, c claims) {
 	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)
 		c.remove(key)
@@ -104,8 +98,7 @@ func claimsDeletedLife(t *testing.T, c claims) {
 	c.want(l.key, "second")
 }
 
-func claimsCounterExpires(t *testing.T, c claims) {
-	t.Helper()
+func claimsCounterExpires(_ *testing.T, c claims) {
 	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.add(key, 2, life)
 		if sum := c.add(key, 3, long); sum != 5 {

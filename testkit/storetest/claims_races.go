@@ -52,15 +52,13 @@ func (c claims) oneWins(key string) {
 	}
 }
 
-func claimsRace(t *testing.T, c claims) {
-	t.Helper()
+func claimsRace(_ *testing.T, c claims) {
 	for round := range 20 {
 		c.oneWins(fmt.Sprint("key ", round))
 	}
 }
 
 func claimsSwapRace(t *testing.T, c claims) {
-	t.Helper()
 	c.take("k", "begin")
 	old := "begin"
 	for round := range 20 {
@@ -76,7 +74,6 @@ func claimsSwapRace(t *testing.T, c claims) {
 }
 
 func claimsAddRace(t *testing.T, c claims) {
-	t.Helper()
 	const each = 10
 	var sums [racers][each]int64
 	race(func(i int) {
@@ -101,7 +98,6 @@ func claimsAddRace(t *testing.T, c claims) {
 
 // claimsExclusion: a claim that its holder deletes is a lock.
 func claimsExclusion(t *testing.T, c claims) {
-	t.Helper()
 	const workers, sections = 4, 25
 	var (
 		inside atomic.Int64

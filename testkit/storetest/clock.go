@@ -124,3 +124,22 @@ func (c *clock) end(t testing.TB, m mortal, over func() bool) {
 		t.Errorf("it is gone after %v, its life was %v", age, m.life)
 	}
 }
+
+// told makes a failure tell the rule: whoever sees it has not written the test.
+func told(t testing.TB, rule string) {
+	t.Helper()
+	t.Cleanup(func() {
+		t.Helper()
+		if t.Failed() {
+			t.Logf("storetest: the rule: %s", rule)
+		}
+	})
+}
+
+// said is an error that may be none, for messages.
+func said(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	return err.Error()
+}

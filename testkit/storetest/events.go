@@ -15,27 +15,28 @@ import (
 func Events(t *testing.T, open func(t testing.TB) eventlog.Store) {
 	t.Helper()
 	tests := []struct {
-		name string
-		run  func(t *testing.T, e log)
+		name, rule string
+		run        func(t *testing.T, e log)
 	}{
-		{"NumbersFromOne", eventsNumbers},
-		{"After", eventsAfter},
-		{"UnknownStream", eventsUnknown},
-		{"BeyondTheLast", eventsBeyond},
-		{"EmptyFrame", eventsEmptyFrame},
-		{"AnyBytes", eventsAnyBytes},
-		{"AnyName", eventsAnyName},
-		{"Isolation", eventsIsolation},
-		{"Drop", eventsDrop},
-		{"AppendCopies", eventsAppendCopies},
-		{"ReadersShareNothingGrowing", eventsReaders},
-		{"ConcurrentStreams", eventsConcurrentStreams},
-		{"ConcurrentAppends", eventsConcurrentAppends},
-		{"ReadWhileAppending", eventsReadWhileAppending},
+		{"NumbersFromOne", "The events of a stream are numbered from 1, each one more.", eventsNumbers},
+		{"After", "After gives all events that follow a number, oldest first, and takes nothing away.", eventsAfter},
+		{"UnknownStream", "After of an unknown stream is ErrExpired.", eventsUnknown},
+		{"BeyondTheLast", "Nothing follows the last number; after one that was never given After is ErrExpired.", eventsBeyond},
+		{"EmptyFrame", "An empty frame is an event as any other.", eventsEmptyFrame},
+		{"AnyBytes", "Frames are any bytes.", eventsAnyBytes},
+		{"AnyName", "Names are any bytes; one that contains another, or looks like it, is another.", eventsAnyName},
+		{"Isolation", "Streams have nothing to do with each other.", eventsIsolation},
+		{"Drop", "Drop forgets a stream; an unknown one is no error.", eventsDrop},
+		{"AppendCopies", "A store does not keep the caller's slice.", eventsAppendCopies},
+		{"ReadersShareNothingGrowing", "The slice of events is the reader's: appending to it, or to a frame, reaches nobody else.", eventsReaders},
+		{"ConcurrentStreams", "Streams that grow at the same time do not mix.", eventsConcurrentStreams},
+		{"ConcurrentAppends", "Each event has a number of its own, and is found under it.", eventsConcurrentAppends},
+		{"ReadWhileAppending", "A reader that goes on from the last number that it saw sees all events, each once.", eventsReadWhileAppending},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, tt.rule)
 			tt.run(t, log{t, open(t)})
 		})
 	}
@@ -91,7 +92,6 @@ func (e log) want(stream string, seq uint64, frames ...string) {
 }
 
 func eventsNumbers(t *testing.T, e log) {
-	t.Helper()
 	for i := range uint64(100) {
 		if seq := e.append("s", "x"); seq != i+1 {
 			t.Fatalf("event %d has number %d", i+1, seq)
@@ -102,8 +102,7 @@ func eventsNumbers(t *testing.T, e log) {
 	}
 }
 
-func eventsAfter(t *testing.T, e log) {
-	t.Helper()
+func eventsAfter(_ *testing.T, e log) {
 	frames := make([]string, 50)
 	for i := range frames {
 		frames[i] = fmt.Sprintf("frame %d", i+1)
@@ -117,8 +116,7 @@ func eventsAfter(t *testing.T, e log) {
 	e.want("s", 50, "one more") // reading takes nothing away
 }
 
-func eventsUnknown(t *testing.T, e log) {
-	t.Helper()
+func eventsUnknown(_ *testing.T, e log) {
 	e.expired("s", 0)
 	e.expired("s", 1)
 	e.append("s", "x")
@@ -126,7 +124,6 @@ func eventsUnknown(t *testing.T, e log) {
 }
 
 func eventsBeyond(t *testing.T, e log) {
-	t.Helper()
 	e.append("s", "x")
 	e.want("s", 1)
 	e.expired("s", 2)
@@ -139,7 +136,6 @@ func eventsBeyond(t *testing.T, e log) {
 
 // eventsEmptyFrame: an empty frame is an event as any other.
 func eventsEmptyFrame(t *testing.T, e log) {
-	t.Helper()
 	e.append("s", "")
 	if seq, err := e.store.Append(t.Context(), "s", nil); seq != 2 || err != nil {
 		t.Errorf("Append of nil = %d, %v", seq, err)
@@ -156,8 +152,7 @@ func eventsEmptyFrame(t *testing.T, e log) {
 	e.expired("nothing else", 2)
 }
 
-func eventsAnyBytes(t *testing.T, e log) {
-	t.Helper()
+func eventsAnyBytes(_ *testing.T, e log) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -169,8 +164,7 @@ func eventsAnyBytes(t *testing.T, e log) {
 }
 
 // eventsAnyName has names that a store may put together wrongly.
-func eventsAnyName(t *testing.T, e log) {
-	t.Helper()
+func eventsAnyName(_ *testing.T, e log) {
 	names := []string{"a", "a/b", "a:b", "a:b:1", "a\x00b", "a b", "A", "ä", "\xff", "*", "a*", "..", "{a}", "1"}
 	for _, name := range names {
 		e.append(name, "of "+name)
@@ -181,7 +175,6 @@ func eventsAnyName(t *testing.T, e log) {
 }
 
 func eventsIsolation(t *testing.T, e log) {
-	t.Helper()
 	for range 3 {
 		e.append("a", "of a")
 		e.append("b", "of b")
@@ -198,7 +191,6 @@ func eventsIsolation(t *testing.T, e log) {
 }
 
 func eventsDrop(t *testing.T, e log) {
-	t.Helper()
 	e.append("s", "x")
 	e.append("s", "y")
 	for range 2 { // the second time it is unknown
@@ -218,7 +210,6 @@ func eventsDrop(t *testing.T, e log) {
 }
 
 func eventsAppendCopies(t *testing.T, e log) {
-	t.Helper()
 	buffer := []byte("first")
 	if _, err := e.store.Append(t.Context(), "s", buffer); err != nil {
 		t.Fatal(err)
@@ -230,7 +221,6 @@ func eventsAppendCopies(t *testing.T, e log) {
 // eventsReaders: frames are read-only, but the slice of events is the reader's,
 // and appending to a frame must not reach what others see.
 func eventsReaders(t *testing.T, e log) {
-	t.Helper()
 	e.append("s", "one")
 	e.append("s", "two")
 	events := e.after("s", 0)
@@ -243,7 +233,6 @@ func eventsReaders(t *testing.T, e log) {
 }
 
 func eventsConcurrentStreams(t *testing.T, e log) {
-	t.Helper()
 	const streams, each = 8, 100
 	var all sync.WaitGroup
 	for i := range streams {
@@ -279,7 +268,6 @@ func eventsConcurrentStreams(t *testing.T, e log) {
 
 // eventsConcurrentAppends: each event has a number of its own, and is found under it.
 func eventsConcurrentAppends(t *testing.T, e log) {
-	t.Helper()
 	const writers, each = 8, 100
 	var (
 		mu    sync.Mutex // guards frame
@@ -317,7 +305,6 @@ func eventsConcurrentAppends(t *testing.T, e log) {
 // eventsReadWhileAppending: a reader that goes on from the last number that it saw
 // sees all events, each once.
 func eventsReadWhileAppending(t *testing.T, e log) {
-	t.Helper()
 	const total = 500
 	e.append("s", "1")
 	var all sync.WaitGroup

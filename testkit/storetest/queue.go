@@ -26,38 +26,39 @@ type QueueStore interface {
 func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b QueueStore)) {
 	t.Helper()
 	tests := []struct {
-		name string
-		run  func(t *testing.T, a, b line)
+		name, rule string
+		run        func(t *testing.T, a, b line)
 	}{
-		{"Take", queueTake},
-		{"CreateOfWhatDoesNotWork", queueIdle},
-		{"CreateOfWhatExists", queueExists},
-		{"Answered", queueAnswered},
-		{"Conflict", queueConflict},
-		{"Progress", queueProgress},
-		{"InOrder", queueOrder},
-		{"EndedInLine", queueEnded},
-		{"ExpiredInLine", queueExpired},
-		{"CreatedAnew", queueAnew},
-		{"TakeWaits", queueWaits},
-		{"ManyWait", queueManyWait},
-		{"TakeEnds", queueTakeEnds},
-		{"Renew", queueRenew},
-		{"RenewOfWhatEnded", queueRenewEnded},
-		{"NoLease", queueNoLease},
-		{"Release", queueRelease},
-		{"ReleaseOfWhatEnded", queueReleaseEnded},
-		{"ReleasedTwice", queueReleaseTwice},
-		{"AnsweredBeforeRelease", queueAnsweredFirst},
-		{"AskedAgain", queueAskedAgain},
-		{"RaceOfTakes", queueRace},
-		{"RaceOfReleases", queueReleaseRace},
-		{"RaceOfTakesThatEnd", queueEndRace},
-		{"RaceOfCancellations", queueCancelRace},
+		{"Take", "A task that is created as working is in line, and is given to one who takes, with a token of its own.", queueTake},
+		{"CreateOfWhatDoesNotWork", "What is not working is not in line.", queueIdle},
+		{"CreateOfWhatExists", "A Create that fails puts nobody in line, and takes nobody's lease.", queueExists},
+		{"Answered", "An Update that turns a task to working puts it in line, in one step.", queueAnswered},
+		{"Conflict", "An Update that is refused moves nobody.", queueConflict},
+		{"Progress", "Who is working is in line once, or leased, whatever changes besides.", queueProgress},
+		{"InOrder", "Those that waited longest come first, more or less.", queueOrder},
+		{"EndedInLine", "Nobody is handed out who does not work any more.", queueEnded},
+		{"ExpiredInLine", "What expires in line is handed out to nobody, and holds up nobody behind it.", queueExpired},
+		{"CreatedAnew", "A task has nothing to do with another one that had its id.", queueAnew},
+		{"TakeWaits", "Take waits until there is something: a new task, one that goes on, or one that is released.", queueWaits},
+		{"ManyWait", "Those who wait have one each when there is enough for all, and one who goes takes nobody's chance away.", queueManyWait},
+		{"TakeEnds", "Take ends with its context, at once.", queueTakeEnds},
+		{"Renew", "A lease can be renewed by who holds it.", queueRenew},
+		{"RenewOfWhatEnded", "Renewing a lease of what does not work any more is ErrLost.", queueRenewEnded},
+		{"NoLease", "A lease that nobody was given is lost.", queueNoLease},
+		{"Release", "A task that is released while it works is in line at once, as if nobody had taken it.", queueRelease},
+		{"ReleaseOfWhatEnded", "The queue forgets what is released and does not work any more.", queueReleaseEnded},
+		{"ReleasedTwice", "A lease that is released is nobody's, and gives nothing back.", queueReleaseTwice},
+		{"AnsweredBeforeRelease", "A task that goes on before its worker has let go is in line once, and the old lease is worth nothing.", queueAnsweredFirst},
+		{"AskedAgain", "A task is in line once after any number of turns before anybody lets go.", queueAskedAgain},
+		{"RaceOfTakes", "Each task is given to one of all who wait.", queueRace},
+		{"RaceOfReleases", "At each time a task is one worker's.", queueReleaseRace},
+		{"RaceOfTakesThatEnd", "Who stops waiting takes nothing with it.", queueEndRace},
+		{"RaceOfCancellations", "As soon as a cancellation is done nobody is given the task.", queueCancelRace},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, tt.rule)
 			a, b := open(t, long)
 			tt.run(t, lineOf(t, a, long), lineOf(t, b, long))
 		})
@@ -65,6 +66,7 @@ func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b Queue
 	for _, tt := range lapses() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, tt.rule)
 			lapse(t, open, tt.try)
 		})
 	}
@@ -182,7 +184,6 @@ func (l line) of(id string, status protocol.TaskStatus) task.Record {
 }
 
 func queueTake(t *testing.T, a, b line) {
-	t.Helper()
 	b.nothing()
 	var tokens []string
 	for i, id := range names() {
@@ -201,8 +202,7 @@ func queueTake(t *testing.T, a, b line) {
 	a.wantCount("x", len(tokens))
 }
 
-func queueIdle(t *testing.T, a, b line) {
-	t.Helper()
+func queueIdle(_ *testing.T, a, b line) {
 	idle := []protocol.TaskStatus{protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled}
 	for _, status := range idle {
 		a.create(a.of(string(status), status))
@@ -215,7 +215,6 @@ func queueIdle(t *testing.T, a, b line) {
 }
 
 func queueExists(t *testing.T, a, b line) {
-	t.Helper()
 	a.fill("x", "a")
 	for _, s := range []line{a, b} {
 		if err := s.store.Create(t.Context(), s.record("a", "x")); !errors.Is(err, task.ErrExists) {
@@ -232,7 +231,6 @@ func queueExists(t *testing.T, a, b line) {
 }
 
 func queueAnswered(t *testing.T, a, b line) {
-	t.Helper()
 	a.create(a.of("a", protocol.TaskInputRequired))
 	b.nothing()
 	for round := range 3 {
@@ -250,7 +248,6 @@ func queueAnswered(t *testing.T, a, b line) {
 
 // queueConflict: an Update that is refused moves nobody.
 func queueConflict(t *testing.T, a, b line) {
-	t.Helper()
 	a.create(a.of("a", protocol.TaskInputRequired))
 	a.fill("x", "b")
 	for _, stale := range []task.Record{a.of("a", protocol.TaskWorking), a.of("b", protocol.TaskCancelled)} {
@@ -264,8 +261,7 @@ func queueConflict(t *testing.T, a, b line) {
 }
 
 // queueProgress: who is working is in line once, or leased, whatever changes besides.
-func queueProgress(t *testing.T, a, b line) {
-	t.Helper()
+func queueProgress(_ *testing.T, a, b line) {
 	progress := func(s line) {
 		s.change("a", func(r *task.Record) { r.Message, r.Journal = "half of it", append(r.Journal, '.') })
 		s.change("a", func(r *task.Record) { r.Runs++ })
@@ -286,7 +282,6 @@ func queueProgress(t *testing.T, a, b line) {
 
 // queueOrder: more or less.
 func queueOrder(t *testing.T, a, b line) {
-	t.Helper()
 	const many = 100
 	for i := range many {
 		a.fill("x", fmt.Sprint(i))
@@ -307,7 +302,6 @@ func queueOrder(t *testing.T, a, b line) {
 
 // queueEnded: nobody is handed out who does not work any more.
 func queueEnded(t *testing.T, a, b line) {
-	t.Helper()
 	a.fill("x", "cancelled", "failed", "asks", "deleted", "moved")
 	a.turn("cancelled", protocol.TaskCancelled)
 	b.turn("failed", protocol.TaskFailed)
@@ -324,7 +318,6 @@ func queueEnded(t *testing.T, a, b line) {
 }
 
 func queueExpired(t *testing.T, a, b line) {
-	t.Helper()
 	mortal := func(id string, ttl time.Duration) error {
 		for i := range 20 {
 			a.create(a.mortal(fmt.Sprint(id, ", ", i), ttl))
@@ -343,8 +336,7 @@ func queueExpired(t *testing.T, a, b line) {
 }
 
 // queueAnew: a task has nothing to do with another one that had its id.
-func queueAnew(t *testing.T, a, b line) {
-	t.Helper()
+func queueAnew(_ *testing.T, a, b line) {
 	a.fill("x", "a")
 	a.remove("a")
 	a.fill("x", "a")
@@ -362,7 +354,6 @@ func queueAnew(t *testing.T, a, b line) {
 }
 
 func queueWaits(t *testing.T, a, b line) {
-	t.Helper()
 	a.create(a.of("asks", protocol.TaskInputRequired))
 	for _, step := range []struct {
 		id   string
@@ -413,7 +404,6 @@ func (l line) takes(within time.Duration) <-chan task.Lease {
 // queueManyWait: those who wait have one each when there are enough for all, and one
 // who goes takes nobody's chance away.
 func queueManyWait(t *testing.T, a, b line) {
-	t.Helper()
 	const waiting = 20
 	var taken []<-chan task.Lease
 	for i := range 2 * waiting {
@@ -440,7 +430,6 @@ func queueManyWait(t *testing.T, a, b line) {
 }
 
 func queueTakeEnds(t *testing.T, a, b line) {
-	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	const waiting = 8
 	errs := make(chan error, waiting)

@@ -16,19 +16,19 @@ import (
 // lapseTest is about leases that run out. try is done anew with a longer life if its
 // error is errSlow.
 type lapseTest struct {
-	name string
-	try  func(a, b line) error
+	name, rule string
+	try        func(a, b line) error
 }
 
 func lapses() []lapseTest {
 	return []lapseTest{
-		{"LeaseRunsOut", lapseOnce},
-		{"RenewKeeps", lapseRenewed},
-		{"ReleaseAfterAgain", lapseReleased},
-		{"EndedLeaseRunsOut", lapseEnded},
-		{"OldLeaseRunsOut", lapseOld},
-		{"ManyRunOut", lapseMany},
-		{"ManyWaitForLeases", lapseAwaited},
+		{"LeaseRunsOut", "A lease that runs out makes the task somebody else's, with Again set; the first worker has lost it.", lapseOnce},
+		{"RenewKeeps", "As long as a worker renews in time nobody else is given its task.", lapseRenewed},
+		{"ReleaseAfterAgain", "Who gives a task back that ran out before has not let it run out: the next one has no Again.", lapseReleased},
+		{"EndedLeaseRunsOut", "A lease of what does not work any more runs out unseen.", lapseEnded},
+		{"OldLeaseRunsOut", "The lease of an earlier turn says nothing about the next.", lapseOld},
+		{"ManyRunOut", "Of many that a dead worker has left each is given to one.", lapseMany},
+		{"ManyWaitForLeases", "Those who wait already have what runs out, each one of it.", lapseAwaited},
 	}
 }
 

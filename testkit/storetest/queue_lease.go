@@ -7,8 +7,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-func queueRenew(t *testing.T, a, b line) {
-	t.Helper()
+func queueRenew(_ *testing.T, a, b line) {
 	one, other := a.begin("one"), a.begin("other")
 	for range 3 {
 		a.renew(one)
@@ -22,8 +21,7 @@ func queueRenew(t *testing.T, a, b line) {
 	b.nothing()
 }
 
-func queueRenewEnded(t *testing.T, a, b line) {
-	t.Helper()
+func queueRenewEnded(_ *testing.T, a, b line) {
 	for _, status := range []protocol.TaskStatus{protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled} {
 		lease := a.begin(string(status))
 		b.turn(lease.Task, status)
@@ -40,8 +38,7 @@ func queueRenewEnded(t *testing.T, a, b line) {
 }
 
 // queueNoLease: what nobody was given is lost.
-func queueNoLease(t *testing.T, a, b line) {
-	t.Helper()
+func queueNoLease(_ *testing.T, a, b line) {
 	a.fill("x", "waits")
 	b.fill("x", "held")
 	first, second := a.take(), a.take()
@@ -65,8 +62,7 @@ func queueNoLease(t *testing.T, a, b line) {
 }
 
 // queueRelease: as if nobody had taken it.
-func queueRelease(t *testing.T, a, b line) {
-	t.Helper()
+func queueRelease(_ *testing.T, a, b line) {
 	lease := a.begin("a")
 	for range 3 {
 		a.release(lease)
@@ -83,7 +79,6 @@ func queueRelease(t *testing.T, a, b line) {
 }
 
 func queueReleaseEnded(t *testing.T, a, b line) {
-	t.Helper()
 	for _, status := range []protocol.TaskStatus{protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled, protocol.TaskInputRequired} {
 		lease := a.begin(string(status))
 		b.turn(lease.Task, status)
@@ -96,8 +91,7 @@ func queueReleaseEnded(t *testing.T, a, b line) {
 }
 
 // queueReleaseTwice: a lease that is released is nobody's, and gives nothing back.
-func queueReleaseTwice(t *testing.T, a, b line) {
-	t.Helper()
+func queueReleaseTwice(_ *testing.T, a, b line) {
 	old := a.begin("a")
 	a.release(old)
 	a.release(old)
@@ -114,8 +108,7 @@ func queueReleaseTwice(t *testing.T, a, b line) {
 
 // queueAnsweredFirst: a task that asked and was answered before its worker has let go
 // is in line for its next turn, once, and the lease of the turn before is worth nothing.
-func queueAnsweredFirst(t *testing.T, a, b line) {
-	t.Helper()
+func queueAnsweredFirst(_ *testing.T, a, b line) {
 	old := a.begin("a")
 	a.turn("a", protocol.TaskInputRequired)
 	a.lost(old)
@@ -141,8 +134,7 @@ func queueAnsweredFirst(t *testing.T, a, b line) {
 }
 
 // queueAskedAgain: many turns before anybody lets go.
-func queueAskedAgain(t *testing.T, a, b line) {
-	t.Helper()
+func queueAskedAgain(_ *testing.T, a, b line) {
 	leases := []task.Lease{a.begin("a")}
 	for range 5 {
 		b.turn("a", protocol.TaskInputRequired)

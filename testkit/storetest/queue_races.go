@@ -64,7 +64,6 @@ func (l line) each(ctx context.Context, do func(lease task.Lease)) {
 
 // queueRace: each task is given to one of all who wait.
 func queueRace(t *testing.T, a, b line) {
-	t.Helper()
 	var (
 		creators sync.WaitGroup
 		takes    sync.Map // how often by id
@@ -93,7 +92,6 @@ func queueRace(t *testing.T, a, b line) {
 
 // queueReleaseRace: at each time a task is one worker's.
 func queueReleaseRace(t *testing.T, a, b line) {
-	t.Helper()
 	const few, each = 5, 20
 	var held, turns [few]atomic.Int64
 	for i := range few {
@@ -121,7 +119,6 @@ func queueReleaseRace(t *testing.T, a, b line) {
 
 // queueEndRace: who stops waiting takes nothing with him.
 func queueEndRace(t *testing.T, a, b line) {
-	t.Helper()
 	var (
 		all   sync.WaitGroup
 		mu    sync.Mutex // guards taken
@@ -177,8 +174,7 @@ func queueEndRace(t *testing.T, a, b line) {
 }
 
 // queueCancelRace: as soon as a cancellation is done nobody is given the task.
-func queueCancelRace(t *testing.T, a, b line) {
-	t.Helper()
+func queueCancelRace(_ *testing.T, a, b line) {
 	var (
 		cancelled sync.Map // by id, after the end
 		all       sync.WaitGroup

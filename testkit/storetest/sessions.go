@@ -18,40 +18,41 @@ import (
 func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 	t.Helper()
 	tests := []struct {
-		name string
-		run  func(t *testing.T, s sessions)
+		name, rule string
+		run        func(t *testing.T, s sessions)
 	}{
-		{"Create", sessionsCreate},
-		{"KeepsEverything", sessionsEverything},
-		{"KeepsNothing", sessionsNothing},
-		{"Update", sessionsUpdate},
-		{"Conflict", sessionsConflict},
-		{"PrincipalStays", sessionsStay},
-		{"Touch", sessionsTouch},
-		{"Delete", sessionsDelete},
-		{"AnyName", sessionsAnyName},
-		{"AnyData", sessionsAnyData},
-		{"CopiesWhatItTakes", sessionsTaken},
-		{"CopiesWhatItGives", sessionsGiven},
-		{"RaceOfCreates", sessionsCreateRace},
-		{"RaceOfUpdates", sessionsUpdateRace},
-		{"RaceOfRetries", sessionsRetryRace},
-		{"RaceWithTouches", sessionsTouchRace},
-		{"RaceWithDeletes", sessionsDeleteRace},
-		{"Expiry", sessionsExpiry},
-		{"ExpiredAtOnce", sessionsStillborn},
-		{"UpdateProlongs", sessionsUpdateProlongs},
-		{"UpdateShortens", sessionsUpdateShortens},
-		{"TouchProlongs", sessionsTouchProlongs},
-		{"TouchShortens", sessionsTouchShortens},
-		{"ExpiryTakenAway", sessionsUnlimited},
-		{"ExpiryGiven", sessionsLimited},
-		{"ConflictDoesNotProlong", sessionsConflictLife},
-		{"DeleteEndsTheLife", sessionsDeletedLife},
+		{"Create", "Create keeps a record as version 1; an id that is there is ErrExists, whoever asks, and changes nothing.", sessionsCreate},
+		{"KeepsEverything", "A record is read as it was written: any principal, and times in any zone.", sessionsEverything},
+		{"KeepsNothing", "What is empty stays empty, and replaces what is not.", sessionsNothing},
+		{"Update", "Update replaces Expires and Data, raises the version by one, touches no other record and creates none.", sessionsUpdate},
+		{"Conflict", "Update of another version than the stored one is ErrConflict, and changes nothing.", sessionsConflict},
+		{"PrincipalStays", "Update leaves the principal as Create kept it.", sessionsStay},
+		{"Touch", "Touch sets when the record expires, and neither its version nor anything else.", sessionsTouch},
+		{"Delete", "Delete forgets the record; nothing there is no error, and the id may be created anew.", sessionsDelete},
+		{"AnyName", "Ids are any bytes; one that contains another, or looks like it, is another.", sessionsAnyName},
+		{"AnyData", "Data are any bytes, of any length up to 1 MiB.", sessionsAnyData},
+		{"CopiesWhatItTakes", "A store does not keep the caller's slice.", sessionsTaken},
+		{"CopiesWhatItGives", "A store does not hand out its own slice.", sessionsGiven},
+		{"RaceOfCreates", "Of those who create the same id at the same time exactly one succeeds, and its record is there.", sessionsCreateRace},
+		{"RaceOfUpdates", "Of those who have read the same version exactly one writes the next; the others get ErrConflict.", sessionsUpdateRace},
+		{"RaceOfRetries", "Who tries again until it succeeds loses nothing, nor does anybody else.", sessionsRetryRace},
+		{"RaceWithTouches", "A Touch is no conflict, and takes nothing of an Update back.", sessionsTouchRace},
+		{"RaceWithDeletes", "What is deleted comes back by nothing but Create.", sessionsDeleteRace},
+		{"Expiry", "A record is there until it expires, and for nobody afterwards; its id may be created anew.", sessionsExpiry},
+		{"ExpiredAtOnce", "What has expired already is there for nobody.", sessionsStillborn},
+		{"UpdateProlongs", "The Expires of an Update counts: a later one prolongs the life.", sessionsUpdateProlongs},
+		{"UpdateShortens", "The Expires of an Update counts: an earlier one shortens the life.", sessionsUpdateShortens},
+		{"TouchProlongs", "Touch prolongs the life.", sessionsTouchProlongs},
+		{"TouchShortens", "Touch shortens the life.", sessionsTouchShortens},
+		{"ExpiryTakenAway", "An Expires that is zero means never, also where there was one before.", sessionsUnlimited},
+		{"ExpiryGiven", "A record that lived for ever may be given an end.", sessionsLimited},
+		{"ConflictDoesNotProlong", "An Update that is refused does not prolong the life.", sessionsConflictLife},
+		{"DeleteEndsTheLife", "What comes after a deleted record does not inherit its end.", sessionsDeletedLife},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, tt.rule)
 			tt.run(t, sessions{t, open(t), &clock{}})
 		})
 	}
@@ -182,7 +183,6 @@ func (s sessions) wantNothing(id string) {
 }
 
 func sessionsCreate(t *testing.T, s sessions) {
-	t.Helper()
 	s.wantNothing("a")
 	first := fresh("a")
 	first.Version = 9 // not looked at
@@ -202,8 +202,7 @@ func sessionsCreate(t *testing.T, s sessions) {
 	s.want(first)
 }
 
-func sessionsEverything(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsEverything(_ *testing.T, s sessions) {
 	for i, zone := range []*time.Location{time.UTC, time.Local, time.FixedZone("far", 14*3600)} {
 		r := fresh(fmt.Sprint("zone ", i))
 		r.Principal, r.Expires = "whose it is, 誰 \x00\xff <&>\u2028", time.Now().Add(12*time.Hour+time.Nanosecond).In(zone)
@@ -221,8 +220,7 @@ func sessionsEverything(t *testing.T, s sessions) {
 }
 
 // sessionsNothing: what is empty stays empty, and replaces what is not.
-func sessionsNothing(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsNothing(_ *testing.T, s sessions) {
 	bare := session.Record{ID: "bare", Version: 1}
 	s.create(bare)
 	s.want(bare)
@@ -240,7 +238,6 @@ func sessionsNothing(t *testing.T, s sessions) {
 }
 
 func sessionsUpdate(t *testing.T, s sessions) {
-	t.Helper()
 	s.fill("a", "b")
 	other, _ := s.get("b")
 	for i := range uint64(20) {
@@ -259,7 +256,6 @@ func sessionsUpdate(t *testing.T, s sessions) {
 }
 
 func sessionsConflict(t *testing.T, s sessions) {
-	t.Helper()
 	s.fill("a")
 	s.change("a", func(*session.Record) {})
 	r := s.change("a", func(r *session.Record) { r.Data = []byte("third") })
@@ -273,8 +269,7 @@ func sessionsConflict(t *testing.T, s sessions) {
 	s.update(r)
 }
 
-func sessionsStay(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsStay(_ *testing.T, s sessions) {
 	r := fresh("a")
 	s.create(r)
 	for i, principal := range []string{"y", "", "x"} {
@@ -286,8 +281,7 @@ func sessionsStay(t *testing.T, s sessions) {
 	}
 }
 
-func sessionsTouch(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsTouch(_ *testing.T, s sessions) {
 	r := fresh("a")
 	s.create(r)
 	s.fill("b")
@@ -304,8 +298,7 @@ func sessionsTouch(t *testing.T, s sessions) {
 	s.want(other)
 }
 
-func sessionsDelete(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsDelete(_ *testing.T, s sessions) {
 	s.remove("a")
 	s.fill("a", "b")
 	s.change("a", func(*session.Record) {})
@@ -319,7 +312,6 @@ func sessionsDelete(t *testing.T, s sessions) {
 }
 
 func sessionsAnyName(t *testing.T, s sessions) {
-	t.Helper()
 	all := names()
 	records := map[string]session.Record{}
 	for i, id := range all {
@@ -330,6 +322,9 @@ func sessionsAnyName(t *testing.T, s sessions) {
 	}
 	for i, id := range all {
 		s.want(records[id])
+		if s.t.Failed() {
+			return // all others fail, too
+		}
 		s.change(id, func(*session.Record) {})
 		s.touch(id, time.Time{})
 		s.remove(id)
@@ -342,8 +337,7 @@ func sessionsAnyName(t *testing.T, s sessions) {
 	}
 }
 
-func sessionsAnyData(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsAnyData(_ *testing.T, s sessions) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -365,8 +359,7 @@ func sessionsAnyData(t *testing.T, s sessions) {
 	}
 }
 
-func sessionsTaken(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsTaken(_ *testing.T, s sessions) {
 	r := fresh("a")
 	want := copyOf(r)
 	s.create(r)
@@ -381,8 +374,7 @@ func sessionsTaken(t *testing.T, s sessions) {
 	s.want(want)
 }
 
-func sessionsGiven(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsGiven(_ *testing.T, s sessions) {
 	want := fresh("a")
 	s.create(want)
 	for range 2 {

@@ -50,7 +50,6 @@ func (s sessions) try(id string, expires time.Time) error {
 }
 
 func sessionsExpiry(t *testing.T, s sessions) {
-	t.Helper()
 	s.fill("stays")
 	s.create(session.Record{ID: "for ever"})
 	m := s.clock.young(t, func(id string, life time.Duration) error {
@@ -59,7 +58,7 @@ func sessionsExpiry(t *testing.T, s sessions) {
 			return errors.New("it is not there")
 		}
 		if err := s.store.Create(t.Context(), fresh(id)); !errors.Is(err, session.ErrExists) {
-			return fmt.Errorf("created again: %w", err)
+			return fmt.Errorf("created again: %s, want ErrExists", said(err))
 		}
 		return nil
 	})
@@ -76,8 +75,7 @@ func sessionsExpiry(t *testing.T, s sessions) {
 }
 
 // sessionsStillborn: what has expired already is there for nobody.
-func sessionsStillborn(t *testing.T, s sessions) {
-	t.Helper()
+func sessionsStillborn(_ *testing.T, s sessions) {
 	past := []time.Time{time.Now().Add(-time.Second), time.Now().Add(-100 * long), time.Unix(1, 0)}
 	for i, end := range past {
 		r := fresh(fmt.Sprint("created ", i))
@@ -101,7 +99,6 @@ func sessionsStillborn(t *testing.T, s sessions) {
 }
 
 func sessionsUpdateProlongs(t *testing.T, s sessions) {
-	t.Helper()
 	s.stays(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(ending(id, life))
 		return s.try(id, time.Now().Add(long))
@@ -109,7 +106,6 @@ func sessionsUpdateProlongs(t *testing.T, s sessions) {
 }
 
 func sessionsUpdateShortens(t *testing.T, s sessions) {
-	t.Helper()
 	s.ends(s.clock.young(t, func(id string, life time.Duration) error {
 		s.fill(id)
 		return s.try(id, time.Now().Add(life))
@@ -117,7 +113,6 @@ func sessionsUpdateShortens(t *testing.T, s sessions) {
 }
 
 func sessionsTouchProlongs(t *testing.T, s sessions) {
-	t.Helper()
 	s.stays(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(ending(id, life))
 		return s.store.Touch(t.Context(), id, time.Now().Add(long))
@@ -125,7 +120,6 @@ func sessionsTouchProlongs(t *testing.T, s sessions) {
 }
 
 func sessionsTouchShortens(t *testing.T, s sessions) {
-	t.Helper()
 	s.ends(s.clock.young(t, func(id string, life time.Duration) error {
 		s.fill(id)
 		return s.store.Touch(t.Context(), id, time.Now().Add(life))
@@ -133,7 +127,6 @@ func sessionsTouchShortens(t *testing.T, s sessions) {
 }
 
 func sessionsUnlimited(t *testing.T, s sessions) {
-	t.Helper()
 	s.stays(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(ending(id, life))
 		return s.store.Touch(t.Context(), id, time.Time{})
@@ -146,7 +139,6 @@ func sessionsUnlimited(t *testing.T, s sessions) {
 }
 
 func sessionsLimited(t *testing.T, s sessions) {
-	t.Helper()
 	s.ends(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(session.Record{ID: id})
 		return s.store.Touch(t.Context(), id, time.Now().Add(life))
@@ -154,13 +146,12 @@ func sessionsLimited(t *testing.T, s sessions) {
 }
 
 func sessionsConflictLife(t *testing.T, s sessions) {
-	t.Helper()
 	s.ends(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(ending(id, life))
 		late := fresh(id)
 		late.Version = 7
 		if err := s.store.Update(t.Context(), late); !errors.Is(err, session.ErrConflict) {
-			return fmt.Errorf("updating another version: %w", err)
+			return fmt.Errorf("updating another version: %s, want ErrConflict", said(err))
 		}
 		return nil
 	}))
@@ -168,7 +159,6 @@ func sessionsConflictLife(t *testing.T, s sessions) {
 
 // sessionsDeletedLife: what comes after a deleted session does not inherit its end.
 func sessionsDeletedLife(t *testing.T, s sessions) {
-	t.Helper()
 	s.stays(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(ending(id, life))
 		s.remove(id)

@@ -10,7 +10,6 @@ import (
 )
 
 func sessionsCreateRace(t *testing.T, s sessions) {
-	t.Helper()
 	for round := range 10 {
 		id := fmt.Sprint("session ", round)
 		var won [racers]bool
@@ -31,7 +30,6 @@ func sessionsCreateRace(t *testing.T, s sessions) {
 
 // sessionsUpdateRace: of those who read the same version, one writes the next.
 func sessionsUpdateRace(t *testing.T, s sessions) {
-	t.Helper()
 	s.fill("a")
 	for round := range uint64(20) {
 		r, _ := s.get("a")
@@ -75,7 +73,6 @@ func (s sessions) note(id string, what byte) uint64 {
 
 // sessionsRetryRace: who tries again until it succeeds loses nothing, nor does anybody else.
 func sessionsRetryRace(t *testing.T, s sessions) {
-	t.Helper()
 	s.create(session.Record{ID: "a"})
 	var wrote [racers]uint64
 	race(func(i int) { wrote[i] = s.note("a", byte(i)) })
@@ -92,7 +89,6 @@ func sessionsRetryRace(t *testing.T, s sessions) {
 
 // sessionsTouchRace: a touch is no conflict, and takes nothing of an update back.
 func sessionsTouchRace(t *testing.T, s sessions) {
-	t.Helper()
 	s.create(session.Record{ID: "a"})
 	race(func(i int) {
 		if i%2 == 0 {
@@ -109,7 +105,6 @@ func sessionsTouchRace(t *testing.T, s sessions) {
 
 // sessionsDeleteRace: what is deleted comes back by nothing but Create.
 func sessionsDeleteRace(t *testing.T, s sessions) {
-	t.Helper()
 	for round := range 10 {
 		id := fmt.Sprint("session ", round)
 		s.fill(id)

@@ -22,47 +22,48 @@ func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
 	tests := []struct {
-		name string
-		run  func(t *testing.T, s tasks)
+		name, rule string
+		run        func(t *testing.T, s tasks)
 	}{
-		{"Create", tasksCreate},
-		{"KeepsEverything", tasksEverything},
-		{"KeepsNothing", tasksNothing},
-		{"Update", tasksUpdate},
-		{"Conflict", tasksConflict},
-		{"OwnerAndCreatedStay", tasksStay},
-		{"Delete", tasksDelete},
-		{"AnyName", tasksAnyName},
-		{"AnyBytes", tasksAnyBytes},
-		{"Large", tasksLarge},
-		{"CopiesWhatItTakes", tasksTaken},
-		{"CopiesWhatItGives", tasksGiven},
-		{"List", tasksList},
-		{"ListIsInOrderOfCreation", tasksListOrder},
-		{"ListLimits", tasksListLimits},
-		{"ListOwners", tasksListOwners},
-		{"ListAfterWhatIsGone", tasksListGone},
-		{"ListWhileItChanges", tasksListChanges},
-		{"Count", tasksCount},
-		{"RaceOfCreates", tasksCreateRace},
-		{"RaceOfUpdates", tasksUpdateRace},
-		{"RaceOfRetries", tasksRetryRace},
-		{"RaceOfEnds", tasksEndRace},
-		{"RaceWithLists", tasksListRace},
-		{"Expiry", tasksExpiry},
-		{"UpdateDoesNotProlong", tasksNotProlonged},
-		{"TTLProlonged", tasksProlonged},
-		{"TTLTakenAway", tasksUnlimited},
-		{"TTLShortened", tasksShortened},
-		{"TTLGiven", tasksLimited},
-		{"NoTTL", tasksNoTTL},
-		{"ListAfterWhatExpired", tasksListExpired},
+		{"Create", "Create keeps a record as version 1; an id that is there is ErrExists, whoever asks, and changes nothing.", tasksCreate},
+		{"KeepsEverything", "A record is read as it was written, times to the nanosecond.", tasksEverything},
+		{"KeepsNothing", "What is empty stays empty, and replaces what is not.", tasksNothing},
+		{"Update", "Update replaces the record, raises the version by one, touches no other and creates none.", tasksUpdate},
+		{"Conflict", "Update of another version than the stored one is ErrConflict, and changes nothing.", tasksConflict},
+		{"OwnerAndCreatedStay", "Update leaves Owner and Created as Create kept them.", tasksStay},
+		{"Delete", "Delete forgets the record; nothing there is no error, and the id may be created anew.", tasksDelete},
+		{"AnyName", "Ids and owners are any bytes; one that contains another, or looks like it, is another.", tasksAnyName},
+		{"AnyBytes", "What is opaque is any bytes.", tasksAnyBytes},
+		{"Large", "Records may be large, and become small again.", tasksLarge},
+		{"CopiesWhatItTakes", "A store does not keep the caller's slices.", tasksTaken},
+		{"CopiesWhatItGives", "A store does not hand out its own slices.", tasksGiven},
+		{"List", "List gives the records of an owner page by page, beginning after an id.", tasksList},
+		{"ListIsInOrderOfCreation", "A list is in the order of the calls of Create: neither times nor later events matter.", tasksListOrder},
+		{"ListLimits", "A list has as many records as the limit allows, and none where it allows none.", tasksListLimits},
+		{"ListOwners", "Nobody sees another's records, nor learns of their ids.", tasksListOwners},
+		{"ListAfterWhatIsGone", "A list goes on where a record was that is there no more.", tasksListGone},
+		{"ListWhileItChanges", "Who reads page by page while tasks come and go sees each that stays exactly once.", tasksListChanges},
+		{"Count", "Count is how many records of an owner have not ended.", tasksCount},
+		{"RaceOfCreates", "Of those who create the same id at the same time exactly one succeeds, and its record is there.", tasksCreateRace},
+		{"RaceOfUpdates", "Of those who have read the same version exactly one writes the next; the others get ErrConflict.", tasksUpdateRace},
+		{"RaceOfRetries", "Who tries again until it succeeds loses nothing, nor does anybody else.", tasksRetryRace},
+		{"RaceOfEnds", "What ends a task is what all see, however many try.", tasksEndRace},
+		{"RaceWithLists", "While tasks come, change and go, a list is in order and has each that stays.", tasksListRace},
+		{"Expiry", "A record is there until Created + TTL, and for nobody afterwards; its id may be created anew.", tasksExpiry},
+		{"UpdateDoesNotProlong", "The TTL is counted from the creation, whatever has happened since.", tasksNotProlonged},
+		{"TTLProlonged", "A longer TTL prolongs the life.", tasksProlonged},
+		{"TTLTakenAway", "A TTL of 0 means for ever, also where there was one before.", tasksUnlimited},
+		{"TTLShortened", "A shorter TTL shortens the life.", tasksShortened},
+		{"TTLGiven", "A record that lived for ever may be given a TTL.", tasksLimited},
+		{"NoTTL", "A record without a TTL does not expire.", tasksNoTTL},
+		{"ListAfterWhatExpired", "A list goes on where a record was that has expired.", tasksListExpired},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if set.advance == nil { // a clock of the test's own is one for all
 				t.Parallel()
 			}
+			told(t, tt.rule)
 			tt.run(t, tasks{t, open(t), &clock{advance: set.advance}, set.now})
 		})
 	}
@@ -272,7 +273,6 @@ func (s tasks) rich(id string) task.Record {
 }
 
 func tasksCreate(t *testing.T, s tasks) {
-	t.Helper()
 	s.wantNothing("a")
 	first := s.record("a", "x")
 	first.Version = 9 // not looked at
@@ -290,8 +290,7 @@ func tasksCreate(t *testing.T, s tasks) {
 	s.want(first)
 }
 
-func tasksEverything(t *testing.T, s tasks) {
-	t.Helper()
+func tasksEverything(_ *testing.T, s tasks) {
 	r := s.rich("a")
 	s.create(r)
 	s.want(r)
@@ -321,8 +320,7 @@ func tasksEverything(t *testing.T, s tasks) {
 }
 
 // tasksNothing: what is empty stays empty, and replaces what is not.
-func tasksNothing(t *testing.T, s tasks) {
-	t.Helper()
+func tasksNothing(_ *testing.T, s tasks) {
 	now := s.now()
 	bare := task.Record{ID: "bare", Version: 1, Status: protocol.TaskWorking, Created: now, Updated: now}
 	s.create(bare)
@@ -335,7 +333,6 @@ func tasksNothing(t *testing.T, s tasks) {
 }
 
 func tasksUpdate(t *testing.T, s tasks) {
-	t.Helper()
 	s.fill("x", "a", "b")
 	other, _ := s.get("b")
 	for i := range uint64(20) {
@@ -356,7 +353,6 @@ func tasksUpdate(t *testing.T, s tasks) {
 }
 
 func tasksConflict(t *testing.T, s tasks) {
-	t.Helper()
 	s.fill("x", "a")
 	s.change("a", func(*task.Record) {})
 	r := s.change("a", func(r *task.Record) { r.Journal = []byte("third") })
@@ -372,8 +368,7 @@ func tasksConflict(t *testing.T, s tasks) {
 	s.update(r)
 }
 
-func tasksStay(t *testing.T, s tasks) {
-	t.Helper()
+func tasksStay(_ *testing.T, s tasks) {
 	s.fill("x", "a", "b")
 	s.fill("y", "c")
 	r, _ := s.get("a")
@@ -388,8 +383,7 @@ func tasksStay(t *testing.T, s tasks) {
 	s.wantCount("y", 1)
 }
 
-func tasksDelete(t *testing.T, s tasks) {
-	t.Helper()
+func tasksDelete(_ *testing.T, s tasks) {
 	s.remove("a")
 	s.fill("x", "a", "b", "c")
 	s.change("a", func(*task.Record) {})
@@ -423,7 +417,6 @@ func names() []string {
 }
 
 func tasksAnyName(t *testing.T, s tasks) {
-	t.Helper()
 	all := names()
 	records := map[string]task.Record{}
 	for i, id := range all {
@@ -455,8 +448,7 @@ func tasksAnyName(t *testing.T, s tasks) {
 	s.wantCount("", 1)
 }
 
-func tasksAnyBytes(t *testing.T, s tasks) {
-	t.Helper()
+func tasksAnyBytes(_ *testing.T, s tasks) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -477,8 +469,7 @@ func tasksAnyBytes(t *testing.T, s tasks) {
 	}
 }
 
-func tasksLarge(t *testing.T, s tasks) {
-	t.Helper()
+func tasksLarge(_ *testing.T, s tasks) {
 	large := bytes.Repeat([]byte("0123456789abcde\xff"), 1<<16) // 1 MiB
 	for i := range 3 {
 		r := s.record(fmt.Sprint(i), "x")
@@ -496,8 +487,7 @@ func tasksLarge(t *testing.T, s tasks) {
 	s.want(small)
 }
 
-func tasksTaken(t *testing.T, s tasks) {
-	t.Helper()
+func tasksTaken(_ *testing.T, s tasks) {
 	r := s.rich("a")
 	want := r.Clone()
 	s.create(r)
@@ -512,8 +502,7 @@ func tasksTaken(t *testing.T, s tasks) {
 	s.want(want)
 }
 
-func tasksGiven(t *testing.T, s tasks) {
-	t.Helper()
+func tasksGiven(_ *testing.T, s tasks) {
 	want := s.rich("a")
 	s.create(want)
 	for range 2 {

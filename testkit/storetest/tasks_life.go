@@ -51,8 +51,7 @@ func (s tasks) try(id string, how func(r *task.Record)) error {
 	return nil
 }
 
-func tasksExpiry(t *testing.T, s tasks) {
-	t.Helper()
+func tasksExpiry(_ *testing.T, s tasks) {
 	s.fill("x", "stays")
 	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		first, done := s.mortal(id, ttl), s.mortal(id+", done", ttl) // one end for both
@@ -81,8 +80,7 @@ func tasksExpiry(t *testing.T, s tasks) {
 
 // tasksNotProlonged: the TTL is counted from the creation (2025-11-25
 // basic/utilities/tasks, "TTL"), whatever has happened since.
-func tasksNotProlonged(t *testing.T, s tasks) {
-	t.Helper()
+func tasksNotProlonged(_ *testing.T, s tasks) {
 	s.ends(s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		s.create(s.mortal(id, ttl))
 		s.clock.pass(ttl / 2)
@@ -91,13 +89,11 @@ func tasksNotProlonged(t *testing.T, s tasks) {
 	}))
 }
 
-func tasksProlonged(t *testing.T, s tasks) {
-	t.Helper()
+func tasksProlonged(_ *testing.T, s tasks) {
 	s.staysAfter(func(r *task.Record) { r.TTL = long })
 }
 
-func tasksUnlimited(t *testing.T, s tasks) {
-	t.Helper()
+func tasksUnlimited(_ *testing.T, s tasks) {
 	s.staysAfter(func(r *task.Record) { r.TTL = 0 })
 }
 
@@ -118,13 +114,11 @@ func (s tasks) staysAfter(how func(r *task.Record)) {
 	s.change(l.key, func(*task.Record) {})
 }
 
-func tasksShortened(t *testing.T, s tasks) {
-	t.Helper()
+func tasksShortened(_ *testing.T, s tasks) {
 	s.endsAfterChange(long)
 }
 
-func tasksLimited(t *testing.T, s tasks) {
-	t.Helper()
+func tasksLimited(_ *testing.T, s tasks) {
 	s.endsAfterChange(0)
 }
 
@@ -139,7 +133,6 @@ func (s tasks) endsAfterChange(before time.Duration) {
 }
 
 func tasksNoTTL(t *testing.T, s tasks) {
-	t.Helper()
 	s.create(s.mortal("a", 0))
 	s.clock.pass(s.clock.lives()[0])
 	if err := s.there("a"); err != nil {
@@ -149,7 +142,6 @@ func tasksNoTTL(t *testing.T, s tasks) {
 }
 
 func tasksListExpired(t *testing.T, s tasks) {
-	t.Helper()
 	s.fill("x", "first")
 	n := 0
 	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {

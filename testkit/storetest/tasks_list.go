@@ -21,7 +21,6 @@ func shuffled(n int) []string {
 }
 
 func tasksList(t *testing.T, s tasks) {
-	t.Helper()
 	s.wantList("x", "", 9)
 	s.wantList("x", "never", 9)
 	all := shuffled(50)
@@ -49,8 +48,7 @@ func tasksList(t *testing.T, s tasks) {
 }
 
 // tasksListOrder: neither the times nor later events matter.
-func tasksListOrder(t *testing.T, s tasks) {
-	t.Helper()
+func tasksListOrder(_ *testing.T, s tasks) {
 	all, now := shuffled(20), s.now()
 	for i, id := range all {
 		r := s.record(id, "x")
@@ -66,8 +64,7 @@ func tasksListOrder(t *testing.T, s tasks) {
 	s.wantList("x", all[9], 99, all[10:]...)
 }
 
-func tasksListLimits(t *testing.T, s tasks) {
-	t.Helper()
+func tasksListLimits(_ *testing.T, s tasks) {
 	s.fill("x", "a", "b")
 	for _, limit := range []int{0, -1, math.MinInt} {
 		s.wantList("x", "", limit)
@@ -81,8 +78,7 @@ func tasksListLimits(t *testing.T, s tasks) {
 }
 
 // tasksListOwners: nobody sees another's, nor learns of its id.
-func tasksListOwners(t *testing.T, s tasks) {
-	t.Helper()
+func tasksListOwners(_ *testing.T, s tasks) {
 	owners := []string{"", "x", "X", "x/", "x:1", "x\x00", "xx", "*", "x*"}
 	for i := range 5 {
 		for _, owner := range owners {
@@ -108,8 +104,7 @@ func tasksListOwners(t *testing.T, s tasks) {
 	s.wantCount("nobody", 0)
 }
 
-func tasksListGone(t *testing.T, s tasks) {
-	t.Helper()
+func tasksListGone(_ *testing.T, s tasks) {
 	all := shuffled(30)
 	s.fill("x", all...)
 	s.fill("y", "y")
@@ -138,7 +133,6 @@ func tasksListGone(t *testing.T, s tasks) {
 // tasksListChanges: who reads page by page while tasks come and go sees each that
 // stays exactly once.
 func tasksListChanges(t *testing.T, s tasks) {
-	t.Helper()
 	all := shuffled(60)
 	s.fill("x", all...)
 	var got []string
@@ -163,8 +157,7 @@ func tasksListChanges(t *testing.T, s tasks) {
 	}
 }
 
-func tasksCount(t *testing.T, s tasks) {
-	t.Helper()
+func tasksCount(_ *testing.T, s tasks) {
 	s.wantCount("x", 0)
 	s.fill("x", "a", "b", "c", "d")
 	s.fill("y", "e")

@@ -15,15 +15,19 @@ import (
 // only is the index of the one that is true.
 func only(t testing.TB, won []bool) int {
 	t.Helper()
-	winner := slices.Index(won, true)
-	if winner < 0 || slices.Contains(won[winner+1:], true) {
-		t.Fatalf("not exactly one has won: %v", won)
+	winner, n := -1, 0
+	for i, one := range won {
+		if one {
+			winner, n = i, n+1
+		}
+	}
+	if n != 1 {
+		t.Fatalf("%d of %d have won, want exactly one", n, len(won))
 	}
 	return winner
 }
 
 func tasksCreateRace(t *testing.T, s tasks) {
-	t.Helper()
 	for round := range 10 {
 		id := fmt.Sprint("task ", round)
 		var won [racers]bool
@@ -52,7 +56,6 @@ func tasksCreateRace(t *testing.T, s tasks) {
 
 // tasksUpdateRace: of those who read the same version, one writes the next.
 func tasksUpdateRace(t *testing.T, s tasks) {
-	t.Helper()
 	s.fill("x", "a")
 	for round := range uint64(20) {
 		r, _ := s.get("a")
@@ -78,7 +81,6 @@ func tasksUpdateRace(t *testing.T, s tasks) {
 
 // tasksRetryRace: who tries again until it succeeds loses nothing, nor does anybody else.
 func tasksRetryRace(t *testing.T, s tasks) {
-	t.Helper()
 	s.fill("x", "a")
 	var wrote [racers]uint64 // the version that it made
 	race(func(i int) {
@@ -111,7 +113,6 @@ func tasksRetryRace(t *testing.T, s tasks) {
 
 // tasksEndRace: what ends a task is what all see, however many try.
 func tasksEndRace(t *testing.T, s tasks) {
-	t.Helper()
 	events := []task.Event{
 		{Kind: task.Cancel},
 		{Kind: task.Complete, Result: []byte(`{}`)},
@@ -163,7 +164,6 @@ func (s tasks) until(id string, e task.Event) protocol.TaskStatus {
 // tasksListRace: while tasks come, change and go, a list is in order and has each
 // that stays.
 func tasksListRace(t *testing.T, s tasks) {
-	t.Helper()
 	const workers, each = 4, 20
 	var all sync.WaitGroup
 	s.fill("x", "first", "second")

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ type client struct {
 	ctx    context.Context //nolint:containedctx // the test's, for every call of it
 	conn   transport.Conn
 	host   *host
+	sent   atomic.Value // the latest request, for messages: a string
 	frames [][]byte
 	copies [][]byte
 }
@@ -87,6 +90,7 @@ func (c *client) write(id int, method string, s script) error {
 	}
 	frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
 	kept := bytes.Clone(frame)
+	c.sent.Store(shown(kept))
 	err = c.conn.Write(c.ctx, frame)
 	if !bytes.Equal(frame, kept) {
 		c.t.Errorf("Write(%s) changed the caller's bytes", method)
@@ -97,12 +101,24 @@ func (c *client) write(id int, method string, s script) error {
 	return err
 }
 
+// shown is a frame for messages.
+func shown(frame []byte) string {
+	const bound = 300
+	if len(frame) > bound {
+		return fmt.Sprintf("%s... (%d bytes)", frame[:bound], len(frame))
+	}
+	return string(frame)
+}
+
 // next reads one frame.
 func (c *client) next() reply {
 	c.t.Helper()
 	frame, err := c.conn.Read(c.ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		c.t.Fatalf("Read: no frame within %v, and %d have come; one more is to come\nsent last: %s", patience, len(c.frames), c.sent.Load())
+	}
 	if err != nil {
-		c.t.Fatalf("Read: %v", err)
+		c.t.Fatalf("Read: %v, after %d frames; one more is to come\nsent last: %s", err, len(c.frames), c.sent.Load())
 	}
 	c.frames = append(c.frames, frame)
 	c.copies = append(c.copies, bytes.Clone(frame))

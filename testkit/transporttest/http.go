@@ -55,29 +55,30 @@ func HTTP(t *testing.T, serve SiteFunc) {
 		}, Streams)
 	})
 	for _, test := range []struct {
-		name string
-		run  func(t *testing.T, serve SiteFunc)
+		name, rule string
+		run        func(t *testing.T, serve SiteFunc)
 	}{
-		{"Statuses", testStatuses},
-		{"CORS", testCORS},
-		{"Authentication", testAuthentication},
-		{"Sizes", testSizes},
-		{"KeepAlive", testKeepAlive},
-		{"Pipelined", testPipelined},
-		{"HTTP10", testHTTP10},
-		{"Expect100", testExpect},
-		{"HalfSent", testHalfSent},
-		{"SlowSender", testSlowSender},
-		{"Stream", testStream},
-		{"ClientLeaves", testLeaves},
-		{"NeverReads", testNeverReads},
-		{"TLS", testTLS},
-		{"Shutdown", testShutdown},
-		{"SSEPair", testSSEPair},
-		{"SSEShutdown", testSSEShutdown},
+		{"Statuses", "Each request that is not served is answered with the status that the specification names.", testStatuses},
+		{"CORS", "Browsers are told what they may do, for the origins that are allowed and for no others.", testCORS},
+		{"Authentication", "Who is not let in gets 401 and is told how to be let in; a session is its owner's alone; a panic is no way in.", testAuthentication},
+		{"Sizes", "A body that is too large is refused, and one that is as large as allowed is not.", testSizes},
+		{"KeepAlive", "A connection serves one request after the other.", testKeepAlive},
+		{"Pipelined", "Requests that are sent ahead are answered in their order.", testPipelined},
+		{"HTTP10", "A client of HTTP/1.0 reads to the end of the connection.", testHTTP10},
+		{"Expect100", "Who asks by Expect: 100-continue is answered before the body.", testExpect},
+		{"HalfSent", "A request that does not arrive whole is served to nobody, and holds up nobody.", testHalfSent},
+		{"SlowSender", "Who sends too slowly is hung up on.", testSlowSender},
+		{"Stream", "Events arrive when they are sent, and the stream ends after the response.", testStream},
+		{"ClientLeaves", "A client that leaves ends the exchange that it waits for.", testLeaves},
+		{"NeverReads", "A client that never reads holds up nobody else, and not for ever.", testNeverReads},
+		{"TLS", "Calls, their streams and their cancellation work over TLS.", testTLS},
+		{"Shutdown", "Shutdown ends streams without calls at once, answers what was accepted, refuses what comes by 503, and waits for nobody who says nothing.", testShutdown},
+		{"SSEPair", "On the HTTP+SSE binding what is posted is answered on its own stream.", testSSEPair},
+		{"SSEShutdown", "On the HTTP+SSE binding Shutdown ends streams without calls at once, answers what was accepted, and refuses what comes by 503.", testSSEShutdown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, test.rule)
 			test.run(t, serve)
 		})
 	}

@@ -64,33 +64,45 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 	t.Helper()
 	with := setup{open: open, requests: slices.Contains(traits, Requests), streams: slices.Contains(traits, Streams)}
 	tests := []struct {
-		name string
-		run  func(t *testing.T, s setup)
+		name, rule string
+		run        func(t *testing.T, s setup)
 	}{
-		{"Echo", testEcho},
-		{"AcceptOrder", testAcceptOrder},
-		{"NotesBeforeResult", testNotesBeforeResult},
-		{"SlowDoesNotBlockFast", testSlow},
-		{"LargeFrames", testLarge},
-		{"ConcurrentSendersDoNotMix", testSenders},
-		{"ConcurrentWritersDoNotMix", testWriters},
-		{"Unsolicited", testUnsolicited},
-		{"OneConnection", testConnection},
-		{"SilentExchange", testSilent},
-		{"PanicCostsOneExchange", testPanic},
-		{"ReadLosesNoFrame", testReadContext},
-		{"CloseCancelsExchanges", testCloseCancels},
-		{"CloseReleasesReader", testCloseReleasesReader},
-		{"CloseReleasesSenders", testCloseReleasesSenders},
-		{"AfterClose", testAfterClose},
-		{"HostRefuses", testRefuse},
+		{"Echo", "A frame arrives as it was sent, whatever is in it.", testEcho},
+		{"AcceptOrder", "The frames of a connection are accepted in the order in which they were written.", testAcceptOrder},
+		{"NotesBeforeResult", "What an exchange sends arrives complete, in its order, and before its result.", testNotesBeforeResult},
+		{"SlowDoesNotBlockFast", "Exchanges run concurrently: one that takes its time holds up no other.", testSlow},
+		{"LargeFrames", "Frames of any size up to the limit arrive whole.", testLarge},
+		{"ConcurrentSendersDoNotMix", "What several goroutines of an exchange send arrives whole, and in the order of each.", testSenders},
+		{"ConcurrentWritersDoNotMix", "What several goroutines of a client write arrives whole, and each is answered.", testWriters},
+		{"Unsolicited", "What the host sends outside of an exchange arrives.", testUnsolicited},
+		{"OneConnection", "All frames of a connection have the same Connection, no others have it, and OnClose is called when it ends, not before.", testConnection},
+		{"SilentExchange", "An exchange may end without an answer, and disturbs nobody.", testSilent},
+		{"PanicCostsOneExchange", "A panic of the host is answered by an error that does not tell what it was, and costs this exchange alone.", testPanic},
+		{"ReadLosesNoFrame", "A Read that ends with its context takes no frame with it.", testReadContext},
+		{"CloseCancelsExchanges", "Close cancels the exchanges that run, with a cause.", testCloseCancels},
+		{"CloseReleasesReader", "Close ends a Read that waits.", testCloseReleasesReader},
+		{"CloseReleasesSenders", "Close ends the exchanges of a client that reads nothing: it must not hold the server.", testCloseReleasesSenders},
+		{"AfterClose", "After Close, Read is at the end and Write is an error; Close may be called again.", testAfterClose},
+		{"HostRefuses", "What the host has accepted is served to its end when it refuses a later frame; then the connection ends, unless it is one of streams.", testRefuse},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			told(t, test.rule)
 			test.run(t, with)
 		})
 	}
+}
+
+// told makes a failure tell the rule: whoever sees it has not written the test.
+func told(t testing.TB, rule string) {
+	t.Helper()
+	t.Cleanup(func() {
+		t.Helper()
+		if t.Failed() {
+			t.Logf("transporttest: the rule: %s", rule)
+		}
+	})
 }
 
 func testEcho(t *testing.T, s setup) {

@@ -4,10 +4,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // FindIn is what the model fills in.
@@ -27,12 +29,24 @@ type BookIn struct {
 	Room string `json:"room" doc:"what find has found"`
 }
 
+// CleanIn is what the model fills in.
+type CleanIn struct {
+	Floor int `json:"floor" doc:"which floor" validate:"min=1,max=9"`
+}
+
+// AdviseIn is what the model fills in.
+type AdviseIn struct {
+	City string `json:"city" doc:"where the guest is"`
+}
+
 // Hotel has rooms.
 type Hotel struct {
 	Charge func(ctx context.Context, key, room string) error // key makes it idempotent
 
-	Find *framework.ToolOf[FindIn, FindOut]
-	Book *framework.ToolOf[BookIn, string]
+	Find   *framework.ToolOf[FindIn, FindOut]
+	Book   *framework.ToolOf[BookIn, string]
+	Clean  *framework.ToolOf[CleanIn, string]
+	Advise *framework.ToolOf[AdviseIn, string]
 }
 
 // NewHotel makes the tools, too, so that tests can call them by their handles.
@@ -41,11 +55,19 @@ func NewHotel(charge func(ctx context.Context, key, room string) error) *Hotel {
 	h.Find = framework.Tool("find", h.find, framework.Describe("Find a room."), framework.ReadOnly())
 	h.Book = framework.Tool("book", h.book, framework.Describe("Book a room. Asks the user first."),
 		framework.Task(framework.TaskOptional, framework.TTL(time.Hour)))
+	h.Clean = framework.Tool("clean", h.clean, framework.Describe("Clean a floor. Takes three hours."),
+		framework.Task(framework.TaskOptional, framework.TTL(24*time.Hour)))
+	h.Advise = framework.Tool("advise", h.advise, framework.Describe("Say what to see."), framework.ReadOnly())
 	return h
 }
 
 // App is a fresh one.
-func (h *Hotel) App() *framework.App { return framework.New("hotel", "1.0.0").Add(h.Find, h.Book) }
+func (h *Hotel) App() *framework.App {
+	return framework.New("hotel", "1.0.0").Add(h.Find, h.Book, h.Clean, h.Advise,
+		framework.Resource("hotel://menu", menu, framework.Name("menu"), framework.Describe("What there is to eat.")),
+		framework.Prompt("welcome", welcome, framework.Describe("Welcome a guest."),
+			framework.Complete("city", cities)))
+}
 
 func (*Hotel) find(_ context.Context, in FindIn) (FindOut, error) {
 	return FindOut{Room: in.City + " 12", Price: 80 * in.Nights}, nil
@@ -66,6 +88,45 @@ func (h *Hotel) book(ctx context.Context, in BookIn) (string, error) {
 		return "", err
 	}
 	return in.Room + " is booked.", nil
+}
+
+func (*Hotel) clean(ctx context.Context, in CleanIn) (string, error) {
+	for room := range 3 {
+		framework.Progress(ctx, room+1, 3, fmt.Sprintf("room %d%d", in.Floor, room+1))
+		select {
+		case <-time.After(time.Hour):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	framework.Notify(ctx, protocol.LevelInfo, "a floor is clean")
+	return fmt.Sprintf("Floor %d is clean.", in.Floor), nil
+}
+
+func (*Hotel) advise(ctx context.Context, in AdviseIn) (string, error) {
+	said, err := framework.Generate(ctx, "What is there to see in "+in.City+"?")
+	return said.Text(), err
+}
+
+func menu(context.Context) (string, error) { return "Rice, and fish.", nil }
+
+// WelcomeIn is what the user fills in.
+type WelcomeIn struct {
+	City string `json:"city" doc:"where the guest comes from"`
+}
+
+func welcome(_ context.Context, in WelcomeIn) (framework.Messages, error) {
+	return framework.Messages{framework.User("Welcome a guest from " + in.City + ".")}, nil
+}
+
+func cities(_ context.Context, prefix string, _ map[string]string) ([]string, error) {
+	var all []string
+	for _, city := range []string{"Oslo", "Kyoto"} {
+		if strings.HasPrefix(city, prefix) {
+			all = append(all, city)
+		}
+	}
+	return all, nil
 }
 
 func main() {

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/testkit"
 )
+
+var record = flag.Bool("record", false, "write the record that TestReplay replays")
 
 func free(context.Context, string, string) error { return nil }
 

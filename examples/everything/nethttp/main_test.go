@@ -8,8 +8,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kagami-mcp/kagami/examples/everything/app"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,6 +26,10 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, l) }()
+	has := map[string]bool{} // in memory
+	for _, tool := range testkit.New(t, app.New()).Tools() {
+		has[tool.Name] = true
+	}
 	transport := &http.Transport{}
 	web := client.HTTPClient(&http.Client{Transport: transport})
 	for _, path := range []string{"/mcp", "/sse"} {
@@ -38,6 +44,11 @@ func TestServe(t *testing.T) {
 			}
 			if got, err := client.Call[string](t.Context(), c, "test_simple_text", nil); got == "" || err != nil {
 				t.Errorf("%s %s: %q, %v", path, rev, got, err)
+			}
+			for tool, err := range c.Tools(t.Context()) {
+				if !has[tool.Name] || err != nil {
+					t.Errorf("%s %s: %s, %v: the app has no such tool", path, rev, tool.Name, err)
+				}
 			}
 			if err := c.Close(); err != nil {
 				t.Errorf("%s %s: %v", path, rev, err)

@@ -38,6 +38,8 @@ type Schema struct {
 	MinItems    json.Number       `json:"minItems"`
 	MaxItems    json.Number       `json:"maxItems"`
 	Format      string            `json:"format"`
+	Pattern     string            `json:"pattern"`
+	Examples    []json.RawMessage `json:"examples"`
 	AnyOf       []*Schema         `json:"anyOf"`
 	OneOf       []*Schema         `json:"oneOf"`
 
