@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
@@ -62,20 +63,35 @@ func (a *App) fault(where, problem, fix string) {
 
 // Add components. Faults are reported by Build.
 func (a *App) Add(components ...Component) *App {
-	at := callerPlace(1)
+	return a.addAt(callerPlace(1), components)
+}
+
+// AddFrom adds the components of a provider on behalf of somebody else, whom where names
+// in reports and inspections: "shop.NewOrders (shop/orders.go:31)".
+func (a *App) AddFrom(where string, p Provider) *App {
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		a.fault(where, "the provider is nil", "Return one, or an error")
+		return a
+	}
+	return a.addAt(where, p.Components())
+}
+
+func (a *App) addAt(where string, components []Component) *App {
 	for _, c := range components {
-		a.added = append(a.added, addition{c, at})
+		a.added = append(a.added, addition{c, where})
 	}
 	return a
 }
 
 // Use wraps every component. Order: by phase, within a phase first given =
 // outermost; then the group's, then the component's own.
-func (a *App) Use(mw ...Middleware) *App {
-	at := callerPlace(1)
+func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(callerPlace(1), mw...) }
+
+// UseFrom is Use on behalf of somebody else, whom where names in reports.
+func (a *App) UseFrom(where string, mw ...Middleware) *App {
 	for _, m := range mw {
 		if problem := m.problem(); problem != "" {
-			a.fault(at, problem, "")
+			a.fault(where, problem, "")
 			continue
 		}
 		a.chain = append(a.chain, m)
@@ -148,7 +164,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		PageSize:  a.cfg.pageSize,
 		Secret:    []byte("kagami cursor " + a.name + " " + a.version),
 		Filter:    s.listFilter(),
-		Forbidden: s.stepUp,
+		Forbidden: s.denied,
 	})
 	b := newBuilder(s, nil, slices.Clone(a.faults))
 	if a.cfg.logger == nil {

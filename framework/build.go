@@ -303,6 +303,9 @@ func (b *builder) bind(m *member) {
 	}
 	m.bound.steps = arranged(m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
 	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.bound.steps)
+	if len(m.options.scopes) > 0 {
+		m.bound.witnesses = witnessing(m.bound.steps)
+	}
 	b.entries = append(b.entries, m.entry)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -33,6 +34,11 @@ type Middleware struct {
 type Phase int
 
 // Phases, outermost first. Recovery and scopes are the engine's own.
+//
+// The steps of PhaseTrace also see the calls of a component that are refused because the
+// caller lacks its Scopes, by whatever method and without their arguments: next returns
+// an error of OutcomeDenied then, and what the step returns is not the answer. They are
+// wrapped around that as well, once.
 const (
 	PhaseApp Phase = iota
 	PhaseTrace
@@ -58,6 +64,17 @@ type Call struct {
 	ID        string          // of the logical call: the same in every round
 	Round     int             // 0 = first
 	Component ComponentInfo   // zero for lists
+
+	began time.Time
+}
+
+// Began is when the first step that asks was reached: steps that measure read the clock
+// once for all.
+func (c *Call) Began() time.Time {
+	if c.began.IsZero() {
+		c.began = time.Now()
+	}
+	return c.began
 }
 
 // ComponentInfo describes what is called. It is shared: do not change what its

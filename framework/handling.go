@@ -31,6 +31,10 @@ type bound struct {
 	steps   []Middleware       // of the chain, outermost first
 	run     Handler            // the whole chain
 
+	// witnesses are what a call that was refused for want of scopes goes through; nil:
+	// there are none.
+	witnesses Handler
+
 	// invoke is the innermost step: decode, the user's function, encode.
 	invoke Handler
 	// refuse makes an error of the chain what the client sees.

@@ -8,10 +8,12 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // Model answers sampling on the server's side. It is called concurrently. A
-// Content with protocol.ToolUse blocks asks for tools of the request.
+// Content with protocol.ToolUse blocks asks for tools of the request; an Input that is no
+// JSON object fails the generation.
 type Model interface {
 	Generate(ctx context.Context, req *ModelRequest) (Generation, error)
 }
@@ -54,6 +56,9 @@ func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", askingApp, err)
 		}
+		if err := usable(g.Content); err != nil {
+			return nil, err
+		}
 		return journal.AppendResult(nil, &protocol.CreateMessageResult{
 			Role: protocol.RoleAssistant, Content: g.Content, Model: g.Model, StopReason: g.StopReason,
 		}, nil)
@@ -63,9 +68,21 @@ func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol
 	}
 	result, fault := journal.DecodeResult(protocol.MethodCreateMessage, raw)
 	if fault != nil {
-		return nil, fmt.Errorf("%s: reading its answer: %w", askingApp, fault)
+		return nil, &askError{doing: askingApp + ": reading its answer", cause: fault} // no fault of the caller's
 	}
 	return result, nil
+}
+
+// usable demands inputs of tools that are JSON objects: models write those themselves,
+// and not always well. In the journal, as on the wire, others would be empty objects, and
+// the tool would run.
+func usable(content Content) error {
+	for _, use := range usesOf(content) {
+		if len(use.Input) > 0 && (jsontext.Check(use.Input, jsontext.DefaultLimits()) != nil || !isObject(use.Input)) {
+			return fmt.Errorf("%s: its input for the tool %q is no JSON object", askingApp, clip(use.Name))
+		}
+	}
+	return nil
 }
 
 const askingApp = "asking the app's model"

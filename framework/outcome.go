@@ -20,6 +20,7 @@ const (
 	OutcomeInvalid     Outcome = "invalid_arguments" // the caller's fault
 	OutcomeNotFound    Outcome = "not_found"
 	OutcomeDeclined    Outcome = "declined" // by the user who was asked
+	OutcomeDenied      Outcome = "denied"   // the caller lacks scopes of the component
 	OutcomeLimited     Outcome = "limited"  // there was no room: protocol.TooMany
 	OutcomeRejected    Outcome = "rejected" // another JSON-RPC error that middleware or a handler made
 	OutcomeUnsupported Outcome = "unsupported"
@@ -47,6 +48,9 @@ func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 }
 
 func outcomeOfError(ctx context.Context, h *handling, err error) Outcome {
+	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper has no say in it
+		return OutcomeDenied
+	}
 	if h != nil && h.server != nil && h.server.cfg.mapper != nil {
 		if mapped := h.server.mapped(ctx, err); mapped != nil {
 			err = mapped

@@ -213,3 +213,18 @@ func TestZeroServer(t *testing.T) {
 		t.Error("a server that was not built has something for carriers")
 	}
 }
+
+// What was declared stays declared: a client that is told of a change asks for the list.
+func TestLastOneRemoved(t *testing.T) {
+	t.Parallel()
+	tool, prompt := framework.Tool("t", none), framework.Prompt("p", func(context.Context, struct{}) (framework.Messages, error) { return nil, nil })
+	resource := framework.Resource("r://r", func(context.Context) (string, error) { return "", nil })
+	s := build(t, quiet().Add(tool, prompt, resource))
+	p := dial(t, s, protocol.Rev20251125)
+	s.Remove(tool, prompt, resource)
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if got := string(p.call(list+"/list", `{}`).ok().Result); !strings.Contains(got, `"`+list+`":[]`) {
+			t.Errorf("%s: %s", list, got)
+		}
+	}
+}

@@ -2,8 +2,13 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -25,6 +30,45 @@ func (s *Server) stepUp(ctx context.Context, scopes []string) error {
 		return nil
 	}
 	return up.InsufficientScope(scopes)
+}
+
+// deniedError is what a call that was refused for want of scopes has come to, for those
+// who witness it. It is for the log: the client is told something else.
+type deniedError struct{ scopes []string }
+
+// Error names what would have been needed.
+func (e *deniedError) Error() string {
+	return "the caller lacks some of the scopes " + strings.Join(e.scopes, " ")
+}
+
+// witnessing makes the chain of refused calls, of the steps that only look on: those of
+// PhaseTrace. Nil: there are none.
+func witnessing(steps []Middleware) Handler {
+	looking := slices.DeleteFunc(slices.Clone(steps), func(m Middleware) bool { return m.Phase != PhaseTrace })
+	if len(looking) == 0 {
+		return nil
+	}
+	return compose(func(_ context.Context, call *Call) (*Result, error) {
+		return nil, &deniedError{call.Component.Scopes}
+	}, looking)
+}
+
+// denied answers a caller who lacks scopes of e. The steps that look on see the call, its
+// arguments excepted, which nobody has looked at; what they make of it is nobody's
+// answer: absent must not differ from what is said of what is not there.
+func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
+	if b, ok := e.Handler.(*bound); ok && b.witnesses != nil {
+		h := &handling{Context: ctx, server: s, call: c, bound: b}
+		h.seen = Call{Method: c.Params.Method(), Name: name, ID: c.ID(), Component: b.info}
+		_, err := guarded(h, b.witnesses, &h.seen)
+		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
+			s.logFailure(c, panicked, b.noun, b.info.Name)
+		}
+	}
+	if up := s.stepUp(ctx, e.Scopes); up != nil {
+		return up
+	}
+	return absent
 }
 
 // Unguarded is why carriers that serve strangers must not serve the app by themselves:

@@ -23,8 +23,9 @@ import (
 // Who called is the principal; without one "session" is a digest of the session's id,
 // which itself lets in whoever has it. Name is the component's or the URI, without what
 // the tag secret hides in it; arguments and results are not there. The outcome is a
-// framework.Outcome, or "panic" where a step further in has not returned; code is that
-// of a JSON-RPC error. The duration is that of the last round. A call whose client never
+// framework.Outcome, or "panic" where a step further in has not returned: "denied" is a
+// call for which its caller lacks scopes, whatever it was told. Code is that of a
+// JSON-RPC error. The duration is that of the last round. A call whose client never
 // answers what it was asked has no line: it is not over.
 //
 // Each line is one Write, before the call is answered, and one at a time: w may be a file
@@ -49,7 +50,7 @@ const outcomePanic framework.Outcome = "panic"
 
 func (a *audit) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
-		l := auditLine{call: call, began: time.Now(), outcome: outcomePanic}
+		l := auditLine{call: call, began: call.Began(), outcome: outcomePanic}
 		defer func() { // the engine recovers: a call that crashes is no less audited
 			if l.outcome != framework.OutcomePending {
 				a.write(ctx, &l)

@@ -35,13 +35,28 @@ func Concurrency(running, waiting int) framework.Middleware {
 				return nil, err
 			}
 			defer b.leave()
-			return next(context.WithValue(ctx, b, b), call)
+			return next(&placed{ctx, b}, call)
 		}
 	}}
 }
 
 // retryBusy is when a place may be free: nobody knows how long calls take.
 const retryBusy = time.Second
+
+// placed is a context that knows of a place in b, for less than context.WithValue.
+type placed struct {
+	context.Context //nolint:containedctx // it is a context
+
+	b *bulkhead
+}
+
+// Value of the bulkhead is that there is a place.
+func (p *placed) Value(key any) any {
+	if key == p.b {
+		return p.b
+	}
+	return p.Context.Value(key)
+}
 
 // bulkhead is a bounded number of places with a bounded queue.
 type bulkhead struct {

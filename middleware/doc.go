@@ -23,6 +23,9 @@
 // Nothing trusts what a client says of itself, forwarding headers included: who calls is
 // its principal, its session or the address of its connection.
 //
+// A call that is refused because the caller lacks scopes of the component comes to those
+// of the phase trace only, with the outcome "denied".
+//
 // What they do not do: recover from panics and check scopes, which the engine does for
 // every call; authenticate, which is package middleware/auth's.
 package middleware

@@ -91,7 +91,7 @@ type logging struct {
 
 func (l *logging) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-		began := time.Now()
+		began := call.Began()
 		received := call.Arguments // a step further in may change them
 		result, err := next(ctx, call)
 		outcome := framework.OutcomeOf(ctx, result, err)
@@ -113,7 +113,7 @@ func (l *logging) wrap(next framework.Handler) framework.Handler {
 
 func levelOf(outcome framework.Outcome) zapcore.Level {
 	switch outcome {
-	case framework.OutcomeFailed, framework.OutcomeTimeout, framework.OutcomeLimited, framework.OutcomeRejected:
+	case framework.OutcomeFailed, framework.OutcomeTimeout, framework.OutcomeLimited, framework.OutcomeRejected, framework.OutcomeDenied:
 		return zapcore.WarnLevel
 	default:
 		return zapcore.InfoLevel

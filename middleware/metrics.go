@@ -21,7 +21,8 @@ import (
 // The attributes are mcp.method.name, mcp.protocol.version, gen_ai.tool.name,
 // gen_ai.prompt.name or mcp.resource.uri (of a template the template), and error.type, a
 // framework.Outcome, where it is one. Each has few values, all of them the server's own:
-// what is called and does not exist never comes here. Phase: trace.
+// what is called and does not exist never comes here. Where the provider wants nothing,
+// nothing is measured. Phase: trace.
 func Metrics() framework.Middleware { return MetricsWith(nil) }
 
 // MetricsWith is Metrics with a provider of its own. Nil: that of Metrics.
@@ -66,7 +67,10 @@ type labels struct {
 
 func (m *measuring) around(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-		began := time.Now()
+		if !m.duration.Enabled(ctx) {
+			return next(ctx, call)
+		}
+		began := call.Began()
 		outcome := outcomePanic
 		defer func() { // the engine recovers: a call that crashes is no less counted
 			if outcome != framework.OutcomePending {

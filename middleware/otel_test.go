@@ -268,6 +268,8 @@ type histogram struct {
 	meters *meters
 }
 
+func (histogram) Enabled(context.Context) bool { return true }
+
 func (h histogram) Record(_ context.Context, _ float64, opts ...metric.RecordOption) {
 	m, set := h.meters, metric.NewRecordConfig(opts).Attributes()
 	m.mu.Lock()

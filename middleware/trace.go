@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -41,6 +43,9 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 	if propagator == nil {
 		t.propagator = propagation.TraceContext{}
 	}
+	for _, key := range t.propagator.Fields() {
+		t.keys = append(t.keys, [2]string{key, http.CanonicalHeaderKey(key)})
+	}
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
 		if p == nil {
@@ -51,7 +56,10 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 	return framework.Middleware{Name: "trace", Phase: framework.PhaseTrace, Wrap: wrap}
 }
 
-type tracing struct{ propagator propagation.TextMapPropagator }
+type tracing struct {
+	propagator propagation.TextMapPropagator
+	keys       [][2]string // what it reads, of _meta and of headers
+}
 
 func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Handler {
 	var name atomic.Pointer[string] // of the component's spans
@@ -89,16 +97,22 @@ func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Ha
 // that it belongs to.
 func (t *tracing) parent(ctx context.Context, meta json.RawMessage) (parent context.Context, link trace.SpanContext) {
 	ambient := trace.SpanContextFromContext(ctx)
-	if meta != nil {
+	if meta != nil && sent(t.keys, 0, metaCarrier(meta)) {
 		extracted := t.propagator.Extract(ctx, metaCarrier(meta))
 		if sent := trace.SpanContextFromContext(extracted); sent.IsRemote() && !sent.Equal(ambient) {
 			return extracted, ambient
 		}
 	}
-	if request := transport.RequestFrom(ctx); !ambient.IsValid() && request != nil {
+	if request := transport.RequestFrom(ctx); !ambient.IsValid() && request != nil && sent(t.keys, 1, headerCarrier{request.Fields}) {
 		return t.propagator.Extract(ctx, headerCarrier{request.Fields}), link
 	}
 	return ctx, link
+}
+
+// sent says whether there is anything to extract: most requests have nothing, which is
+// found out for less.
+func sent[C propagation.TextMapCarrier](keys [][2]string, spelling int, carrier C) bool {
+	return len(keys) == 0 || slices.ContainsFunc(keys, func(key [2]string) bool { return carrier.Get(key[spelling]) != "" })
 }
 
 // spanName is "tools/call search", made once for a component: known keeps it. Of what

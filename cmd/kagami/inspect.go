@@ -26,7 +26,8 @@ func (a *cli) inspectCommand() *cobra.Command {
 		Use: "inspect SERVER", Short: "Show all that a server offers",
 		Long: `Show all that a server offers.
 
-A Go package is built and run with --inspect=json, which programs of serve.Main know:
+A Go package is built and run with --inspect=json, which programs of serve.Main know, and
+those with flags of their own that have one of framework/serve/inspect:
 what clients with all scopes see, the lines of code it comes from and, with --chain, the
 middleware in front of every component. All others are asked as a client.`,
 		Example: `  kagami inspect ./examples/weather
@@ -34,7 +35,7 @@ middleware in front of every component. All others are asked as a client.`,
   kagami inspect https://mcp.example.com/mcp --bearer "$TOKEN"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.inspect(cmd, args, chain) },
 	}
-	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program of serve.Main")
+	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that knows --inspect")
 	return cmd
 }
 
@@ -79,7 +80,7 @@ func isPackage(server []string) bool {
 }
 
 // errNoReport is a program that does not know --inspect=json.
-var errNoReport = errors.New("the server does not show itself: it does not answer to --inspect=json, which programs of serve.Main do")
+var errNoReport = errors.New("the server does not show itself: it does not answer to --inspect=json, which programs of serve.Main do, and others with package framework/serve/inspect")
 
 // ownReport runs the program for the report of itself. It has no stdin: one that takes
 // --inspect for nothing and speaks MCP there ends at once.

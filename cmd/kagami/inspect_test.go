@@ -55,7 +55,7 @@ func TestInspectOthers(t *testing.T) {
 		code int
 		err  string
 	}{
-		"no report":        {[]string{"inspect", program("mute", "echo no such flag >&2; exit 2"), "--chain"}, 1, "programs of serve.Main do\nno such flag"},
+		"no report":        {[]string{"inspect", program("mute", "echo no such flag >&2; exit 2"), "--chain"}, 1, "package framework/serve/inspect\nno such flag"},
 		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not show itself"},
 		"a faulty app":     {[]string{"inspect", faulty, "--chain"}, 1, "the server does not start\nkagami: 1 problem"},
 		"fails in the end": {[]string{"inspect", program("late", `echo '{"revision":"2026-07-28"}'; echo late >&2; exit 1`), "--chain"}, 1, "exit status 1\nlate"},

@@ -235,7 +235,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Who calls too often is told so, and everything is in the audit and the metrics.
+// Who calls too often is told so, and everything is in the audit and the metrics: also
+// what Bob may not do.
 func TestLimitAuditAndMetrics(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -250,12 +251,17 @@ func TestLimitAuditAndMetrics(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too many calls: try again in") {
 		t.Errorf("call 31: %v", err)
 	}
-	if _, err := client.Call[Identity](t.Context(), p.connect(t, p.token(1), protocol.Rev20260728), "whoami", nil); err != nil {
+	bob := p.connect(t, p.token(1), protocol.Rev20260728)
+	if _, err := client.Call[Identity](t.Context(), bob, "whoami", nil); err != nil {
 		t.Errorf("Bob has a rate of his own: %v", err)
+	}
+	if _, err := client.Call[string](t.Context(), bob, "add_note", NoteIn{Text: "x"}); err == nil {
+		t.Error("Bob writes")
 	}
 	page := get(t, p.metrics)
 	const limited = `secured_calls_total{method="tools/call",name="whoami",outcome="limited"} 1` + "\n"
-	if !strings.Contains(page, limited) || !strings.Contains(page, `{method="tools/call",name="whoami",outcome="ok"} 31`+"\n") {
+	const denied = `secured_calls_total{method="tools/call",name="add_note",outcome="denied"} 1` + "\n"
+	if !strings.Contains(page, limited) || !strings.Contains(page, denied) || !strings.Contains(page, `{method="tools/call",name="whoami",outcome="ok"} 31`+"\n") {
 		t.Errorf("metrics:\n%s", page)
 	}
 	last, lines := audited{}, 0
@@ -268,7 +274,7 @@ func TestLimitAuditAndMetrics(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if lines != 32 || last.Subject != "bob" || last.Name != "whoami" || last.Outcome != "ok" {
+	if lines != 33 || last.Subject != "bob" || last.Name != "add_note" || last.Outcome != "denied" {
 		t.Errorf("%d lines of audit, the last is %+v", lines, last)
 	}
 }

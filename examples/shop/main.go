@@ -3,15 +3,18 @@
 //
 //	go run .                 serve on http://127.0.0.1:8080/mcp
 //	go run . -stdio -db tea.db
+//	go run . -inspect
 package main
 
 import (
 	"flag"
+	"os"
 
 	"go.uber.org/fx"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/mcpfx"
+	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
 
 // Config is what the command line says.
@@ -23,9 +26,14 @@ func main() {
 	stdio := flag.Bool("stdio", false, "serve on stdin and stdout, for a client that starts this program")
 	addr := flag.String("http", ":8080", "serve on this address; a port alone is this machine only")
 	database := flag.String("db", "", "file of the database; it is in memory without one")
+	var look inspect.Format
+	flag.Var(&look, "inspect", "print what the server offers, and exit; =json for kagami inspect")
 	flag.Parse()
 	carrier := mcpfx.HTTP(*addr)
-	if *stdio {
+	switch {
+	case look.Wanted():
+		carrier = mcpfx.Carrier(look.Carrier(os.Stdout))
+	case *stdio:
 		carrier = mcpfx.Stdio()
 	}
 	fx.New(program(carrier), fx.Supply(Config{Database: *database})).Run()

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/mcpfxtest"
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -176,6 +179,31 @@ func TestJournal(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("%v", got)
+		}
+	}
+}
+
+// kagami inspect finds what it wants: fx starts the program, which shows itself and ends.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "--inspect=json")
+	cmd.Env = append(os.Environ(), asServer+"=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := surface.Parse(out)
+	if err != nil || shown.Server.Name != "shop" || len(shown.Inside.Components) == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range shown.Inside.Components {
+		journal := slices.ContainsFunc(c.Chain, func(s surface.Step) bool { return s.Name == "journal" })
+		if !strings.Contains(c.Added, ".new") || !strings.Contains(c.Added, "(shop/") || journal != (c.Kind == "tool") {
+			t.Errorf("%s %s: added at %s, chain %+v", c.Kind, c.Name, c.Added, c.Chain)
 		}
 	}
 }

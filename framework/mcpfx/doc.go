@@ -41,5 +41,6 @@
 //
 // # What it does not do
 //
-// It reads no flags and no environment: package serve does. Tests use mcpfxtest.
+// It reads no flags and no environment: package serve does. A flag for "kagami inspect"
+// and the [Carrier] for it are those of serve/inspect. Tests use mcpfxtest.
 package mcpfx

@@ -1,9 +1,7 @@
 package mcpfx
 
 import (
-	"fmt"
 	"net"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,10 +17,6 @@ import (
 
 // Option configures Module. Sealed.
 type Option interface{ option(m *module) }
-
-type optionFunc func(*module)
-
-func (f optionFunc) option(m *module) { f(m) }
 
 // module is what the options of Module say.
 type module struct {
@@ -52,13 +46,16 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 // Stdio serves on standard streams; their end stops the app, unless there is HTTP, too.
 // What wraps the carrier can bring credentials from the environment: auth.Env.
 func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
-	return carrier(func(*run) (transport.Transport, error) {
-		t := stdio.New()
-		for _, wrap := range wraps {
-			t = wrap(t)
-		}
-		return t, nil
-	})
+	t := stdio.New()
+	for _, wrap := range wraps {
+		t = wrap(t)
+	}
+	return Carrier(t)
+}
+
+// Carrier serves on one that the program has made.
+func Carrier(t transport.Transport) Option {
+	return carrier(func(*run) (transport.Transport, error) { return t, nil })
 }
 
 // Worker runs tasks of the store, and serves no client: alone, or to go on when stdin has
@@ -68,9 +65,11 @@ func Worker() Option {
 }
 
 // Options are passed to framework.New, after what the graph has.
-func Options(opts ...framework.AppOption) Option {
-	return optionFunc(func(m *module) { m.options = append(m.options, opts...) })
-}
+func Options(opts ...framework.AppOption) Option { return appOptions(opts) }
+
+type appOptions []framework.AppOption
+
+func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 
 // Module provides *framework.Server and serves it. A program has one.
 func Module(name, version string, opts ...Option) fx.Option {
@@ -108,7 +107,7 @@ type parts struct {
 }
 
 // newApp brings into order what fx has shuffled.
-func (m *module) newApp(p parts) (*framework.App, error) {
+func (m *module) newApp(p parts) *framework.App {
 	var opts []framework.AppOption
 	if p.Logger != nil {
 		opts = append(opts, framework.WithLogger(p.Logger))
@@ -122,21 +121,11 @@ func (m *module) newApp(p parts) (*framework.App, error) {
 	app := framework.New(m.name, m.version, append(opts, m.options...)...)
 	slices.SortFunc(p.Steps, func(a, b step) int { return a.place - b.place })
 	for _, s := range p.Steps {
-		if s.mw.Wrap == nil {
-			return nil, fmt.Errorf("the middleware %q of %s has no Wrap", s.mw.Name, s.from)
-		}
-		app.Use(s.mw)
+		app.UseFrom(s.from, s.mw)
 	}
 	slices.SortFunc(p.Providers, func(a, b provided) int { return strings.Compare(a.name, b.name) })
 	for _, given := range p.Providers {
-		if v := reflect.ValueOf(given.Provider); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-			return nil, fmt.Errorf("%s returned nil", given.from)
-		}
-		components := given.Components()
-		if slices.Contains(components, nil) {
-			return nil, fmt.Errorf("a component of %s is nil", given.from)
-		}
-		app.Add(components...)
+		app.AddFrom(given.from, given.Provider)
 	}
-	return app, nil
+	return app
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/mcpfx"
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
@@ -164,12 +165,12 @@ func TestConstructorsAreChecked(t *testing.T) {
 		"no results":     {mcpfx.Provide(func() {}), []string{"mcpfx_test.go:", "is a func()", "framework.Provider"}},
 		"a value":        {mcpfx.Provide(&billing{}), []string{"*mcpfx_test.billing", "no constructor"}},
 		"nil":            {mcpfx.Provide(nil), []string{"no constructor"}},
-		"a nil provider": {mcpfx.Provide(func() *billing { return none }), []string{"mcpfx_test.go:", "returned nil"}},
+		"a nil provider": {mcpfx.Provide(func() *billing { return none }), []string{"mcpfx_test.go:", "the provider is nil"}},
 		"missing":        {mcpfx.Provide(newAudit), []string{"newAudit", "mcpfx_test.go:", "missing type", "*mcpfx_test.billing"}},
 		"failing":        {mcpfx.Provide(func() (*billing, error) { return nil, errors.New("no disk") }), []string{"mcpfx_test.go:", "no disk"}},
-		"nil component":  {mcpfx.Provide(func() nothing { return nothing{} }), []string{"mcpfx_test.go:", "a component of", "is nil"}},
+		"nil component":  {mcpfx.Provide(func() nothing { return nothing{} }), []string{"mcpfx_test.go:", "the component is nil"}},
 		"no middleware":  {mcpfx.UseProvided(newBilling), []string{"mcpfx.UseProvided", "newBilling", "mcpfx_test.go:"}},
-		"a bare step":    {mcpfx.Use(framework.Middleware{Name: "bare"}), []string{`"bare"`, "mcpfx_test.go:", "Wrap"}},
+		"a bare step":    {mcpfx.Use(framework.Middleware{Name: "bare"}), []string{`"bare"`, "mcpfx_test.go:", "its function is nil"}},
 		"failing step":   {mcpfx.UseProvided(noKey), []string{"noKey", "mcpfx_test.go:", "no key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,6 +351,29 @@ func (u unlucky) Accept() (net.Conn, error) {
 }
 func (unlucky) Close() error   { return nil }
 func (unlucky) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A carrier of the program's own is one like the others: when it has ended, so has the
+// program.
+func TestCarrier(t *testing.T) {
+	t.Parallel()
+	served := make(passing, 1)
+	app := fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Carrier(served)), mcpfx.Provide(newBilling), fx.NopLogger)
+	start(t, app)
+	if ended := <-app.Wait(); ended.ExitCode != 0 {
+		t.Errorf("exit code %d", ended.ExitCode)
+	}
+	if _, ok := (<-served).(*framework.Server); !ok {
+		t.Error("it served something else")
+	}
+}
+
+// passing serves for a moment.
+type passing chan transport.Host
+
+func (p passing) Serve(_ context.Context, host transport.Host) error {
+	p <- host
+	return nil
+}
 
 func TestWorker(t *testing.T) {
 	t.Parallel()

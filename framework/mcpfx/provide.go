@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"go.uber.org/fx"
@@ -26,26 +27,36 @@ type provided struct {
 // one without any is an error of fx.New. What fx.Annotate says can be said in
 // parameters that embed fx.In.
 func Provide(constructors ...any) fx.Option {
-	opts := []fx.Option{needModule()}
+	all := slices.Clone(constructors)
 	for _, c := range constructors {
 		found, err := resultsOf[framework.Provider](c)
 		if err != nil {
 			return fx.Error(fmt.Errorf("mcpfx.Provide: %w (a provider has Components() []framework.Component)", err))
 		}
-		opts = append(opts, fx.Provide(c))
 		for _, t := range found {
-			opts = append(opts, contribute(t, c))
+			all = append(all, contribution(t, c))
 		}
 	}
-	return fx.Options(opts...)
+	return provide(all)
 }
 
-// contribute takes the value of that type to the app.
-func contribute(t reflect.Type, constructor any) fx.Option {
+// provide is one fx.Provide: each looks through the stack of its callers. It stops a
+// program whose components nobody would serve.
+func provide(constructors []any) fx.Option {
+	return fx.Options(fx.Provide(constructors...), fx.Invoke(fx.Annotate(func(s *sequence) error {
+		if s == nil {
+			return errors.New("mcpfx.Provide and mcpfx.Use need an mcpfx.Module")
+		}
+		return nil
+	}, fx.ParamTags(`optional:"true"`))))
+}
+
+// contribution takes the value of that type to the app.
+func contribution(t reflect.Type, constructor any) any {
 	from := describe(constructor)
 	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
-	return fx.Provide(annotate(constructor, func(p framework.Provider) provided { return provided{p, name, from} },
-		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`)))
+	return annotate(constructor, func(p framework.Provider) provided { return provided{p, name, from} },
+		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`))
 }
 
 // annotate is fx.Annotate for functions whose errors shall name the user's constructor:
@@ -65,24 +76,24 @@ func annotate(constructor, fn any, as ...fx.Annotation) any {
 // their order, those in an fx.Module after those outside of it.
 func Use(mw ...framework.Middleware) fx.Option {
 	_, file, line, _ := runtime.Caller(1)
-	opts := []fx.Option{needModule()}
+	var all []any
 	for _, m := range mw {
-		opts = append(opts, use(func() framework.Middleware { return m }, "mcpfx.Use at "+place(file, line)))
+		all = append(all, use(func() framework.Middleware { return m }, "mcpfx.Use at "+place(file, line))...)
 	}
-	return fx.Options(opts...)
+	return provide(all)
 }
 
 // UseProvided middleware made by constructors, in order: func(deps...) framework.Middleware,
 // or with an error beside it.
 func UseProvided(constructors ...any) fx.Option {
-	opts := []fx.Option{needModule()}
+	var all []any
 	for _, c := range constructors {
 		if _, err := resultsOf[framework.Middleware](c); err != nil {
 			return fx.Error(fmt.Errorf("mcpfx.UseProvided: %w", err))
 		}
-		opts = append(opts, use(c, describe(c)))
+		all = append(all, use(c, describe(c))...)
 	}
-	return fx.Options(opts...)
+	return provide(all)
 }
 
 // step is a middleware with its place among the others.
@@ -98,25 +109,15 @@ type sequence struct{ last int }
 
 // use gives the constructor itself to fx, so that errors name it, and tells its result
 // from the others of the type by a name that nobody else has.
-func use(constructor any, from string) fx.Option {
+func use(constructor any, from string) []any {
 	unique := rand.Text()
-	return fx.Provide(
+	return []any{
 		fx.Annotated{Name: unique, Target: constructor},
 		annotate(constructor, func(s *sequence, mw framework.Middleware) step {
 			s.last++
 			return step{mw, s.last, from}
 		}, fx.ParamTags(``, `name:"`+unique+`"`), fx.ResultTags(`group:"kagami.middleware"`)),
-	)
-}
-
-// needModule stops a program whose components nobody would serve.
-func needModule() fx.Option {
-	return fx.Invoke(fx.Annotate(func(s *sequence) error {
-		if s == nil {
-			return errors.New("mcpfx.Provide and mcpfx.Use need an mcpfx.Module")
-		}
-		return nil
-	}, fx.ParamTags(`optional:"true"`)))
+	}
 }
 
 // resultsOf are the results of a constructor that are a T, at least one.

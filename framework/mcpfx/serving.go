@@ -103,9 +103,7 @@ func (r *run) watch(serving context.Context) {
 		code = 1
 		r.server.Logger().Error("the server has ended", zap.String("error", r.err.Error()))
 	}
-	if err := r.shutdown.Shutdown(fx.ExitCode(code)); err != nil {
-		r.server.Logger().Error("the server has ended, and the program does not", zap.Error(err))
-	}
+	_ = r.shutdown.Shutdown(fx.ExitCode(code)) // which fails where the program was told to end before
 }
 
 // stop gives calls in flight until ctx ends.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
 
 // UsageError is a command line (or environment) that cannot be understood.
@@ -24,48 +26,18 @@ func usagef(format string, args ...any) error {
 	return &UsageError{Problem: fmt.Sprintf(format, args...)}
 }
 
-// inspection is how --inspect prints.
-type inspection string
-
-const (
-	inspectNot  inspection = ""
-	inspectText inspection = "text"
-	inspectJSON inspection = "json"
-)
-
-// String, Set and IsBoolFlag make inspection a flag that needs no value.
-func (i *inspection) String() string { return string(*i) }
-
-// Set takes the value after "=", or "true" where there is none.
-func (i *inspection) Set(text string) error {
-	switch text {
-	case "true", "text", "1":
-		*i = inspectText
-	case "json":
-		*i = inspectJSON
-	case "false", "0":
-		*i = inspectNot
-	default:
-		return errors.New("want text or json")
-	}
-	return nil
-}
-
-// IsBoolFlag lets --inspect stand alone.
-func (*inspection) IsBoolFlag() bool { return true }
-
 // flags are the command line, with the environment behind it.
 type flags struct {
 	stdio   bool
 	http    string // address; empty: not served
 	store   string // URL; empty: the app's
 	worker  bool   // runs tasks, and serves nobody
-	inspect inspection
+	inspect inspect.Format
 	version bool
 }
 
 // looks: something is printed, nothing served.
-func (f *flags) looks() bool { return f.version || f.inspect != inspectNot }
+func (f *flags) looks() bool { return f.version || f.inspect.Wanted() }
 
 // parse returns flag.ErrHelp where help is asked for.
 func (s *settings) parse(args []string) (*flags, error) {
@@ -129,7 +101,7 @@ func (f *flags) works(set *flag.FlagSet) error {
 }
 
 func unexpected(arg string) error {
-	if arg == string(inspectJSON) || arg == string(inspectText) {
+	if arg == string(inspect.JSON) || arg == string(inspect.Text) {
 		return usagef("unexpected argument %q: write --inspect=%s", arg, arg)
 	}
 	return usagef("unexpected argument %q", arg)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -114,8 +115,9 @@ func TestBadTokens(t *testing.T) {
 				if got.status != tt.status || got.challenge() != tt.challenge || got.body != tt.body {
 					t.Errorf("%d %s %s\nwant %d %s %s", got.status, got.challenge(), got.body, tt.status, tt.challenge, tt.body)
 				}
-				if got.header.Get("Content-Type") != "application/json" {
-					t.Errorf("Content-Type %q", got.header.Get("Content-Type"))
+				whole := []string{"Content-Length: " + strconv.Itoa(len(tt.body)), "Content-Type: application/json", "Www-Authenticate: " + tt.challenge}
+				if !slices.Equal(keys(got.header), whole) {
+					t.Errorf("the header is %q, want %q", keys(got.header), whole)
 				}
 			})
 		}

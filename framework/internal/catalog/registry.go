@@ -21,8 +21,9 @@ type Config struct {
 	Filter func(ctx context.Context, c *engine.Call, kind protocol.ListKind, entries []*Entry) ([]*Entry, error)
 
 	// Forbidden is the answer to a caller who names an entry and lacks some of its
-	// scopes; nil, or a nil error: that there is no such entry.
-	Forbidden func(ctx context.Context, scopes []string) error
+	// scopes: absent, which says that there is no such entry, or another error. Nil:
+	// always absent.
+	Forbidden func(ctx context.Context, c *engine.Call, e *Entry, name string, absent error) error
 }
 
 // Registry holds the current Snapshot.
@@ -47,7 +48,7 @@ type Change struct {
 func New(cfg Config) *Registry {
 	cfg.PageSize = max(cfg.PageSize, 1)
 	r := &Registry{cfg: cfg}
-	r.current.Store(newSnapshot(&r.cfg, nil))
+	r.current.Store(newSnapshot(&r.cfg, nil, protocol.ServerCapabilities{}))
 	return r
 }
 
@@ -85,7 +86,7 @@ func (r *Registry) Update(remove, add []*Entry) (Change, []Conflict) {
 	}
 	all := slices.Concat(kept, add)
 	slices.SortStableFunc(all, func(a, b *Entry) int { return cmp.Compare(a.order, b.order) })
-	r.current.Store(newSnapshot(&r.cfg, all))
+	r.current.Store(newSnapshot(&r.cfg, all, old.capabilities))
 	return Change{Removed: len(gone), Kinds: changedLists(gone, add)}, nil
 }
 

@@ -33,7 +33,9 @@ type list struct {
 // scoped says whether the list depends on the caller.
 func (l *list) scoped() bool { return len(l.groups) > 0 }
 
-func newSnapshot(cfg *Config, all []*Entry) *Snapshot {
+// newSnapshot is that of all entries, after one that has declared before: clients were
+// told, and ask for lists that are empty now.
+func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) *Snapshot {
 	s := &Snapshot{cfg: cfg, all: all}
 	for i := range s.byKey {
 		s.byKey[i] = make(map[string]*Entry)
@@ -49,7 +51,7 @@ func newSnapshot(cfg *Config, all []*Entry) *Snapshot {
 		}
 	}
 	s.templates = indexed(templates)
-	s.capabilities = s.capable()
+	s.capabilities = s.capable(before)
 	return s
 }
 
@@ -63,23 +65,19 @@ func (l *list) add(e *Entry) {
 	}
 }
 
-// capable declares what is there. Logging is always declared: any handler may
-// send a log message at any time.
-func (s *Snapshot) capable() protocol.ServerCapabilities {
-	tools := len(s.byKey[Tool]) > 0
-	resources := len(s.byKey[Resource])+len(s.byKey[Template]) > 0
-	tasks := false
-	for _, e := range s.byKey[Tool] {
-		tasks = tasks || e.Tasks
-	}
-	prompts := len(s.byKey[Prompt]) > 0
+// capable declares what is there, and what was declared before. Logging is always
+// declared: any handler may send a log message at any time.
+func (s *Snapshot) capable(before protocol.ServerCapabilities) protocol.ServerCapabilities {
+	tools := before.Tools || len(s.byKey[Tool]) > 0
+	resources := before.Resources || len(s.byKey[Resource])+len(s.byKey[Template]) > 0
+	prompts := before.Prompts || len(s.byKey[Prompt]) > 0
 	return protocol.ServerCapabilities{
 		Tools: tools, ToolsListChanged: tools,
 		Resources: resources, ResourcesSubscribe: resources, ResourcesChanged: resources,
 		Prompts: prompts, PromptsListChanged: prompts,
-		Completions: prompts || len(s.byKey[Template]) > 0,
+		Completions: before.Completions || prompts || len(s.byKey[Template]) > 0,
 		Logging:     true,
-		Tasks:       tasks,
+		Tasks:       before.Tasks || slices.ContainsFunc(s.all, func(e *Entry) bool { return e.Kind == Tool && e.Tasks }),
 	}
 }
 
@@ -88,49 +86,48 @@ func (s *Snapshot) Capabilities() protocol.ServerCapabilities { return s.capabil
 
 // Find is the handler of a call. What the caller must not see is answered like
 // what is not there.
-func (s *Snapshot) Find(ctx context.Context, _ *engine.Call, p protocol.Params) (engine.Handler, error) {
+func (s *Snapshot) Find(ctx context.Context, c *engine.Call, p protocol.Params) (engine.Handler, error) {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
-		return s.named(ctx, Tool, "tool", p.Name)
+		return s.named(ctx, c, Tool, p.Name)
 	case *protocol.GetPromptParams:
-		return s.named(ctx, Prompt, "prompt", p.Name)
+		return s.named(ctx, c, Prompt, p.Name)
 	case *protocol.ReadResourceParams:
-		return s.resource(ctx, p.URI)
+		return s.resource(ctx, c, p.URI)
 	case *protocol.CustomParams:
 		e := s.byKey[Method][p.Name]
 		if e != nil && e.VisibleTo(transport.PrincipalFrom(ctx)) {
 			return e.Handler, nil
 		}
-		if err := s.forbidden(ctx, e); err != nil {
-			return nil, err
-		}
+		return nil, s.refusal(ctx, c, e, p.Name, unknownMethod(p))
 	}
-	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", p.Method())
+	return nil, unknownMethod(p)
 }
 
-func (s *Snapshot) named(ctx context.Context, kind Kind, noun, name string) (engine.Handler, error) {
+func unknownMethod(p protocol.Params) *protocol.Fault {
+	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", p.Method())
+}
+
+func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, name string) (engine.Handler, error) {
 	e, who := s.byKey[kind][name], transport.PrincipalFrom(ctx)
 	if e != nil && e.VisibleTo(who) {
 		return e.Handler, nil
 	}
-	if err := s.forbidden(ctx, e); err != nil {
-		return nil, err
-	}
-	return nil, s.unknown(who, kind, noun, name)
+	return nil, s.refusal(ctx, c, e, name, s.unknown(who, kind, name))
 }
 
-// forbidden is the answer to a caller who must not see e, where there is another than
-// that it is not there; e may be nil.
-func (s *Snapshot) forbidden(ctx context.Context, e *Entry) error {
+// refusal is the answer to a caller who must not see e; nil: there is no such entry.
+func (s *Snapshot) refusal(ctx context.Context, c *engine.Call, e *Entry, name string, absent error) error {
 	if e == nil || s.cfg.Forbidden == nil {
-		return nil
+		return absent
 	}
-	return s.cfg.Forbidden(ctx, e.Scopes)
+	return s.cfg.Forbidden(ctx, c, e, name, absent)
 }
 
 // unknown is -32602 for tools and prompts in every revision (server/tools and
 // server/prompts, "Error Handling").
-func (s *Snapshot) unknown(who *transport.Principal, kind Kind, noun, name string) *protocol.Fault {
+func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *protocol.Fault {
+	noun := [...]string{Tool: "tool", Prompt: "prompt", Template: "resource template"}[kind]
 	var names []string
 	for _, e := range s.lists[kind].listed {
 		if e.VisibleTo(who) {
@@ -152,7 +149,7 @@ func clip(name string) string {
 	return name
 }
 
-func (s *Snapshot) resource(ctx context.Context, uri string) (engine.Handler, error) {
+func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (engine.Handler, error) {
 	who, hidden := transport.PrincipalFrom(ctx), s.byKey[Resource][uri]
 	if hidden != nil && hidden.VisibleTo(who) {
 		return hidden.Handler, nil
@@ -172,10 +169,7 @@ func (s *Snapshot) resource(ctx context.Context, uri string) (engine.Handler, er
 			hidden = e // what serves if nothing else does
 		}
 	}
-	if err := s.forbidden(ctx, hidden); err != nil {
-		return nil, err
-	}
-	return nil, notFound(uri)
+	return nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
 }
 
 func notFound(uri string) *protocol.Fault {
@@ -195,16 +189,13 @@ func (s *Snapshot) Mirrors(tool string) []dialect.Mirror {
 // Complete an argument of a prompt or a variable of a template.
 func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
 	who := transport.PrincipalFrom(ctx)
-	kind, noun, key := Prompt, "prompt", p.Prompt
+	kind, key := Prompt, p.Prompt
 	if p.Template != "" {
-		kind, noun, key = Template, "resource template", p.Template
+		kind, key = Template, p.Template
 	}
 	e := s.byKey[kind][key]
 	if e == nil || !e.VisibleTo(who) {
-		if err := s.forbidden(ctx, e); err != nil {
-			return nil, err
-		}
-		return nil, s.unknown(who, kind, noun, key)
+		return nil, s.refusal(ctx, c, e, key, s.unknown(who, kind, key))
 	}
 	return e.Complete(ctx, c, p)
 }

@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+)
+
+func TestPercent(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{0: 800, 2 << 20: 800, 4 << 20: 540, 10 << 20: 190, 15 << 20: 100, 16 << 20: 100, 1 << 40: 100} {
+		if got := percentFor(live); got != want {
+			t.Errorf("%d bytes live: %d %%, want %d", live, got, want)
+		}
+	}
+}
+
+// It is the process's: no test runs beside this one.
+func TestKeepRoomy(t *testing.T) { //nolint:paralleltest // see above
+	defer debug.SetGCPercent(debug.SetGCPercent(leastPercent))
+	t.Setenv("GOMEMLIMIT", "")
+	t.Setenv("GOGC", "100")
+	keepRoomy(t.Context())
+	if got := percent(); got != leastPercent {
+		t.Fatalf("the environment says 100, and it is %d", got)
+	}
+
+	t.Setenv("GOGC", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	small := percentFor(liveHeap())
+	keepRoomy(ctx)
+	if got := percent(); got < small || got <= leastPercent {
+		t.Fatalf("a heap of %d bytes is collected at %d %%", liveHeap(), got)
+	}
+	much := make([]byte, roomy)
+	eventually(t, func() bool { return percent() == leastPercent })
+	runtime.KeepAlive(much)
+	eventually(t, func() bool { return percent() > leastPercent })
+	cancel()
+	debug.SetGCPercent(150)
+	for range 20 {
+		runtime.GC()
+	}
+	if got := percent(); got != 150 {
+		t.Errorf("after its end it has set %d %%", got)
+	}
+}
+
+// eventually collects until it is so: cleanups run a little after a collection.
+func eventually(t *testing.T, so func() bool) {
+	t.Helper()
+	for range 10_000 {
+		runtime.GC()
+		if so() {
+			return
+		}
+	}
+	t.Fatalf("%d bytes live, and it is %d %%", liveHeap(), percent())
+}
+
+func percent() int {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64()) //nolint:gosec // at most 800
+}
