@@ -34,7 +34,7 @@ func TestHello(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 		s.CallRaw("hello", `{"name":""}`).IsError().Mentions("/name")
-		s.CallRaw("hello", `{"nmae":"Ada"}`).IsError().Mentions("/nmae", "name")
+		s.CallRaw("hello", `{"names":"Ada"}`).IsError().Mentions("/names", "name")
 	})
 }
 
