@@ -203,9 +203,15 @@ func TestNotQuickEnough(t *testing.T) {
 			}
 			return out.Send(ctx, frame)
 		})
+		r, w := io.Pipe()
 		out := stamped{start: time.Now()}
-		in := strings.NewReader(strings.Repeat("{quick}\n", 16) + strings.Repeat("{slow}\n", 2+16))
-		if err := stdio.New(stdio.Streams(in, &out)).Serve(t.Context(), host); err != nil {
+		go func() {
+			_, _ = io.WriteString(w, strings.Repeat("{quick}\n", 16))
+			synctest.Wait() // a Write beside a slow exchange would excuse it: the peer may be slow
+			_, _ = io.WriteString(w, strings.Repeat("{slow}\n", 2+16))
+			_ = w.Close()
+		}()
+		if err := stdio.New(stdio.Streams(r, &out)).Serve(t.Context(), host); err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 		if d := time.Since(out.start); d != 3*each {
