@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -113,7 +112,8 @@ func (l *line) wait() (left bool) {
 			l.early = append(l.early, l.read[:n]...)
 		}
 		if err != nil {
-			return !errors.Is(err, os.ErrDeadlineExceeded)
+			var late net.Error
+			return !errors.As(err, &late) || !late.Timeout()
 		}
 	}
 	return true

@@ -69,8 +69,7 @@ func (a *audience) measure(ctx context.Context, n int, found figures) (err error
 	}
 	found["delivery"] = all / float64(n)
 	next := 0
-	// Fewer where it may take long.
-	found["one"], err = each(max(1, min(batch/20, 100_000/n)), func() error {
+	found["one"], err = each(batch/20, func() error {
 		next = (next + 7919) % n
 		return a.tell(ctx, fmt.Sprintf("shelf000://%d", next), 1)
 	})
