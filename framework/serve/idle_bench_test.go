@@ -83,6 +83,7 @@ func BenchmarkHTTPStuck(b *testing.B) {
 			var ratios []float64
 			for range b.N {
 				for range turns {
+					beStuck(b, s)() // which takes a while, after which everything is slower
 					alone := slowest(b, s.addr, eras)
 					release := beStuck(b, s)
 					ratios = append(ratios, float64(slowest(b, s.addr, eras))/float64(alone))
