@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -202,6 +203,16 @@ func (l *listener) Close() error {
 type counted struct {
 	net.Conn
 	done func()
+}
+
+// Read says that a deadline is over as net.Conn does, which is more than the listener
+// without a socket promises.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, fasthttputil.ErrTimeout) {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
 }
 
 // Close closes it once, and again as often as one likes.
