@@ -99,6 +99,7 @@ func (s *sink) Write(part []byte) error {
 
 // Last sends a part as the last chunk, and the end of the body with it.
 func (s *sink) Last(part []byte) error {
+	s.readNoMore()
 	s.chunk(part)
 	s.end()
 	return s.flush()
@@ -125,8 +126,16 @@ func (s *sink) end() {
 	s.chunked = false
 }
 
+// readNoMore ends the Read that waits for the client to leave. That is before the end of the
+// body goes out, after which the client may ask the next thing: a Read in memory, unlike one
+// of a socket, learns of a deadline only when something comes.
+func (s *sink) readNoMore() {
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // it fails only on what is closed
+}
+
 // finish ends the body, unless it has ended.
 func (s *sink) finish() {
+	s.readNoMore()
 	s.end()
 	_ = s.flush() // the last: nobody else is to be told
 }

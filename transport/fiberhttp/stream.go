@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -74,11 +75,10 @@ func (l *line) takeBuffered(conn net.Conn) bool {
 	return l.conn.SetReadDeadline(time.Time{}) == nil && len(l.early) <= ignored
 }
 
-// over ends the body, and then the goroutine that reads.
+// over ends the body, and the goroutine that reads.
 func (l *line) over() {
 	defer l.carried.Done()
 	l.finish()
-	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // it fails only on what is closed
 }
 
 // ignored is how much a client may send after its request: what it pipelined is answered
@@ -112,8 +112,7 @@ func (l *line) wait() (left bool) {
 			l.early = append(l.early, l.read[:n]...)
 		}
 		if err != nil {
-			var late net.Error
-			return !errors.As(err, &late) || !late.Timeout()
+			return !errors.Is(err, os.ErrDeadlineExceeded)
 		}
 	}
 	return true
