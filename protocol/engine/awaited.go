@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,9 +97,13 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
 	}
-	mine := x.conn.e.watches.claim(r.ID, r.Questions)
-	if len(mine) == 0 {
+	claimed := x.conn.e.watches.claim(r.ID, r.Questions)
+	if len(claimed) == 0 {
 		return false, nil
+	}
+	mine := x.stillOpen(ctx, r.ID, claimed)
+	if len(mine) == 0 { // look what has become of it
+		return true, nil
 	}
 	until, stop := context.WithCancel(ctx)
 	var watching, asking sync.WaitGroup
@@ -115,6 +120,19 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 		return true, nil
 	}
 	return true, errors.Join(errs...)
+}
+
+// stillOpen are those of the claimed questions that nobody has answered between the look at
+// the record and the claim; the others are given back, and all where nobody can say.
+func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Question) []task.Question {
+	r, err := x.task(ctx, id)
+	return slices.DeleteFunc(claimed, func(q task.Question) bool {
+		answered := err != nil || !slices.ContainsFunc(r.Questions, func(open task.Question) bool { return open.Key == q.Key })
+		if answered {
+			x.conn.e.watches.release(id, q.Key)
+		}
+		return answered
+	})
 }
 
 // untilOver withdraws the questions of a task that is over.
