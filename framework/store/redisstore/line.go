@@ -134,7 +134,11 @@ func (l *line) read(ctx context.Context) {
 		if noGroup(err) {
 			turns, err = nil, l.makeGroup(ctx)
 		}
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil: // by Close, which tells those who wait only afterwards
+			l.fail(ErrClosed)
+			continue
+		case err != nil:
 			l.fail(fmt.Errorf("redisstore: taking a task: %w", err))
 			continue
 		}
