@@ -217,6 +217,16 @@ func (s *Server) Sessions() session.Store { return s.sessions }
 // over HTTP; nil without such a store.
 func (s *Server) Changes() change.Bus { return s.changes }
 
+// Adopt makes the server tell a session that another process has opened what changes,
+// though no frame of it has come here; for carriers over HTTP. The error is that of Start.
+func (s *Server) Adopt(link *transport.Connection) error {
+	if err := s.Start(context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
+		return err
+	}
+	s.engine.Adopt(link)
+	return nil
+}
+
 // Closing is closed when the server begins to stop: carriers over HTTP then end
 // the streams that would never end by themselves.
 func (s *Server) Closing() <-chan struct{} {

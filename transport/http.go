@@ -152,14 +152,24 @@ type Server interface {
 	Authenticator() Authenticator
 	// Events keeps what was sent on streams that may be resumed; nil: none may.
 	Events() eventlog.Store
+	// Closing is closed when the host begins to stop.
+	Closing() <-chan struct{}
+	Sharer
+}
+
+// Sharer is a host whose sessions may be served by any of several processes.
+type Sharer interface {
 	// Sessions keeps what other processes must know to serve a session of this one;
-	// nil: a session is this process's alone. Then all of Events, Sessions and Changes
-	// are shared.
+	// nil: a session is this process's alone. Where it is not, Changes and the Events of
+	// a [Server] are shared, too.
 	Sessions() session.Store
 	// Changes tells the other processes what happened; nil: there are none.
 	Changes() change.Bus
-	// Closing is closed when the host begins to stop.
-	Closing() <-chan struct{}
+	// Adopt tells the host of a session that another process has opened and whose client
+	// listens here: of some no frame ever comes here. What others change of it later the
+	// host hears by Changes. Called again it looks for what they have changed before. An
+	// error says that the host takes no more connections.
+	Adopt(link *Connection) error
 }
 
 // AuthError is an Authenticator's refusal in the terms of HTTP. Any other error of

@@ -25,8 +25,9 @@ type Kept interface {
 	// State is what is kept, as this process has seen it last, and its version, which
 	// rises with each change by whatever process. 0: nothing is kept yet.
 	//
-	// A connection whose state is there when its first frame arrives belongs to a
-	// session that another process has opened. A carrier looks anew for each request.
+	// A connection whose state is there when its first frame arrives, or when it is
+	// adopted ([Sharer]), belongs to a session that another process has opened. A carrier
+	// looks anew for each request.
 	State() (data []byte, version uint64)
 
 	// Change keeps what change makes of the newest state, and calls it again where

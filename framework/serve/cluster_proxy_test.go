@@ -153,15 +153,13 @@ func (b *balancer) pick(method string, body []byte) *backend {
 		if n.name != string(found[1]) {
 			continue
 		}
-		if to = n; rand.IntN(4) > 0 {
-			to = b.other(n)
-		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.answers++; to != n {
-			b.crossed++
+		if b.answers++; b.answers%4 == 0 {
+			return n
 		}
-		return to
+		b.crossed++
+		return b.other(n)
 	}
 	return to // a worker asked, which serves nobody
 }

@@ -18,8 +18,9 @@ import "context"
 // slice.
 type Bus interface {
 	// Publish tells all that are subscribed now. It does not wait for them: each gets
-	// the messages of one publisher in their order, at most once each. An error says
-	// that nobody, or not everybody, was told.
+	// the messages of one publisher in their order, at most once each, and what is
+	// published after the Publish of another has returned after what that one said. An
+	// error says that nobody, or not everybody, was told.
 	Publish(ctx context.Context, message []byte) error
 
 	// Subscribe calls fn for each message, one after the other, until ctx ends, and

@@ -113,8 +113,9 @@ type Engine struct {
 	watches watches
 	nodes   nodes
 
-	resources topics // that sessions and listen streams watch
-	tasks     topics // that listen streams watch
+	resources topics        // that sessions and listen streams watch
+	tasks     topics        // that listen streams watch
+	learned   atomic.Uint64 // how often sessions began to watch something
 
 	links    sync.Map // of *transport.Connection to *conn
 	loners   loners
@@ -197,8 +198,9 @@ func (e *Engine) Changed(kinds ...protocol.ListKind) {
 // Updated tells the subscribers of the resource, or of one above it, that it
 // changed. It never blocks.
 func (e *Engine) Updated(uri string) {
+	learned := e.learned.Load()
 	e.updated(uri)
-	e.tell(news{Kind: newsUpdated, URI: uri})
+	e.tell(news{Kind: newsUpdated, URI: uri, Version: learned})
 }
 
 func (e *Engine) updated(uri string) {

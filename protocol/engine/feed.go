@@ -38,6 +38,7 @@ type feed struct {
 	draining bool
 	filter   protocol.SubscriptionFilter
 	waiting  *backlog // nil: nothing waits
+	learned  uint64   // Engine.learned when it began to watch something last
 }
 
 // listening is what a feed has besides, that is a listen stream.
@@ -157,6 +158,17 @@ func (f *feed) updated(watched, uri string) {
 	if f.e.resources.has(f, watched) {
 		f.pend().update(watched, uri)
 		f.kick()
+	}
+}
+
+// updatedSince is updated for what may have happened before the feed watched, unless it
+// has watched the same for longer.
+func (f *feed) updatedSince(learned uint64, watched, uri string) {
+	f.mu.Lock()
+	late := f.learned > learned
+	f.mu.Unlock()
+	if late {
+		f.updated(watched, uri)
 	}
 }
 

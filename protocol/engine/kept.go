@@ -131,6 +131,10 @@ func (c *conn) sync() {
 	c.session.apply(&k)
 }
 
+// Adopt makes the session of the connection, which another node has opened, one that is
+// told of changes here, and learns what other nodes have changed of it.
+func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
+
 // restored is the session of an initialize that another node has answered.
 func (e *Engine) restored(k *keptSession) (*session, error) {
 	p, fault := dialect.Handshake("").DecodeParams(protocol.MethodInitialize, k.Init)
@@ -172,8 +176,9 @@ func (f *feed) watchAll(uris []string) {
 	}
 	f.e.resources.remove(f, before[same:])
 	f.filter.URIs = slices.Clone(uris)
-	if !f.stopped {
+	if !f.stopped && same < len(uris) {
 		f.e.resources.add(f, uris[same:])
+		f.learned = f.e.learned.Add(1)
 	}
 }
 

@@ -18,7 +18,7 @@ type newsKind string
 
 const (
 	newsTask    newsKind = "task"    // its record changed
-	newsUpdated newsKind = "updated" // a resource changed
+	newsUpdated newsKind = "updated" // a resource changed, at Version of what was learned
 	newsFrame   newsKind = "frame"   // came from the client of a session, for whoever waits for it
 	newsNotify  newsKind = "notify"  // is for the client of a session
 	newsRoots   newsKind = "roots"   // of the client of a session changed
@@ -227,7 +227,11 @@ func (e *Engine) heard(message []byte) {
 		return
 	}
 	var n news
-	if json.Unmarshal(message, &n) != nil || n.Node == e.nodes.id {
+	if json.Unmarshal(message, &n) != nil {
+		return
+	}
+	if n.Node == e.nodes.id {
+		e.echoed(&n)
 		return
 	}
 	switch n.Kind {
@@ -249,6 +253,18 @@ func (e *Engine) heard(message []byte) {
 		if e.cfg.RootsChanged != nil {
 			e.cfg.RootsChanged(n.Session)
 		}
+	}
+}
+
+// echoed takes what this node has told itself. A resource that changed here was told here
+// before the bus had it, and a client that another node has promised updates before that
+// may have been unknown: it is known now, because the bus keeps the order.
+func (e *Engine) echoed(n *news) {
+	if n.Kind != newsUpdated {
+		return
+	}
+	for _, h := range e.resources.covering(n.URI) {
+		h.feed.updatedSince(n.Version, h.watched, n.URI)
 	}
 }
 

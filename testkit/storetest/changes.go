@@ -38,6 +38,7 @@ func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 		{"PublishFromWithin", "A subscriber may publish from within its call.", changesWithin},
 		{"LateSubscriber", "Who comes later gets what is published from then on, and nothing from before.", changesLate},
 		{"ConcurrentPublishers", "The messages of each publisher come in their order, each once, however many publish.", changesPublishers},
+		{"OneAfterTheOther", "What is published after the Publish of another has returned comes after what that one said.", changesTurns},
 		{"ComeAndGo", "Who comes and goes disturbs nobody who stays.", changesComeAndGo},
 		{"SlowSubscriber", "Who is slow delays neither publishers nor others, and either misses nothing or is told by nil.", changesSlow},
 	}

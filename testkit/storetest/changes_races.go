@@ -31,6 +31,38 @@ func changesPublishers(t *testing.T, b bus) {
 	}
 }
 
+// changesTurns: who publishes when another has published is heard after that.
+func changesTurns(_ *testing.T, b bus) {
+	listeners := []*listener{b.subscribe(nil), b.subscribe(nil)}
+	messages := numbered("message ", 200)
+	turns := make(chan string, len(messages))
+	for _, m := range messages {
+		turns <- m
+	}
+	close(turns)
+	var turn sync.Mutex // one publishes; which one is chance
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for {
+				turn.Lock()
+				m, more := <-turns
+				if more {
+					b.publish(m)
+				}
+				turn.Unlock()
+				if !more {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, l := range listeners {
+		b.wants(l, messages...)
+	}
+}
+
 // changesComeAndGo: who comes and goes disturbs nobody who stays.
 func changesComeAndGo(_ *testing.T, b bus) {
 	stays := b.subscribe(nil)

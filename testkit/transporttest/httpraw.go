@@ -48,9 +48,10 @@ func (h *httpHost) Authenticator() transport.Authenticator {
 }
 
 // Events implements transport.Server.
-func (h *httpHost) Events() eventlog.Store  { return nil }
-func (h *httpHost) Sessions() session.Store { return nil }
-func (h *httpHost) Changes() change.Bus     { return nil }
+func (h *httpHost) Events() eventlog.Store            { return nil }
+func (h *httpHost) Sessions() session.Store           { return nil }
+func (h *httpHost) Changes() change.Bus               { return nil }
+func (h *httpHost) Adopt(*transport.Connection) error { return nil }
 
 // Closing implements transport.Server.
 func (h *httpHost) Closing() <-chan struct{} { return h.closing }

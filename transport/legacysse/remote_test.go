@@ -34,6 +34,7 @@ func (s *server) Authenticator() transport.Authenticator { return s.auth }
 func (s *server) Events() eventlog.Store                 { return s.events }
 func (s *server) Sessions() session.Store                { return s.sessions }
 func (s *server) Changes() change.Bus                    { return s.changes }
+func (s *server) Adopt(*transport.Connection) error      { return nil }
 func (s *server) Closing() <-chan struct{}               { return s.closing }
 
 // users are principals by the text of Authorization: name and scope.

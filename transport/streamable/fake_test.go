@@ -39,6 +39,7 @@ func (h *host) Authenticator() transport.Authenticator { return h.auth }
 func (h *host) Events() eventlog.Store                 { return h.log }
 func (h *host) Sessions() session.Store                { return h.sessions }
 func (h *host) Changes() change.Bus                    { return h.changes }
+func (h *host) Adopt(*transport.Connection) error      { return nil }
 func (h *host) Closing() <-chan struct{}               { return h.closing }
 
 type exchange struct {

@@ -170,11 +170,16 @@ func (e *Endpoint) heard(m nodes.Message) {
 }
 
 // look keeps the records of sessions that are in use without requests, as by an open
-// stream, and ends what has ended elsewhere.
+// stream, ends what has ended elsewhere, and learns what others have changed and the host
+// may not have heard.
 func (e *Endpoint) look(ctx context.Context) {
 	for _, s := range e.all() {
-		if s.record.made() && !s.idle() && !s.record.touch(ctx) {
+		switch {
+		case !s.record.made() || s.idle():
+		case !s.record.touch(ctx):
 			e.endSession(s, errSessionEnded)
+		case s.record.home() == e.node.ID && s.record.read(ctx) == nil:
+			_ = e.server.Adopt(s.link) // a host that takes none tells nothing, either
 		}
 	}
 }

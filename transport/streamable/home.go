@@ -32,20 +32,10 @@ func (r *record) elsewhere(ctx context.Context) bool {
 
 // moveIn makes this node the home. Nil: it is.
 func (s *session) moveIn(ctx context.Context) *Reply {
-	r := s.record
-	if !r.made() {
+	if !s.record.made() {
 		return nil
 	}
-	var err error
-	if here := s.e.node.ID; r.home() != here {
-		err = r.update(ctx, func(h *head, state []byte) []byte {
-			h.Home = here
-			return state
-		})
-	}
-	if err == nil {
-		err = s.standalone().catchUp(ctx)
-	}
+	err := s.settleIn(ctx)
 	switch {
 	case err == nil:
 		return nil
@@ -53,6 +43,35 @@ func (s *session) moveIn(ctx context.Context) *Reply {
 		return noSession()
 	}
 	return unavailable()
+}
+
+// settleIn makes the host tell the session what changes here. It hears of what others
+// change from the first Adopt on, and sees with the second what they have changed before:
+// nothing is between.
+func (s *session) settleIn(ctx context.Context) error {
+	host, r := s.e.server, s.record
+	if err := host.Adopt(s.link); err != nil {
+		return err
+	}
+	if err := r.takeHome(ctx); err != nil {
+		return err
+	}
+	if err := host.Adopt(s.link); err != nil {
+		return err
+	}
+	return s.standalone().catchUp(ctx)
+}
+
+// takeHome makes this node the home, and knows the newest record then.
+func (r *record) takeHome(ctx context.Context) error {
+	here := r.s.e.node.ID
+	if r.home() == here {
+		return r.read(ctx)
+	}
+	return r.update(ctx, func(h *head, state []byte) []byte {
+		h.Home = here
+		return state
+	})
 }
 
 // catchUp learns where a standalone stream is that others have written: an event of
