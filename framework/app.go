@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -37,7 +38,7 @@ type addition struct {
 // New starts an app. What is wrong with the arguments is reported by Build.
 func New(name, version string, opts ...AppOption) *App {
 	a := &App{name: name, version: version, cfg: defaultConfig()}
-	at := callerPlace(1)
+	at := place.Caller(1)
 	if name == "" {
 		a.fault(at, "the server has no name", "Give New a name")
 	}
@@ -63,7 +64,7 @@ func (a *App) fault(where, problem, fix string) {
 
 // Add components. Faults are reported by Build.
 func (a *App) Add(components ...Component) *App {
-	return a.addAt(callerPlace(1), components)
+	return a.addAt(place.Caller(1), components)
 }
 
 // AddFrom adds the components of a provider on behalf of somebody else, whom where names
@@ -85,7 +86,7 @@ func (a *App) addAt(where string, components []Component) *App {
 
 // Use wraps every component. Order: by phase, within a phase first given =
 // outermost; then the group's, then the component's own.
-func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(callerPlace(1), mw...) }
+func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(place.Caller(1), mw...) }
 
 // UseFrom is Use on behalf of somebody else, whom where names in reports.
 func (a *App) UseFrom(where string, mw ...Middleware) *App {
@@ -102,7 +103,7 @@ func (a *App) UseFrom(where string, mw ...Middleware) *App {
 // UseFrames wraps every frame, first = outermost. It must hand on a context
 // derived from the one it got.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
-	at := callerPlace(1)
+	at := place.Caller(1)
 	for _, m := range mw {
 		if m == nil {
 			a.fault(at, "a frame middleware is nil", "Remove it")
@@ -116,7 +117,7 @@ func (a *App) UseFrames(mw ...transport.Middleware) *App {
 // OnStart runs before the first frame, in order; an error stops the start.
 func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
-		a.fault(callerPlace(1), "OnStart: the function is nil", "Remove it")
+		a.fault(place.Caller(1), "OnStart: the function is nil", "Remove it")
 		return a
 	}
 	a.onStart = append(a.onStart, fn)
@@ -126,7 +127,7 @@ func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 // OnStop runs after the last frame, in reverse order, also when a start failed.
 func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
-		a.fault(callerPlace(1), "OnStop: the function is nil", "Remove it")
+		a.fault(place.Caller(1), "OnStop: the function is nil", "Remove it")
 		return a
 	}
 	a.onStop = append(a.onStop, fn)
@@ -136,7 +137,7 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 // OnRootsChanged runs when a client says that its roots changed.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
-		a.fault(callerPlace(1), "OnRootsChanged: the function is nil", "Remove it")
+		a.fault(place.Caller(1), "OnRootsChanged: the function is nil", "Remove it")
 		return a
 	}
 	a.onRoots = append(a.onRoots, fn)

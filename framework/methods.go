@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
 // Methods registers every exported method of receiver as a tool, named by the
@@ -33,7 +35,7 @@ import (
 // Options apply to every tool, like those of Set.With. The tools share receiver
 // and are called concurrently.
 func Methods(receiver any, opts ...Option) Component {
-	s := &Set{where: callerPlace(1)}
+	s := &Set{where: place.Caller(1)}
 	v := reflect.ValueOf(receiver)
 	s.head = "methods"
 	if v.IsValid() {

@@ -4,19 +4,20 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
 // Add at run time: list_changed follows. The error is a *BuildError and then
 // nothing was added.
 func (s *Server) Add(components ...Component) error {
-	return s.change(nil, components, callerPlace(1), "Nothing was added.")
+	return s.change(nil, components, place.Caller(1), "Nothing was added.")
 }
 
 // Replace removes and adds in one step: one new snapshot, one list_changed, all
 // or nothing. A new component with the name of an old one takes its place in the
 // list. Old components that are not there are ignored.
 func (s *Server) Replace(old, replacement []Component) error {
-	return s.change(old, replacement, callerPlace(1), "Nothing was replaced.")
+	return s.change(old, replacement, place.Caller(1), "Nothing was replaced.")
 }
 
 // Remove at run time, by the value that was added. Unknown components are ignored.

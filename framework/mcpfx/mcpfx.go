@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/events"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 	"github.com/kagami-mcp/kagami/transport/stdio"
@@ -80,7 +81,7 @@ func Module(name, version string, opts ...Option) fx.Option {
 		}
 	}
 	return fx.Options(
-		fx.WithLogger(newEvents),
+		fx.WithLogger(events.New),
 		fx.Provide(
 			m.newApp,
 			func() *sequence { return &sequence{} },

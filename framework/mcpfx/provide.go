@@ -4,15 +4,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 
 	"go.uber.org/fx"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
 // provided is a provider with what it is sorted by and where it comes from.
@@ -53,7 +52,7 @@ func provide(constructors []any) fx.Option {
 
 // contribution takes the value of that type to the app.
 func contribution(t reflect.Type, constructor any) any {
-	from := describe(constructor)
+	from := place.Describe(constructor)
 	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
 	return annotate(constructor, func(p framework.Provider) provided { return provided{p, name, from} },
 		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`))
@@ -75,10 +74,10 @@ func annotate(constructor, fn any, as ...fx.Annotation) any {
 // Use middleware on every component, in order. Several Use and UseProvided count in
 // their order, those in an fx.Module after those outside of it.
 func Use(mw ...framework.Middleware) fx.Option {
-	_, file, line, _ := runtime.Caller(1)
+	from := "mcpfx.Use at " + place.Caller(1)
 	var all []any
 	for _, m := range mw {
-		all = append(all, use(func() framework.Middleware { return m }, "mcpfx.Use at "+place(file, line))...)
+		all = append(all, use(func() framework.Middleware { return m }, from)...)
 	}
 	return provide(all)
 }
@@ -91,7 +90,7 @@ func UseProvided(constructors ...any) fx.Option {
 		if _, err := resultsOf[framework.Middleware](c); err != nil {
 			return fx.Error(fmt.Errorf("mcpfx.UseProvided: %w", err))
 		}
-		all = append(all, use(c, describe(c))...)
+		all = append(all, use(c, place.Describe(c))...)
 	}
 	return provide(all)
 }
@@ -132,19 +131,7 @@ func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s is a %s: it returns no %s", describe(constructor), v.Type(), reflect.TypeFor[T]())
+		return nil, fmt.Errorf("%s is a %s: it returns no %s", place.Describe(constructor), v.Type(), reflect.TypeFor[T]())
 	}
 	return found, nil
-}
-
-// describe names a function and its line: "shop.NewOrders (shop/orders.go:31)".
-func describe(fn any) string {
-	f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
-	return path.Base(f.Name()) + " (" + place(f.FileLine(f.Entry())) + ")"
-}
-
-// place keeps the last directory only: enough to find the file, and the same on every
-// machine.
-func place(file string, line int) string {
-	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
 }

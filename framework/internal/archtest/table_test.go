@@ -59,7 +59,7 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
@@ -67,6 +67,7 @@ var table = []rule{
 	{prefix: "framework/store/redisstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store/internal/record"}, external: []string{"github.com/redis/go-redis/v9"}},
 	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},
 	{prefix: "framework/internal/redisserver"},
+	{prefix: "framework/internal/place"},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
@@ -78,10 +79,11 @@ var table = []rule{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
 	}},
 	{prefix: "framework/mcpfx", internal: []string{
-		"framework", "framework/mcpfx/internal", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/place", "framework/mcpfx/internal/events", "framework/mcpfx/internal/unserved", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
-	{prefix: "framework/mcpfx/internal"},
-	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/mcpfx/internal"}, external: []string{"go.uber.org/fx"}},
+	{prefix: "framework/mcpfx/internal/unserved"},
+	{prefix: "framework/mcpfx/internal/events", internal: []string{"framework"}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
+	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/internal/place", "framework/mcpfx/internal/unserved"}, external: []string{"go.uber.org/fx"}},
 	{prefix: "docs/code/middleware", internal: []string{"framework", "framework/serve", "middleware", "protocol"}},
 	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp"}},
 	{prefix: "examples/secured", internal: []string{"framework", "framework/serve", "middleware", "middleware/auth", "transport", "transport/fiberhttp"}, external: []string{"github.com/golang-jwt/jwt/v5"}},

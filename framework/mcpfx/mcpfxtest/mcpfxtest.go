@@ -17,15 +17,15 @@ package mcpfxtest
 import (
 	"context"
 	"crypto/rand"
-	"path"
 	"reflect"
-	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/fx"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/unserved"
 )
 
@@ -64,10 +64,10 @@ func App(t testing.TB, opts ...fx.Option) *framework.App {
 	if got.App == nil {
 		t.Fatalf("mcpfxtest: the options have no mcpfx.Module")
 	}
-	slices.SortFunc(got.Replaced, func(a, b *replacement) int { return a.line - b.line })
+	slices.SortFunc(got.Replaced, func(a, b *replacement) int { return strings.Compare(a.at, b.at) })
 	for _, r := range got.Replaced {
 		if !r.used {
-			t.Errorf("mcpfxtest: nothing in the program takes a %s: the Replace at %s:%d changes nothing", r.what, r.file, r.line)
+			t.Errorf("mcpfxtest: nothing in the program takes a %s: the Replace at %s changes nothing", r.what, r.at)
 		}
 	}
 	return got.App
@@ -76,21 +76,19 @@ func App(t testing.TB, opts ...fx.Option) *framework.App {
 // replacement is one Replace.
 type replacement struct {
 	what string
-	file string
-	line int
+	at   string
 	used bool // fx asked for it
 }
 
 // Replace a dependency; one that nobody uses fails the test. The constructor of what is
 // replaced does not run. T is the type that constructors take, which may be an interface.
 func Replace[T any](v T) fx.Option {
-	_, file, line, _ := runtime.Caller(1)
-	what := reflect.TypeFor[T]().String()
+	what, at := reflect.TypeFor[T]().String(), place.Caller(1)
 	tag := `name:"` + rand.Text() + `"` // each Replace knows its own
 	return fx.Options(
 		fx.Provide(
 			fx.Annotate(func() *replacement {
-				return &replacement{what: what, file: path.Base(file), line: line}
+				return &replacement{what: what, at: at}
 			}, fx.ResultTags(tag)),
 			fx.Annotate(func(r *replacement) *replacement { return r }, fx.ParamTags(tag), fx.ResultTags(`group:"kagami.replaced"`)),
 		),

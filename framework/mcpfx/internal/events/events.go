@@ -1,4 +1,5 @@
-package mcpfx
+// Package events is the log of fx in the log of the program.
+package events
 
 import (
 	"errors"
@@ -15,8 +16,8 @@ import (
 // at the end: the end has it all.
 type events struct{ fxevent.ZapLogger }
 
-// newEvents needs nothing: fx asks for it after mistakes, too.
-func newEvents(in struct {
+// New is for fx.WithLogger. It needs nothing: fx asks for it after mistakes, too.
+func New(in struct {
 	fx.In
 	Logger *zap.Logger `optional:"true"`
 },
