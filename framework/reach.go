@@ -47,8 +47,8 @@ type Brief struct {
 
 // BriefOf is what is known of the caller of ctx; outside of a call the principal at
 // most.
-func BriefOf(ctx context.Context) Brief {
-	b := Brief{Principal: transport.PrincipalFrom(ctx)}
+func BriefOf(ctx context.Context) (b Brief) {
+	b.Principal = transport.PrincipalFrom(ctx)
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
 		return b
@@ -57,6 +57,20 @@ func BriefOf(ctx context.Context) Brief {
 	b.Session, b.RemoteAddr, b.Task, b.Meta = c.Session(), c.RemoteAddr(), c.Task(), c.Meta.Raw
 	b.Revision, b.Probe = c.Dialect.String(), c.Probes()
 	return b
+}
+
+// RevisionOf is the Revision of BriefOf alone.
+func RevisionOf(ctx context.Context) string {
+	if h := handlingFrom(ctx); h != nil && h.call != nil {
+		return h.call.Dialect.String()
+	}
+	return ""
+}
+
+// Probing is the Probe of BriefOf alone.
+func Probing(ctx context.Context) bool {
+	h := handlingFrom(ctx)
+	return h != nil && h.call != nil && h.call.Probes()
 }
 
 // Asked says whether the call has asked the client for anything so far, or was

@@ -48,6 +48,9 @@ func TestBrief(t *testing.T) {
 		var info *framework.CallInfo
 		s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
 			brief, info = framework.BriefOf(ctx), framework.Caller(ctx)
+			if framework.RevisionOf(ctx) != brief.Revision || framework.Probing(ctx) {
+				t.Errorf("alone: %q, %t", framework.RevisionOf(ctx), framework.Probing(ctx))
+			}
 		})).Add(framework.Tool("t", none)))
 		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann"}), withMeta("a", `1`))
 		p.with(&transport.Request{Fields: fields{}, RemoteAddr: "192.0.2.1:1"})
@@ -57,6 +60,9 @@ func TestBrief(t *testing.T) {
 			t.Errorf("%+v\n%+v", brief, info)
 		}
 	})
+	if framework.RevisionOf(t.Context()) != "" || framework.Probing(t.Context()) {
+		t.Error("outside of a call there is a revision, or a probe")
+	}
 	if got := framework.BriefOf(transport.WithPrincipal(t.Context(), &framework.Principal{Subject: "ann"})); got.Principal.Subject != "ann" || got.Session != "" {
 		t.Errorf("outside of a call: %+v", got)
 	}

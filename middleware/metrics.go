@@ -74,7 +74,7 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 		outcome := outcomePanic
 		defer func() { // the engine recovers: a call that crashes is no less counted
 			if outcome != framework.OutcomePending {
-				l := labels{call.Method, framework.BriefOf(ctx).Revision, outcome}
+				l := labels{call.Method, framework.RevisionOf(ctx), outcome}
 				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
 			}
 		}()

@@ -68,7 +68,7 @@ func RateLimit(r Rate) framework.Middleware {
 		return broken("RateLimit: Burst takes centuries to fill")
 	}
 	l := &limiter{
-		rate: r, interval: r.Per / time.Duration(r.Events), made: time.Now(),
+		rate: r, interval: r.Per / time.Duration(r.Events),
 		buckets: newLRU[caller, *rate.Limiter](maxCallers), seen: newLRU[execution, struct{}](maxCallers),
 	}
 	name := "rate-limit"
@@ -94,10 +94,10 @@ type execution struct {
 type limiter struct {
 	rate     Rate
 	interval time.Duration // between two events
-	made     time.Time
-	warned   atomic.Int64 // unix nanoseconds
+	warned   atomic.Int64  // unix nanoseconds
 
 	mu      sync.Mutex // guards all below
+	now     time.Time  // the clock of the buckets, which never goes back
 	buckets *lru[caller, *rate.Limiter]
 	seen    *lru[execution, struct{}]
 }
@@ -181,23 +181,33 @@ func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framew
 		}
 		l.warn(ctx, err)
 	}
-	return l.takeHere(who)
+	return l.takeHere(who, call.Began())
 }
 
-func (l *limiter) takeHere(who caller) (after time.Duration, ok bool) {
-	now := l.made.Add(time.Since(l.made)) // reads one clock, where time.Now reads two
+// takeHere counts a call that others measure, too, at the time when it began: only to
+// refuse one the clock is read once more.
+func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	bucket, known := l.buckets.get(who)
 	if !known {
 		bucket = rate.NewLimiter(rate.Every(l.interval), l.rate.Burst)
 		l.buckets.put(who, bucket)
 	}
-	l.mu.Unlock()
-	if bucket.AllowN(now, 1) {
+	if bucket.AllowN(l.at(began), 1) || bucket.AllowN(l.at(time.Now()), 1) {
 		return 0, true
 	}
-	missing := 1 - bucket.TokensAt(now)
+	missing := 1 - bucket.TokensAt(l.now)
 	return time.Duration(math.Ceil(missing * float64(l.interval))), false
+}
+
+// at is t, or the latest that it was before: calls begin in another order than they come
+// here, and a bucket whose time goes back would be filled twice. Under l.mu.
+func (l *limiter) at(t time.Time) time.Time {
+	if t.After(l.now) {
+		l.now = t
+	}
+	return l.now
 }
 
 // store is where events are counted; nil: here.

@@ -69,6 +69,60 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
+// A step that makes the call again when it was told to is let through, though to those
+// who measure it is one call.
+func TestRateLimitMadeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		patient := framework.Middleware{Name: "patient", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler {
+			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+				result, err := next(ctx, call)
+				if err == nil {
+					return result, nil
+				}
+				time.Sleep(time.Second)
+				return next(ctx, call)
+			}
+		}}
+		s := build(t, quiet().Use(patient, middleware.RateLimit(middleware.Rate{Events: 1, Per: time.Second})).Add(doing(nothing)))
+		for i := range 3 {
+			if got := call(t.Context(), t, s, `{}`); got.Error != nil {
+				t.Errorf("call %d: %s", i, got.raw)
+			}
+		}
+	})
+}
+
+// A call that took long to get here has begun before those that were counted: the bucket
+// is not filled for that time again.
+func TestRateLimitLateComer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := framework.Middleware{Name: "slow", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler {
+			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+				call.Began()
+				if framework.BriefOf(ctx).RemoteAddr == "slow" {
+					time.Sleep(11 * time.Second)
+				}
+				return next(ctx, call)
+			}
+		}}
+		limit := middleware.RateLimit(middleware.Rate{Events: 1, Per: 10 * time.Second, Burst: 3})
+		s := build(t, quiet().Use(slow, limit).Add(doing(nothing)))
+		ann := as(t.Context(), "ann")
+		var late answer
+		go func() { late = call(from(ann, "slow", nil), t, s, `{}`) }()
+		time.Sleep(10 * time.Second)
+		first := call(ann, t, s, `{}`)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		third, fourth := call(ann, t, s, `{}`), call(ann, t, s, `{}`)
+		if first.Error != nil || late.Error != nil || third.Error != nil || fourth.code() != protocol.CodeTooMany {
+			t.Errorf("%s\n%s\n%s\n%s", first.raw, late.raw, third.raw, fourth.raw)
+		}
+	})
+}
+
 // Who is counted: the principal before the session before the address, and nothing that
 // a client says of itself.
 func TestRateLimitByCaller(t *testing.T) {
