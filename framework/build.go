@@ -138,6 +138,7 @@ type builder struct {
 	entries []*catalog.Entry
 	taken   map[identity]string     // where the component of that name is
 	handles map[*declaration]string // where each handle was added
+	plans   binding.Set
 }
 
 // identity is what must be unique.
@@ -151,6 +152,7 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 	b := &builder{
 		server: s, remove: remove, faults: faults,
 		taken: make(map[identity]string), handles: make(map[*declaration]string),
+		plans: binding.Set{Options: s.cfg.plans},
 	}
 	for _, e := range s.registry.Entries() {
 		if slices.Contains(remove, e) {

@@ -47,7 +47,7 @@ func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
 // that wraps values which are no objects. The plan of Out is compiled by each call.
 func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	var out Out
-	compiled, faults := compileOutput(reflect.TypeFor[Out](), binding.Options{AllowUnknown: true})
+	compiled, faults := compileOutput(reflect.TypeFor[Out](), &binding.Set{Options: binding.Options{AllowUnknown: true}})
 	if compiled == nil {
 		return out, errors.New(firstFault(faults))
 	}

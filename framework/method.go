@@ -70,7 +70,7 @@ func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 	if problem := methodProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Name it after a domain of yours, such as "example.com/reindex"`)
 	}
-	plan, faults := compileTool(p, r, &m.options, b.server.cfg.plans)
+	plan, faults := compileTool(p, r, &m.options, &b.plans)
 	m.adopt(b, faults)
 	if plan == nil {
 		m.failed = true

@@ -36,7 +36,7 @@ func (p *PromptOf[Args]) declared() *declaration {
 }
 
 func (p *PromptOf[Args]) compile(b *builder, m *member) {
-	plan, faults := binding.Compile(reflect.TypeFor[Args](), binding.Strings, b.server.cfg.plans)
+	plan, faults := b.plans.Compile(reflect.TypeFor[Args](), binding.Strings)
 	m.adopt(b, faults)
 	if plan == nil {
 		m.failed = true

@@ -141,7 +141,7 @@ func (b *builder) read(m *member, t reflect.Type) *reading {
 		r.out = &output{shape: shapeContent}
 		return r
 	}
-	out, faults := compileOutput(t, b.server.cfg.plans)
+	out, faults := compileOutput(t, &b.plans)
 	m.adopt(b, faults)
 	if out == nil {
 		m.failed = true

@@ -109,12 +109,12 @@ type output struct {
 }
 
 // compileOutput compiles t; the second result are its faults.
-func compileOutput(t reflect.Type, opts binding.Options) (*output, []binding.Fault) {
+func compileOutput(t reflect.Type, plans *binding.Set) (*output, []binding.Fault) {
 	o := &output{shape: shapeOf(t)}
 	switch o.shape {
 	case shapeRich:
 		field, _ := t.FieldByName("Value")
-		inner, faults := compileOutput(field.Type, opts)
+		inner, faults := compileOutput(field.Type, plans)
 		if inner != nil && (inner.shape == shapeRich || inner.shape == shapeStream) {
 			return nil, []binding.Fault{{Path: "Rich.Value", Problem: "a Rich cannot hold a " + field.Type.String(), Fix: "Use the value's own type"}}
 		}
@@ -128,7 +128,7 @@ func compileOutput(t reflect.Type, opts binding.Options) (*output, []binding.Fau
 			return nil, []binding.Fault{{Path: "Out", Problem: "the result is a pointer to a block", Fix: "Return " + t.Elem().String()}}
 		}
 	case shapeValue:
-		plan, faults := binding.Compile(t, binding.Output, opts)
+		plan, faults := plans.Compile(t, binding.Output)
 		if plan == nil {
 			return nil, faults
 		}

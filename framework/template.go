@@ -106,7 +106,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 
 // variables compiles P and compares its fields with the template's variables.
 func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Template) *binding.Plan {
-	plan, faults := binding.Compile(p, binding.Strings, b.server.cfg.plans)
+	plan, faults := b.plans.Compile(p, binding.Strings)
 	m.adopt(b, faults)
 	if plan == nil {
 		m.failed = true

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -97,7 +98,7 @@ func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
 	if p := t.latest.Load(); p != nil {
 		return p, nil
 	}
-	p, faults := compileTool(reflect.TypeFor[In](), reflect.TypeFor[Out](), t.declaration.alone(), binding.Options{})
+	p, faults := compileTool(reflect.TypeFor[In](), reflect.TypeFor[Out](), t.declaration.alone(), new(binding.Set))
 	if p == nil {
 		return nil, fmt.Errorf("tool %q: %s", t.declaration.name, firstFault(faults))
 	}
@@ -225,10 +226,10 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 }
 
 // compileTool compiles both types; nil with at least one fault that is no warning.
-func compileTool(in, out reflect.Type, s *settings, opts binding.Options) (*toolPlan, []binding.Fault) {
-	compiledIn, faults := compileInput(in, s.inputSchema, opts)
-	compiledOut, more := compileOutput(out, opts)
-	faults = append(faults, more...)
+func compileTool(in, out reflect.Type, s *settings, plans *binding.Set) (*toolPlan, []binding.Fault) {
+	compiledIn, faults := compileInput(in, s.inputSchema, plans)
+	compiledOut, more := compileOutput(out, plans)
+	faults = slices.Concat(faults, more)
 	if compiledOut != nil && s.outputSchema != nil {
 		raw, err := binding.CompileRaw(s.outputSchema)
 		switch {
@@ -248,8 +249,8 @@ func compileTool(in, out reflect.Type, s *settings, opts binding.Options) (*tool
 	return &toolPlan{in: compiledIn, out: compiledOut}, faults
 }
 
-func compileInput(t reflect.Type, schema json.RawMessage, opts binding.Options) (*input, []binding.Fault) {
-	in := &input{}
+func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*input, []binding.Fault) {
+	in, compile := &input{}, plans.Compile
 	if schema != nil {
 		raw, err := binding.CompileRaw(schema)
 		if err != nil {
@@ -259,7 +260,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, opts binding.Options) 
 			return nil, []binding.Fault{{Path: "InputSchema", Problem: "the root is not of type object", Fix: `Add "type":"object"`}}
 		}
 		in.check, in.schema = raw, raw.Schema()
-		opts.AllowUnknown = true // the schema says what may be there
+		compile = plans.CompileLoose // the schema says what may be there
 	}
 	if t == typeRaw {
 		if schema == nil {
@@ -267,7 +268,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, opts binding.Options) 
 		}
 		return in, nil
 	}
-	plan, faults := binding.Compile(t, binding.Input, opts)
+	plan, faults := compile(t, binding.Input)
 	if plan == nil {
 		return nil, faults
 	}
@@ -280,7 +281,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, opts binding.Options) 
 
 // tool compiles a tool's types and writes its listed form.
 func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
-	plan, faults := compileTool(in, out, &m.options, b.server.cfg.plans)
+	plan, faults := compileTool(in, out, &m.options, &b.plans)
 	m.adopt(b, faults)
 	if plan == nil {
 		m.failed = true
@@ -336,8 +337,18 @@ func (m *member) write(b *builder, encode func(*dialect.Dialect) ([]byte, error)
 			m.fault(b, "", "it cannot be listed for clients of "+d.String()+": "+err.Error(), "")
 			return
 		}
-		m.entry.Wire[d] = wire
+		m.entry.Wire[d] = kept(m.entry.Wire, wire)
 	}
+}
+
+// kept is a copy without room to grow, or what another dialect has that is the same.
+func kept(of map[*dialect.Dialect][]byte, wire []byte) []byte {
+	for _, same := range of {
+		if bytes.Equal(same, wire) {
+			return same
+		}
+	}
+	return bytes.Clone(wire)
 }
 
 // isObjectSchema says that the root type is exactly "object", as the root of an
