@@ -45,7 +45,7 @@ func (a *again) serve(conn net.Conn, early []byte) {
 		_ = conn.Close() // nothing came
 		return
 	}
-	_ = a.server.ServeConn(&returned{Conn: conn, early: early}) // which closes it
+	_ = a.server.ServeConn(&lent{Conn: conn, early: early}) // which closes it
 }
 
 // aRequest is room for most requests.
@@ -63,23 +63,3 @@ func (a *again) next(conn net.Conn) []byte {
 	n, _ := conn.Read(early)
 	return early[:n]
 }
-
-// returned is a connection from which something was read. It is another one for fasthttp,
-// which may not have let go yet of the one that was taken over.
-type returned struct {
-	net.Conn
-	early []byte
-}
-
-// Read reads what was read before, and then the connection.
-func (r *returned) Read(p []byte) (int, error) {
-	if len(r.early) == 0 {
-		return r.Conn.Read(p)
-	}
-	n := copy(p, r.early)
-	r.early = r.early[n:]
-	return n, nil
-}
-
-// NetConn is the connection.
-func (r *returned) NetConn() net.Conn { return r.Conn }

@@ -2,7 +2,6 @@ package fiberhttp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -72,7 +71,6 @@ func (s *server) newApp() *fiber.App {
 		IdleTimeout:           s.IdleTimeout,
 		ErrorHandler:          refuse,
 	})
-	app.Server().KeepHijackedConns = true
 	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: tally.New()}
 	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 		if state == fasthttp.StateIdle {
@@ -108,10 +106,7 @@ func refuse(f *fiber.Ctx, err error) error {
 
 // Serve takes connections.
 func (s *server) Serve(l net.Listener) error {
-	if secure := s.Secure("http/1.1"); secure != nil { // fasthttp has no other
-		l = tls.NewListener(l, secure)
-	}
-	return s.app.Listener(l)
+	return s.app.Listener(&lending{Listener: l, secure: s.Secure("http/1.1")}) // fasthttp has no other
 }
 
 // Shutdown waits for the last bytes of streams, which fasthttp does not know of, and

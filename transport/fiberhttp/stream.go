@@ -49,10 +49,7 @@ type line struct {
 func (c *carrier) line(rc *fasthttp.RequestCtx, conn net.Conn, last bool) *line {
 	buffered := conn
 	if under, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
-		conn = under.UnsafeConn() // without fasthttp's buffer, and with a Close that closes
-	}
-	if r, ok := conn.(*returned); ok {
-		conn = r.Conn // which takeBuffered empties
+		conn = keep(under.UnsafeConn()) // without fasthttp's buffer, which takeBuffered empties
 	}
 	l := &line{streams: c.streams, again: c.again, sink: sink{
 		conn: conn, timeout: c.WriteTimeout, buffers: &c.buffers,
