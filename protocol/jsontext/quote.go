@@ -2,6 +2,8 @@ package jsontext
 
 import (
 	"encoding/base64"
+	"encoding/binary"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -22,28 +24,89 @@ func QuoteBase64(dst, data []byte) []byte {
 	return append(dst, '"')
 }
 
+// stretch is how much text is quoted at a time: room for the longest escapes is made once
+// for each, and then bytes are stored without asking for more.
+const stretch = 1 << 10
+
+// longest is how many bytes one byte can become: \u001f, or the \ufffd of one that is no
+// UTF-8.
+const longest = 6
+
 func quote[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
-	start := 0 // everything before it is in dst
-	for i := plainRun(s, 0); i < len(s); i = plainRun(s, i) {
-		if s[i] < utf8.RuneSelf {
-			dst = append(dst, s[start:i]...)
-			dst = appendEscape(dst, s[i])
+	for at := 0; at < len(s); {
+		end := min(len(s), at+stretch)
+		dst = slices.Grow(dst, longest*(end-at)+utf8.UTFMax) // a character may reach beyond the end
+		var n int
+		at, n = quoteStretch(dst[len(dst):cap(dst)], s, at, end)
+		dst = dst[:len(dst)+n]
+	}
+	return append(dst, '"')
+}
+
+// quoteStretch writes s from i to end into out, which has room. It returns where it has
+// come to, which is not within a character, and how much was written.
+//
+// What is quoted is mostly JSON, code or prose: escapes that are a few bytes apart, or
+// long runs without any. So it goes byte by byte, and by words once a run is a word long.
+// Plain bytes are asked for first, which a switch would not: it costs a third more.
+func quoteStretch[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) {
+	run := 0
+	for i < end {
+		b := s[i]
+		second := escapes[b]
+		if second == 0 {
+			out[n] = b
 			i++
-			start = i
+			n++
+			if run++; run < 8 {
+				continue
+			}
+			for i+8 <= end {
+				w := load8(s, i)
+				if notPlain(w) != 0 {
+					break
+				}
+				binary.LittleEndian.PutUint64(out[n:n+8], w)
+				i, n = i+8, n+8
+			}
+			run = 0
 			continue
 		}
+		run = 0
+		if second > beyondASCII {
+			out[n], out[n+1] = '\\', second
+			i, n = i+1, n+2
+			continue
+		}
+		if second == byUnicode {
+			n += copy(out[n:], `\u00`)
+			out[n], out[n+1] = hexDigits[b>>4], hexDigits[b&15]
+			i, n = i+1, n+2
+			continue
+		}
+		var m int
+		i, m = quoteRunes(out[n:], s, i, end)
+		n += m
+	}
+	return i, n
+}
+
+// quoteRunes is quoteStretch as long as the text is not ASCII.
+func quoteRunes[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) {
+	start := i // everything before it is in out
+	for i < end && s[i] >= utf8.RuneSelf {
 		// The conversion of at most four bytes stays on the stack.
 		r, size := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
 		if escape := escapeRune(r, size); escape != "" {
-			dst = append(dst, s[start:i]...)
-			dst = append(dst, escape...)
+			n += copy(out[n:], s[start:i])
+			n += copy(out[n:], escape)
 			start = i + size
 		}
 		i += size
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	n += copy(out[n:], s[start:i])
+	return i, n
 }
 
 // escapeRune returns the escape of a character outside ASCII, if it needs one.
@@ -59,22 +122,26 @@ func escapeRune(r rune, size int) string {
 	return ""
 }
 
-// appendEscape appends the shortest escape of an ASCII byte that needs one.
-func appendEscape(dst []byte, b byte) []byte {
-	const hex = "0123456789abcdef"
-	switch b {
-	case '"', '\\':
-		return append(dst, '\\', b)
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\f':
-		return append(dst, '\\', 'f')
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
+// What escapes says of a byte that has no escape of two characters.
+const (
+	byUnicode   = 1 // it has one of six
+	beyondASCII = 2 // it belongs to a character that has to be looked at
+)
+
+const hexDigits = "0123456789abcdef"
+
+// escapes is the second character of the shortest escape of each byte, or one of the
+// above; 0: the byte stands for itself.
+var escapes = func() (t [256]byte) {
+	for b := range t {
+		switch {
+		case b < ' ':
+			t[b] = byUnicode
+		case b >= utf8.RuneSelf:
+			t[b] = beyondASCII
+		}
 	}
-	return append(dst, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
-}
+	t['"'], t['\\'] = '"', '\\'
+	t['\b'], t['\f'], t['\n'], t['\r'], t['\t'] = 'b', 'f', 'n', 'r', 't'
+	return t
+}()

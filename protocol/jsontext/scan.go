@@ -42,18 +42,10 @@ func skipSpace(text []byte, i int) int {
 // plainRun returns the index of the first byte at or after i that is a quote,
 // a backslash, a control character or not ASCII, or len(s).
 //
-// It looks at eight bytes at a time. The borrow of a subtraction can mark bytes
-// above a true hit wrongly, never below it, so the lowest mark is exact.
+// It looks at eight bytes at a time.
 func plainRun[T ~string | ~[]byte](s T, i int) int {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
 	for ; i+8 <= len(s); i += 8 {
-		w := load8(s, i)
-		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		hit := (w | ((w-ones*' ')|(quote-ones)|(slash-ones))&^w) & highs
-		if hit != 0 {
+		if hit := notPlain(load8(s, i)); hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
@@ -61,6 +53,18 @@ func plainRun[T ~string | ~[]byte](s T, i int) int {
 		i++
 	}
 	return i
+}
+
+// notPlain marks the bytes of a word that are not plain in their highest bits. The borrow
+// of a subtraction can mark bytes above a true hit wrongly, never below it, so the lowest
+// mark is exact.
+func notPlain(w uint64) uint64 {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return (w | ((w-ones*' ')|(quote-ones)|(slash-ones))&^w) & highs
 }
 
 func isPlain(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }

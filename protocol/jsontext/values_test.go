@@ -139,6 +139,32 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+// Long texts are quoted a stretch at a time: nothing depends on where one ends.
+func TestQuoteLong(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"a", "\"", "\n", "\x01", "é", "日", "😀", "\u2028", "\xff", "\xe6\x97", "12345678", "a long run of plain text "}
+	for _, filler := range pieces {
+		text := strings.Repeat(filler, 1020/len(filler))
+		for len(text) < 1027 {
+			for _, piece := range pieces {
+				long := text + piece + text
+				want := "\""
+				for _, r := range strings.SplitAfter(long, "") {
+					one := string(jsontext.Quote(nil, r))
+					want += one[1 : len(one)-1]
+				}
+				if got := string(jsontext.Quote(nil, long)); got != want+"\"" {
+					t.Fatalf("%q among %q at %d:\n%s\n%s", piece, filler, len(text), got, want)
+				}
+				if got := string(jsontext.QuoteBytes(nil, []byte(long))); got != want+"\"" {
+					t.Fatalf("%q among %q at %d, as bytes", piece, filler, len(text))
+				}
+			}
+			text += "x"
+		}
+	}
+}
+
 func TestQuoteBase64(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"", "a", "ab", "abc", "\xff\xfe\xfd\xfc"} {
@@ -191,7 +217,7 @@ func TestAppendingAllocatesNothing(t *testing.T) {
 func BenchmarkQuote(b *testing.B) {
 	plain := strings.Repeat("All work and no play makes Jack a dull boy. ", 100)
 	for name, s := range map[string]string{
-		"plain": plain, "json": string(bytes.Repeat(frame, 8)), "japanese": strings.Repeat("鏡よ鏡、世界で一番", 100),
+		"plain": plain, "json": string(bytes.Repeat(frame, 8)), "lines": strings.Repeat("word\"line\n", 1000), "japanese": strings.Repeat("鏡よ鏡、世界で一番", 100),
 	} {
 		b.Run(name, func(b *testing.B) {
 			var dst []byte
