@@ -25,7 +25,8 @@
 // called from many goroutines at once; it must write frames whole and in the
 // order of the calls. Frames are single JSON texts without line breaks. Neither
 // side keeps a frame's bytes after the call that passed them returned, but for
-// the bytes given to Accept, which belong to the host from then on.
+// the bytes given to Accept, which belong to the host from then on, and those of
+// Swapper.Swap.
 //
 // The package carries no protocol knowledge beyond frames.
 package transport
@@ -51,6 +52,14 @@ type Outbound interface {
 	// Send writes one frame. It blocks while the peer does not read and returns
 	// an error when the peer is gone or ctx ends.
 	Send(ctx context.Context, frame []byte) error
+}
+
+// Swapper is an Outbound that may take a frame without copying it.
+type Swapper interface {
+	Outbound
+	// Swap is Send, but that frame belongs to the callee from then on, and other to the
+	// caller in its place: memory of any length, frame itself where it was not wanted.
+	Swap(ctx context.Context, frame []byte) (other []byte, err error)
 }
 
 // Transport carries frames until ctx ends.

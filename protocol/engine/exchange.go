@@ -298,7 +298,25 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	}
 	x.settled(ctx, room.b[len(head):], nil)
 	room.b = append(room.b, '}')
-	return x.finish(ctx, room.b, http.StatusOK)
+	ctx, goes := x.final(ctx, http.StatusOK)
+	if !goes {
+		return nil
+	}
+	return x.hand(ctx, room)
+}
+
+// worthwhile is how long an answer is that is not copied where it need not be.
+const worthwhile = 4 << 10
+
+// hand sends what room holds. Who can do without a copy takes it, and room has other
+// memory then.
+func (x *exchange) hand(ctx context.Context, room *buffer) (err error) {
+	taker, ok := x.out.(transport.Swapper)
+	if !ok || len(room.b) < worthwhile {
+		return x.out.Send(ctx, room.b)
+	}
+	room.b, err = taker.Swap(ctx, room.b)
+	return err
 }
 
 // resultFrame is an answer up to its result.
@@ -326,11 +344,20 @@ func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) err
 	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, false), refused.Status)
 }
 
-// finish sends the answer, unless the call was abandoned. The id is free before
-// the client can know that it is.
+// finish sends the answer, unless the call was abandoned.
 func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
-	if x.left.Load() || !x.close() {
+	ctx, goes := x.final(ctx, status)
+	if !goes {
 		return nil
+	}
+	return x.out.Send(ctx, frame)
+}
+
+// final is the context in which the answer is sent; false: the call was abandoned, and
+// it is not. The id is free before the client can know that it is.
+func (x *exchange) final(ctx context.Context, status int) (_ context.Context, goes bool) {
+	if x.left.Load() || !x.close() {
+		return ctx, false
 	}
 	if x.filed {
 		x.conn.unfile(x)
@@ -340,7 +367,7 @@ func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
 	if x.request != nil {
 		ctx = transport.Final(ctx, status)
 	}
-	return x.out.Send(ctx, frame)
+	return ctx, true
 }
 
 // argumentResult makes faults of a tool's arguments a result that the model

@@ -31,7 +31,16 @@ func (l *lender) Lend(size int) []byte {
 	return make([]byte, 0, size)
 }
 
-// settle makes a body that is in what was lent that of the response.
+// Swap implements streamable.Lender.
+func (l *lender) Swap(body []byte) (other []byte) {
+	if cap(body) > short {
+		l.long = l.memory.Take(0)
+		return l.long.Swap(body)
+	}
+	return l.rc.Response.SwapBody(nil)
+}
+
+// settle makes a body that is in what was lent, or was swapped for it, that of the response.
 func (l *lender) settle(reply *streamable.Reply) {
 	if l.long == nil {
 		l.rc.Response.SwapBody(reply.Body)

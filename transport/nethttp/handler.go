@@ -127,6 +127,12 @@ func (s *sink) Lend(size int) []byte {
 	return s.lent.Bytes
 }
 
+// Swap implements streamable.Lender.
+func (s *sink) Swap(body []byte) (other []byte) {
+	s.lent = s.memory.Take(0)
+	return s.lent.Swap(body)
+}
+
 // settle gives back what was lent for an answer that is written.
 func (s *sink) settle() {
 	if s.lent != nil {

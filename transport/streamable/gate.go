@@ -24,8 +24,9 @@ type Request struct {
 	Fields     transport.Fields
 	RemoteAddr string
 
-	// Lender, if not nil, has memory for an answer. It is asked at most once, before the
-	// endpoint gives its reply, and perhaps in another goroutine. See Reply.Lent.
+	// Lender, if not nil, has memory for an answer. It is asked at most once, by one of its
+	// methods, before the endpoint gives its reply, and perhaps in another goroutine. See
+	// Reply.Lent.
 	Lender Lender
 }
 
@@ -33,6 +34,8 @@ type Request struct {
 type Lender interface {
 	// Lend gives room for so many bytes.
 	Lend(size int) []byte
+	// Swap takes body as if it had been lent, and gives memory of the carrier's for it.
+	Swap(body []byte) (other []byte)
 }
 
 // Gate decides which requests come in: by Host, Origin and principal. It is the

@@ -62,9 +62,14 @@ type answer struct {
 	lent      bool // body is in the carrier's memory
 }
 
+// answering is an answer without its body.
+func answering(ctx context.Context, status int) answer {
+	return answer{status: status, retry: transport.RetryAfterFrom(ctx), challenge: transport.ChallengeFrom(ctx)}
+}
+
 // compose copies an answer, which is the sender's.
 func (st *stream) compose(ctx context.Context, status int, frame []byte) {
-	a := answer{status: status, retry: transport.RetryAfterFrom(ctx), challenge: transport.ChallengeFrom(ctx)}
+	a := answering(ctx, status)
 	a.events = !st.json && status == http.StatusOK // a refusal has its status whatever the client takes
 	size := len(frame)
 	if a.events {
@@ -134,6 +139,21 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 		err = st.forgiven(st.drain())
 	}
 	return err
+}
+
+// Swap is Send for an answer that is the whole response as it is, and may be kept.
+func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err error) {
+	status, final := transport.FinalFrom(ctx)
+	st.mu.Lock()
+	if !final || st.lender == nil || !st.json || st.streaming || st.ended {
+		st.mu.Unlock()
+		return frame, st.Send(ctx, frame)
+	}
+	defer st.mu.Unlock()
+	st.answer = answering(ctx, status)
+	st.answer.body, st.answer.lent = frame, true
+	other, st.lender = st.lender.Swap(frame), nil
+	return other, st.respond()
 }
 
 // forgiven is a failure of a connection, unless the client may come back for what it

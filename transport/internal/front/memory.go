@@ -36,6 +36,12 @@ var (
 	_ io.WriterTo   = (*Body)(nil)
 )
 
+// Swap takes other bytes, and gives up its own.
+func (b *Body) Swap(bytes []byte) (own []byte) {
+	own, b.Bytes = b.Bytes[:0], bytes
+	return own
+}
+
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.at >= len(b.Bytes) {
