@@ -153,9 +153,16 @@ func skipContainer(text []byte, i int) int {
 }
 
 // skipString returns the index after the string whose opening quote is at i.
-// A quote ends the string when an even number of backslashes is before it.
+// A quote ends the string when an even number of backslashes is before it. Most strings
+// are names and words, which are looked at before anybody is called.
 func skipString(text []byte, i int) int {
-	for from := i + 1; ; {
+	from := i + 1
+	for near := min(from+16, len(text)); from < near && text[from] != '\\'; from++ {
+		if text[from] == '"' {
+			return from + 1
+		}
+	}
+	for {
 		n := bytes.IndexByte(text[from:], '"')
 		if n < 0 {
 			return len(text)
