@@ -34,7 +34,9 @@ const longest = 6
 
 func quote[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
-	for at := 0; at < len(s); {
+	at := plainRun(s, 0) // most texts are plain to their end, and need no more room than they have
+	dst = append(dst, s[:at]...)
+	for at < len(s) {
 		end := min(len(s), at+stretch)
 		dst = slices.Grow(dst, longest*(end-at)+utf8.UTFMax) // a character may reach beyond the end
 		var n int
