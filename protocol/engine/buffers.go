@@ -11,8 +11,8 @@ import (
 const maxKept = 1 << 20
 
 // buffer is the memory of an answer or a notification while it is written and sent.
-// Whoever is sent a frame does not keep it (package transport), so that the next may
-// have it.
+// Whoever is sent a frame does not keep it, or gives other memory for it (package
+// transport), so that the next may have it.
 type buffer struct {
 	b      []byte
 	report protocol.ProgressParams // what is written, if it is that
