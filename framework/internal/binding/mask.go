@@ -86,8 +86,8 @@ func below(n node) []node {
 
 // Append appends raw, a JSON text, with hidden in place of what is secret. What raw
 // may hold by mistake is hidden, too: a member that its object does not have where
-// another one is secret, a value of another shape. told gets the values that were
-// hidden, as JSON.
+// another one is secret, or has a secret in it, and a value of another shape. told gets
+// the values that were hidden, as JSON.
 func (m *Mask) Append(dst, raw []byte, hidden string, told func(value []byte)) []byte {
 	a := masking{m: m, hidden: jsontext.Quote(nil, hidden), told: told}
 	return a.value(dst, m.root, raw)
@@ -134,16 +134,14 @@ func (a *masking) value(dst []byte, n node, raw []byte) []byte {
 	return a.hide(dst, raw) // a union: which variant was meant may be what is wrong
 }
 
-// shows is the node of a member that may be seen.
+// shows is the node of a member that may be seen, of an object with a secret somewhere in it.
 func (n *structNode) shows(key jsontext.Key) (node, bool) {
-	secret := false
 	for _, f := range n.fields {
 		if key.Is(f.name) {
 			return f.node, !f.secret
 		}
-		secret = secret || f.secret
 	}
-	return nil, !secret // "Password" and "pasword" are no members, and as secret as the one that was meant
+	return nil, false // "Password" and "pasword" are no members, and as secret as the one that was meant
 }
 
 func (a *masking) object(dst, raw []byte, member func(jsontext.Key) (node, bool)) []byte {
@@ -155,13 +153,10 @@ func (a *masking) object(dst, raw []byte, member func(jsontext.Key) (node, bool)
 		}
 		more = true
 		dst = append(append(dst, key.Raw()...), ':')
-		switch n, shown := member(key); {
-		case !shown:
-			dst = a.hide(dst, value)
-		case n == nil:
-			dst = jsontext.Compact(dst, value)
-		default:
+		if n, shown := member(key); shown {
 			dst = a.value(dst, n, value)
+		} else {
+			dst = a.hide(dst, value)
 		}
 	}
 	return append(dst, '}')
