@@ -88,20 +88,6 @@ func Outlive(ctx context.Context) context.Context {
 	return WithRequest(context.WithoutCancel(ctx), nil)
 }
 
-type challengeKey struct{}
-
-// Challenged marks the context of the Send of an answer that demands more of the
-// caller: challenge is the WWW-Authenticate of the response, as long as none was written.
-func Challenged(ctx context.Context, challenge string) context.Context {
-	return context.WithValue(ctx, challengeKey{}, challenge)
-}
-
-// ChallengeFrom is what Challenged was given, or empty.
-func ChallengeFrom(ctx context.Context) string {
-	challenge, _ := ctx.Value(challengeKey{}).(string)
-	return challenge
-}
-
 // Plan is what an HTTP carrier must know of an exchange before it runs.
 type Plan struct {
 	Answered      bool // there will be an answer; otherwise 202 and no body
@@ -115,33 +101,6 @@ type Plan struct {
 type Planned interface {
 	Exchange
 	Plan() Plan
-}
-
-type finalContext struct {
-	context.Context //nolint:containedctx // it is a context itself
-	status          int
-}
-
-type finalKey struct{}
-
-// Value makes the mark travel with contexts derived from this one.
-func (c *finalContext) Value(key any) any {
-	if key == (finalKey{}) {
-		return c.status
-	}
-	return c.Context.Value(key)
-}
-
-// Final marks the context of the Send of an exchange's last frame, its answer.
-// status is the HTTP status that belongs to it, as long as none was written.
-func Final(ctx context.Context, status int) context.Context {
-	return &finalContext{Context: ctx, status: status}
-}
-
-// FinalFrom says whether ctx was marked by Final, and with which status.
-func FinalFrom(ctx context.Context) (status int, final bool) {
-	status, final = ctx.Value(finalKey{}).(int)
-	return status, final
 }
 
 // Server is a Host that offers what carriers over HTTP can use.

@@ -363,11 +363,10 @@ func (x *exchange) final(ctx context.Context, status int) (_ context.Context, go
 		x.conn.unfile(x)
 	}
 	x.answering.Store(true)
-	ctx = context.WithoutCancel(ctx)
 	if x.request != nil {
-		ctx = transport.Final(ctx, status)
+		return transport.Final(ctx, status), true
 	}
-	return ctx, true
+	return context.WithoutCancel(ctx), true
 }
 
 // argumentResult makes faults of a tool's arguments a result that the model

@@ -77,10 +77,11 @@ func (s *server) newApp() *fiber.App {
 			front.Answering(conn, false)
 		}
 	}
-	app.Use(func(f *fiber.Ctx) error {
-		front.Answering(f.Context().Conn(), true)
-		return f.Next()
-	})
+	route := app.Server().Handler
+	app.Server().Handler = func(rc *fasthttp.RequestCtx) {
+		front.Answering(rc.Conn(), true)
+		route(rc)
+	}
 	app.Get(front.Healthz, func(f *fiber.Ctx) error {
 		write(f.Context(), front.Health(nil))
 		return nil

@@ -149,7 +149,7 @@ func (l *tracking) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := &tracked{Conn: conn, conns: l.conns, remote: text(conn.RemoteAddr())}
+		t := &tracked{Conn: cheaper(conn), conns: l.conns, remote: text(conn.RemoteAddr())}
 		if !l.conns.add(t) {
 			_ = conn.Close()
 			return nil, net.ErrClosed

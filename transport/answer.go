@@ -1,0 +1,115 @@
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// marked is the context of the Send of an answer, with what a carrier over HTTP must know
+// of it. Each answer has one: its marks are found without a walk through what it derives
+// from.
+type marked struct {
+	parent    context.Context //nolint:containedctx // it is a context itself
+	status    int
+	final     bool
+	retry     time.Duration
+	challenge string
+}
+
+type markKey struct{}
+
+// Value makes the marks travel with contexts derived from this one.
+func (m *marked) Value(key any) any {
+	switch {
+	case key == markKey{}:
+		return m
+	case m.final:
+		return context.WithoutCancel(m.parent).Value(key) // lest package context find what ends
+	}
+	return m.parent.Value(key)
+}
+
+// Deadline is none for what is final.
+func (m *marked) Deadline() (deadline time.Time, ok bool) {
+	if m.final {
+		return deadline, false
+	}
+	return m.parent.Deadline()
+}
+
+// Done is nil for what is final.
+func (m *marked) Done() <-chan struct{} {
+	if m.final {
+		return nil
+	}
+	return m.parent.Done()
+}
+
+// Err is nil for what is final.
+func (m *marked) Err() error {
+	if m.final {
+		return nil
+	}
+	return m.parent.Err()
+}
+
+// marks of ctx, or none.
+func marks(ctx context.Context) *marked {
+	m, ok := ctx.(*marked)
+	if !ok {
+		m, _ = ctx.Value(markKey{}).(*marked)
+	}
+	if m == nil {
+		return &unmarked
+	}
+	return m
+}
+
+var unmarked marked
+
+// mark is ctx, for a mark besides those that it has itself.
+func mark(ctx context.Context) *marked {
+	if m, ok := ctx.(*marked); ok {
+		more := *m
+		return &more
+	}
+	return &marked{parent: ctx}
+}
+
+// Challenged marks the context of the Send of an answer that demands more of the
+// caller: challenge is the WWW-Authenticate of the response, as long as none was written.
+func Challenged(ctx context.Context, challenge string) context.Context {
+	m := mark(ctx)
+	m.challenge = challenge
+	return m
+}
+
+// ChallengeFrom is what Challenged was given, or empty.
+func ChallengeFrom(ctx context.Context) string { return marks(ctx).challenge }
+
+// RetryAfter marks the context of the Send of an answer that refuses for now: the client
+// shall wait as long.
+func RetryAfter(ctx context.Context, after time.Duration) context.Context {
+	m := mark(ctx)
+	m.retry = after
+	return m
+}
+
+// RetryAfterFrom is the mark of RetryAfter, or 0. Carriers over HTTP make it the field
+// Retry-After, where the answer is the whole response.
+func RetryAfterFrom(ctx context.Context) time.Duration { return marks(ctx).retry }
+
+// Final marks the context of the Send of an exchange's last frame, its answer, which goes
+// out whatever has ended. status is the HTTP status that belongs to it, as long as none was
+// written. Other marks are put on ctx before.
+func Final(ctx context.Context, status int) context.Context {
+	m := mark(ctx)
+	m.status, m.final = status, true
+	return m
+}
+
+// FinalFrom says whether ctx was marked by Final, and with which status.
+func FinalFrom(ctx context.Context) (status int, final bool) {
+	m := marks(ctx)
+	return m.status, m.final
+}
