@@ -27,15 +27,21 @@ func (c *changes) Publish(ctx context.Context, message []byte) error {
 	if len(message) == 0 {
 		return nil
 	}
+	if c.store.fault != nil {
+		return c.store.fault
+	}
 	node, err := c.node(ctx)
 	if err == nil {
-		err = (once{node}).do(ctx, "publish", c.store.channel(), message).Err()
+		err = (once{node}).do(ctx, "publish", c.store.channel(), c.store.box.seal(message, c.place())).Err()
 	}
 	if err != nil {
 		return failed("publishing", err)
 	}
 	return nil
 }
+
+// place is that of a message: on this channel and nowhere else.
+func (c *changes) place() []byte { return place("message", c.store.channel()) }
 
 // node is where subscribers are. A Cluster would take a message at any node and pass it
 // on to all, in no order, and before it is known there who listens.
@@ -49,6 +55,9 @@ func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 
 // Subscribe reads in a goroutine of its own, which ends before it returns.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
+	if c.store.fault != nil {
+		return c.store.fault
+	}
 	ctx, end, err := c.store.begin(ctx)
 	if err != nil {
 		return err
@@ -115,9 +124,20 @@ func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 			subscribed = true
 			box.lost()
 		case *redis.Message:
-			box.put([]byte(m.Payload))
+			c.take(box, m.Payload)
 		}
 	}
+}
+
+// take believes none that was not sealed with a key of this store. It may be one of a server
+// that has another key already: who is told that something was lost looks for himself.
+func (c *changes) take(box *inbox, payload string) {
+	message, err := c.store.box.open(payload, c.place())
+	if err != nil {
+		box.lost()
+		return
+	}
+	box.put(message)
 }
 
 func isTimeout(err error) bool {

@@ -59,8 +59,8 @@
 // # What is kept in the clear
 //
 // With Encrypt, what was said is sealed (AES-256-GCM): tasks, the data of sessions,
-// frames of events and values of claims. Keys are not: ids, owners, principals, names
-// of streams and claims; nor are counters, versions, times, and messages of the bus,
-// which Redis does not keep. Who can write to Redis cannot pass one record off as
-// another, but can bring back an older one.
+// frames of events, values of claims, and messages of the bus, which Redis does not keep.
+// Keys are not: ids, owners, principals, names of streams and claims; nor are counters,
+// versions and times. Who can write to Redis cannot pass one record off as another, nor
+// make a message, but can bring back an older one.
 package redisstore

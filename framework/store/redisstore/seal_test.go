@@ -220,6 +220,51 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestMessagesAreSealed: who listens to Redis learns nothing, and who writes there is not
+// believed.
+func TestMessagesAreSealed(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, redisserver.Start(t).Addr())
+	ctx, cancel := context.WithCancel(t.Context())
+	between := storeWith(t, client, redisstore.Encrypt(oldKey, newKey))
+	spy := client.PSubscribe(ctx, "*")
+	defer func() { _ = spy.Close() }()
+	if _, err := spy.Receive(ctx); err != nil {
+		t.Fatal(err)
+	}
+	heard, ended := make(chan []byte, 10), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = between.Changes().Subscribe(ctx, func(m []byte) { heard <- m })
+	}()
+	defer func() { cancel(); <-ended }()
+	want := func(what, message string) {
+		t.Helper()
+		if got := <-heard; string(got) != message || (got == nil) != (message == "") {
+			t.Errorf("%s: heard %q, want %q", what, got, message)
+		}
+	}
+	want("subscribed", "")
+	for _, key := range [][]byte{newKey, oldKey} {
+		if err := storeWith(t, client, redisstore.Encrypt(key)).Changes().Publish(ctx, []byte(secret)); err != nil {
+			t.Fatal(err)
+		}
+		want("sealed", secret)
+		told, err := spy.ReceiveMessage(ctx)
+		if err != nil || told.Payload == "" || strings.Contains(told.Payload, secret) {
+			t.Errorf("on the wire is %q, %v", told, err)
+		}
+	}
+	if err := storeWith(t, client).Changes().Publish(ctx, []byte("in the clear")); err != nil {
+		t.Fatal(err)
+	}
+	want("in the clear", "")
+	if err := client.Publish(ctx, "kagami:b", "").Err(); err != nil {
+		t.Fatal(err)
+	}
+	want("empty", "")
+}
+
 func TestShortKey(t *testing.T) {
 	t.Parallel()
 	addr := redisserver.Start(t).Addr()
@@ -237,6 +282,8 @@ func TestShortKey(t *testing.T) {
 			"Claim":  func() error { _, err := s.Claims().Get(t.Context(), "a"); return err },
 			"Append": func() error { _, err := s.Events().Append(t.Context(), "a", nil); return err },
 			"Read":   func() error { _, err := s.Sessions().Get(t.Context(), "a"); return err },
+			"Tell":   func() error { return s.Changes().Publish(t.Context(), []byte("a")) },
+			"Listen": func() error { return s.Changes().Subscribe(t.Context(), func([]byte) {}) },
 		} {
 			if err := call(); err == nil || !strings.Contains(err.Error(), "Encrypt") {
 				t.Errorf("%s: %v", name, err)
