@@ -21,21 +21,21 @@ func MaskOf(p *Plan) *Mask {
 
 // learn asks once for each node, so that a value is masked without a search.
 func (m *Mask) learn(n node, seen map[node]bool) {
-	n = bare(n)
+	n = held(n)
 	if seen[n] {
 		return
 	}
 	seen[n] = true
 	m.holds[n] = reachesSecret(n, make(map[node]bool))
-	for _, below := range below(n) {
-		m.learn(below, seen)
+	for _, child := range children(n) {
+		m.learn(child, seen)
 	}
 }
 
 // reachesSecret says that the type has a secret member. seen ends the search in types
 // that contain themselves.
 func reachesSecret(n node, seen map[node]bool) bool {
-	n = bare(n)
+	n = held(n)
 	if seen[n] {
 		return false
 	}
@@ -47,41 +47,21 @@ func reachesSecret(n node, seen map[node]bool) bool {
 			}
 		}
 	}
-	for _, below := range below(n) {
-		if reachesSecret(below, seen) {
+	for _, child := range children(n) {
+		if reachesSecret(child, seen) {
 			return true
 		}
 	}
 	return false
 }
 
-// below are the nodes that a value of n consists of.
-func below(n node) []node {
-	switch n := n.(type) {
-	case *structNode:
-		all := make([]node, len(n.fields))
-		for i, f := range n.fields {
-			all[i] = f.node
-		}
-		return all
-	case *sliceNode:
-		return []node{n.elem}
-	case *arrayNode:
-		return []node{n.elem}
-	case *mapNode:
-		return []node{n.elem}
-	case *methodNode:
-		if n.shown() == byShape && n.base != nil {
-			return []node{n.base}
-		}
-	case *unionNode:
-		all := make([]node, len(n.variants))
-		for i, v := range n.variants {
-			all[i] = v.elem
-		}
-		return all
+// held is what a value of n consists of, pointers and the tags of variants aside.
+func held(n node) node {
+	n = bare(n)
+	if v, ok := n.(*variantNode); ok {
+		return bare(v.elem)
 	}
-	return nil
+	return n
 }
 
 // Append appends raw, a JSON text, with hidden in place of what is secret. What raw

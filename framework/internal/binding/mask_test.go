@@ -69,6 +69,23 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// Of a value that may be of several types nothing is shown where one of them has a secret.
+func TestMaskOfUnion(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Name  string            `json:"name"`
+		Shape uShape            `json:"shape"`
+		By    map[string]uShape `json:"by,omitempty"`
+		Flat  uFlat             `json:"flat"`
+	}
+	plan := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{Unions: unions()})
+	raw := `{"name":"n","shape":{"kind":"circle","r":1},"by":{"a":{"kind":"square","pin":"s"}},"flat":{"side of it":"left","x":1}}`
+	want := `{"name":"n","shape":"#","by":{"a":"#"},"flat":{"side of it":"left","x":1}}`
+	if got := string(binding.MaskOf(plan).Append(nil, []byte(raw), "#", func([]byte) {})); got != want {
+		t.Errorf("is   %s\nwant %s", got, want)
+	}
+}
+
 func TestMaskOfNothing(t *testing.T) {
 	t.Parallel()
 	if binding.MaskOf(nil) != nil || maskOf[maskBare](t) != nil {
