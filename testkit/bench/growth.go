@@ -24,7 +24,8 @@ var grown = []struct {
 	{"sessions", []figure{{"call", "call on any of them, µs"}, {"open", "opening one more, µs"}, {"weight", "memory of each, KB"}}},
 	{"subscribers", []figure{
 		{"call", "call beside them, µs"},
-		{"one", "telling one of them, µs"},
+		{"one", "telling any of them, µs"},
+		{"same", "telling the same one again, µs"},
 		{"delivery", "telling all, µs each"},
 		{"weight", "memory of each, KB"},
 	}},

@@ -69,14 +69,18 @@ func (a *audience) measure(ctx context.Context, n int, found figures) (err error
 	}
 	found["delivery"] = all / float64(n)
 	next := 0
-	found["one"], err = each(batch/20, func() error {
+	found["one"], err = each(longer, func() error {
 		next = (next + 7919) % n
 		return a.tell(ctx, fmt.Sprintf("shelf000://%d", next), 1)
 	})
 	if err != nil {
 		return err
 	}
-	found["call"], err = each(batch, func() error { return a.call(ctx) })
+	found["same"], err = each(longer, func() error { return a.tell(ctx, "shelf000://0", 1) })
+	if err != nil {
+		return err
+	}
+	found["call"], err = each(longer, func() error { return a.call(ctx) })
 	return err
 }
 
