@@ -48,10 +48,9 @@ type Choice struct {
 	Title string
 }
 
-// Choices limits a field to values known only at run time. The field is a text or a
-// list of enums without a oneof of its own (a list of plain texts is no field of a
-// form); that of a question that is no struct is
-// "value".
+// Choices limits a field to values known only at run time. The field is a text or a list
+// of texts, and without a oneof of its own; that of a question that is no struct is
+// "value". A list of plain texts must have them: no form can ask for texts of any kind.
 func Choices(field string, choices ...Choice) AskOption {
 	return askOption(func(q *question) {
 		if q.choices == nil {
@@ -229,9 +228,14 @@ func (s *Server) form(t reflect.Type, q *question) (*form, error) {
 		}
 	}
 	if len(q.choices) > 0 {
-		f.schema, err = chosen(f.schema, q.choices)
+		if f.schema, err = chosen(f.schema, q.choices); err != nil {
+			return nil, err
+		}
 	}
-	return f, err
+	if name, open := openList(f.schema); open {
+		return nil, fmt.Errorf("the list %q may hold any text, which no form can ask for: give it Choices, or an enum as its element", name)
+	}
+	return f, nil
 }
 
 func rawForm(t reflect.Type, q *question) (*form, error) {

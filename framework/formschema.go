@@ -54,6 +54,24 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 	return out, nil
 }
 
+// openList is a list of a form of which nothing says what may be in it: the only lists of
+// forms are those of which some are chosen (2025-11-25 client/elicitation "Enum Schemas").
+func openList(schema []byte) (name string, found bool) {
+	properties, _ := jsontext.Member(schema, "properties")
+	for key, property := range jsontext.Members(properties) {
+		items, list := jsontext.Member(property, "items")
+		if !list {
+			continue
+		}
+		_, plain := jsontext.Member(items, "enum")
+		_, titled := jsontext.Member(items, "anyOf")
+		if !plain && !titled {
+			return key.String(), true
+		}
+	}
+	return "", false
+}
+
 func choiceMembers(choices []Choice) (titled bool, members []byte) {
 	for _, c := range choices {
 		titled = titled || c.Title != ""

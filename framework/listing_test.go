@@ -3,6 +3,8 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,18 +94,63 @@ func TestQuestionsFromResourcesAndPrompts(t *testing.T) {
 
 func TestMultiChoice(t *testing.T) {
 	t.Parallel()
-	pick := func(choices ...framework.Choice) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) {
-			v, err := framework.Elicit[[]flavor](ctx, "?", framework.Choices("value", choices...))
-			if err != nil {
-				return "", err
-			}
-			return string(v[0]), nil
-		}
+	mint, plum := framework.Choice{Value: "mint", Title: "Mint"}, framework.Choice{Value: "plum"}
+	type cone struct {
+		Balls []string `json:"balls" validate:"min=1,max=2"`
 	}
-	r, asked := elicits(t, pick(framework.Choice{Value: "mint", Title: "Mint"}), accept(`{"value":["plum"]}`), accept(`{"value":["mint"]}`))
-	if r.text() != "mint" || len(asked) != 2 {
-		t.Errorf("got %s after %s", r.text(), asked)
+	for name, tt := range map[string]struct {
+		pick    func(context.Context) (string, error)
+		answers []string
+		items   string
+	}{
+		"of an enum": {func(ctx context.Context) (string, error) {
+			v, err := framework.Elicit[[]flavor](ctx, "?", framework.Choices("value", mint))
+			return fmt.Sprint(v), err
+		}, []string{`{"value":["plum"]}`, `{"value":["mint"]}`}, `{"anyOf":[{"const":"mint","title":"Mint"}]}`},
+		"of texts": {func(ctx context.Context) (string, error) {
+			v, err := framework.Elicit[[]string](ctx, "?", framework.Choices("value", plum, framework.Choice{Value: "mint"}))
+			return fmt.Sprint(v), err
+		}, []string{`{"value":["lime"]}`, `{"value":["mint"]}`}, `{"type":"string","enum":["plum","mint"]}`},
+		"of a member": {func(ctx context.Context) (string, error) {
+			v, err := framework.Elicit[cone](ctx, "?", framework.Choices("balls", plum, mint))
+			return fmt.Sprint(v.Balls), err
+		}, []string{`{"balls":[]}`, `{"balls":["mint"]}`}, `{"anyOf":[{"const":"plum","title":"plum"},{"const":"mint","title":"Mint"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answers := make([]string, len(tt.answers))
+			for i, a := range tt.answers {
+				answers[i] = accept(a)
+			}
+			r, asked := elicits(t, tt.pick, answers...)
+			if r.text() != "[mint]" || len(asked) != 2 || !strings.Contains(string(asked[0]), `"items":`+tt.items) {
+				t.Errorf("got %s after %s", r.text(), asked)
+			}
+		})
+	}
+}
+
+// TestListWithoutChoices: a form cannot ask for texts of any kind.
+func TestListWithoutChoices(t *testing.T) {
+	t.Parallel()
+	type cone struct {
+		Balls []string `json:"balls"`
+		Name  string   `json:"name"`
+	}
+	for name, ask := range map[string]func(ctx context.Context) error{
+		"plain": func(ctx context.Context) error { _, err := framework.Elicit[[]string](ctx, "?"); return err },
+		"member": func(ctx context.Context) error {
+			_, err := framework.Elicit[cone](ctx, "?", framework.Choices("name", framework.Choice{Value: "a"}))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, asked := elicits(t, func(ctx context.Context) (string, error) { return ask(ctx).Error(), nil })
+			if !strings.Contains(r.text(), "give it Choices") || len(asked) != 0 {
+				t.Errorf("got %s after %s", r.text(), asked)
+			}
+		})
 	}
 }
 

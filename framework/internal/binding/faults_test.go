@@ -128,7 +128,7 @@ func TestFaults(t *testing.T) {
 		{"strings list", structWith(list, ""), binding.Strings, "type []string has no text form"},
 		{"strings map", reflect.TypeFor[map[string]string](), binding.Strings, "is no struct"},
 		{"form struct", structWith(reflect.TypeFor[tBase](), ""), binding.Form, "fits no field of a form"},
-		{"form list", structWith(list, ""), binding.Form, "fits no field of a form"},
+		{"form list", structWith(reflect.TypeFor[[]int](), ""), binding.Form, "fits no field of a form"},
 		{"form map", reflect.TypeFor[map[string]string](), binding.Form, "fits no field of a form"},
 	}
 	for _, tc := range cases {

@@ -32,8 +32,8 @@ func (c *compiler) checkFlat(n *structNode) {
 			if c.mode == Strings && !hasTextForm(f.node) {
 				c.fault("", fmt.Sprintf("type %s has no text form", f.node.goType()), "Use a text, a number, a bool or a type with UnmarshalText")
 			}
-			if c.mode == Form && !hasFormField(f.node, f.c) {
-				c.fault("", fmt.Sprintf("type %s fits no field of a form", f.node.goType()), "Use a text, a number, a bool, an enum or a list of enums")
+			if c.mode == Form && !hasFormField(f.node) {
+				c.fault("", fmt.Sprintf("type %s fits no field of a form", f.node.goType()), "Use a text, a number, a bool, an enum or a list of texts or enums")
 			}
 		})
 	}
@@ -56,14 +56,11 @@ func hasTextForm(n node) bool {
 	return false
 }
 
-func hasFormField(n node, c *constraints) bool {
+func hasFormField(n node) bool {
 	switch n := bare(n).(type) {
-	case *sliceNode:
-		if _, ok := n.elem.(*enumNode); ok {
-			return true
-		}
-		return kindOf(n.elem) == textKind && c.element() != nil &&
-			slices.ContainsFunc(c.element().rules, func(r rule) bool { return r.name == "oneof" })
+	case *sliceNode: // of which who asks has to say what may be in it
+		_, enum := n.elem.(*enumNode)
+		return enum || kindOf(n.elem) == textKind
 	case *bytesNode, *numberNode:
 		return false
 	}
