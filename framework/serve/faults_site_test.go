@@ -137,6 +137,7 @@ type faultHub struct {
 	mu   sync.Mutex // guards the fields below
 	held map[string]*faultHeld
 	ran  map[int]bool // first argument of each call of add, and key of each count
+	over map[int]bool // key of each count that has returned
 }
 
 // faultHeld is one call that lasts until the test lets it go.
@@ -149,7 +150,7 @@ type faultHeld struct {
 func (h *faultHeld) let() { h.once.Do(func() { close(h.release) }) }
 
 func newFaultHub() *faultHub {
-	return &faultHub{held: make(map[string]*faultHeld), ran: make(map[int]bool)}
+	return &faultHub{held: make(map[string]*faultHeld), ran: make(map[int]bool), over: make(map[int]bool)}
 }
 
 func (h *faultHub) expect(key string) *faultHeld {
@@ -180,6 +181,12 @@ func (h *faultHub) mark(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ran[n] = true
+}
+
+func (h *faultHub) markOver(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over[n] = true
 }
 
 func (h *faultHub) all() map[int]bool {
@@ -252,6 +259,7 @@ func (h *faultHub) hold(ctx context.Context, in faultHoldIn) (string, error) {
 func (h *faultHub) count(ctx context.Context, in faultCountIn) (string, error) {
 	if in.Mark != 0 {
 		h.mark(in.Mark)
+		defer h.markOver(in.Mark)
 	}
 	message := strings.Repeat("x", in.Size)
 	for i := range in.N {

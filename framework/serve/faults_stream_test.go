@@ -162,8 +162,9 @@ func TestHTTPNeverReads(t *testing.T) {
 				s.good(e, id+2)
 			}
 			t.Logf("%s: 20 calls beside it in %s", revision, time.Since(began).Round(time.Millisecond))
-			// The goroutine of the handler, too, is gone while the client still holds
-			// its end open.
+			// The handler ends, and its goroutine is gone, while the client still holds its
+			// end open.
+			eventually(t, "the handler to end", func() bool { return s.hub.isOver(mark) })
 			faultSettle(t, base)
 			t.Logf("%s: all ended after %s", revision, time.Since(began).Round(time.Millisecond))
 			size, err := io.Copy(io.Discard, w.conn)
@@ -221,6 +222,12 @@ func (h *faultHub) has(n int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ran[n]
+}
+
+func (h *faultHub) isOver(n int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.over[n]
 }
 
 func eventually(t testing.TB, what string, ok func() bool) {
