@@ -296,6 +296,18 @@ func faultGoroutines() (int, string) {
 	return len(busy), strings.Join(busy, "\n\n")
 }
 
+// faultSteady is how many do something while nothing is asked: the fewest of some looks,
+// as what ends takes a moment.
+func faultSteady() int {
+	fewest, _ := faultGoroutines()
+	for range 20 {
+		time.Sleep(5 * time.Millisecond)
+		n, _ := faultGoroutines()
+		fewest = min(fewest, n)
+	}
+	return fewest
+}
+
 func faultBusy(stacks string) []string {
 	var busy []string
 	for each := range strings.SplitSeq(stacks, "\n\n") {

@@ -150,7 +150,7 @@ func TestHTTPNeverReads(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		s := serveFaults(t, c, faultLimits{write: 300 * time.Millisecond})
 		s.good(faultEra{revision: protocol.Rev20260728}, 1)
-		base, _ := faultGoroutines()
+		base := faultSteady()
 		for i, revision := range []protocol.Revision{protocol.Rev20260728, protocol.Rev20251125} {
 			e := s.era(revision)
 			w := s.dial()
@@ -185,7 +185,7 @@ func TestHTTPNeverListens(t *testing.T) {
 		s := serveFaultsOn(t, c, faultLimits{write: 300 * time.Millisecond}, &narrowListener{faultListener(t)})
 		e := faultEra{revision: protocol.Rev20260728}
 		s.good(e, 1)
-		base, _ := faultGoroutines()
+		base := faultSteady()
 		subscribe := func(lazy bool) (*faultWire, faultEvents) {
 			w := s.dial()
 			if lazy {
@@ -199,9 +199,9 @@ func TestHTTPNeverListens(t *testing.T) {
 			return w, events
 		}
 		lazy, _ := subscribe(true)
-		one, _ := faultGoroutines()
+		one := faultSteady()
 		eager, events := subscribe(false)
-		two, _ := faultGoroutines()
+		two := faultSteady()
 		for heard := 0; ; heard++ {
 			s.server.ResourceUpdated(t.Context(), uri)
 			if event, f := eager.message(events); f.Method != "notifications/resources/updated" || !strings.Contains(event.data, uri) {
