@@ -264,7 +264,7 @@ func (h *faultHub) count(ctx context.Context, in faultCountIn) (string, error) {
 	message := strings.Repeat("x", in.Size)
 	for i := range in.N {
 		if ctx.Err() != nil {
-			return "stopped", nil //nolint:nilerr // nobody waits for it any more
+			return "stopped", nil
 		}
 		framework.Progress(ctx, i+1, in.N, message)
 		if in.Pause > 0 && i%in.Pause == 0 {
