@@ -56,7 +56,7 @@ func measure(ctx context.Context, args []string) (figures, error) {
 const (
 	batches = 7
 	batch   = 400
-	longer  = 5 * batch // of what is so short that the first ones after a collection would count too much
+	longer  = 50 * batch // of what is so short that the first ones after a collection, with cold caches, would count too much
 )
 
 // each is what one of many costs in µs: the median of some batches of size, each after
