@@ -101,7 +101,7 @@ func RetryAfterFrom(ctx context.Context) time.Duration { return marks(ctx).retry
 
 // Final marks the context of the Send of an exchange's last frame, its answer, which goes
 // out whatever has ended. status is the HTTP status that belongs to it, as long as none was
-// written. Other marks are put on ctx before.
+// written. Other marks stay that ctx itself has.
 func Final(ctx context.Context, status int) context.Context {
 	m := mark(ctx)
 	m.status, m.final = status, true
