@@ -69,7 +69,9 @@ type deadline struct {
 	told   time.Time  // to the runtime: never later than wanted; zero: nothing
 }
 
-// move sets the deadline. What the runtime knows will do, if it comes first.
+// move sets the deadline. What the runtime knows will do, if it comes first. Who ends a
+// Read by a deadline in the past waits for it before the next one: it counts what is
+// wanted when the Read wakes.
 func (d *deadline) move(t time.Time, tell func(time.Time) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
