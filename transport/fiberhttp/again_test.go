@@ -12,16 +12,23 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
 // serving is a stand-alone server that answers at once; stop ends it.
 func serving(t *testing.T, opts ...fiberhttp.Option) (dial func() net.Conn, stop func()) {
 	t.Helper()
-	l := listen(t)
 	host := transporttest.NewScripted()
 	host.Began, host.Frames = make(chan context.Context, 1000), make(chan []byte, 1000)
 	close(host.Let)
+	return alone(t, host, opts...)
+}
+
+// alone is a stand-alone server; stop ends it.
+func alone(t *testing.T, host transport.Host, opts ...fiberhttp.Option) (dial func() net.Conn, stop func()) {
+	t.Helper()
+	l := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- fiberhttp.New("", append(opts, fiberhttp.Listener(l))...).Serve(ctx, host) }()

@@ -16,8 +16,9 @@ type lender struct {
 	long   *front.Body // nil: it was not long
 }
 
-// short is how long a body may be that goes into the connection's memory.
-const short = 64 << 10
+// short is how long a body may be that goes into the connection's memory: it has room
+// beside its header in what fasthttp writes at once, which is 4 KB as Fiber is shipped.
+const short = 3 << 10
 
 // Lend implements streamable.Lender.
 func (l *lender) Lend(size int) []byte {
@@ -33,11 +34,8 @@ func (l *lender) Lend(size int) []byte {
 
 // Swap implements streamable.Lender.
 func (l *lender) Swap(body []byte) (other []byte) {
-	if cap(body) > short {
-		l.long = l.memory.Take(0)
-		return l.long.Swap(body)
-	}
-	return l.rc.Response.SwapBody(nil)
+	l.long = l.memory.Take(0)
+	return l.long.Swap(body)
 }
 
 // settle makes a body that is in what was lent, or was swapped for it, that of the response.
@@ -47,5 +45,8 @@ func (l *lender) settle(reply *streamable.Reply) {
 		return
 	}
 	l.long.Bytes = reply.Body
+	if own, ok := l.rc.Conn().(*lent); ok {
+		l.long.Joiner = own
+	}
 	l.rc.Response.SetBodyStream(l.long, len(reply.Body)) // which fasthttp closes in the end
 }

@@ -1,16 +1,22 @@
 package fiberhttp_test
 
 import (
+	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/compress"
 	"github.com/gofiber/fiber/v2/middleware/etag"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
@@ -44,29 +50,73 @@ func (x longAnswer) Serve(ctx context.Context, out transport.Outbound) error {
 	return out.Send(transport.Final(ctx, http.StatusOK), frame)
 }
 
+func unzipped(answer response) ([]byte, error) {
+	if answer.Header.Get("Content-Encoding") == "" {
+		return io.ReadAll(answer.Body)
+	}
+	r, err := gzip.NewReader(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// lengths are some on either side of what matters: of what a connection keeps, of what
+// fasthttp writes at once, of what is written within one timeout, of what is used again.
+var lengths = []int{1, 300, 3 << 10, 3<<10 + 1, 3900, 4095, 4096, 9000, 69_999, 256 << 10, 300_000, 2 << 20, 2<<20 + 1}
+
+func mountedLong(use fiber.Handler) func(t *testing.T) (dial func() net.Conn) {
+	return func(t *testing.T) func() net.Conn {
+		t.Helper()
+		app := fiber.New(quiet(fiber.Config{}))
+		app.Use(use)
+		fiberhttp.Mount(app, long{})
+		return start(t, app, nil)
+	}
+}
+
+func aloneLong(secure bool) func(t *testing.T) (dial func() net.Conn) {
+	return func(t *testing.T) func() net.Conn {
+		t.Helper()
+		opts, certified := []fiberhttp.Option{fiberhttp.Path("/")}, httptest.NewUnstartedServer(nil)
+		if secure {
+			certified.StartTLS()
+			defer certified.Close()
+			opts = append(opts, fiberhttp.TLS(certified.TLS))
+		}
+		dial, stop := alone(t, long{}, opts...)
+		t.Cleanup(stop)
+		if !secure {
+			return dial
+		}
+		return func() net.Conn { return tls.Client(dial(), &tls.Config{InsecureSkipVerify: true}) } //nolint:gosec // it is our own
+	}
+}
+
 // TestMemoryOfAnswers: bodies go into memory that is used again, and are those of their
 // requests all the same; also where middleware reads them, and for whoever keeps an
 // answer's length of memory. With the race detector, what is given back is overwritten.
 func TestMemoryOfAnswers(t *testing.T) {
 	t.Parallel()
-	for name, use := range map[string]func(*fiber.App){
-		"plain": func(*fiber.App) {},
-		"read":  func(app *fiber.App) { app.Use(etag.New()) },
+	none := func(f *fiber.Ctx) error { return f.Next() }
+	for name, serve := range map[string]func(*testing.T) (dial func() net.Conn){
+		"mounted": mountedLong(none),
+		"read":    mountedLong(etag.New()),
+		"zipped":  mountedLong(compress.New()),
+		"alone":   aloneLong(false),
+		"secure":  aloneLong(true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			app := fiber.New(quiet(fiber.Config{}))
-			use(app)
-			fiberhttp.Mount(app, long{})
-			dial := start(t, app, nil)
+			dial := serve(t)
 			var all sync.WaitGroup
-			for i := range 8 {
+			for i := range 4 {
 				conn := dial()
 				all.Go(func() {
-					for j := range 24 {
-						length, letter := []int{1, 300, 70_000, 69_999, 50_000, 50_001, 300_000, 2 << 20, 2<<20 + 1}[(i+j)%9], string(rune('a'+(i+j)%20))
-						answer := request(t, conn, "POST", "/", `{}`, "Accept: application/json", "Letter: "+letter, fmt.Sprintf("Length: %d", length))
-						body, err := io.ReadAll(answer.Body)
+					for j := range 2 * len(lengths) {
+						length, letter := lengths[(i+j)%len(lengths)], string(rune('a'+(i+j)%20))
+						answer := request(t, conn, "POST", "/", `{}`, "Accept: application/json", "Accept-Encoding: gzip", "Letter: "+letter, fmt.Sprintf("Length: %d", length))
+						body, err := unzipped(answer)
 						if err != nil || string(body) != strings.Repeat(letter, length) {
 							t.Errorf("%d times %s: %d, %v, %.60q", length, letter, len(body), err, body)
 							return
@@ -80,6 +130,40 @@ func TestMemoryOfAnswers(t *testing.T) {
 			all.Wait()
 		})
 	}
+}
+
+// TestAnswerIsOneSystemCall: the header leaves with the body, however long that is within
+// reason: a client is woken once.
+func TestAnswerIsOneSystemCall(t *testing.T) { //nolint:paralleltest // it counts those of the process
+	const calls = 50
+	dial := aloneLong(false)(t)
+	conn := dial()
+	for _, length := range []int{1, 3000, 4000, 5000, 200_000} {
+		before := systemCalls(t)
+		for range calls {
+			answer := request(t, conn, "POST", "/", `{}`, "Accept: application/json", "Letter: x", fmt.Sprintf("Length: %d", length))
+			if got := text(t, answer); len(got) != length {
+				t.Fatalf("%d bytes, want %d", len(got), length)
+			}
+		}
+		if n := systemCalls(t) - before; n > 2*calls+calls/2 { // those of the client, too, and a few that wake somebody
+			t.Errorf("%d answers of %d bytes took %d system calls", calls, length, n-calls)
+		}
+	}
+}
+
+// systemCalls is how many this process has made to write.
+func systemCalls(t *testing.T) (n int) {
+	t.Helper()
+	counts, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		t.Skip("this system does not count: ", err)
+	}
+	_, after, _ := strings.Cut(string(counts), "syscw:")
+	if _, err := fmt.Sscan(after, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // What is kept of a request does not change, whatever comes on its connection.

@@ -1,9 +1,12 @@
 package fiberhttp
 
 import (
+	"bufio"
 	"crypto/tls"
 	"net"
 	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
 // lent is a connection as fasthttp has it. A stream that takes the connection over keeps
@@ -12,6 +15,9 @@ type lent struct {
 	net.Conn
 	early []byte // what was read from it before
 	kept  atomic.Bool
+
+	holding bool   // Write holds what it gets
+	held    []byte // by it
 }
 
 // Read reads what was read before, and then the connection.
@@ -22,6 +28,30 @@ func (l *lent) Read(p []byte) (int, error) {
 	n := copy(p, l.early)
 	l.early = l.early[n:]
 	return n, nil
+}
+
+// Write writes p, or holds it for Join.
+func (l *lent) Write(p []byte) (int, error) {
+	if l.holding {
+		l.held = p
+		return len(p), nil
+	}
+	return l.Conn.Write(p)
+}
+
+// Join implements front.Joiner.
+func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {
+	l.holding = true
+	err := w.Flush()
+	head := l.held
+	l.holding, l.held = false, nil
+	switch {
+	case err != nil:
+		return 0, err
+	case head == nil: // there was nothing in w, or somebody is in between
+		return w.Write(body)
+	}
+	return front.Together(l.Conn, head, body)
 }
 
 // Close leaves a connection that is kept to its keeper.

@@ -35,10 +35,6 @@ type standalone struct {
 // requests has one, so it is not longer than that.
 const readBuffer = 16 << 10
 
-// writeBuffer is what an answer and its header may have to be one system call: most are a
-// few KB, of which half is the copy as text. It stays with a connection, too.
-const writeBuffer = 8 << 10
-
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	if g, ok := host.(interface{ Unguarded() error }); ok {
@@ -65,7 +61,6 @@ func (s *server) newApp() *fiber.App {
 	app := fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		ReadBufferSize:        readBuffer,
-		WriteBufferSize:       writeBuffer,
 		BodyLimit:             s.front.Limit(),
 		ReadTimeout:           s.ReadTimeout,
 		IdleTimeout:           s.IdleTimeout,

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 		// fasthttp's own, which end never, or ten seconds after a server.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreTopFunction("github.com/valyala/fasthttp/stackless.funcWorker"),
 	)
 }
 

@@ -176,12 +176,43 @@ type tracked struct {
 // Write gives up on a client that does not read.
 func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
 
+// together is Write for head, which is short, and p: in one system call where it can be.
+func (t *tracked) together(head, p []byte) (int, error) {
+	socket, ok := t.Conn.(*movable)
+	if !ok {
+		return apart(t, head, p)
+	}
+	first := min(len(p), piece)
+	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // a socket has deadlines
+	if err := socket.write(head, p[:first]); err != nil {
+		return 0, err
+	}
+	n, err := t.Write(p[first:])
+	return first + n, err
+}
+
 // Close takes the connection out of the set.
 func (t *tracked) Close() error {
 	t.conns.mu.Lock()
 	delete(t.conns.all, t)
 	t.conns.mu.Unlock()
 	return t.Conn.Close()
+}
+
+// Together writes head and then p. On a connection of the set that is one system call, if
+// p is not very long. n counts what was written of p, at least.
+func Together(conn net.Conn, head, p []byte) (n int, err error) {
+	if t, ok := conn.(*tracked); ok {
+		return t.together(head, p)
+	}
+	return apart(conn, head, p)
+}
+
+func apart(conn net.Conn, head, p []byte) (int, error) {
+	if _, err := conn.Write(head); err != nil {
+		return 0, err
+	}
+	return conn.Write(p)
 }
 
 // piece is what a client must take within one timeout.

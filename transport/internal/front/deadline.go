@@ -13,6 +13,9 @@ import (
 type movable struct {
 	net.Conn
 	reading, writing deadline
+
+	parts [2][]byte // that are written together
+	whole net.Buffers
 }
 
 // cheaper is conn with deadlines that cost little, where it is a socket: others have
@@ -43,6 +46,19 @@ func (c *movable) Write(p []byte) (n int, err error) {
 		n += m
 		if err == nil || !c.writing.renew(err, c.Conn.SetWriteDeadline) {
 			return n, err
+		}
+	}
+}
+
+// write is Write for both of them, in one system call. Not to be called concurrently.
+func (c *movable) write(head, p []byte) error {
+	c.parts = [2][]byte{head, p}
+	c.whole = c.parts[:] // which becomes what is still to be written
+	defer func() { c.parts, c.whole = [2][]byte{}, nil }()
+	for {
+		_, err := c.whole.WriteTo(c.Conn)
+		if err == nil || !c.writing.renew(err, c.Conn.SetWriteDeadline) {
+			return err
 		}
 	}
 }

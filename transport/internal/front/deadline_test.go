@@ -129,32 +129,50 @@ func TestDeadlineOfWhoWaits(t *testing.T) {
 	})
 }
 
-// What a client has taken before an old deadline is not written again.
+// What a client has taken before an old deadline is not written again, in one piece or two.
 func TestWriteGoesOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, _, other := pair(t)
-		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-		_ = c.SetWriteDeadline(time.Now().Add(time.Hour))
-		read := make(chan string)
-		go func() {
-			var first [2]byte
-			_, _ = io.ReadFull(other, first[:])
-			time.Sleep(time.Minute)
-			rest, _ := io.ReadAll(other)
-			read <- string(first[:]) + string(rest)
-		}()
-		if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
-			t.Errorf("wrote %d, %v", n, err)
-		}
-		_ = c.Close()
-		if got := <-read; got != "hello" {
-			t.Errorf("the client has %q", got)
-		}
-		if n, err := c.Write([]byte("more")); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("wrote %d, %v when closed", n, err)
-		}
-	})
+	for name, write := range map[string]func(*movable) error{
+		"in one": func(c *movable) error {
+			n, err := c.Write([]byte("hello"))
+			if n != len("hello") && err == nil {
+				err = io.ErrShortWrite
+			}
+			return err
+		},
+		"in two": func(c *movable) error { return c.write([]byte("hel"), []byte("lo")) },
+		"early":  func(c *movable) error { return c.write([]byte("h"), []byte("ello")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { writeGoesOn(t, write) })
+		})
+	}
+}
+
+func writeGoesOn(t *testing.T, write func(*movable) error) {
+	t.Helper()
+	c, _, other := pair(t)
+	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = c.SetWriteDeadline(time.Now().Add(time.Hour))
+	read := make(chan string)
+	go func() {
+		var first [2]byte
+		_, _ = io.ReadFull(other, first[:])
+		time.Sleep(time.Minute)
+		rest, _ := io.ReadAll(other)
+		read <- string(first[:]) + string(rest)
+	}()
+	if err := write(c); err != nil {
+		t.Errorf("writing: %v", err)
+	}
+	_ = c.Close()
+	if got := <-read; got != "hello" {
+		t.Errorf("the client has %q", got)
+	}
+	if err := write(c); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("wrote, %v, when closed", err)
+	}
 }
 
 func TestOnlySocketsMove(t *testing.T) {

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bufio"
 	"io"
 	"sync"
 )
@@ -27,8 +28,15 @@ func (m *Memory) Take(size int) *Body {
 // been written.
 type Body struct {
 	Bytes  []byte
+	Joiner Joiner // nil: there is none
 	at     int
 	memory *Memory
+}
+
+// Joiner is a connection that can write what is still in w, which writes to it, and body in
+// one system call. n is what it has written of body.
+type Joiner interface {
+	Join(w *bufio.Writer, body []byte) (n int, err error)
 }
 
 var (
@@ -52,11 +60,19 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes what has not been read, without another copy.
+// WriteTo writes what has not been read, without another copy, and together with its header
+// where that is still in w and has left no room for the body.
 func (b *Body) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write(b.Bytes[b.at:])
+	n, err := b.write(w, b.Bytes[b.at:])
 	b.at += n
 	return int64(n), err
+}
+
+func (b *Body) write(w io.Writer, rest []byte) (int, error) {
+	if buffer, ok := w.(*bufio.Writer); ok && b.Joiner != nil && len(rest) > buffer.Available() {
+		return b.Joiner.Join(buffer, rest)
+	}
+	return w.Write(rest)
 }
 
 // Close lets the memory be used again. It may be called more than once, before it is.
