@@ -20,6 +20,9 @@ func IsInteger(value []byte) bool {
 // is written: 10, 10.0, 1e1 and 100e-1 are all ten, exactly. It is not ok for
 // any other number or value.
 func Int64(value []byte) (n int64, ok bool) {
+	if n, ok = plainInt64(value); ok {
+		return n, true
+	}
 	value = trim(value)
 	if len(value) == 0 || (value[0] != '-' && !isDigit(value[0])) {
 		return 0, false
@@ -41,6 +44,29 @@ func Int64(value []byte) (n int64, ok bool) {
 		return int64(size), true
 	}
 	return 0, false
+}
+
+// plainInt64 reads what most integers are: a sign, if any, and a few digits. It is not ok
+// for what may be an integer nevertheless.
+func plainInt64(value []byte) (n int64, ok bool) {
+	negative := len(value) > 0 && value[0] == '-'
+	if negative {
+		value = value[1:]
+	}
+	const few = 18 // never too large
+	if len(value) == 0 || len(value) > few || value[0] == '0' && len(value) > 1 {
+		return 0, false
+	}
+	for _, b := range value {
+		if !isDigit(b) {
+			return 0, false
+		}
+		n = n*10 + int64(b-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
 }
 
 // magnitude reads a valid number without sign, if it is integral and fits.

@@ -168,13 +168,14 @@ func (n *mapNode) encode(e *encoder, v reflect.Value) {
 			e.dst = append(e.dst, ',')
 			if item.name == entries[i-1].name {
 				e.fail("two map keys are written as %q", item.name)
+				return
 			}
 		}
 		e.dst = jsontext.Quote(e.dst, item.name)
 		e.dst = append(e.dst, ':')
-		e.enter(item.name)
-		n.elem.encode(e, values.Index(item.at))
-		e.leave()
+		if n.elem.encode(e, values.Index(item.at)); e.failed(item.name) {
+			return
+		}
 	}
 	e.dst = append(e.dst, '}')
 }

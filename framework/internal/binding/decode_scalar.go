@@ -362,10 +362,10 @@ func (n *quotedNode) legal(inner []byte) bool {
 }
 
 func (n *quotedNode) encode(e *encoder, v reflect.Value) {
-	inner := &encoder{path: e.path, depth: e.depth}
-	n.node.encode(inner, v)
-	if inner.err != nil && e.err == nil {
-		e.err = inner.err
+	var inner encoder // of a scalar
+	if n.node.encode(&inner, v); inner.err != nil {
+		e.wrap(inner.err)
+		return
 	}
 	e.dst = jsontext.QuoteBytes(e.dst, inner.dst)
 }

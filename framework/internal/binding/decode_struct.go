@@ -281,9 +281,9 @@ func (n *structNode) encodeMembers(e *encoder, v reflect.Value, tag string) {
 		}
 		first = false
 		e.dst = append(e.dst, f.key...)
-		e.enter(f.name)
-		f.node.encode(e, value)
-		e.leave()
+		if f.node.encode(e, value); e.failed(f.name) {
+			return
+		}
 	}
 }
 

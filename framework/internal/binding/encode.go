@@ -15,9 +15,9 @@ import (
 // encoder is the state of one Append.
 type encoder struct {
 	dst   []byte
-	path  []step
 	depth int
-	err   error  // the first one
+	err   error  // the first one, and the last
+	at    []step // where it is, from the inside out
 	room  []byte // where Encode writes
 }
 
@@ -31,15 +31,12 @@ func (e *encoder) release() {
 	if cap(e.room) > maxRoom {
 		e.room = nil
 	}
-	*e = encoder{path: forgotten(e.path), room: e.room}
+	*e = encoder{room: e.room}
 	encoders.Put(e)
 }
 
 // maxDepth ends the encoding of a value that contains itself.
 const maxDepth = 1000
-
-func (e *encoder) enter(name string) { e.path = append(e.path, step{name: name, member: true}) }
-func (e *encoder) leave()            { e.path = e.path[:len(e.path)-1] }
 
 // deeper reports whether one more level may be entered; the caller leaves it by
 // decrementing depth.
@@ -56,20 +53,38 @@ func (e *encoder) deeper() bool {
 
 func (e *encoder) fail(format string, args ...any) { e.wrap(fmt.Errorf(format, args...)) }
 
-// wrap keeps the first error, with its path.
+// wrap keeps the first error.
 func (e *encoder) wrap(err error) {
-	if e.err != nil {
-		return
-	}
-	path := pointerOf(e.path)
-	if len(e.path) > 20 {
-		path = pointerOf(e.path[:20]) + "/..."
-	}
-	if path == "" {
+	if e.err == nil {
 		e.err = err
-		return
 	}
-	e.err = fmt.Errorf("%s: %w", path, err)
+}
+
+// failed says whether there is an error in the member that was just encoded, and that it is
+// there: who asks ends.
+func (e *encoder) failed(member string) bool {
+	return e.err != nil && e.noted(step{name: member, member: true})
+}
+
+// failedAt is failed for an element.
+func (e *encoder) failedAt(index int) bool { return e.err != nil && e.noted(step{index: index}) }
+
+func (e *encoder) noted(s step) bool {
+	e.at = append(e.at, s)
+	return true
+}
+
+// fault is the error with its path.
+func (e *encoder) fault() error {
+	if len(e.at) == 0 {
+		return e.err
+	}
+	slices.Reverse(e.at)
+	path := pointerOf(e.at[:min(len(e.at), 20)])
+	if len(e.at) > 20 {
+		path += "/..."
+	}
+	return fmt.Errorf("%s: %w", path, e.err)
 }
 
 // array encodes a slice or array; nil is empty.
@@ -78,15 +93,14 @@ func (e *encoder) array(elem node, v reflect.Value) {
 		return
 	}
 	e.dst = append(e.dst, '[')
-	e.path = append(e.path, step{})
 	for i := range v.Len() {
 		if i > 0 {
 			e.dst = append(e.dst, ',')
 		}
-		e.path[len(e.path)-1].index = i
-		elem.encode(e, v.Index(i))
+		if elem.encode(e, v.Index(i)); e.failedAt(i) {
+			return
+		}
 	}
-	e.leave()
 	e.dst = append(e.dst, ']')
 	e.depth--
 }
@@ -136,15 +150,14 @@ func (e *encoder) dynamicList(items []any) {
 		return
 	}
 	e.dst = append(e.dst, '[')
-	e.path = append(e.path, step{})
 	for i, item := range items {
 		if i > 0 {
 			e.dst = append(e.dst, ',')
 		}
-		e.path[len(e.path)-1].index = i
-		e.dynamic(item)
+		if e.dynamic(item); e.failedAt(i) {
+			return
+		}
 	}
-	e.leave()
 	e.dst = append(e.dst, ']')
 	e.depth--
 }
@@ -165,9 +178,9 @@ func (e *encoder) dynamicMap(m map[string]any) {
 		}
 		e.dst = jsontext.Quote(e.dst, name)
 		e.dst = append(e.dst, ':')
-		e.enter(name)
-		e.dynamic(m[name])
-		e.leave()
+		if e.dynamic(m[name]); e.failed(name) {
+			return
+		}
 	}
 	e.dst = append(e.dst, '}')
 	e.depth--

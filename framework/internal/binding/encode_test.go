@@ -87,6 +87,8 @@ func TestEncodeFaults(t *testing.T) {
 	fails(out, err, "/v/1: NaN is no number in JSON")
 	out, err = encode(t, map[string]float64{"a/b": math.Inf(1)})
 	fails(out, err, "/a~1b: +Inf")
+	out, err = encode(t, box[map[string][]box[any]]{map[string][]box[any]{"k": {{1}, {map[string]any{"deep": math.NaN()}}, {math.NaN()}}}})
+	fails(out, err, "/v/k/1/v/deep: NaN is no number in JSON")
 	out, err = encode(t, box[any]{[]any{math.NaN()}})
 	fails(out, err, "/v/0: NaN")
 	out, err = encode(t, json.Number("1x"))
@@ -100,7 +102,7 @@ func TestEncodeFaults(t *testing.T) {
 	loop := &tNode{Name: "a"}
 	loop.Parent = loop
 	out, err = encode(t, loop)
-	fails(out, err, "contains itself")
+	fails(out, err, strings.Repeat("/parent", 20)+"/...: the value is nested more than 1000 deep or contains itself")
 	type self []any
 	cycle := self{nil}
 	cycle[0] = []any(cycle)

@@ -24,7 +24,7 @@ func (c *compiler) enum(t reflect.Type, n node) node {
 	values, texts, ok := c.listValues(t, func(v reflect.Value) ([]byte, error) {
 		e := &encoder{}
 		n.encode(e, v)
-		return e.dst, e.err
+		return e.dst, e.fault()
 	})
 	if !ok {
 		return n

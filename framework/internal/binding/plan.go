@@ -246,7 +246,7 @@ func (p *Plan) write(e *encoder, v reflect.Value) error {
 		p.root.encode(e, v)
 	}
 	if e.err != nil {
-		return fmt.Errorf("encoding %s: %w", p.t, e.err)
+		return fmt.Errorf("encoding %s: %w", p.t, e.fault())
 	}
 	return nil
 }
