@@ -43,6 +43,9 @@ func quiet(cfg fiber.Config) fiber.Config {
 	return cfg
 }
 
+// appTimeout is that of apps, in which a request comes on a busy machine, too.
+const appTimeout = time.Second
+
 func TestMount(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -68,14 +71,14 @@ func TestMount(t *testing.T) {
 			return app
 		}, "/mcp", "/mcp/sse"},
 		"mounted": {func(h transport.Host) *fiber.App {
-			parent, sub := fiber.New(quiet(fiber.Config{ETag: true, WriteTimeout: 50 * time.Millisecond, ReduceMemoryUsage: true})), fiber.New()
+			parent, sub := fiber.New(quiet(fiber.Config{ETag: true, WriteTimeout: appTimeout, ReduceMemoryUsage: true})), fiber.New()
 			everything(parent)
 			fiberhttp.Mount(sub, h)
 			parent.Mount("/mcp", sub)
 			return parent
 		}, "/mcp", "/mcp/sse/"},
 		"streamed body": {func(h transport.Host) *fiber.App {
-			app := fiber.New(quiet(fiber.Config{StreamRequestBody: true, DisableHeaderNormalizing: true, ReadTimeout: 50 * time.Millisecond}))
+			app := fiber.New(quiet(fiber.Config{StreamRequestBody: true, DisableHeaderNormalizing: true, ReadTimeout: appTimeout}))
 			fiberhttp.Mount(app.Group("/mcp/"), h)
 			return app
 		}, "/mcp/", "/mcp/sse"},
@@ -98,7 +101,7 @@ func TestMount(t *testing.T) {
 					t.Errorf("what middleware set is missing: %v", stream.Header)
 				}
 			}
-			time.Sleep(80 * time.Millisecond) // longer than the app's timeouts, which are not to cut it off
+			time.Sleep(appTimeout + 50*time.Millisecond) // the app's timeouts are not to cut it off
 			close(host.Let)
 			if got := text(t, stream); !strings.Contains(got, `"result":"y"`) {
 				t.Errorf("the stream ends with %q", got)
