@@ -16,9 +16,13 @@ type lender struct {
 	long   *front.Body // nil: it was not long
 }
 
-// short is how long a body may be that goes into the connection's memory: it has room
-// beside its header in what fasthttp writes at once, which is 4 KB as Fiber is shipped.
-const short = 3 << 10
+const (
+	// short is how long a body may be that goes into the connection's memory: it has room
+	// beside its header in what is written at once.
+	short = writeBuffer - 1<<10
+	// kept bounds that memory.
+	kept = 2 * writeBuffer
+)
 
 // Lend implements streamable.Lender.
 func (l *lender) Lend(size int) []byte {
@@ -34,8 +38,11 @@ func (l *lender) Lend(size int) []byte {
 
 // Swap implements streamable.Lender.
 func (l *lender) Swap(body []byte) (other []byte) {
-	l.long = l.memory.Take(0)
-	return l.long.Swap(body)
+	if len(body) > short || cap(body) > kept {
+		l.long = l.memory.Take(0)
+		return l.long.Swap(body)
+	}
+	return l.rc.Response.SwapBody(nil)
 }
 
 // settle makes a body that is in what was lent, or was swapped for it, that of the response.

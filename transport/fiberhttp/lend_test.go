@@ -63,7 +63,7 @@ func unzipped(answer response) ([]byte, error) {
 
 // lengths are some on either side of what matters: of what a connection keeps, of what
 // fasthttp writes at once, of what is written within one timeout, of what is used again.
-var lengths = []int{1, 300, 3 << 10, 3<<10 + 1, 3900, 4095, 4096, 9000, 69_999, 256 << 10, 300_000, 2 << 20, 2<<20 + 1}
+var lengths = []int{1, 300, 3900, 7 << 10, 7<<10 + 1, 8100, 8191, 8192, 9000, 69_999, 256 << 10, 300_000, 2 << 20, 2<<20 + 1}
 
 func mountedLong(use fiber.Handler) func(t *testing.T) (dial func() net.Conn) {
 	return func(t *testing.T) func() net.Conn {
@@ -138,7 +138,7 @@ func TestAnswerIsOneSystemCall(t *testing.T) { //nolint:paralleltest // it count
 	const calls = 50
 	dial := aloneLong(false)(t)
 	conn := dial()
-	for _, length := range []int{1, 3000, 4000, 5000, 200_000} {
+	for _, length := range []int{1, 3000, 7000, 7900, 8191, 200_000} {
 		before := systemCalls(t)
 		for range calls {
 			answer := request(t, conn, "POST", "/", `{}`, "Accept: application/json", "Letter: x", fmt.Sprintf("Length: %d", length))

@@ -35,6 +35,11 @@ type standalone struct {
 // requests has one, so it is not longer than that.
 const readBuffer = 16 << 10
 
+// writeBuffer is where an answer and its header are put together: most are a few KB, of
+// which half is the copy as text. It stays with a connection, too. What is longer is written
+// from where it is, together with the header: see [lent.Join].
+const writeBuffer = 8 << 10
+
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	if g, ok := host.(interface{ Unguarded() error }); ok {
@@ -61,6 +66,7 @@ func (s *server) newApp() *fiber.App {
 	app := fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		ReadBufferSize:        readBuffer,
+		WriteBufferSize:       writeBuffer,
 		BodyLimit:             s.front.Limit(),
 		ReadTimeout:           s.ReadTimeout,
 		IdleTimeout:           s.IdleTimeout,
