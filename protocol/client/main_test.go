@@ -3,6 +3,7 @@ package client_test
 import (
 	"bufio"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -18,6 +19,9 @@ func TestMain(m *testing.M) {
 		child(mode)
 		return
 	}
+	// Servers of httptest close the idle connections of http.DefaultTransport when they end,
+	// also those on which a test beside them is about to ask something.
+	http.DefaultClient = &http.Client{Transport: &http.Transport{}}
 	goleak.VerifyTestMain(m)
 }
 
