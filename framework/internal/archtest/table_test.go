@@ -46,7 +46,8 @@ var table = []rule{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/task",
 		"transport", "transport/stdio", "transport/inmem",
 	}},
-	{prefix: "framework/internal/binding", internal: []string{"protocol/jsontext"}, external: []string{
+	{prefix: "framework/internal/decimal"},
+	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "protocol/jsontext"}, external: []string{
 		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10", "github.com/santhosh-tekuri/jsonschema/v6",
 		"golang.org/x/text",               // santhosh's messages want a printer
 		"github.com/pb33f/ordered-map/v2", // invopop's Properties

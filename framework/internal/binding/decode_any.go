@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
-	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/decimal"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -94,8 +94,8 @@ func numberOf(raw []byte) any {
 	if len(raw) <= safeDigits {
 		return f
 	}
-	want, _ := decimalOf(raw)
-	if want.whole() {
+	want, _ := decimal.Of(raw)
+	if want.Whole() {
 		// An integer must be that very integer: 2^53+1 reads as 2^53.
 		exact, ok := bigOf(raw)
 		back, _ := big.NewFloat(f).Int(nil)
@@ -104,44 +104,11 @@ func numberOf(raw []byte) any {
 		}
 		return f
 	}
-	have, _ := decimalOf(appendFloat(nil, f, 64))
+	have, _ := decimal.Of(appendFloat(nil, f, 64))
 	if want != have {
 		return json.Number(text)
 	}
 	return f
-}
-
-// decimal is a number's value in a normal form: digits without zeros at either
-// end, times ten to the exp.
-type decimal struct {
-	negative bool
-	digits   string
-	exp      int
-}
-
-func (d decimal) whole() bool { return d.exp >= 0 }
-
-// decimalOf normalises a number token; false if its exponent is absurd.
-func decimalOf(raw []byte) (decimal, bool) {
-	text := string(raw)
-	var d decimal
-	text, d.negative = strings.CutPrefix(text, "-")
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		exp, err := strconv.Atoi(text[i+1:])
-		if err != nil || exp > 1e6 || exp < -1e6 {
-			return d, false
-		}
-		d.exp, text = exp, text[:i]
-	}
-	whole, fraction, _ := strings.Cut(text, ".")
-	d.exp -= len(fraction)
-	digits := strings.TrimLeft(whole+fraction, "0")
-	d.digits = strings.TrimRight(digits, "0")
-	d.exp += len(digits) - len(d.digits)
-	if d.digits == "" {
-		return decimal{digits: "0"}, true
-	}
-	return d, true
 }
 
 // rawNode is json.RawMessage: any value, kept as it came.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/decimal"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -100,26 +101,14 @@ func uint64Of(raw []byte) (uint64, bool) {
 	return i.Uint64(), true
 }
 
-// maxExponent bounds what bigOf expands: 1e999999999 is ten bytes of text and
-// a gigabit of number.
-const maxExponent = 400
-
 // bigOf reads a whole number exactly; false for fractions and for exponents
-// beyond maxExponent.
+// beyond 400.
 func bigOf(raw []byte) (*big.Int, bool) {
-	dec, ok := decimalOf(raw)
-	if !ok || dec.exp > maxExponent || dec.exp < 0 {
-		return nil, false
-	}
-	i, ok := new(big.Int).SetString(dec.digits, 10)
+	d, ok := decimal.Of(raw)
 	if !ok {
 		return nil, false
 	}
-	i.Mul(i, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(dec.exp)), nil))
-	if dec.negative {
-		i.Neg(i)
-	}
-	return i, true
+	return d.Int()
 }
 
 type bigNode struct{ t reflect.Type }

@@ -2,13 +2,13 @@ package binding
 
 import (
 	"math"
-	"math/big"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/decimal"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -255,12 +255,12 @@ func (k *keywords) dropBound(name string, exclusive []byte, sign int) {
 
 // compareNumbers compares JSON numbers of sane size exactly.
 func compareNumbers(a, b []byte) int {
-	x, okx := new(big.Rat).SetString(string(a))
-	y, oky := new(big.Rat).SetString(string(b))
+	x, okx := decimal.Of(a)
+	y, oky := decimal.Of(b)
 	if !okx || !oky {
 		return 0
 	}
-	return x.Cmp(y)
+	return x.Compare(y)
 }
 
 // pin demands one value; the bounds of the type are idle then.
