@@ -47,9 +47,9 @@ var table = []rule{
 		"transport", "transport/stdio", "transport/inmem",
 	}},
 	{prefix: "framework/internal/decimal"},
-	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "protocol/jsontext"}, external: []string{
-		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10", "github.com/santhosh-tekuri/jsonschema/v6",
-		"golang.org/x/text",               // santhosh's messages want a printer
+	{prefix: "framework/internal/rawschema", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
+	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "framework/internal/rawschema", "protocol/jsontext"}, external: []string{
+		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10",
 		"github.com/pb33f/ordered-map/v2", // invopop's Properties
 	}},
 	{prefix: "framework/internal/uritemplate"},

@@ -1,0 +1,257 @@
+package rawschema
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// nowhere is the address of a schema that has none: hierarchical, so that a
+// relative reference is one to elsewhere.
+const nowhere = "https://kagami.invalid/schema"
+
+// Compile compiles a schema. The text must have passed jsontext.Check and
+// jsontext.Unique, and must not be changed afterwards. The error says what is
+// wrong with it, and where.
+func Compile(text []byte) (*Schema, error) {
+	doc := document(text)
+	dialect, err := dialectOf(&doc, draft2020)
+	if err != nil {
+		return nil, err
+	}
+	if err := conforms(&doc, dialect); err != nil {
+		return nil, err
+	}
+	return compile(doc, nowhere, dialect)
+}
+
+func compile(doc value, address string, dialect version) (*Schema, error) {
+	c := &compiler{resources: map[string]*resource{}, homes: map[*value]*resource{}, schemas: map[*value]*Schema{}}
+	home, err := c.load(&doc, address, dialect)
+	if err != nil {
+		return nil, err
+	}
+	s := c.schema(&doc, home)
+	c.scopes()
+	return s, c.err
+}
+
+// resource is a schema with an address of its own (2020-12 core 4.3.5).
+type resource struct {
+	address   *url.URL // without a fragment
+	root      *value
+	dialect   version
+	anchors   map[string]*value
+	dynamic   map[string]*value  // those of anchors that are $dynamicAnchor
+	scoped    map[string]*Schema // dynamic, compiled
+	recursive *Schema            // the root, if it has $recursiveAnchor (2019-09)
+}
+
+// compiler compiles one document, and the metaschemas that it refers to.
+type compiler struct {
+	resources map[string]*resource
+	loaded    []*resource // resources in the order of their discovery
+	homes     map[*value]*resource
+	schemas   map[*value]*Schema
+	err       error // the first
+}
+
+func (c *compiler) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// load makes a document known under an address, with all resources inside it.
+func (c *compiler) load(doc *value, address string, around version) (*resource, error) {
+	base, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	dialect, err := dialectOf(doc, around)
+	if err != nil {
+		return nil, err
+	}
+	home := c.add(&resource{address: base, root: doc, dialect: dialect})
+	c.discover(doc, home)
+	return c.homes[doc], c.err
+}
+
+func (c *compiler) add(r *resource) *resource {
+	r.anchors, r.dynamic, r.scoped = map[string]*value{}, map[string]*value{}, map[string]*Schema{}
+	key := r.address.String()
+	if other, taken := c.resources[key]; taken && other.root != r.root {
+		c.fail("two schemas have the address %s", key)
+	}
+	c.resources[key] = r
+	c.loaded = append(c.loaded, r)
+	return r
+}
+
+// discover finds the addresses and anchors in a schema of a resource.
+func (c *compiler) discover(v *value, home *resource) {
+	if v.kind != jsontext.KindObject {
+		return
+	}
+	// Until draft 7 what stands beside $ref is ignored (draft-07 core 8.3), but
+	// generators put the definitions there.
+	if home.dialect >= draft2019 || v.member("$ref") == nil {
+		home = c.addressed(v, home)
+	}
+	c.homes[v] = home
+	if anchor := v.member("$anchor"); anchor != nil && home.dialect >= draft2019 {
+		c.anchor(home, string(anchor.text), v)
+	}
+	if anchor := v.member("$dynamicAnchor"); anchor != nil && home.dialect >= draft2020 {
+		c.anchor(home, string(anchor.text), v)
+		home.dynamic[string(anchor.text)] = v
+	}
+	for _, inner := range subschemas(v, home.dialect) {
+		c.discover(inner, home)
+	}
+}
+
+// addressed is the resource that a schema is in: one of its own if it has an
+// address.
+func (c *compiler) addressed(v *value, home *resource) *resource {
+	id := v.member(home.dialect.idKeyword())
+	if id == nil {
+		return home
+	}
+	address, err := home.address.Parse(string(id.text))
+	if err != nil {
+		c.fail("%s %q is no address", home.dialect.idKeyword(), id.text)
+		return home
+	}
+	fragment := address.Fragment
+	address.Fragment, address.RawFragment = "", ""
+	if address.String() != home.address.String() {
+		if dialect, err := dialectOf(v, home.dialect); err != nil || dialect != home.dialect {
+			c.fail("schema %s: one document has one dialect", address)
+		}
+		home = c.add(&resource{address: address, root: v, dialect: home.dialect})
+	}
+	if fragment != "" {
+		c.anchor(home, fragment, v)
+	}
+	return home
+}
+
+func (c *compiler) anchor(home *resource, name string, v *value) {
+	if other, taken := home.anchors[name]; taken && other != v {
+		c.fail("two schemas have the anchor %q", name)
+	}
+	home.anchors[name] = v
+}
+
+// schema compiles the schema at v, once; home is that of whoever refers to it,
+// which counts where no keyword leads.
+func (c *compiler) schema(v *value, home *resource) *Schema {
+	if s, ok := c.schemas[v]; ok {
+		return s
+	}
+	if own, ok := c.homes[v]; ok {
+		home = own
+	}
+	s := &Schema{source: v, home: home}
+	c.schemas[v] = s
+	switch {
+	case v.kind == jsontext.KindBool:
+		s.never = v.raw[0] == 'f'
+	case v.kind != jsontext.KindObject:
+		c.fail("%s is no schema", v.raw)
+	case home.dialect < draft2019 && v.member("$ref") != nil:
+		s.rest = []keyword{c.reference(site{c, v, home})}
+	default:
+		c.keywords(s, site{c, v, home})
+	}
+	return s
+}
+
+// resolve finds the value that a reference in a resource means, and its own
+// resource.
+func (c *compiler) resolve(reference string, from *resource) (*value, *resource, error) {
+	address, err := from.address.Parse(reference)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reference to %s: it is no address", reference)
+	}
+	fragment := address.Fragment
+	address.Fragment, address.RawFragment = "", ""
+	home, known := c.resources[address.String()]
+	if !known {
+		text, ours := metaschemaText(address.String())
+		if !ours {
+			return nil, nil, fmt.Errorf("reference to %s: only references within the schema are allowed", reference)
+		}
+		doc := document(text)
+		if home, err = c.load(&doc, address.String(), draft2020); err != nil {
+			return nil, nil, err
+		}
+	}
+	v, home, ok := c.locate(home, fragment)
+	if !ok {
+		return nil, nil, fmt.Errorf("reference to %s: there is nothing", reference)
+	}
+	return v, home, c.adopt(v, home)
+}
+
+// adopt makes a schema of what is referred to at a place where no keyword has
+// one: nobody has looked at it so far.
+func (c *compiler) adopt(v *value, home *resource) error {
+	if _, known := c.homes[v]; known {
+		return nil
+	}
+	c.discover(v, home)
+	return conforms(v, home.dialect)
+}
+
+// locate follows a fragment: a JSON Pointer, or the name of an anchor.
+func (c *compiler) locate(home *resource, fragment string) (*value, *resource, bool) {
+	pointer, isPointer := strings.CutPrefix(fragment, "/")
+	if !isPointer {
+		v, ok := home.root, fragment == ""
+		if !ok {
+			v, ok = home.anchors[fragment]
+		}
+		return v, home, ok
+	}
+	v := home.root
+	for token := range strings.SplitSeq(pointer, "/") {
+		if v = v.child(token); v == nil {
+			return nil, nil, false
+		}
+		if own, ok := c.homes[v]; ok {
+			home = own
+		}
+	}
+	return v, home, true
+}
+
+// child follows one token of a JSON Pointer (RFC 6901); nil if there is nothing.
+func (v *value) child(token string) *value {
+	if v.kind != jsontext.KindArray {
+		return v.member(strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
+	}
+	i, err := strconv.Atoi(token)
+	if err != nil || i < 0 || i >= len(v.items) || strconv.Itoa(i) != token {
+		return nil
+	}
+	return &v.items[i]
+}
+
+// scopes compiles what dynamic references may lead to, in all resources: which
+// of them does is known only when a value is judged.
+func (c *compiler) scopes() {
+	for i := 0; i < len(c.loaded); i++ { // grows as references lead to metaschemas
+		r := c.loaded[i]
+		for name, v := range r.dynamic {
+			r.scoped[name] = c.schema(v, r)
+		}
+		if anchor := r.root.member("$recursiveAnchor"); anchor != nil && r.dialect == draft2019 && anchor.raw[0] == 't' {
+			r.recursive = c.schema(r.root, r)
+		}
+	}
+}

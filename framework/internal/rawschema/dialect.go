@@ -1,0 +1,122 @@
+package rawschema
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// version is a dialect of JSON Schema, by its number or year.
+type version int
+
+const (
+	draft4    version = 4
+	draft6    version = 6
+	draft7    version = 7
+	draft2019 version = 2019
+	draft2020 version = 2020
+)
+
+// dialects are the addresses of metaschemas, without the fragment.
+var dialects = map[string]version{
+	"http://json-schema.org/draft-04/schema":       draft4,
+	"http://json-schema.org/draft-06/schema":       draft6,
+	"http://json-schema.org/draft-07/schema":       draft7,
+	"https://json-schema.org/draft/2019-09/schema": draft2019,
+	"https://json-schema.org/draft/2020-12/schema": draft2020,
+}
+
+func (v version) String() string {
+	switch v {
+	case draft2020:
+		return "2020-12"
+	case draft2019:
+		return "2019-09"
+	case draft4, draft6, draft7:
+	}
+	return "draft " + strconv.Itoa(int(v))
+}
+
+// idKeyword is the member that gives a schema its address.
+func (v version) idKeyword() string {
+	if v == draft4 {
+		return "id"
+	}
+	return "$id"
+}
+
+// dialectOf reads $schema; a schema without it is in the one of its surroundings.
+func dialectOf(v *value, around version) (version, error) {
+	named := v.member("$schema")
+	if named == nil {
+		return around, nil
+	}
+	address := strings.TrimSuffix(string(named.text), "#")
+	found, ok := dialects[address]
+	if !ok {
+		return 0, fmt.Errorf("$schema %q is none of the dialects that are known, 2020-12, 2019-09 and the drafts 7, 6 and 4", address)
+	}
+	return found, nil
+}
+
+// metaschemas are those of json-schema.org, under the paths of their addresses.
+//
+//go:embed metaschemas/draft*
+var metaschemas embed.FS
+
+// metaschemaText is the document at an address of json-schema.org.
+func metaschemaText(address string) ([]byte, bool) {
+	for _, host := range []string{"https://json-schema.org/", "http://json-schema.org/"} {
+		if path, ok := strings.CutPrefix(address, host); ok {
+			text, err := metaschemas.ReadFile("metaschemas/" + path)
+			return text, err == nil
+		}
+	}
+	return nil, false
+}
+
+// compiledMetas holds the metaschemas that have been needed, by version.
+var compiledMetas sync.Map
+
+// metaschema is what schemas of a dialect have to satisfy.
+func metaschema(v version) *Schema {
+	if s, ok := compiledMetas.Load(v); ok {
+		return s.(*Schema)
+	}
+	for address, dialect := range dialects {
+		if dialect != v {
+			continue
+		}
+		text, _ := metaschemaText(address)
+		s, err := compile(document(text), address, draft2020)
+		if err != nil {
+			panic("rawschema: " + address + ": " + err.Error()) // a test compiles all
+		}
+		compiledMetas.Store(v, s)
+		return s
+	}
+	return nil
+}
+
+// conforms says what is wrong with a document as a schema of a dialect.
+func conforms(doc *value, v version) error {
+	r := &run{most: 1}
+	if metaschema(v).check(r, doc, nil) {
+		return nil
+	}
+	fault := r.faults[0]
+	at := fault.Path
+	if at == "" {
+		at = "the root"
+	}
+	const shown = 80
+	got := string(jsontext.Compact(nil, fault.Value))
+	if len(got) > shown {
+		got = strings.ToValidUTF8(got[:shown], "") + "..."
+	}
+	return fmt.Errorf("%s: %s is not what JSON Schema %s has there", at, got, v)
+}

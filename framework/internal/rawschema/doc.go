@@ -1,0 +1,25 @@
+// Package rawschema judges JSON values by JSON Schemas that a program brings:
+// those of tools without a Go type behind them, of forms and results, and the
+// keywords of jsonschema tags. What Kagami reflects from Go types has a plan of
+// its own and does not come here.
+//
+// [Compile] understands 2020-12, which a schema without $schema is, 2019-09 and
+// the drafts 7, 6 and 4. It fetches nothing: references reach into the schema
+// itself and the metaschemas. [Schema.Check] tells all faults of a value, in the
+// order of the schema's keywords.
+//
+// Where the specification leaves a choice:
+//
+//   - format is asserted up to draft 7 and is a note from 2019-09 on, as the
+//     default vocabularies have it; see formats.go for those that are known.
+//   - contentEncoding, contentMediaType and contentSchema are notes.
+//   - Patterns are Go's regular expressions, which know neither looking around
+//     nor back; a schema with such a pattern does not compile.
+//   - Numbers are compared as decimals, exactly.
+//
+// Two things are refused that the specification allows: vocabularies of one's
+// own, and a schema inside another that is written in another draft.
+//
+// Nothing of it is done when a program starts: metaschemas are compiled when the
+// first schema of theirs is.
+package rawschema

@@ -1,0 +1,71 @@
+package rawschema
+
+import (
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// formats are those of draft 7 and earlier that are asserted. Those for which
+// nobody has a good judge are notes: URI templates, and what is international.
+var formats = map[string]func(string) bool{
+	"date-time":             isTime(time.RFC3339),
+	"date":                  isTime(time.DateOnly),
+	"time":                  isTime("15:04:05Z07:00"),
+	"email":                 isEmail,
+	"hostname":              isHostname,
+	"ipv4":                  func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is4() },
+	"ipv6":                  func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is6() && a.Zone() == "" },
+	"uri":                   func(s string) bool { u, err := parseURI(s); return err == nil && u.IsAbs() },
+	"uri-reference":         func(s string) bool { _, err := parseURI(s); return err == nil },
+	"uuid":                  matches(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
+	"json-pointer":          matches(`^(/([^~/]|~[01])*)*$`),
+	"relative-json-pointer": matches(`^(0|[1-9][0-9]*)(#|(/([^~/]|~[01])*)*)$`),
+	"regex":                 func(s string) bool { _, err := regexp.Compile(s); return err == nil },
+}
+
+func isTime(layout string) func(string) bool {
+	return func(s string) bool {
+		_, err := time.Parse(layout, strings.ToUpper(s))
+		return err == nil
+	}
+}
+
+func isEmail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	return err == nil && a.Address == s
+}
+
+var label = matches(`^[0-9A-Za-z]([0-9A-Za-z-]{0,61}[0-9A-Za-z])?$`)
+
+// isHostname is RFC 1123 2.1.
+func isHostname(s string) bool {
+	s = strings.TrimSuffix(s, ".")
+	if len(s) > 253 {
+		return false
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		if !label(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseURI is stricter than net/url, which takes what RFC 3986 wants escaped.
+func parseURI(s string) (*url.URL, error) {
+	if strings.ContainsAny(s, "\\ <>\"{}|^`") {
+		return nil, url.InvalidHostError(s)
+	}
+	return url.Parse(s)
+}
+
+// matches compiles its expression when it is first asked: few programs do.
+func matches(expression string) func(string) bool {
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+	return func(s string) bool { return compiled().MatchString(s) }
+}

@@ -1,0 +1,193 @@
+package rawschema
+
+// reference is the keyword $ref, and what $dynamicRef and $recursiveRef are where
+// nothing about them is dynamic.
+type reference struct{ target *Schema }
+
+func (s site) ref() keyword {
+	if s.v.member("$ref") == nil {
+		return nil
+	}
+	return s.reference(s)
+}
+
+// reference compiles the $ref of a schema.
+func (c *compiler) reference(at site) keyword {
+	target, _, ok := c.follow(at, "$ref")
+	if !ok {
+		return nil
+	}
+	return reference{target}
+}
+
+// follow compiles what a reference leads to.
+func (c *compiler) follow(at site, keyword string) (*Schema, *resource, bool) {
+	v, home, err := c.resolve(string(at.v.member(keyword).text), at.home)
+	if err != nil {
+		c.fail("%s: %w", keyword, err)
+		return nil, nil, false
+	}
+	return c.schema(v, home), home, true
+}
+
+func (k reference) check(r *run, v *value, seen []bool) bool { return k.target.check(r, v, seen) }
+
+// recursiveRef is the keyword $recursiveRef of a schema whose root has
+// $recursiveAnchor (2019-09 core 8.2.4.2).
+type recursiveRef struct{ target *Schema }
+
+func (s site) recursiveRef() keyword {
+	if s.v.member("$recursiveRef") == nil {
+		return nil
+	}
+	target, home, ok := s.follow(s, "$recursiveRef")
+	switch {
+	case !ok:
+		return nil
+	case target.source == home.root && (site{s.compiler, home.root, home}).flag("$recursiveAnchor"):
+		return recursiveRef{target}
+	}
+	return reference{target}
+}
+
+func (k recursiveRef) check(r *run, v *value, seen []bool) bool {
+	for _, f := range r.frames {
+		if outer := f.schema.home.recursive; outer != nil {
+			return outer.check(r, v, seen)
+		}
+	}
+	return k.target.check(r, v, seen)
+}
+
+// dynamicRef is the keyword $dynamicRef whose first target is a $dynamicAnchor
+// (2020-12 core 8.2.3.2).
+type dynamicRef struct {
+	target *Schema
+	anchor string
+}
+
+func (s site) dynamicRef() keyword {
+	v := s.v.member("$dynamicRef")
+	if v == nil {
+		return nil
+	}
+	target, home, ok := s.follow(s, "$dynamicRef")
+	if !ok {
+		return nil
+	}
+	address, _ := s.home.address.Parse(string(v.text))
+	if home.dynamic[address.Fragment] == target.source {
+		return dynamicRef{target, address.Fragment}
+	}
+	return reference{target}
+}
+
+func (k dynamicRef) check(r *run, v *value, seen []bool) bool {
+	for _, f := range r.frames {
+		if outer := f.schema.home.scoped[k.anchor]; outer != nil {
+			return outer.check(r, v, seen)
+		}
+	}
+	return k.target.check(r, v, seen)
+}
+
+// allOf is the keyword allOf.
+type allOf []*Schema
+
+func (s site) allOf() keyword {
+	if all := s.subs("allOf"); all != nil {
+		return allOf(all)
+	}
+	return nil
+}
+
+func (k allOf) check(r *run, v *value, seen []bool) bool {
+	ok := true
+	for _, s := range k {
+		if ok = s.check(r, v, seen) && ok; !ok && r.quiet > 0 {
+			return false
+		}
+	}
+	return ok
+}
+
+// anyOf is the keyword anyOf.
+type anyOf struct {
+	schemas []*Schema
+	want    []byte
+}
+
+func (s site) anyOf() keyword {
+	if schemas := s.subs("anyOf"); schemas != nil {
+		return anyOf{schemas, s.v.member("anyOf").raw}
+	}
+	return nil
+}
+
+func (k anyOf) check(r *run, v *value, seen []bool) bool {
+	ok := false
+	for _, s := range k.schemas {
+		if ok = r.branch(s, v, seen) || ok; ok && seen == nil {
+			return true
+		}
+	}
+	return ok || r.fail(v, "anyOf", k.want)
+}
+
+// oneOf is the keyword oneOf.
+type oneOf struct {
+	schemas []*Schema
+	want    []byte
+}
+
+func (s site) oneOf() keyword {
+	if schemas := s.subs("oneOf"); schemas != nil {
+		return oneOf{schemas, s.v.member("oneOf").raw}
+	}
+	return nil
+}
+
+func (k oneOf) check(r *run, v *value, seen []bool) bool {
+	matches := 0
+	for _, s := range k.schemas {
+		if r.branch(s, v, seen) {
+			matches++
+		}
+	}
+	return matches == 1 || r.fail(v, "oneOf", k.want)
+}
+
+// not is the keyword not.
+type not struct {
+	schema *Schema
+}
+
+func (s site) not() keyword {
+	if schema := s.sub("not"); schema != nil {
+		return not{schema}
+	}
+	return nil
+}
+
+func (k not) check(r *run, v *value, _ []bool) bool {
+	return !r.quietly(k.schema, v, nil) || r.fail(v, "not", k.schema.source.raw)
+}
+
+// condition are the keywords if, then and else.
+type condition struct{ when, then, otherwise *Schema }
+
+func (s site) condition() keyword {
+	when := s.sub("if")
+	if when == nil {
+		return nil
+	}
+	return condition{when, s.sub("then"), s.sub("else")}
+}
+
+func (k condition) check(r *run, v *value, seen []bool) bool {
+	next := k.otherwise
+	if r.branch(k.when, v, seen) {
+		next = k.then
+	}
+	return next == nil || next.check(r, v, seen)
+}

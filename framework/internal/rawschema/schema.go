@@ -1,0 +1,207 @@
+package rawschema
+
+import (
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Schema is a compiled schema, or one inside it. It is immutable and safe for
+// concurrent use.
+type Schema struct {
+	source *value
+	home   *resource
+	never  bool      // the schema false, which nothing satisfies
+	first  []keyword // where these fail, the value is another one than was meant, and the others would only add noise
+	rest   []keyword
+	tracks bool // one of rest wants to know which items others have looked at
+}
+
+// keyword judges values by one keyword of a schema, or a few that belong
+// together. A fault is reported to r. Items of v that the keyword has looked at
+// are marked in seen, unless that is nil.
+type keyword interface {
+	check(r *run, v *value, seen []bool) bool
+}
+
+// Failure is one fault of a value. Its bytes are the value's and the schema's;
+// they must not be changed.
+type Failure struct {
+	Path    string   // JSON Pointer of the value that is at fault
+	Value   []byte   // that value
+	Keyword string   // that is not satisfied, such as minimum; "false" for the schema false
+	Want    []byte   // the keyword's own value
+	Names   []string // the members that are missing, or too many
+	Known   []string // for members too many: those that properties has, in its order
+}
+
+// Check judges a value, which must have passed jsontext.Check and
+// jsontext.Unique. It returns the first faults, most at most, and the number of
+// all; a schema without fault has none.
+func (s *Schema) Check(raw []byte, most int) (faults []Failure, total int) {
+	v := document(raw)
+	r := newRun(run{most: most})
+	if !s.check(r, &v, nil) && r.total == 0 {
+		r.fail(&v, "false", nil)
+	}
+	return r.faults, r.total
+}
+
+// Accepts says whether a value has no faults, and stops at the first.
+func (s *Schema) Accepts(raw []byte) bool {
+	v := document(raw)
+	return s.check(newRun(run{quiet: 1}), &v, nil)
+}
+
+// run is one judgement.
+type run struct {
+	faults []Failure
+	most   int
+	total  int
+	quiet  int // above zero: only the verdict counts
+	frames []frame
+	path   []step
+}
+
+func newRun(r run) *run {
+	const usual = 8 // deeper than most values and schemas
+	r.frames, r.path = make([]frame, 0, usual), make([]step, 0, usual)
+	return &r
+}
+
+// frame is a schema at work on a value. All frames are the dynamic scope (2020-12
+// core 7.1).
+type frame struct {
+	schema *Schema
+	value  *value
+}
+
+type step struct {
+	name  []byte // nil for an element
+	index int
+}
+
+func (s *Schema) check(r *run, v *value, seen []bool) bool {
+	if s.never {
+		return r.fail(v, "false", s.source.raw)
+	}
+	if len(s.first)+len(s.rest) == 0 {
+		return true
+	}
+	if r.goesRound(s, v) {
+		return r.fail(v, "$ref", s.source.raw)
+	}
+	r.frames = append(r.frames, frame{s, v})
+	ok := s.judge(r, v, seen)
+	r.frames = r.frames[:len(r.frames)-1]
+	return ok
+}
+
+// goesRound finds references that lead to where they come from with nothing of
+// the value consumed.
+func (r *run) goesRound(s *Schema, v *value) bool {
+	for i := len(r.frames) - 1; i >= 0 && r.frames[i].value == v; i-- {
+		if r.frames[i].schema == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Schema) judge(r *run, v *value, seen []bool) bool {
+	for _, k := range s.first {
+		if !k.check(r, v, nil) {
+			return false
+		}
+	}
+	// Unevaluated items are those that this very schema has not looked at: what
+	// its neighbours saw does not count (2020-12 core 11.3), so that it starts anew.
+	own := seen
+	if s.tracks && len(v.items) > 0 {
+		own = make([]bool, len(v.items))
+	}
+	ok := true
+	for _, k := range s.rest {
+		if !k.check(r, v, own) {
+			ok = false
+			if r.quiet > 0 {
+				return false
+			}
+		}
+	}
+	if ok && s.tracks {
+		merge(seen, own)
+	}
+	return ok
+}
+
+// fail reports a fault and returns false.
+func (r *run) fail(v *value, keyword string, want []byte) bool {
+	return r.report(Failure{Value: v.raw, Keyword: keyword, Want: want}, 1)
+}
+
+// report takes a fault that counts for n and returns false.
+func (r *run) report(f Failure, n int) bool {
+	if r.quiet > 0 {
+		return false
+	}
+	r.total += n
+	if len(r.faults) < r.most {
+		f.Path = r.pointer()
+		r.faults = append(r.faults, f)
+	}
+	return false
+}
+
+func (r *run) pointer() string {
+	path := ""
+	for _, s := range r.path {
+		if s.name != nil {
+			path = jsontext.Pointer(path, string(s.name))
+		} else {
+			path = jsontext.PointerIndex(path, s.index)
+		}
+	}
+	return path
+}
+
+// inside has a schema judge an item of the value at hand.
+func (r *run) inside(s *Schema, parent *value, i int) bool {
+	item := &parent.items[i]
+	r.path = append(r.path, step{item.name, i})
+	ok := s.check(r, item, nil)
+	r.path = r.path[:len(r.path)-1]
+	return ok
+}
+
+// quietly has a schema judge the value itself without a report.
+func (r *run) quietly(s *Schema, v *value, seen []bool) bool {
+	r.quiet++
+	ok := s.check(r, v, seen)
+	r.quiet--
+	return ok
+}
+
+// branch has a schema judge the value itself without a report, and what it has
+// looked at count only if it accepts.
+func (r *run) branch(s *Schema, v *value, seen []bool) bool {
+	if seen == nil {
+		return r.quietly(s, v, nil)
+	}
+	mine := make([]bool, len(seen))
+	if !r.quietly(s, v, mine) {
+		return false
+	}
+	merge(seen, mine)
+	return true
+}
+
+func merge(seen, more []bool) {
+	for i := range seen {
+		seen[i] = seen[i] || more[i]
+	}
+}
+
+func mark(seen []bool, i int) {
+	if seen != nil {
+		seen[i] = true
+	}
+}
