@@ -23,10 +23,10 @@ var (
 	//go:embed lua/counter_add.lua
 	counterAddLua string
 
-	claimClaim  = redis.NewScript(claimLua)
-	claimSwap   = redis.NewScript(claimSwapLua)
-	claimDelete = redis.NewScript(claimDeleteLua)
-	counterAdd  = redis.NewScript(counterAddLua)
+	claimClaim  = newScript(claimLua)
+	claimSwap   = newScript(claimSwapLua)
+	claimDelete = newScript(claimDeleteLua)
+	counterAdd  = newScript(counterAddLua)
 )
 
 // claims is the claim.Store: a string for each value and each counter. Redis compares

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
@@ -18,8 +16,8 @@ var (
 	//go:embed lua/event_after.lua
 	eventAfterLua string
 
-	eventAppend = redis.NewScript(eventAppendLua)
-	eventAfter  = redis.NewScript(eventAfterLua)
+	eventAppend = newScript(eventAppendLua)
+	eventAfter  = newScript(eventAfterLua)
 )
 
 // numberLife is how much longer than its events the number of a stream is kept.

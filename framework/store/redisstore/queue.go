@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
@@ -24,11 +22,11 @@ var (
 	//go:embed lua/queue_reap.lua
 	queueReapLua string
 
-	queueTake    = redis.NewScript(taskLua + queueTakeLua)
-	queueAccept  = redis.NewScript(taskLua + queueAcceptLua)
-	queueRenew   = redis.NewScript(taskLua + queueRenewLua)
-	queueRelease = redis.NewScript(taskLua + queueReleaseLua)
-	queueReap    = redis.NewScript(taskLua + queueReapLua)
+	queueTake    = newScript(taskLua + queueTakeLua)
+	queueAccept  = newScript(taskLua + queueAcceptLua)
+	queueRenew   = newScript(taskLua + queueRenewLua)
+	queueRelease = newScript(taskLua + queueReleaseLua)
+	queueReap    = newScript(taskLua + queueReapLua)
 )
 
 // group is that of all workers. lua/task.lua has it, too.
@@ -93,7 +91,7 @@ func (s *tasks) Release(ctx context.Context, l task.Lease) error {
 
 // held runs a script that says whether the lease is that of the token. It may be used by
 // another store than the one that took it.
-func (s *tasks) held(ctx context.Context, script *redis.Script, l task.Lease) (bool, error) {
+func (s *tasks) held(ctx context.Context, what script, l task.Lease) (bool, error) {
 	entry, rest, _ := strings.Cut(l.Token, " ")
 	count, consumer, ok := strings.Cut(rest, " ")
 	if !ok {
@@ -102,6 +100,6 @@ func (s *tasks) held(ctx context.Context, script *redis.Script, l task.Lease) (b
 	if _, err := strconv.ParseInt(count, 10, 64); err != nil {
 		return false, nil //nolint:nilerr // a token that is none is that of no lease
 	}
-	held, err := s.run(ctx, script, s.store.lineKey(), consumer, l.Task, entry, count).Int()
+	held, err := s.run(ctx, what, s.store.lineKey(), consumer, l.Task, entry, count).Int()
 	return held == 1, err
 }

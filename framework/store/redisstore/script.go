@@ -5,19 +5,28 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
+// script is a Lua script. Its hash is computed when it is first run: most programs
+// that have this package linked have no Redis.
+type script func() *redis.Script
+
+func newScript(source string) script {
+	return sync.OnceValue(func() *redis.Script { return redis.NewScript(source) })
+}
+
 // run runs a script, once.
-func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+func (s *Store) run(ctx context.Context, what script, keys []string, args ...any) *redis.Cmd {
 	if s.fault != nil {
 		cmd := redis.NewCmd(ctx)
 		cmd.SetErr(s.fault)
 		return cmd
 	}
-	return script.Run(ctx, once{s.client}, keys, args...)
+	return what().Run(ctx, once{s.client}, keys, args...)
 }
 
 // once is a client that sends a script once: tried again after an answer was lost, an

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
@@ -20,9 +18,9 @@ var (
 	//go:embed lua/session_touch.lua
 	sessionTouchLua string
 
-	sessionCreate = redis.NewScript(sessionCreateLua)
-	sessionUpdate = redis.NewScript(sessionUpdateLua)
-	sessionTouch  = redis.NewScript(sessionTouchLua)
+	sessionCreate = newScript(sessionCreateLua)
+	sessionUpdate = newScript(sessionUpdateLua)
+	sessionTouch  = newScript(sessionTouchLua)
 )
 
 // sessions is the session.Store: a hash for each, which expires with the record.

@@ -27,11 +27,11 @@ var (
 	//go:embed lua/task_count.lua
 	taskCountLua string
 
-	taskCreate = redis.NewScript(taskLua + taskCreateLua)
-	taskUpdate = redis.NewScript(taskLua + taskUpdateLua)
-	taskDelete = redis.NewScript(taskLua + taskDeleteLua)
-	taskList   = redis.NewScript(taskLua + taskListLua)
-	taskCount  = redis.NewScript(taskLua + taskCountLua)
+	taskCreate = newScript(taskLua + taskCreateLua)
+	taskUpdate = newScript(taskLua + taskUpdateLua)
+	taskDelete = newScript(taskLua + taskDeleteLua)
+	taskList   = newScript(taskLua + taskListLua)
+	taskCount  = newScript(taskLua + taskCountLua)
 )
 
 // tasks is the task.Store and the task.Queue; lua/task.lua says what is kept.
@@ -45,8 +45,8 @@ func newTasks(s *Store, o options) tasks {
 }
 
 // run has the keys of a record.
-func (s *tasks) run(ctx context.Context, script *redis.Script, key string, args ...any) *redis.Cmd {
-	return s.store.run(ctx, script, []string{key}, append([]any{s.store.taskBase()}, args...)...)
+func (s *tasks) run(ctx context.Context, what script, key string, args ...any) *redis.Cmd {
+	return s.store.run(ctx, what, []string{key}, append([]any{s.store.taskBase()}, args...)...)
 }
 
 func taskPlace(id, owner string) []byte { return place("task", id, owner) }
