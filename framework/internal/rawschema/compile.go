@@ -29,13 +29,14 @@ func Compile(text []byte) (*Schema, error) {
 }
 
 func compile(doc value, address string, dialect version) (*Schema, error) {
-	c := &compiler{resources: map[string]*resource{}, homes: map[*value]*resource{}, schemas: map[*value]*Schema{}}
+	c := &compiler{resources: map[string]*resource{}, homes: map[*value]*resource{}, schemas: map[*value]*Schema{}, open: map[*Schema]bool{}}
 	home, err := c.load(&doc, address, dialect)
 	if err != nil {
 		return nil, err
 	}
 	s := c.schema(&doc, home)
 	c.scopes()
+	s.static = !c.dynamic
 	return s, c.err
 }
 
@@ -56,7 +57,9 @@ type compiler struct {
 	loaded    []*resource // resources in the order of their discovery
 	homes     map[*value]*resource
 	schemas   map[*value]*Schema
-	err       error // the first
+	open      map[*Schema]bool // those that are being compiled
+	dynamic   bool             // what some reference leads to depends on where it is met
+	err       error            // the first
 }
 
 func (c *compiler) fail(format string, args ...any) {
@@ -158,16 +161,18 @@ func (c *compiler) schema(v *value, home *resource) *Schema {
 	}
 	s := &Schema{source: v, home: home}
 	c.schemas[v] = s
+	c.open[s] = true
 	switch {
 	case v.kind == jsontext.KindBool:
 		s.never = v.raw[0] == 'f'
 	case v.kind != jsontext.KindObject:
 		c.fail("%s is no schema", v.raw)
 	case home.dialect < draft2019 && v.member("$ref") != nil:
-		s.rest = []keyword{c.reference(site{c, v, home})}
+		s.rest = []keyword{site{c, v, home}.ref()}
 	default:
 		c.keywords(s, site{c, v, home})
 	}
+	delete(c.open, s)
 	return s
 }
 

@@ -66,6 +66,49 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
+// A union that recurs in each of its branches: every level of a value is judged
+// once, whatever stands before the member that tells the branches apart.
+func TestRecursionIsNotExponential(t *testing.T) {
+	t.Parallel()
+	branch := `{"properties":{"child":{"$ref":"#"},"kind":{"const":"%s"}},"required":["kind"]}`
+	for _, union := range []string{"anyOf", "oneOf"} {
+		s, err := rawschema.Compile([]byte(`{"` + union + `":[` + fmt.Sprintf(branch, "a") + "," + fmt.Sprintf(branch, "b") + "," + fmt.Sprintf(branch, "c") + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, bad := `{"kind":"c"}`, `{"kind":"d"}`
+		for range 60 {
+			good, bad = `{"child":`+good+`,"kind":"c"}`, `{"child":`+bad+`,"kind":"c"}`
+		}
+		if faults, total := s.Check([]byte(good), 5); total != 0 {
+			t.Errorf("%s: %+v", union, faults)
+		}
+		if s.Accepts([]byte(bad)) {
+			t.Errorf("%s accepts %s", union, bad)
+		}
+	}
+}
+
+// What recurs in 2019-09 is the outermost schema that allows it.
+func TestRecursiveReferences(t *testing.T) {
+	t.Parallel()
+	tree := `{"$id":"tree","$recursiveAnchor":%v,"type":"object","properties":{"data":true,"children":{"type":"array","items":{"$recursiveRef":"#"}}}}`
+	for _, anchored := range []bool{true, false} {
+		schema := `{"$schema":"https://json-schema.org/draft/2019-09/schema","$id":"https://example.com/strict","$recursiveAnchor":true,` +
+			`"$ref":"tree","unevaluatedProperties":false,"$defs":{"tree":` + fmt.Sprintf(tree, anchored) + `}}`
+		for _, value := range []string{`{"children":[{"data":1}]}`, `{"children":[{"daat":1}]}`, `{"daat":1}`, `{"children":[{"children":[{"daat":1}]}]}`} {
+			compareJudges(t, "tree", []byte(schema), []byte(value))
+		}
+		s, err := rawschema.Compile([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Accepts([]byte(`{"children":[{"daat":1}]}`)) == anchored {
+			t.Errorf("with $recursiveAnchor %v, a child may have any member: %v", anchored, anchored)
+		}
+	}
+}
+
 func TestWhatIsNoSchema(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{

@@ -2,35 +2,57 @@ package rawschema
 
 // reference is the keyword $ref, and what $dynamicRef and $recursiveRef are where
 // nothing about them is dynamic.
-type reference struct{ target *Schema }
+type reference struct {
+	target *Schema
+	back   bool // it leads to a schema that it is in: one that recurs
+}
 
 func (s site) ref() keyword {
 	if s.v.member("$ref") == nil {
 		return nil
 	}
-	return s.reference(s)
-}
-
-// reference compiles the $ref of a schema.
-func (c *compiler) reference(at site) keyword {
-	target, _, ok := c.follow(at, "$ref")
-	if !ok {
-		return nil
+	if target, _, ok := s.follow("$ref"); ok {
+		return s.to(target)
 	}
-	return reference{target}
+	return nil
 }
 
 // follow compiles what a reference leads to.
-func (c *compiler) follow(at site, keyword string) (*Schema, *resource, bool) {
-	v, home, err := c.resolve(string(at.v.member(keyword).text), at.home)
+func (s site) follow(keyword string) (*Schema, *resource, bool) {
+	v, home, err := s.resolve(string(s.v.member(keyword).text), s.home)
 	if err != nil {
-		c.fail("%s: %w", keyword, err)
+		s.fail("%s: %w", keyword, err)
 		return nil, nil, false
 	}
-	return c.schema(v, home), home, true
+	return s.schema(v, home), home, true
 }
 
-func (k reference) check(r *run, v *value, seen []bool) bool { return k.target.check(r, v, seen) }
+func (c *compiler) to(target *Schema) reference { return reference{target, c.open[target]} }
+
+func (k reference) check(r *run, v *value, seen []bool) bool {
+	if k.back && seen == nil && r.remembers {
+		return r.once(k.target, v)
+	}
+	return k.target.check(r, v, seen)
+}
+
+// once has a schema judge a value only once, unless there are faults to report.
+// Where a schema recurs in several branches, each would double what the one
+// above it costs, and a value of depth 60 would never be done.
+func (r *run) once(s *Schema, v *value) bool {
+	at := frame{s, v}
+	if ok, known := r.verdicts[at]; known && (ok || r.quiet > 0) {
+		return ok
+	}
+	ok := s.check(r, v, nil)
+	if r.remembers {
+		if r.verdicts == nil {
+			r.verdicts = map[frame]bool{}
+		}
+		r.verdicts[at] = ok
+	}
+	return ok
+}
 
 // recursiveRef is the keyword $recursiveRef of a schema whose root has
 // $recursiveAnchor (2019-09 core 8.2.4.2).
@@ -40,14 +62,15 @@ func (s site) recursiveRef() keyword {
 	if s.v.member("$recursiveRef") == nil {
 		return nil
 	}
-	target, home, ok := s.follow(s, "$recursiveRef")
+	target, home, ok := s.follow("$recursiveRef")
 	switch {
 	case !ok:
 		return nil
 	case target.source == home.root && (site{s.compiler, home.root, home}).flag("$recursiveAnchor"):
+		s.dynamic = true
 		return recursiveRef{target}
 	}
-	return reference{target}
+	return s.to(target)
 }
 
 func (k recursiveRef) check(r *run, v *value, seen []bool) bool {
@@ -71,15 +94,16 @@ func (s site) dynamicRef() keyword {
 	if v == nil {
 		return nil
 	}
-	target, home, ok := s.follow(s, "$dynamicRef")
+	target, home, ok := s.follow("$dynamicRef")
 	if !ok {
 		return nil
 	}
 	address, _ := s.home.address.Parse(string(v.text))
 	if home.dynamic[address.Fragment] == target.source {
+		s.dynamic = true
 		return dynamicRef{target, address.Fragment}
 	}
-	return reference{target}
+	return s.to(target)
 }
 
 func (k dynamicRef) check(r *run, v *value, seen []bool) bool {

@@ -13,6 +13,7 @@ type Schema struct {
 	first  []keyword // where these fail, the value is another one than was meant, and the others would only add noise
 	rest   []keyword
 	tracks bool // one of rest wants to know which items others have looked at
+	static bool // of what Compile returns: verdicts do not depend on the dynamic scope
 }
 
 // keyword judges values by one keyword of a schema, or a few that belong
@@ -38,7 +39,7 @@ type Failure struct {
 // all; a schema without fault has none.
 func (s *Schema) Check(raw []byte, most int) (faults []Failure, total int) {
 	v := document(raw)
-	r := newRun(run{most: most})
+	r := s.run(most, 0)
 	if !s.check(r, &v, nil) && r.total == 0 {
 		r.fail(&v, "false", nil)
 	}
@@ -48,7 +49,7 @@ func (s *Schema) Check(raw []byte, most int) (faults []Failure, total int) {
 // Accepts says whether a value has no faults, and stops at the first.
 func (s *Schema) Accepts(raw []byte) bool {
 	v := document(raw)
-	return s.check(newRun(run{quiet: 1}), &v, nil)
+	return s.check(s.run(0, 1), &v, nil)
 }
 
 // run is one judgement.
@@ -59,12 +60,14 @@ type run struct {
 	quiet  int // above zero: only the verdict counts
 	frames []frame
 	path   []step
+
+	remembers bool           // verdicts are the same wherever they are asked for
+	verdicts  map[frame]bool // of schemas that recur
 }
 
-func newRun(r run) *run {
+func (s *Schema) run(most, quiet int) *run {
 	const usual = 8 // deeper than most values and schemas
-	r.frames, r.path = make([]frame, 0, usual), make([]step, 0, usual)
-	return &r
+	return &run{most: most, quiet: quiet, remembers: s.static, frames: make([]frame, 0, usual), path: make([]step, 0, usual)}
 }
 
 // frame is a schema at work on a value. All frames are the dynamic scope (2020-12
@@ -87,6 +90,7 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 		return true
 	}
 	if r.goesRound(s, v) {
+		r.remembers, r.verdicts = false, nil // verdicts inside the circle depend on where it was entered
 		return r.fail(v, "$ref", s.source.raw)
 	}
 	r.frames = append(r.frames, frame{s, v})
