@@ -260,28 +260,31 @@ func TestRawNames(t *testing.T) {
 // Faults of a brought schema are worded like those of a reflected one.
 func TestRawWords(t *testing.T) {
 	t.Parallel()
-	for schema, want := range map[string]map[string]string{
-		`{"type":["integer","null"]}`: {`"x"`: `got "x" (text). Want a whole number or null.`},
-		`{"enum":["a",1]}`:            {`2`: `Want one of "a", 1.`},
-		`{"const":{"a":1}}`:           {`2`: `Want exactly {"a":1}.`},
-		`{"minimum":0.5,"exclusiveMaximum":10,"multipleOf":3}`:                  {`0.25`: `Want at least 0.5.`, `12`: `Want less than 10.`, `4`: `Want a multiple of 3.`},
-		`{"minLength":2,"pattern":"^a"}`:                                        {`"a"`: `Want at least 2 characters.`, `"bb"`: `Want text that matches ^a.`},
-		`{"maxItems":1,"uniqueItems":true}`:                                     {`[1,2]`: `Want at most 1 items.`, `[1,1.0]`: `Want a list without repetitions.`},
-		`{"minProperties":1,"properties":{"x":false}}`:                          {`{}`: `Want at least 1 members.`, `{"x":1}`: `/x: got 1 (number). Want nothing here.`},
-		`{"oneOf":[{"minimum":1},{"minimum":2}]}`:                               {`3`: `Want one of the shapes in the schema.`},
-		`{"contains":{"const":1}}`:                                              {`[2]`: `Want a value that satisfies contains.`},
-		`{"dependentRequired":{"a":["b"]}}`:                                     {`{"a":1}`: `/b: missing`},
-		`{"$schema":"http://json-schema.org/draft-07/schema#","format":"ipv4"}`: {`"x"`: `Want text in the format ipv4.`},
+	for _, tc := range []struct{ schema, value, want string }{
+		{`{"type":["integer","null"]}`, `"x"`, `got "x" (text). Want a whole number or null.`},
+		{`{"enum":["a",1]}`, `2`, `Want one of "a", 1.`},
+		{`{"const":{"a":1}}`, `2`, `Want exactly {"a":1}.`},
+		{`{"minimum":0.5}`, `0.25`, `Want at least 0.5.`},
+		{`{"exclusiveMaximum":10}`, `12`, `Want less than 10.`},
+		{`{"multipleOf":3}`, `4`, `Want a multiple of 3.`},
+		{`{"minLength":2}`, `"a"`, `Want at least 2 characters.`},
+		{`{"pattern":"^a"}`, `"bb"`, `Want text that matches ^a.`},
+		{`{"maxItems":1}`, `[1,2]`, `Want at most 1 items.`},
+		{`{"uniqueItems":true}`, `[1,1.0]`, `Want a list without repetitions.`},
+		{`{"minProperties":1}`, `{}`, `Want at least 1 members.`},
+		{`{"properties":{"x":false}}`, `{"x":1}`, `/x: got 1 (number). Want nothing here.`},
+		{`{"oneOf":[{"minimum":1},{"minimum":2}]}`, `3`, `Want one of the shapes in the schema.`},
+		{`{"contains":{"const":1}}`, `[2]`, `Want a value that satisfies contains.`},
+		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/b: missing`},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"ipv4"}`, `"x"`, `Want text in the format ipv4.`},
 	} {
-		raw, err := binding.CompileRaw([]byte(schema))
+		raw, err := binding.CompileRaw([]byte(tc.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for value, words := range want {
-			invalid, ok := errors.AsType[*binding.Invalid](raw.Check([]byte(value)))
-			if !ok || !strings.Contains(invalid.Text("tool"), words) {
-				t.Errorf("%s of %s: %v, want %s", value, schema, invalid.Text("tool"), words)
-			}
+		invalid, ok := errors.AsType[*binding.Invalid](raw.Check([]byte(tc.value)))
+		if !ok || !strings.Contains(invalid.Text("tool"), tc.want) {
+			t.Errorf("%s of %s: %+v, want %s", tc.value, tc.schema, invalid, tc.want)
 		}
 	}
 }
