@@ -274,12 +274,17 @@ func Cache(ttl time.Duration, scope CacheScope) Option {
 
 // InputSchema replaces the reflected schema; required where In is
 // json.RawMessage. Arguments are checked against it.
+//
+// It is JSON Schema 2020-12, unless its $schema says 2019-09 or one of the drafts 7, 6
+// and 4. References reach into the schema itself and the metaschemas, nothing is
+// fetched; patterns are Go's regular expressions; format is checked up to draft 7.
 func InputSchema[S ~string | ~[]byte](schema S) Option {
 	raw := json.RawMessage(bytes.Clone([]byte(schema)))
 	return option("InputSchema", kindTool|kindMethod, func(s *settings) { s.inputSchema = raw })
 }
 
-// OutputSchema replaces the reflected schema. Results are checked against it.
+// OutputSchema replaces the reflected schema. Results are checked against it. It is
+// written like an [InputSchema].
 func OutputSchema[S ~string | ~[]byte](schema S) Option {
 	raw := json.RawMessage(bytes.Clone([]byte(schema)))
 	return option("OutputSchema", kindTool|kindMethod, func(s *settings) { s.outputSchema = raw })
