@@ -274,7 +274,8 @@ func TestRawWords(t *testing.T) {
 		{`{"minProperties":1}`, `{}`, `Want at least 1 members.`},
 		{`{"properties":{"x":false}}`, `{"x":1}`, `/x: got 1 (number). Want nothing here.`},
 		{`{"oneOf":[{"minimum":1},{"minimum":2}]}`, `3`, `Want one of the shapes in the schema.`},
-		{`{"contains":{"const":1}}`, `[2]`, `Want a value that satisfies contains.`},
+		{`{"contains":{"const":1}}`, `[2]`, `Want a value that satisfies contains {"const":1}.`},
+		{`{"propertyNames":{"maxLength":1}}`, `{"bb":1}`, `got the key "bb". Want a key that satisfies {"maxLength":1}.`},
 		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/b: missing`},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"ipv4"}`, `"x"`, `Want text in the format ipv4.`},
 	} {

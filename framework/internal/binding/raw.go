@@ -75,7 +75,11 @@ func rawIssues(fault rawschema.Failure) []Issue {
 	case "additionalProperties", "unevaluatedProperties":
 		return namedIssues(fault, RuleUnknown)
 	}
-	return []Issue{{Path: fault.Path, Got: gotWords(fault.Value), Want: wantWords(fault.Keyword, fault.Want), Rule: RuleSchema}}
+	got := gotWords(fault.Value)
+	if fault.Keyword == "propertyNames" {
+		got = "the key " + quoteShort(fault.Names[0])
+	}
+	return []Issue{{Path: fault.Path, Got: got, Want: wantWords(fault.Keyword, fault.Want), Rule: RuleSchema}}
 }
 
 func namedIssues(fault rawschema.Failure, rule string) []Issue {
@@ -129,8 +133,10 @@ func wantWords(keyword string, want []byte) string {
 		return "one of the shapes in the schema"
 	case "false":
 		return "nothing here"
+	case "propertyNames":
+		return "a key that satisfies " + clip(string(want), 60)
 	}
-	return "a value that satisfies " + keyword
+	return "a value that satisfies " + keyword + " " + clip(string(want), 60)
 }
 
 func typeWords(want []byte) string {

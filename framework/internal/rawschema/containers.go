@@ -126,7 +126,7 @@ func (k names) check(r *run, v *value, _ []bool) bool {
 		text := v.items[i].name
 		name := value{kind: jsontext.KindString, raw: jsontext.QuoteBytes(nil, text), text: text}
 		if !r.quietly(k.schema, &name, nil) {
-			ok = r.report(Failure{Value: v.raw, Keyword: "propertyNames", Names: []string{string(text)}}, 1)
+			ok = r.report(Failure{Value: v.raw, Keyword: "propertyNames", Want: k.schema.source.raw, Names: []string{string(text)}}, 1)
 		}
 	}
 	return ok

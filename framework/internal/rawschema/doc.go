@@ -5,8 +5,8 @@
 //
 // [Compile] understands 2020-12, which a schema without $schema is, 2019-09 and
 // the drafts 7, 6 and 4. It fetches nothing: references reach into the schema
-// itself and the metaschemas. [Schema.Check] tells all faults of a value, in the
-// order of the schema's keywords.
+// itself and the metaschemas. [Schema.Check] tells all faults of a value, in an
+// order that does not depend on how the schema is written.
 //
 // Where the specification leaves a choice:
 //
@@ -19,6 +19,10 @@
 //
 // Two things are refused that the specification allows: vocabularies of one's
 // own, and a schema inside another that is written in another draft.
+//
+// A schema that recurs judges each level of a value once, unless its references
+// are dynamic: then a union that recurs in n branches costs n times as much for
+// each level.
 //
 // Nothing of it is done when a program starts: metaschemas are compiled when the
 // first schema of theirs is.

@@ -36,20 +36,23 @@ func (k reference) check(r *run, v *value, seen []bool) bool {
 	return k.target.check(r, v, seen)
 }
 
-// once has a schema judge a value only once, unless there are faults to report.
-// Where a schema recurs in several branches, each would double what the one
-// above it costs, and a value of depth 60 would never be done.
+// verdict is what a schema has said of a value, and whether its faults are reported.
+type verdict struct{ ok, told bool }
+
+// once has a schema judge a value only once, and once more if there are faults that
+// nobody has reported. Where a schema recurs in several branches, each would double
+// what the one above it costs, and a value of depth 60 would never be done.
 func (r *run) once(s *Schema, v *value) bool {
 	at := frame{s, v}
-	if ok, known := r.verdicts[at]; known && (ok || r.quiet > 0) {
-		return ok
+	if known, ok := r.verdicts[at]; ok && (known.ok || known.told || r.quiet > 0) {
+		return known.ok
 	}
 	ok := s.check(r, v, nil)
 	if r.remembers {
 		if r.verdicts == nil {
-			r.verdicts = map[frame]bool{}
+			r.verdicts = map[frame]verdict{}
 		}
-		r.verdicts[at] = ok
+		r.verdicts[at] = verdict{ok, r.quiet == 0}
 	}
 	return ok
 }

@@ -28,13 +28,13 @@ type Failure struct {
 	Value   []byte   // that value
 	Keyword string   // that is not satisfied, such as minimum; "false" for the schema false
 	Want    []byte   // the keyword's own value
-	Names   []string // the members that are missing, or too many
+	Names   []string // the members that are missing, too many, or named wrongly
 	Known   []string // for members too many: those that properties has, in its order
 }
 
 // Check judges a value, which must have passed jsontext.Check and
 // jsontext.Unique. It returns the first faults, most at most, and the number of
-// all; a schema without fault has none.
+// all; a value without fault has none.
 func (s *Schema) Check(raw []byte, most int) (faults []Failure, total int) {
 	v := document(raw)
 	r := s.run(most, 0)
@@ -57,8 +57,8 @@ type run struct {
 	frames []frame
 	path   []step
 
-	remembers bool           // verdicts are the same wherever they are asked for
-	verdicts  map[frame]bool // of schemas that recur
+	remembers bool              // verdicts are the same wherever they are asked for
+	verdicts  map[frame]verdict // of schemas that recur
 }
 
 func (s *Schema) run(most, quiet int) *run {
