@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -61,38 +62,59 @@ type program struct {
 	metrics  string
 }
 
+// start has the program serve. Its address must be known before, and a free one may be
+// taken when it is used: then it is another.
 func start(t *testing.T) *program {
+	t.Helper()
+	for range 10 {
+		if p, ok := startAt(t, freeAddress(t)); ok {
+			return p
+		}
+	}
+	t.Fatal("each free address was taken before it was used")
+	return nil
+}
+
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return l.Addr().String()
+}
+
+// startAt is false if the address is taken.
+func startAt(t *testing.T, address string) (p *program, ok bool) {
+	t.Helper()
 	out := &output{serves: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, address, nil, out) }()
+	select {
+	case <-out.serves:
+	case err := <-ended:
+		stop()
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatalf("it does not serve: %v", err)
+		}
+		return nil, false
+	}
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	select {
-	case <-out.serves:
-	case err := <-ended:
-		ended <- err
-		t.Fatal("it does not serve")
-	}
 	text := out.String()
 	return &program{
 		out: out, url: "http://" + address + "/mcp",
 		commands: regexp.MustCompile(`(?m)^go run \./cmd/kagami .*`).FindAllString(text, -1),
 		metrics:  regexp.MustCompile(`http://\S+/metrics`).FindString(text),
-	}
+	}, true
 }
 
 // token of the nth command.

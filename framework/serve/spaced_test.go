@@ -12,23 +12,19 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
 // TestStoreTakesAnyInitialize: a session is kept as the client wrote it, with spaces.
 func TestStoreTakesAnyInitialize(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
 	app := framework.New("spaced", "1").Add(framework.Tool("film", func(context.Context, struct{}) (string, error) { return "done", nil },
 		framework.Describe("d"), framework.Task(framework.TaskOptional)))
 	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
+	done, bound := make(chan error, 1), make(chan net.Addr, 1)
 	go func() {
-		done <- serve.Run(ctx, app, []string{"--http", address, "--store", "file:" + filepath.Join(t.TempDir(), "s.db")})
+		done <- serve.Run(ctx, app, []string{"--http", "127.0.0.1:0", "--store", "file:" + filepath.Join(t.TempDir(), "s.db")},
+			serve.HTTP(fiberhttp.OnListen(func(a net.Addr) { bound <- a })))
 	}()
 	defer func() {
 		stop()
@@ -36,29 +32,34 @@ func TestStoreTakesAnyInitialize(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	var url string
+	select {
+	case a := <-bound:
+		url = "http://" + a.String() + "/mcp"
+	case err := <-done:
+		done <- nil
+		t.Fatal(err)
+	}
+	pool := &http.Transport{}
+	defer pool.CloseIdleConnections()
 	session := ""
 	post := func(body string) string {
-		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/mcp", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-			if session != "" {
-				req.Header.Set("Mcp-Session-Id", session)
-			}
-			res, err := http.DefaultClient.Do(req)
-			if err != nil && time.Now().Before(deadline) {
-				continue
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, _ := io.ReadAll(res.Body)
-			_ = res.Body.Close()
-			session = max(session, res.Header.Get("Mcp-Session-Id"))
-			return string(text)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
 		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := (&http.Client{Transport: pool}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		session = max(session, res.Header.Get("Mcp-Session-Id"))
+		return string(text)
 	}
 	post(`{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}`)
 	post(`{"jsonrpc": "2.0", "method": "notifications/initialized"}`)
