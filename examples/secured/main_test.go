@@ -62,8 +62,8 @@ type program struct {
 	metrics  string
 }
 
-// start has the program serve. Its address must be known before, and a free one may be
-// taken when it is used: then it is another.
+// start has the program serve. It is told its address, and somebody else may take a
+// free one before the program does: then another is tried.
 func start(t *testing.T) *program {
 	t.Helper()
 	for range 10 {

@@ -204,7 +204,9 @@ func TestHTTPNeverListens(t *testing.T) {
 			if event, f := eager.message(events); f.Method != "notifications/resources/updated" || !strings.Contains(event.data, uri) {
 				t.Fatalf("message %d is %.200s", heard, event.data)
 			}
-			if n, _ := faultGoroutines(); n <= one { // both need the same, and streams share a clock
+			// Each has as many of its own, so that there are as many without the lazy one
+			// as there were without the eager one.
+			if n, _ := faultGoroutines(); n <= one {
 				t.Logf("dropped after %d notifications of others", heard)
 				break
 			}
