@@ -8,7 +8,7 @@ func Compact(dst, value []byte) []byte {
 	for i := 0; i < len(value); {
 		switch {
 		case value[i] == '"':
-			i = skipString(value, i)
+			i, _ = skipString(value, i)
 		case isSpace(value[i]):
 			dst = append(dst, value[start:i]...)
 			i = skipSpace(value, i)

@@ -3,6 +3,7 @@ package jsontext
 import (
 	"bytes"
 	"iter"
+	"math/bits"
 )
 
 // The functions of this file read texts that Check has accepted. Of any other
@@ -99,12 +100,12 @@ func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
 	if text[i] != '"' {
 		return Key{}, nil, i, false
 	}
-	nameEnd := skipString(text, i)
+	nameEnd, escaped := skipString(text, i)
 	start := skipSpace(text, nameEnd)
 	if start == len(text) || text[start] != ':' {
 		return Key{}, nil, start, false
 	}
-	key = keyOf(text[i:nameEnd:nameEnd])
+	key = Key{raw: text[i:nameEnd:nameEnd], escaped: escaped}
 	start = skipSpace(text, start+1)
 	end = skipValue(text, start)
 	return key, text[start:end:end], end, true
@@ -118,7 +119,8 @@ func skipValue(text []byte, i int) int {
 	}
 	switch text[i] {
 	case '"':
-		return skipString(text, i)
+		end, _ := skipString(text, i)
+		return end
 	case '{', '[':
 		return skipContainer(text, i)
 	}
@@ -138,7 +140,7 @@ func skipContainer(text []byte, i int) int {
 	for i < len(text) {
 		switch text[i] {
 		case '"':
-			i = skipString(text, i)
+			i, _ = skipString(text, i)
 			continue
 		case '{', '[':
 			depth++
@@ -152,16 +154,43 @@ func skipContainer(text []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string whose opening quote is at i.
-// A quote ends the string when an even number of backslashes is before it. Most strings
-// are names and words, which are looked at before anybody is called.
-func skipString(text []byte, i int) int {
-	from := i + 1
-	for near := min(from+16, len(text)); from < near && text[from] != '\\'; from++ {
-		if text[from] == '"' {
-			return from + 1
+// near is how far strings are looked at by words: most are names and words, and end before.
+const near = 64
+
+// skipString returns the index after the string whose opening quote is at i, and whether there
+// may be a backslash in it.
+func skipString(text []byte, i int) (end int, escaped bool) {
+	i++
+	far := min(len(text), i+near)
+	for i+8 <= far {
+		hit := quoteOrSlash(load8(text, i))
+		if hit == 0 {
+			i += 8
+			continue
+		}
+		i += bits.TrailingZeros64(hit) / 8
+		if text[i] == '"' {
+			return i + 1, escaped
+		}
+		i, escaped = i+2, true // whatever it escapes
+	}
+	if far < len(text) {
+		return skipLong(text, i), true
+	}
+	for ; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return i + 1, escaped
+		case '\\':
+			i, escaped = i+1, true
 		}
 	}
+	return len(text), escaped
+}
+
+// skipLong is skipString from somewhere in the string, where no escape has begun. A quote ends
+// the string when an even number of backslashes is before it.
+func skipLong(text []byte, from int) int {
 	for {
 		n := bytes.IndexByte(text[from:], '"')
 		if n < 0 {

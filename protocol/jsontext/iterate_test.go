@@ -1,6 +1,7 @@
 package jsontext_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,47 @@ func TestElements(t *testing.T) {
 }
 
 // An append to a yielded value must not write over the text.
+// TestStringsOfAllLengths are read to their end, wherever an escape is, in the middle of a
+// text and at its end.
+func TestStringsOfAllLengths(t *testing.T) {
+	t.Parallel()
+	for size := range 3 * 64 {
+		plain := strings.Repeat("x", size)
+		for _, escape := range []string{"", `\"`, `\\`, `\n`, `\u0022`} {
+			for at := 0; at <= size; at += 1 + size/17 {
+				text := `"` + plain[:at] + escape + plain[at:] + `"`
+				checkStrings(t, text)
+			}
+		}
+	}
+}
+
+// checkStrings reads text as a name, a value and an item.
+func checkStrings(t *testing.T, text string) {
+	t.Helper()
+	var want string
+	if err := json.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for key, value := range jsontext.Members([]byte(`{` + text + `:` + text + `}`)) {
+		found++
+		got, ok := jsontext.String(value)
+		if !ok || got != want || string(value) != text || string(key.Raw()) != text || key.String() != want || !key.Is(want) {
+			t.Fatalf("the member %s is read as %s: %s", text, key.Raw(), value)
+		}
+	}
+	for item := range jsontext.Elements([]byte(`[` + text + `,` + text + `]`)) {
+		found++
+		if string(item) != text {
+			t.Fatalf("the item %s is read as %s", text, item)
+		}
+	}
+	if found != 3 {
+		t.Fatalf("%s is found %d times, want 3", text, found)
+	}
+}
+
 func TestYieldedValuesAreCapped(t *testing.T) {
 	t.Parallel()
 	text := []byte(`{"a":1,"b":[2,3]}`)

@@ -7,7 +7,7 @@ import "bytes"
 // text is not changed. The zero Key is no name.
 type Key struct {
 	raw     []byte
-	escaped bool // there is a backslash in it
+	escaped bool // there may be a backslash in it
 }
 
 func keyOf(raw []byte) Key { return Key{raw: raw, escaped: bytes.IndexByte(raw, '\\') >= 0} }

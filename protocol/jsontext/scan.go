@@ -67,6 +67,16 @@ func notPlain(w uint64) uint64 {
 	return (w | ((w-ones*' ')|(quote-ones)|(slash-ones))&^w) & highs
 }
 
+// quoteOrSlash marks the quotes and backslashes of a word, as notPlain does.
+func quoteOrSlash(w uint64) uint64 {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return ((quote-ones)&^quote | (slash-ones)&^slash) & highs
+}
+
 func isPlain(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }
 
 // load8 is binary.LittleEndian.Uint64 for strings too; it compiles to one load.

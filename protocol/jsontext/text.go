@@ -14,12 +14,18 @@ func String(value []byte) (s string, ok bool) {
 }
 
 // Text is String without a copy, where the text is written as it is; read-only.
-func Text(value []byte) (text []byte, ok bool) {
+func Text(value []byte) (text []byte, ok bool) { return TextIn(nil, value) }
+
+// TextIn is Text that has room for what is not written as it is, as long as it suffices.
+func TextIn(room, value []byte) (text []byte, ok bool) {
 	inner, ok := unquote(value)
 	if !ok || bytes.IndexByte(inner, '\\') < 0 {
 		return inner, ok
 	}
-	return unescape(make([]byte, 0, len(inner)), inner), true
+	if cap(room) < len(inner) { // which unescaping never makes longer
+		room = make([]byte, 0, len(inner))
+	}
+	return unescape(room[:0], inner), true
 }
 
 // AppendString appends the text of a checked string value, unescaped, to dst.
@@ -34,7 +40,9 @@ func AppendString(dst []byte, value []byte) (text []byte, ok bool) {
 
 // unquote returns what is between the quotes of a string value.
 func unquote(value []byte) (inner []byte, ok bool) {
-	value = trim(value)
+	if n := len(value); n > 0 && (value[0] != '"' || value[n-1] != '"') {
+		value = trim(value)
+	}
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return nil, false
 	}

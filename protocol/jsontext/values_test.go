@@ -251,11 +251,16 @@ func BenchmarkCompact(b *testing.B) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	for _, value := range []string{`"a"`, `""`, `"\u0061\n"`, ` "x" `, `1`, `null`, ``, `{"a":"b"}`, `"`} {
+	for _, value := range []string{`"a"`, `""`, `"\u0061\n"`, ` "x" `, `"x" `, ` "x"`, `1`, `null`, ``, `{"a":"b"}`, `"`} {
 		want, isString := jsontext.String([]byte(value))
 		got, ok := jsontext.Text([]byte(value))
 		if string(got) != want || ok != isString {
 			t.Errorf("Text(%s) is %q, %v", value, got, ok)
+		}
+		for _, room := range [][]byte{nil, make([]byte, 3), make([]byte, 0, 64)} {
+			if got, ok := jsontext.TextIn(room, []byte(value)); string(got) != want || ok != isString {
+				t.Errorf("TextIn of %d bytes is of %s %q, %v", cap(room), value, got, ok)
+			}
 		}
 	}
 }

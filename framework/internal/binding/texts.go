@@ -26,7 +26,7 @@ func (t *texts) of(raw []byte) (string, bool) {
 	if len(raw) > len(t.room) {
 		return jsontext.String(raw)
 	}
-	text, ok := jsontext.AppendString(t.room[:0], raw)
+	text, ok := jsontext.TextIn(t.room[:0], raw)
 	n := len(text)
 	if t.chunk.Cap()-t.chunk.Len() < n {
 		t.chunk.Reset()
