@@ -194,7 +194,7 @@ func TestTextsAreTheCallsOwn(t *testing.T) {
 }
 
 // TestAllocations: of a value with four containers' worth of parts, one for each of
-// them and one for the texts; a scalar none. Writing makes none but the four of a map.
+// them and one for the texts; a scalar none. Writing makes none.
 func TestAllocations(t *testing.T) {
 	type small struct {
 		A int `json:"a" validate:"required,min=1"`
@@ -211,7 +211,7 @@ func TestAllocations(t *testing.T) {
 	}{
 		"two numbers": {0, reflect.ValueOf(&s).Elem(), `{"a":1,"b":2}`},
 		"ten fields":  {4, reflect.ValueOf(&search).Elem(), bRaw}, // two lists, a pointer, the texts
-		"map":         {5, reflect.ValueOf(&m).Elem(), `{"a":1,"b":2,"c":3}`},
+		"map":         {3, reflect.ValueOf(&m).Elem(), `{"a":1,"b":2,"c":3}`},
 	} {
 		p := mustCompile(t, tt.into.Type(), binding.Input, binding.Options{})
 		raw := []byte(tt.raw)
@@ -224,8 +224,8 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("reading %s makes %v allocations, documented are at most %v", name, got, tt.most)
 		}
 		write := testing.AllocsPerRun(100, func() { buf, _ = p.Append(buf[:0], tt.into) })
-		if most := map[bool]float64{true: 4}[name == "map"]; write > most && !raceEnabled {
-			t.Errorf("writing %s makes %v allocations, documented are at most %v", name, write, most)
+		if write > 0 && !raceEnabled {
+			t.Errorf("writing %s makes %v allocations, documented are none", name, write)
 		}
 	}
 	if !slices.Equal(search.Tags, []string{"a", "bb", "ccc"}) {

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-playground/validator/v10"
@@ -24,7 +25,8 @@ type node interface {
 	// decode stores raw in v or files a fault. v is settable and zero, unless
 	// a default or an earlier member of an embedded struct was stored.
 	decode(d *decoder, raw []byte, v reflect.Value, c *constraints)
-	encode(e *encoder, v reflect.Value)
+	// encode appends the JSON of v to dst, or what there was of it before e failed.
+	encode(e *encoder, dst []byte, v reflect.Value) []byte
 	// schema is the shape alone; constraints on the value itself are laid on
 	// top by constraints.apply, those of elements are passed down here.
 	schema(s *schemer, c *constraints) keywords
@@ -317,7 +319,17 @@ func (c *compiler) mapOf(t reflect.Type) node {
 	if n.key == nil {
 		return nil
 	}
+	if !keeps(t.Key()) && !keeps(t.Elem()) {
+		n.rooms = new(sync.Pool)
+	}
 	return c.container(t, n, "[key]", t.Elem(), &n.elem)
+}
+
+// keeps says whether methods of a value may get hold of where it lies: anything but plain
+// scalars may have some.
+func keeps(t reflect.Type) bool {
+	kind := t.Kind()
+	return reflect.PointerTo(t).NumMethod() > 0 || kind != reflect.String && kind != reflect.Bool && kind != reflect.Float64 && !isInt(kind) && !isUint(kind)
 }
 
 // keyOf follows encoding/json: reading prefers UnmarshalText, writing a kind

@@ -200,15 +200,15 @@ func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	n.elem.decode(d, raw, v.Elem(), c)
 }
 
-func (n *ptrNode) encode(e *encoder, v reflect.Value) {
+func (n *ptrNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	if v.IsNil() {
-		e.dst = append(e.dst, "null"...)
-		return
+		return append(dst, "null"...)
 	}
 	if e.deeper() {
-		n.elem.encode(e, v.Elem())
+		dst = n.elem.encode(e, dst, v.Elem())
 		e.depth--
 	}
+	return dst
 }
 
 func (n *ptrNode) schema(s *schemer, c *constraints) keywords {

@@ -29,15 +29,15 @@ func (n *anyNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	}
 }
 
-func (n *anyNode) encode(e *encoder, v reflect.Value) {
+func (n *anyNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	if v.IsNil() {
-		e.dst = append(e.dst, "null"...)
-		return
+		return append(dst, "null"...)
 	}
 	if e.deeper() {
-		e.dynamic(v.Elem().Interface())
+		dst = e.dynamic(dst, v.Elem().Interface())
 		e.depth--
 	}
+	return dst
 }
 
 func (n *anyNode) schema(*schemer, *constraints) keywords { return nil }
@@ -122,7 +122,9 @@ func (n *rawNode) decode(d *decoder, raw []byte, v reflect.Value, _ *constraints
 	}
 }
 
-func (n *rawNode) encode(e *encoder, v reflect.Value) { e.raw(v.Bytes()) }
+func (n *rawNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
+	return e.raw(dst, v.Bytes())
+}
 
 func (n *rawNode) schema(*schemer, *constraints) keywords { return nil }
 
@@ -139,16 +141,15 @@ func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	v.SetString(string(raw))
 }
 
-func (n *numberNode) encode(e *encoder, v reflect.Value) {
+func (n *numberNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	text := v.String()
 	if text == "" {
 		text = "0" // as encoding/json has it
 	}
 	if jsontext.KindOf([]byte(text)) != jsontext.KindNumber || jsontext.Check([]byte(text), jsontext.Limits{}) != nil {
-		e.fail("json.Number %q is no number", clip(text, 40))
-		return
+		return e.fail(dst, "json.Number %q is no number", clip(text, 40))
 	}
-	e.dst = append(e.dst, text...)
+	return append(dst, text...)
 }
 
 func (n *numberNode) schema(*schemer, *constraints) keywords { return typed("number") }

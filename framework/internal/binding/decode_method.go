@@ -101,30 +101,27 @@ func recovered(err *error) {
 	}
 }
 
-func (n *methodNode) encode(e *encoder, v reflect.Value) {
+func (n *methodNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	// A pointer receiver is honoured on any value: encoding/json does so only
 	// if it happens to be addressable, and the schema cannot depend on that.
 	switch n.write {
 	case byJSON:
 		raw, err := addressable(v).Interface().(json.Marshaler).MarshalJSON()
 		if err != nil {
-			e.wrap(err)
-			return
+			return e.wrap(dst, err)
 		}
-		e.raw(raw)
+		return e.raw(dst, raw)
 	case byText:
 		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
 		if err != nil {
-			e.wrap(err)
-			return
+			return e.wrap(dst, err)
 		}
-		e.dst = jsontext.QuoteBytes(e.dst, text)
+		return jsontext.QuoteBytes(dst, text)
 	default:
 		if n.base == nil {
-			e.fail("type %s has no JSON form", n.t)
-			return
+			return e.fail(dst, "type %s has no JSON form", n.t)
 		}
-		n.base.encode(e, v)
+		return n.base.encode(e, dst, v)
 	}
 }
 

@@ -26,7 +26,9 @@ func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 	v.SetBool(raw[0] == 't')
 }
 
-func (n *boolNode) encode(e *encoder, v reflect.Value) { e.dst = strconv.AppendBool(e.dst, v.Bool()) }
+func (n *boolNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return strconv.AppendBool(dst, v.Bool())
+}
 
 func (n *boolNode) schema(*schemer, *constraints) keywords { return typed("boolean") }
 
@@ -47,7 +49,9 @@ func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	v.SetInt(i)
 }
 
-func (n *intNode) encode(e *encoder, v reflect.Value) { e.dst = strconv.AppendInt(e.dst, v.Int(), 10) }
+func (n *intNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return strconv.AppendInt(dst, v.Int(), 10)
+}
 
 func (n *intNode) schema(*schemer, *constraints) keywords {
 	k := typed("integer")
@@ -74,8 +78,8 @@ func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 	v.SetUint(u)
 }
 
-func (n *uintNode) encode(e *encoder, v reflect.Value) {
-	e.dst = strconv.AppendUint(e.dst, v.Uint(), 10)
+func (n *uintNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return strconv.AppendUint(dst, v.Uint(), 10)
 }
 
 func (n *uintNode) schema(*schemer, *constraints) keywords {
@@ -128,8 +132,8 @@ func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	v.Addr().Interface().(*big.Int).Set(i)
 }
 
-func (n *bigNode) encode(e *encoder, v reflect.Value) {
-	e.dst = addressable(v).Interface().(*big.Int).Append(e.dst, 10)
+func (n *bigNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return addressable(v).Interface().(*big.Int).Append(dst, 10)
 }
 
 func (n *bigNode) schema(*schemer, *constraints) keywords { return typed("integer") }
@@ -151,13 +155,12 @@ func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	v.SetFloat(f)
 }
 
-func (n *floatNode) encode(e *encoder, v reflect.Value) {
+func (n *floatNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	f := v.Float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		e.fail("%v is no number in JSON", f)
-		return
+		return e.fail(dst, "%v is no number in JSON", f)
 	}
-	e.dst = appendFloat(e.dst, f, n.t.Bits())
+	return appendFloat(dst, f, n.t.Bits())
 }
 
 // appendFloat writes like encoding/json (and ECMAScript): exponents only where
@@ -201,7 +204,9 @@ func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	v.SetString(s)
 }
 
-func (n *stringNode) encode(e *encoder, v reflect.Value) { e.dst = jsontext.Quote(e.dst, v.String()) }
+func (n *stringNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return jsontext.Quote(dst, v.String())
+}
 
 func (n *stringNode) schema(*schemer, *constraints) keywords { return typed("string") }
 
@@ -225,8 +230,8 @@ func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	v.SetBytes(out[:size])
 }
 
-func (n *bytesNode) encode(e *encoder, v reflect.Value) {
-	e.dst = jsontext.QuoteBase64(e.dst, v.Bytes())
+func (n *bytesNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return jsontext.QuoteBase64(dst, v.Bytes())
 }
 
 func (n *bytesNode) schema(*schemer, *constraints) keywords {
@@ -260,13 +265,12 @@ func strictTime(text string) bool {
 	return ok && hours <= "23" && minutes <= "59"
 }
 
-func (n *timeNode) encode(e *encoder, v reflect.Value) {
+func (n *timeNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	text, err := addressable(v).Interface().(*time.Time).MarshalText()
 	if err != nil {
-		e.fail("%v", err)
-		return
+		return e.fail(dst, "%v", err)
 	}
-	e.dst = jsontext.QuoteBytes(e.dst, text)
+	return jsontext.QuoteBytes(dst, text)
 }
 
 func (n *timeNode) schema(*schemer, *constraints) keywords {
@@ -297,8 +301,8 @@ func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *constr
 	v.SetInt(int64(dur))
 }
 
-func (n *durationNode) encode(e *encoder, v reflect.Value) {
-	e.dst = jsontext.Quote(e.dst, durationText(time.Duration(v.Int())))
+func (n *durationNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return jsontext.Quote(dst, durationText(time.Duration(v.Int())))
 }
 
 // durationText is the shortest usual form: 1h0m0s becomes 1h, 1m30s becomes
@@ -350,13 +354,10 @@ func (n *quotedNode) legal(inner []byte) bool {
 	return jsontext.KindOf(inner) != jsontext.KindNull
 }
 
-func (n *quotedNode) encode(e *encoder, v reflect.Value) {
-	var inner encoder // of a scalar
-	if n.node.encode(&inner, v); inner.err != nil {
-		e.wrap(inner.err)
-		return
-	}
-	e.dst = jsontext.QuoteBytes(e.dst, inner.dst)
+func (n *quotedNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
+	var room [32]byte
+	inner := n.node.encode(e, room[:0], v) // of a scalar
+	return jsontext.QuoteBytes(dst, inner)
 }
 
 func (n *quotedNode) schema(*schemer, *constraints) keywords {

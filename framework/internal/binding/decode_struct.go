@@ -18,7 +18,7 @@ type structNode struct {
 // field is one member.
 type field struct {
 	name     string
-	key      []byte // the name as it is written, with its colon
+	key      []byte // the name as it is written, with the comma before it and its colon
 	goName   string
 	index    []int // as for reflect.Value.FieldByIndex
 	viaPtr   bool  // index passes a pointer: encoding/json leaves the member out where it is nil
@@ -257,34 +257,35 @@ func (f *field) defaultWords() string {
 	return "Default " + clip(string(f.def), 40) + "."
 }
 
-func (n *structNode) encode(e *encoder, v reflect.Value) {
+func (n *structNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	if !e.deeper() {
-		return
+		return dst
 	}
-	e.dst = append(e.dst, '{')
-	n.encodeMembers(e, v, "")
-	e.dst = append(e.dst, '}')
+	dst = n.encodeMembers(e, append(dst, '{'), v, "")
 	e.depth--
+	return append(dst, '}')
 }
 
 // encodeMembers writes the members, behind tag, a member that is written
 // already, if it is not "".
-func (n *structNode) encodeMembers(e *encoder, v reflect.Value, tag string) {
+func (n *structNode) encodeMembers(e *encoder, dst []byte, v reflect.Value, tag string) []byte {
 	first := tag == ""
 	for _, f := range n.fields {
 		value, ok := f.value(v)
 		if !ok || f.omitEmpty && isEmpty(value) || f.isZero != nil && f.isZero(value) || tag != "" && f.name == tag {
 			continue
 		}
-		if !first {
-			e.dst = append(e.dst, ',')
+		key := f.key
+		if first {
+			key = key[1:]
 		}
 		first = false
-		e.dst = append(e.dst, f.key...)
-		if f.node.encode(e, value); e.failed(f.name) {
-			return
+		dst = f.node.encode(e, append(dst, key...), value)
+		if e.failed(f.name) {
+			break
 		}
 	}
+	return dst
 }
 
 // isEmpty is omitempty's rule in encoding/json.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -14,7 +16,6 @@ import (
 
 // encoder is the state of one Append.
 type encoder struct {
-	dst   []byte
 	depth int
 	err   error  // the first one, and the last
 	at    []step // where it is, from the inside out
@@ -42,7 +43,7 @@ const maxDepth = 1000
 // decrementing depth.
 func (e *encoder) deeper() bool {
 	if e.depth >= maxDepth {
-		e.fail("the value is nested more than %d deep or contains itself", maxDepth)
+		e.fail(nil, "the value is nested more than %d deep or contains itself", maxDepth)
 	}
 	if e.err != nil {
 		return false
@@ -51,13 +52,17 @@ func (e *encoder) deeper() bool {
 	return true
 }
 
-func (e *encoder) fail(format string, args ...any) { e.wrap(fmt.Errorf(format, args...)) }
+// fail returns dst, to which nothing is to be added.
+func (e *encoder) fail(dst []byte, format string, args ...any) []byte {
+	return e.wrap(dst, fmt.Errorf(format, args...))
+}
 
-// wrap keeps the first error.
-func (e *encoder) wrap(err error) {
+// wrap is fail with an error, of which the first is kept.
+func (e *encoder) wrap(dst []byte, err error) []byte {
 	if e.err == nil {
 		e.err = err
 	}
+	return dst
 }
 
 // failed says whether there is an error in the member that was just encoded, and that it is
@@ -88,111 +93,102 @@ func (e *encoder) fault() error {
 }
 
 // array encodes a slice or array; nil is empty.
-func (e *encoder) array(elem node, v reflect.Value) {
+func (e *encoder) array(dst []byte, elem node, v reflect.Value) []byte {
 	if !e.deeper() {
-		return
+		return dst
 	}
-	e.dst = append(e.dst, '[')
+	dst = append(dst, '[')
 	for i := range v.Len() {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			dst = append(dst, ',')
 		}
-		if elem.encode(e, v.Index(i)); e.failedAt(i) {
-			return
+		dst = elem.encode(e, dst, v.Index(i))
+		if e.failedAt(i) {
+			return dst
 		}
 	}
-	e.dst = append(e.dst, ']')
 	e.depth--
+	return append(dst, ']')
 }
 
 // raw encodes JSON that somebody else wrote.
-func (e *encoder) raw(text []byte) {
+func (e *encoder) raw(dst, text []byte) []byte {
 	if len(text) == 0 {
-		e.dst = append(e.dst, "null"...)
-		return
+		return append(dst, "null"...)
 	}
 	if err := jsontext.Check(text, jsontext.Limits{Depth: maxDepth}); err != nil {
-		e.wrap(err)
-		return
+		return e.wrap(dst, err)
 	}
-	e.dst = jsontext.Compact(e.dst, text)
+	return jsontext.Compact(dst, text)
 }
 
 // dynamic encodes what an interface holds: the common shapes here, anything
 // else by encoding/json.
-func (e *encoder) dynamic(x any) {
+func (e *encoder) dynamic(dst []byte, x any) []byte {
 	switch x := x.(type) {
 	case nil:
-		e.dst = append(e.dst, "null"...)
+		return append(dst, "null"...)
 	case string:
-		e.dst = jsontext.Quote(e.dst, x)
+		return jsontext.Quote(dst, x)
 	case bool:
-		e.dst = fmt.Append(e.dst, x)
+		return strconv.AppendBool(dst, x)
 	case int:
-		e.dst = fmt.Append(e.dst, x)
+		return strconv.AppendInt(dst, int64(x), 10)
 	case float64:
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			e.fail("%v is no number in JSON", x)
-			return
+			return e.fail(dst, "%v is no number in JSON", x)
 		}
-		e.dst = appendFloat(e.dst, x, 64)
+		return appendFloat(dst, x, 64)
 	case []any:
-		e.dynamicList(x)
+		return e.dynamicList(dst, x)
 	case map[string]any:
-		e.dynamicMap(x)
-	default:
-		e.foreign(x)
+		return e.dynamicMap(dst, x)
 	}
+	return e.foreign(dst, x)
 }
 
-func (e *encoder) dynamicList(items []any) {
+func (e *encoder) dynamicList(dst []byte, items []any) []byte {
 	if !e.deeper() {
-		return
+		return dst
 	}
-	e.dst = append(e.dst, '[')
+	dst = append(dst, '[')
 	for i, item := range items {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			dst = append(dst, ',')
 		}
-		if e.dynamic(item); e.failedAt(i) {
-			return
+		dst = e.dynamic(dst, item)
+		if e.failedAt(i) {
+			return dst
 		}
 	}
-	e.dst = append(e.dst, ']')
 	e.depth--
+	return append(dst, ']')
 }
 
-func (e *encoder) dynamicMap(m map[string]any) {
+func (e *encoder) dynamicMap(dst []byte, m map[string]any) []byte {
 	if !e.deeper() {
-		return
+		return dst
 	}
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	e.dst = append(e.dst, '{')
-	for i, name := range names {
+	dst = append(dst, '{')
+	for i, name := range slices.Sorted(maps.Keys(m)) {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			dst = append(dst, ',')
 		}
-		e.dst = jsontext.Quote(e.dst, name)
-		e.dst = append(e.dst, ':')
-		if e.dynamic(m[name]); e.failed(name) {
-			return
+		dst = e.dynamic(append(jsontext.Quote(dst, name), ':'), m[name])
+		if e.failed(name) {
+			return dst
 		}
 	}
-	e.dst = append(e.dst, '}')
 	e.depth--
+	return append(dst, '}')
 }
 
-func (e *encoder) foreign(x any) {
+func (e *encoder) foreign(dst []byte, x any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(x); err != nil {
-		e.wrap(err)
-		return
+		return e.wrap(dst, err)
 	}
-	e.dst = append(e.dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

@@ -23,8 +23,8 @@ func (c *compiler) enum(t reflect.Type, n node) node {
 	}
 	values, texts, ok := c.listValues(t, func(v reflect.Value) ([]byte, error) {
 		e := &encoder{}
-		n.encode(e, v)
-		return e.dst, e.fault()
+		text := n.encode(e, nil, v)
+		return text, e.fault()
 	})
 	if !ok {
 		return n
@@ -135,12 +135,11 @@ func sameValue(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-func (n *enumNode) encode(e *encoder, v reflect.Value) {
+func (n *enumNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	if !n.contains(v) {
-		e.fail("%v is not one of the values of %s", v, n.goType())
-		return
+		return e.fail(dst, "%v is not one of the values of %s", v, n.goType())
 	}
-	n.node.encode(e, v)
+	return n.node.encode(e, dst, v)
 }
 
 func (n *enumNode) schema(s *schemer, c *constraints) keywords {

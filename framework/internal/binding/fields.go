@@ -176,7 +176,7 @@ func (c *compiler) field(cand candidate) *field {
 	f := &field{
 		name: cand.name, goName: sf.Name, index: cand.index, viaPtr: cand.viaPtr,
 		title: sf.Tag.Get("title"), doc: sf.Tag.Get("doc"),
-		key: append(jsontext.Quote(nil, cand.name), ':'),
+		key: append(jsontext.Quote([]byte{','}, cand.name), ':'),
 	}
 	if c.mode == Input {
 		f.header = sf.Tag.Get("header")

@@ -213,15 +213,15 @@ func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Va
 func (p *Plan) Encode(v reflect.Value) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
-	e.dst = e.room[:0]
-	if err := p.write(e, v); err != nil {
+	text, err := p.write(e, e.room[:0], v)
+	switch {
+	case err != nil:
 		return nil, err
+	case len(text) > maxRoom: // not copied once more
+		return text, nil
 	}
-	if len(e.dst) > maxRoom { // not copied once more
-		return e.dst, nil
-	}
-	e.room = e.dst
-	return bytes.Clone(e.dst), nil
+	e.room = text
+	return bytes.Clone(text), nil
 }
 
 // Append appends the JSON of v, a value of the plan's type. Errors name the
@@ -230,25 +230,24 @@ func (p *Plan) Encode(v reflect.Value) ([]byte, error) {
 func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
-	e.dst = dst
-	if err := p.write(e, v); err != nil {
+	text, err := p.write(e, dst, v)
+	if err != nil {
 		return dst, err
 	}
-	return e.dst, nil
+	return text, nil
 }
 
-func (p *Plan) write(e *encoder, v reflect.Value) error {
+func (p *Plan) write(e *encoder, dst []byte, v reflect.Value) ([]byte, error) {
 	if p.wrapped {
-		e.dst = append(e.dst, `{"value":`...)
-		p.root.(*structNode).fields[0].node.encode(e, v)
-		e.dst = append(e.dst, '}')
+		dst = append(dst, `{"value":`...)
+		dst = append(p.root.(*structNode).fields[0].node.encode(e, dst, v), '}')
 	} else {
-		p.root.encode(e, v)
+		dst = p.root.encode(e, dst, v)
 	}
 	if e.err != nil {
-		return fmt.Errorf("encoding %s: %w", p.t, e.fault())
+		return nil, fmt.Errorf("encoding %s: %w", p.t, e.fault())
 	}
-	return nil
+	return dst, nil
 }
 
 func (p *Plan) describeFields() []Field {

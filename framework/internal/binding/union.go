@@ -258,16 +258,15 @@ func (l *locator) variant(n *unionNode, v reflect.Value, rest string) bool {
 	return variant != nil && l.walk(variant.elem, nil, value, rest)
 }
 
-func (n *unionNode) encode(e *encoder, v reflect.Value) {
+func (n *unionNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	variant, value := n.held(v)
 	switch {
 	case !value.IsValid():
-		e.dst = append(e.dst, "null"...)
+		return append(dst, "null"...)
 	case variant == nil:
-		e.fail("type %s is none of the variants of %s; name it in OneOf", value.Type(), n.t)
-	default:
-		variant.encode(e, value)
+		return e.fail(dst, "type %s is none of the variants of %s; name it in OneOf", value.Type(), n.t)
 	}
+	return variant.encode(e, dst, value)
 }
 
 func (n *unionNode) schema(s *schemer, c *constraints) keywords {
@@ -293,17 +292,15 @@ func (v *variantNode) decode(d *decoder, raw []byte, into reflect.Value, _ *cons
 	v.elem.decodeMembers(d, raw, into, v.member)
 }
 
-func (v *variantNode) encode(e *encoder, value reflect.Value) {
+func (v *variantNode) encode(e *encoder, dst []byte, value reflect.Value) []byte {
 	if !e.deeper() {
-		return
+		return dst
 	}
-	e.dst = append(e.dst, '{')
-	e.dst = jsontext.Quote(e.dst, v.member)
-	e.dst = append(e.dst, ':')
-	e.dst = jsontext.Quote(e.dst, v.name)
-	v.elem.encodeMembers(e, value, v.member)
-	e.dst = append(e.dst, '}')
+	dst = jsontext.Quote(append(dst, '{'), v.member)
+	dst = jsontext.Quote(append(dst, ':'), v.name)
+	dst = v.elem.encodeMembers(e, dst, value, v.member)
 	e.depth--
+	return append(dst, '}')
 }
 
 // tagged is an object of the struct with the discriminator in front.
@@ -356,7 +353,9 @@ func (n *tagNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	v.SetString(text)
 }
 
-func (n *tagNode) encode(e *encoder, v reflect.Value) { e.dst = jsontext.Quote(e.dst, v.String()) }
+func (n *tagNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	return jsontext.Quote(dst, v.String())
+}
 
 func (n *tagNode) schema(*schemer, *constraints) keywords {
 	k := typed("string")

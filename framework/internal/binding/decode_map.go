@@ -1,0 +1,162 @@
+package binding
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+type mapNode struct {
+	t    reflect.Type
+	key  *keyCodec
+	elem node
+
+	list  reflect.Type // of the elements
+	rooms *sync.Pool   // of *mapRoom; nil: what is in them may be kept by the types' own methods
+}
+
+func (n *mapNode) goType() reflect.Type { return n.t }
+
+func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
+	if !fits {
+		return
+	}
+	m := reflect.MakeMapWithSize(n.t, jsontext.Len(raw))
+	room := n.room(1)
+	defer n.release(room)
+	k, value := room.key, room.values.Index(0)
+	for key, item := range jsontext.Members(raw) {
+		name, _ := d.text(key.Raw())
+		d.enter(name)
+		err := n.key.read(name, k)
+		switch {
+		case err != nil:
+			d.file(n.badKey(name, err, c))
+		case m.MapIndex(k).IsValid():
+			d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n})
+		default:
+			value.SetZero()
+			n.elem.decode(d, item, value, c.element())
+			m.SetMapIndex(k, value)
+		}
+		d.leave()
+	}
+	v.Set(m)
+}
+
+// badKey words that name is no key.
+func (n *mapNode) badKey(name string, err error, c *constraints) finding {
+	return finding{
+		Issue: Issue{Want: n.key.words(), Hint: safeHint(err, n.key.t), Rule: n.key.rule(), Got: "the key " + quoteShort(name)},
+		n:     n, key: n.key, c: c.keyRules(),
+	}
+}
+
+// mapRoom is where one key, and values of a map, are written out of or into it: it keeps
+// reflect from making room for each.
+type mapRoom struct {
+	key     reflect.Value
+	values  reflect.Value // a slice
+	entries []mapEntry
+}
+
+// mapEntry is a member to be written; at is where its value lies.
+type mapEntry struct {
+	name string
+	at   int
+}
+
+// maxMapRoom is how many values a room may have that is used again.
+const maxMapRoom = 64
+
+// room has zero values for size members.
+func (n *mapNode) room(size int) *mapRoom {
+	var r *mapRoom
+	if n.rooms != nil {
+		r, _ = n.rooms.Get().(*mapRoom)
+	}
+	if r == nil {
+		r = &mapRoom{key: reflect.New(n.key.t).Elem(), values: reflect.New(n.list).Elem()}
+	}
+	r.values.Grow(size)
+	r.values.SetLen(size)
+	return r
+}
+
+// release forgets what was in the room.
+func (n *mapNode) release(r *mapRoom) {
+	if n.rooms == nil || r.values.Cap() > maxMapRoom {
+		return
+	}
+	r.key.SetZero()
+	r.values.Clear()
+	r.values.SetLen(0)
+	clear(r.entries)
+	r.entries = r.entries[:0]
+	n.rooms.Put(r)
+}
+
+// collect puts the members of v into the room, by name.
+func (n *mapNode) collect(r *mapRoom, v reflect.Value) error {
+	r.entries = slices.Grow(r.entries, v.Len())
+	for iter := v.MapRange(); iter.Next(); {
+		r.key.SetIterKey(iter)
+		name, err := n.key.write(r.key)
+		if err == nil && !n.key.allows(name) {
+			err = fmt.Errorf("%q is not one of the values of %s", clip(name, 40), n.key.t)
+		}
+		if err != nil {
+			return fmt.Errorf("map key: %w", err)
+		}
+		r.values.Index(len(r.entries)).SetIterValue(iter)
+		r.entries = append(r.entries, mapEntry{name, len(r.entries)})
+	}
+	slices.SortFunc(r.entries, func(a, b mapEntry) int { return strings.Compare(a.name, b.name) })
+	return nil
+}
+
+func (n *mapNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
+	if v.Len() == 0 {
+		return append(dst, "{}"...)
+	}
+	if !e.deeper() {
+		return dst
+	}
+	room := n.room(v.Len())
+	defer n.release(room)
+	if err := n.collect(room, v); err != nil {
+		return e.wrap(dst, err)
+	}
+	dst = append(dst, '{')
+	for i, item := range room.entries {
+		if i > 0 {
+			dst = append(dst, ',')
+			if item.name == room.entries[i-1].name {
+				return e.fail(dst, "two map keys are written as %q", item.name)
+			}
+		}
+		dst = jsontext.Quote(dst, item.name)
+		dst = n.elem.encode(e, append(dst, ':'), room.values.Index(item.at))
+		if e.failed(item.name) {
+			return dst
+		}
+	}
+	e.depth--
+	return append(dst, '}')
+}
+
+func (n *mapNode) schema(s *schemer, c *constraints) keywords {
+	k := typed("object")
+	k.set("additionalProperties", s.text(n.elem, c.element()))
+	names := n.key.schema()
+	c.keyRules().apply(&names, &stringNode{n.key.t})
+	if len(names) > 0 {
+		k.set("propertyNames", names.render())
+	}
+	return k
+}
