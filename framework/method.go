@@ -53,7 +53,7 @@ func (c *methodOf[P, R]) compile(b *builder, m *member) {
 		}
 		raw := []byte("{}")
 		if plan.out.shape != shapeNone {
-			if raw, err = plan.out.json(reflect.ValueOf(&out).Elem()); err != nil {
+			if raw, err = plan.out.json(reflect.ValueOf(&out).Elem(), nil); err != nil {
 				return nil, err
 			}
 		}

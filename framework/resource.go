@@ -201,7 +201,7 @@ func (r *reading) contents(v reflect.Value) ([]Contents, error) {
 		}
 		return []Contents{{Data: data}}, nil
 	case shapeValue, shapeRaw:
-		raw, err := r.out.json(v)
+		raw, err := r.out.json(v, nil)
 		return []Contents{{Text: string(raw)}}, err
 	default:
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -156,8 +157,20 @@ func (o *output) structured() bool {
 	return o.shape == shapeValue || o.shape == shapeRaw
 }
 
+// encode writes into memory of the call, which the result alone may have; nil: into its own.
+func (o *output) encode(v reflect.Value, call *engine.Call) ([]byte, error) {
+	if call != nil {
+		if room, ok := call.Lend(); ok {
+			text, err := o.plan.Append(room, v)
+			call.Lent(text)
+			return text, err
+		}
+	}
+	return o.plan.Encode(v)
+}
+
 // json is the JSON form of a structured value.
-func (o *output) json(v reflect.Value) (json.RawMessage, error) {
+func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, error) {
 	var raw []byte
 	if o.shape == shapeRaw {
 		raw = v.Bytes()
@@ -169,7 +182,7 @@ func (o *output) json(v reflect.Value) (json.RawMessage, error) {
 		}
 	} else {
 		var err error
-		if raw, err = o.plan.Encode(v); err != nil {
+		if raw, err = o.encode(v, call); err != nil {
 			return nil, err
 		}
 	}
@@ -187,6 +200,7 @@ type answer struct {
 	result Result
 	body   protocol.CallToolResult
 	block  [1]protocol.Block
+	call   *engine.Call // that nobody but the engine sees the result of; nil: others do
 }
 
 // text is content of one text.
@@ -204,7 +218,7 @@ func (o *output) result(ctx context.Context, name string, v reflect.Value, a *an
 	case o.shape == shapeRich:
 		return o.richResult(ctx, name, v, a)
 	case o.structured():
-		a.body.Structured, err = o.json(v)
+		a.body.Structured, err = o.json(v, a.call)
 		a.body.Wrapped = o.wrapped
 	case o.shape == shapeText:
 		a.body.Content = a.text(v.String())

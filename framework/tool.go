@@ -208,7 +208,12 @@ func (in *input) encode(v reflect.Value) ([]byte, error) {
 // answer makes the result in a, and says in its _meta which arguments were mended.
 func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
 	body := &a.body
-	if err := p.out.result(ctx, b.info.Name, out, a); err != nil {
+	if h := handlingFrom(ctx); h != nil && h.inner == nil && len(b.steps) == 0 {
+		a.call = h.call
+	}
+	err := p.out.result(ctx, b.info.Name, out, a)
+	a.call = nil // whoever keeps the result shall not keep all of the call
+	if err != nil {
 		return nil, err
 	}
 	if body.Content == nil && body.Structured != nil && len(b.steps) > 0 {

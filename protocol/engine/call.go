@@ -77,6 +77,21 @@ func (c *Call) ID() string {
 	return c.x.conn.e.callPrefix + strconv.FormatUint(c.number, 36)
 }
 
+// Lend has memory, empty, for text that goes into the result of the handler and nowhere else:
+// it is used again once the call is answered. There is none, and not ok, for whoever asks after
+// the first, and in executions whose result is not an answer. The borrower says by Lent what
+// has become of it.
+func (c *Call) Lend() (room []byte, ok bool) {
+	if c.x == nil || c != &c.x.own || c.x.lent != nil {
+		return nil, false
+	}
+	c.x.lent = c.x.conn.e.buffers.take()
+	return c.x.lent.b, true
+}
+
+// Lent keeps the memory that was lent, as it has grown to text.
+func (c *Call) Lent(text []byte) { c.x.lent.b = text }
+
 // RequestID is the JSON-RPC id, as JSON.
 func (c *Call) RequestID() string { return c.x.id.String() }
 

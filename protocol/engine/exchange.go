@@ -62,7 +62,8 @@ type exchange struct {
 	// sent from then on is the answer.
 	answering atomic.Bool
 
-	own Call // where call is, but for executions of tasks
+	own  Call    // where call is, but for executions of tasks
+	lent *buffer // to own, until the answer is sent; nil: nothing is
 }
 
 type exchangeKey struct{}
@@ -155,7 +156,12 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	}
 	defer x.launch()
 	result, err := x.dispatch(ctx)
-	return x.answer(ctx, result, err)
+	err = x.answer(ctx, result, err)
+	if x.lent != nil { // nobody else has the result
+		x.conn.e.buffers.give(x.lent)
+		x.lent = nil
+	}
+	return err
 }
 
 // outside is the context without what belongs to this exchange. Where frame
