@@ -37,14 +37,14 @@ func manyTools(n int) *framework.App {
 }
 
 // TestAllocations of whole exchanges, engine and dialect included, so that a
-// growth shows: 11 for a small call, two of them the function's own, and 5 for a page
+// growth shows: 10 for a small call, two of them the function's own, and 5 for a page
 // of 100 tools with a cursor.
 func TestAllocations(t *testing.T) {
 	s := build(t, manyTools(200))
 	for name, tt := range map[string]struct {
 		frame string
 		most  float64
-	}{"tools/call": {callFrame, 12}, "tools/list": {listFrame, 6}} {
+	}{"tools/call": {callFrame, 11}, "tools/list": {listFrame, 6}} {
 		if got := testing.AllocsPerRun(200, roundTrip(t, s, tt.frame)); got > tt.most && !raceEnabled {
 			t.Errorf("%s makes %v allocations, documented are at most %v", name, got, tt.most)
 		}
