@@ -80,7 +80,7 @@ func (c *Call) ID() string {
 // Lend has memory, empty, for text that goes into the result of the handler and nowhere else:
 // it is used again once the call is answered. There is none, and not ok, for whoever asks after
 // the first, and in executions whose result is not an answer. The borrower says by Lent what
-// has become of it.
+// has become of it. Both are for the goroutine that the handler was called in.
 func (c *Call) Lend() (room []byte, ok bool) {
 	if c.x == nil || c != &c.x.own || c.x.lent != nil {
 		return nil, false
@@ -89,7 +89,7 @@ func (c *Call) Lend() (room []byte, ok bool) {
 	return c.x.lent.b, true
 }
 
-// Lent keeps the memory that was lent, as it has grown to text.
+// Lent keeps the memory that Lend gave, as it has grown to text.
 func (c *Call) Lent(text []byte) { c.x.lent.b = text }
 
 // RequestID is the JSON-RPC id, as JSON.

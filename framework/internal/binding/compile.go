@@ -328,8 +328,11 @@ func (c *compiler) mapOf(t reflect.Type) node {
 // keeps says whether methods of a value may get hold of where it lies: anything but plain
 // scalars may have some.
 func keeps(t reflect.Type) bool {
-	kind := t.Kind()
-	return reflect.PointerTo(t).NumMethod() > 0 || kind != reflect.String && kind != reflect.Bool && kind != reflect.Float64 && !isInt(kind) && !isUint(kind)
+	switch kind := t.Kind(); {
+	case kind == reflect.String, kind == reflect.Bool, kind == reflect.Float32, kind == reflect.Float64, isInt(kind), isUint(kind):
+		return reflect.PointerTo(t).NumMethod() > 0
+	}
+	return true
 }
 
 // keyOf follows encoding/json: reading prefers UnmarshalText, writing a kind
