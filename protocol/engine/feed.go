@@ -90,8 +90,8 @@ func (f *feed) leave() {
 // forget takes the feed from the topics, to which it comes back only by another filter.
 // Under f.mu.
 func (f *feed) forget() {
-	f.e.resources.remove(f, f.filter.URIs)
-	f.e.tasks.remove(f, f.filter.Tasks)
+	f.e.resources.replace(f, f.filter.URIs, nil)
+	f.e.tasks.replace(f, f.filter.Tasks, nil)
 }
 
 // settle waits until nothing is being sent to a listen stream; only after stop.
@@ -101,11 +101,11 @@ func (f *feed) settle() { f.drains.Wait() }
 func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forget()
+	before := f.filter
 	f.filter = filter
 	if !f.stopped {
-		f.e.resources.add(f, filter.URIs)
-		f.e.tasks.add(f, filter.Tasks)
+		f.e.resources.replace(f, before.URIs, filter.URIs)
+		f.e.tasks.replace(f, before.Tasks, filter.Tasks)
 	}
 	if f.waiting != nil {
 		f.waiting.narrow(&filter)

@@ -174,10 +174,12 @@ func (f *feed) watchAll(uris []string) {
 	for same < min(len(before), len(uris)) && before[same] == uris[same] {
 		same++
 	}
-	f.e.resources.remove(f, before[same:])
 	f.filter.URIs = slices.Clone(uris)
-	if !f.stopped && same < len(uris) {
-		f.e.resources.add(f, uris[same:])
+	if f.stopped {
+		return
+	}
+	f.e.resources.replace(f, before[same:], uris[same:])
+	if same < len(uris) {
 		f.learned = f.e.learned.Add(1)
 	}
 }

@@ -28,55 +28,57 @@ type hit struct {
 	watched string
 }
 
-// add makes the feed one that watches the names. Under f.mu.
-func (t *topics) add(f *feed, names []string) {
-	if len(names) == 0 {
+// replace makes the feed watch the names after, and before no more. That is one step: who
+// looks meanwhile for those that watch what is in both finds the feed. Under f.mu.
+func (t *topics) replace(f *feed, before, after []string) {
+	if slices.Equal(before, after) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byName == nil {
-		t.byName = make(map[string]audience)
+	for _, name := range before {
+		t.remove(f, name)
 	}
-	for _, name := range names {
-		a := t.byName[name]
-		switch {
-		case a.one == f:
-			continue
-		case a.one == nil && a.more == nil:
-			a.one = f
-		case a.more == nil:
-			a.more = map[*feed]struct{}{f: {}}
-		default:
-			a.more[f] = struct{}{}
-		}
-		t.byName[name] = a
-	}
-}
-
-// remove undoes add. Under f.mu.
-func (t *topics) remove(f *feed, names []string) {
-	if len(names) == 0 {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, name := range names {
-		a, ok := t.byName[name]
-		if !ok {
-			continue
-		}
-		if a.one == f {
-			a.one = nil
-		} else if delete(a.more, f); len(a.more) == 0 {
-			a.more = nil
-		}
-		if t.byName[name] = a; a.one == nil && a.more == nil {
-			delete(t.byName, name)
-		}
+	for _, name := range after {
+		t.add(f, name)
 	}
 	if len(t.byName) == 0 {
 		t.byName = nil // a map keeps the room that it once needed
+	}
+}
+
+// add makes the feed one that watches the name. Under t.mu.
+func (t *topics) add(f *feed, name string) {
+	if t.byName == nil {
+		t.byName = make(map[string]audience)
+	}
+	a := t.byName[name]
+	switch {
+	case a.one == f:
+		return
+	case a.one == nil && a.more == nil:
+		a.one = f
+	case a.more == nil:
+		a.more = map[*feed]struct{}{f: {}}
+	default:
+		a.more[f] = struct{}{}
+	}
+	t.byName[name] = a
+}
+
+// remove undoes add. Under t.mu.
+func (t *topics) remove(f *feed, name string) {
+	a, ok := t.byName[name]
+	if !ok {
+		return
+	}
+	if a.one == f {
+		a.one = nil
+	} else if delete(a.more, f); len(a.more) == 0 {
+		a.more = nil
+	}
+	if t.byName[name] = a; a.one == nil && a.more == nil {
+		delete(t.byName, name)
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -72,4 +73,38 @@ func TestTopics(t *testing.T) {
 	if e.resources.byName != nil || e.tasks.byName != nil {
 		t.Errorf("left behind: %v, %v", e.resources.byName, e.tasks.byName)
 	}
+}
+
+// TestWatchingGoesOn while a feed changes what else it watches: a change that comes just then
+// is not lost.
+func TestWatchingGoesOn(t *testing.T) {
+	t.Parallel()
+	e := New(Config{})
+	session, stream := newFeed(e, nil), newFeed(e, nil)
+	narrow := func(uris ...string) { stream.narrow(protocol.SubscriptionFilter{URIs: uris, Tasks: uris}) }
+	session.watchAll([]string{"x://other", "x://kept"})
+	narrow("x://other", "x://kept")
+	var changes sync.WaitGroup
+	stop := make(chan struct{})
+	changes.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			session.watchAll([]string{"x://kept"})
+			narrow("x://kept")
+			session.watchAll([]string{"x://other", "x://kept"})
+			narrow("x://other", "x://kept")
+		}
+	})
+	for i := range 50_000 {
+		if told, tasks := len(e.resources.covering("x://kept")), len(e.tasks.of("x://kept")); told != 2 || tasks != 1 {
+			t.Errorf("after %d looks %d watch the resource, want 2, and %d the task, want 1", i, told, tasks)
+			break
+		}
+	}
+	close(stop)
+	changes.Wait()
 }
