@@ -29,8 +29,8 @@ func TestListenThenCall(t *testing.T) {
 	const (
 		meta   = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 		listen = `{"jsonrpc":"2.0","id":"listen%d","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://watched-resource"]},%s}}` + "\n"
-		update = `{"jsonrpc":"2.0","id":"update","method":"tools/call","params":{"name":"update_watched",%s}}` + "\n"
-		wait   = `{"jsonrpc":"2.0","id":"wait","method":"tools/call","params":{"name":"slow","arguments":{"seconds":0},%s}}` + "\n"
+		update = `{"jsonrpc":"2.0","id":"update%d","method":"tools/call","params":{"name":"update_watched",%s}}` + "\n"
+		wait   = `{"jsonrpc":"2.0","id":"wait%d","method":"tools/call","params":{"name":"slow","arguments":{"seconds":0},%s}}` + "\n"
 		stop   = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"listen%d",%s}}` + "\n"
 		rounds = 600
 	)
@@ -45,7 +45,7 @@ func TestListenThenCall(t *testing.T) {
 	}()
 	lost := 0
 	for i := range rounds {
-		if _, err := fmt.Fprintf(in, listen+update+wait, i, meta, meta, meta); err != nil {
+		if _, err := fmt.Fprintf(in, listen+update+wait, i, meta, i, meta, i, meta); err != nil {
 			t.Fatal(err)
 		}
 		updated, done := false, false
@@ -54,7 +54,7 @@ func TestListenThenCall(t *testing.T) {
 			select {
 			case line, more := <-lines:
 				updated = updated || strings.Contains(line, "notifications/resources/updated") && strings.Contains(line, fmt.Sprintf(`"listen%d"`, i))
-				done = done || strings.Contains(line, `"id":"wait"`)
+				done = done || strings.Contains(line, fmt.Sprintf(`"id":"wait%d"`, i))
 				open = more
 			case <-late.C:
 				open = false
