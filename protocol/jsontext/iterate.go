@@ -100,12 +100,12 @@ func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
 	if text[i] != '"' {
 		return Key{}, nil, i, false
 	}
-	nameEnd, escaped := skipString(text, i)
+	nameEnd, maybe := skipString(text, i)
 	start := skipSpace(text, nameEnd)
 	if start == len(text) || text[start] != ':' {
 		return Key{}, nil, start, false
 	}
-	key = Key{raw: text[i:nameEnd:nameEnd], escaped: escaped}
+	key = keyOf(text[i:nameEnd:nameEnd], maybe)
 	start = skipSpace(text, start+1)
 	end = skipValue(text, start)
 	return key, text[start:end:end], end, true

@@ -67,7 +67,6 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// An append to a yielded value must not write over the text.
 // TestStringsOfAllLengths are read to their end, wherever an escape is, in the middle of a
 // text and at its end.
 func TestStringsOfAllLengths(t *testing.T) {
@@ -109,6 +108,7 @@ func checkStrings(t *testing.T, text string) {
 	}
 }
 
+// An append to a yielded value must not write over the text.
 func TestYieldedValuesAreCapped(t *testing.T) {
 	t.Parallel()
 	text := []byte(`{"a":1,"b":[2,3]}`)
@@ -192,6 +192,8 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	var sink int
 	var sum int64
 	integer, array, escaped := []byte("-123456789"), []byte(`[1,"a",{"b":[]}]`), []byte(`{"\u0061bc":1}`)
+	name := strings.Repeat("n", 100)
+	long := []byte(`{"` + name + `":1,"other":2}`)
 	runs := map[string]func(){
 		"Members": func() {
 			for k, v := range jsontext.Members(frame) {
@@ -208,6 +210,13 @@ func TestReadingAllocatesNothing(t *testing.T) {
 		"escaped Key.Is": func() {
 			for k := range jsontext.Members(escaped) {
 				if k.Is("abc") {
+					sink++
+				}
+			}
+		},
+		"long Key.Is": func() {
+			for k := range jsontext.Members(long) {
+				if k.Is(name) && len(k.Bytes()) == len(name) {
 					sink++
 				}
 			}

@@ -7,10 +7,13 @@ import "bytes"
 // text is not changed. The zero Key is no name.
 type Key struct {
 	raw     []byte
-	escaped bool // there may be a backslash in it
+	escaped bool // there is a backslash in it
 }
 
-func keyOf(raw []byte) Key { return Key{raw: raw, escaped: bytes.IndexByte(raw, '\\') >= 0} }
+// keyOf is a name in which there may be a backslash, or there is none.
+func keyOf(raw []byte, maybe bool) Key {
+	return Key{raw: raw, escaped: maybe && bytes.IndexByte(raw, '\\') >= 0}
+}
 
 // Raw returns the name as written: a JSON string with its quotes and escapes.
 func (k Key) Raw() []byte { return k.raw }

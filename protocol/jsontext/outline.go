@@ -171,11 +171,11 @@ func (o *Outline) named(i int, name string) bool {
 	case written == len(name):
 		return string(o.text[s.name+1:s.nameEnd-1]) == name && strings.IndexByte(name, '\\') < 0
 	}
-	return keyOf(o.text[s.name:s.nameEnd]).Is(name)
+	return keyOf(o.text[s.name:s.nameEnd], true).Is(name)
 }
 
 func (o *Outline) member(i int) (Key, []byte) {
 	s := &o.spans[i]
 	start := skipSpace(o.text, int(s.value))
-	return keyOf(o.text[s.name:s.nameEnd:s.nameEnd]), o.text[start:s.end:s.end]
+	return keyOf(o.text[s.name:s.nameEnd:s.nameEnd], true), o.text[start:s.end:s.end]
 }

@@ -16,7 +16,8 @@ func String(value []byte) (s string, ok bool) {
 // Text is String without a copy, where the text is written as it is; read-only.
 func Text(value []byte) (text []byte, ok bool) { return TextIn(nil, value) }
 
-// TextIn is Text that has room for what is not written as it is, as long as it suffices.
+// TextIn is Text that unescapes into room, from its beginning, where it suffices: the text
+// is in value, in room, or in memory of its own.
 func TextIn(room, value []byte) (text []byte, ok bool) {
 	inner, ok := unquote(value)
 	if !ok || bytes.IndexByte(inner, '\\') < 0 {

@@ -79,8 +79,8 @@ func (u *uniqueness) object(i, depth int) (end int, ok bool) {
 	i = skipSpace(u.text, i+1)
 	more := i < len(u.text) && u.text[i] == '"'
 	for more {
-		nameEnd, escaped := skipString(u.text, i)
-		name := Key{raw: u.text[i:nameEnd], escaped: escaped}.Bytes()
+		nameEnd, maybe := skipString(u.text, i)
+		name := keyOf(u.text[i:nameEnd], maybe).Bytes()
 		if many, ok = u.add(base, many, name); !ok {
 			u.name = string(name)
 			return i, false
