@@ -54,22 +54,16 @@ func made[A, B any](*zap.Logger) one[A, B] {
 	return one[A, B]{fmt.Sprintf("%T_%T", *new(A), *new(B))}
 }
 
-// later is how much later than a plain program one of fx may start. It takes some 7 ms;
-// with the race detector it takes several times as long.
-const later = 15 * time.Millisecond
+// each is how many allocations more a component may cost a program of fx at its start than a
+// plain one: 421, and 463 with the race detector, nearly all of them fx's own for a constructor
+// and its type. How long that takes says BenchmarkStart: a busy machine cannot be held to it.
+const each = 480
 
-// Of a handful of starts the fastest counts: a busy machine is not what is measured.
-func TestStartIsFast(t *testing.T) {
-	var plain, wired time.Duration
-	for range 20 {
-		plain, wired = least(plain, plainStart(t)), least(wired, wiredStart(t))
-		if !raced && wired-plain < later {
-			return
-		}
-	}
-	t.Logf("%d tools: plain %s, with fx %s, difference %s", many, plain, wired, wired-plain)
-	if !raced {
-		t.Errorf("more than %s", later)
+func TestStartIsCheap(t *testing.T) {
+	plain := testing.AllocsPerRun(3, func() { plainStart(t) })
+	wired := testing.AllocsPerRun(3, func() { wiredStart(t) })
+	if got := (wired - plain) / many; got > each {
+		t.Errorf("%.0f allocations more for each of %d components, documented are at most %d", got, many, each)
 	}
 }
 
@@ -83,13 +77,6 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportMetric(took.Seconds()*1000/float64(b.N), "ms/start")
 		})
 	}
-}
-
-func least(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
 }
 
 func plainStart(t testing.TB) time.Duration {

@@ -1,5 +1,0 @@
-//go:build race
-
-package mcpfx_test
-
-const raced = true
