@@ -5,16 +5,46 @@ import (
 	"crypto/tls"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
-// lent is a connection as fasthttp has it. A stream that takes the connection over keeps
-// it: when fasthttp has its memory back it closes what it has, which is this.
+// loan is whose a connection is that fasthttp has. A stream that takes the connection over
+// keeps it: when fasthttp has its memory back it closes what it has, which is not the
+// connection then.
+type loan struct {
+	kept atomic.Bool
+	lost atomic.Pointer[time.Timer] // of a stream that is to keep it; nil: none is
+}
+
+// over says whether a connection that fasthttp closes ends. A stream that was to keep it
+// learns now that it will not.
+func (l *loan) over() bool {
+	if l.kept.Load() {
+		return false
+	}
+	if lost := l.lost.Swap(nil); lost != nil && lost.Stop() { // else it has run
+		lost.Reset(0)
+	}
+	return true
+}
+
+// lend has lost run at once when fasthttp closes conn before somebody keeps it.
+func lend(conn net.Conn, lost *time.Timer) {
+	switch c := conn.(type) {
+	case *lent:
+		c.lost.Store(lost)
+	case *lentSecurely:
+		c.lost.Store(lost)
+	}
+}
+
+// lent is a connection as fasthttp has it.
 type lent struct {
 	net.Conn
+	loan
 	early []byte // what was read from it before
-	kept  atomic.Bool
 
 	holding bool   // Write holds what it gets
 	held    []byte // by it
@@ -56,7 +86,7 @@ func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {
 
 // Close leaves a connection that is kept to its keeper.
 func (l *lent) Close() error {
-	if l.kept.Load() {
+	if !l.over() {
 		return nil
 	}
 	return l.Conn.Close()
@@ -68,12 +98,12 @@ func (l *lent) NetConn() net.Conn { return l.Conn }
 // lentSecurely is lent with TLS, by which fasthttp knows it.
 type lentSecurely struct {
 	*tls.Conn
-	kept atomic.Bool
+	loan
 }
 
 // Close leaves a connection that is kept to its keeper.
 func (l *lentSecurely) Close() error {
-	if l.kept.Load() {
+	if !l.over() {
 		return nil
 	}
 	return l.Conn.Close()

@@ -23,8 +23,14 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 	last := rc.Request.Header.ConnectionClose()
 	rc.Response.Header.SetConnectionClose()
 	rc.HijackSetNoResponse(true)
+	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, nobody{}, c.streams.End)() })
+	lend(rc.Conn(), lost)
 	rc.Hijack(func(conn net.Conn) { // a goroutine in which a panic would end the process
 		l := c.line(rc, conn, last)
+		if !lost.Stop() {
+			_ = l.conn.Close()
+			return
+		}
 		l.gone = stream.Begin(ctx, l, l.over)
 		if c.again != nil {
 			go l.watch() // fasthttp has its memory back
@@ -33,6 +39,18 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 		l.watch()
 	})
 }
+
+// nobody has a stream whose connection never came. fasthttp forgets a Hijack when what it
+// wrote before has failed, as answers to requests that a client pipelined and did not wait
+// for, or when middleware of its own gave an answer meanwhile (TimeoutHandler). The stream
+// would wait for as long as there is a server.
+type nobody struct{}
+
+// Open implements streamable.Sink.
+func (nobody) Open(int, []streamable.Field, int) error { return net.ErrClosed }
+
+// Write implements streamable.Sink.
+func (nobody) Write([]byte) error { return net.ErrClosed }
 
 // line is a connection that carries a stream. One goroutine waits for the client to
 // leave; what is sent is written by who sends it.
