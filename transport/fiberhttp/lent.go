@@ -30,8 +30,9 @@ func (l *loan) over() bool {
 	return true
 }
 
-// lend has lost run at once when fasthttp closes conn before somebody keeps it.
-func lend(conn net.Conn, lost *time.Timer) {
+// claim is for a stream that is to keep conn: lost runs at once when fasthttp closes it
+// before.
+func claim(conn net.Conn, lost *time.Timer) {
 	switch c := conn.(type) {
 	case *lent:
 		c.lost.Store(lost)

@@ -24,7 +24,7 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 	rc.Response.Header.SetConnectionClose()
 	rc.HijackSetNoResponse(true)
 	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, nobody{}, c.streams.End)() })
-	lend(rc.Conn(), lost)
+	claim(rc.Conn(), lost)
 	rc.Hijack(func(conn net.Conn) { // a goroutine in which a panic would end the process
 		l := c.line(rc, conn, last)
 		if !lost.Stop() {
