@@ -96,7 +96,8 @@ func IdleTimeout(d time.Duration) Option {
 }
 
 // WriteTimeout is when a client that does not read is given up; default 10 s. It is not
-// the time of a whole response. Short answers of Mount have the app's own.
+// the time of a whole response. Short answers of Mount have the app's own; a stream there
+// waits as long for its connection, which comes when all middleware has run.
 func WriteTimeout(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.WriteTimeout = d })
 }

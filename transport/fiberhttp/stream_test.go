@@ -1,10 +1,14 @@
 package fiberhttp_test
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,65 +20,105 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// mute is a listener whose clients have left, all but what they have sent.
-type mute struct{ net.Listener }
-
-func (l mute) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	return muteConn{conn}, err
+// vanishing is a listener whose clients have left, all but what they have sent, once left
+// is true.
+type vanishing struct {
+	net.Listener
+	left atomic.Bool
 }
 
-type muteConn struct{ net.Conn }
+func (l *vanishing) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return vanishingConn{conn, &l.left}, nil
+}
 
-func (muteConn) Write([]byte) (int, error) { return 0, errors.New("scripted: the client has left") }
+type vanishingConn struct {
+	net.Conn
+	left *atomic.Bool
+}
+
+func (c vanishingConn) Write(p []byte) (int, error) {
+	if c.left.Load() {
+		return 0, errors.New("scripted: the client has left")
+	}
+	return c.Conn.Write(p)
+}
 
 // TestStreamWithoutConnection: fasthttp forgets a stream that is to take its connection over
-// when what came before it cannot be written, or when something else answers meanwhile. The
-// call ends all the same (2026-07-28 basic/transports/streamable-http "Cancellation"), and
-// nothing waits for it when the server stops.
+// when what came before it cannot be written. The call ends all the same (2026-07-28
+// basic/transports/streamable-http "Cancellation"), and nothing waits for it when the server
+// stops.
 func TestStreamWithoutConnection(t *testing.T) {
 	t.Parallel()
-	echo, block := transporttest.Frame("echo", `"x"`), transporttest.Frame("block", `"y"`)
+	certified := httptest.NewTLSServer(nil)
+	t.Cleanup(certified.Close)
 	for name, c := range map[string]struct {
-		serve func(t *testing.T, l net.Listener, host transport.Host)
-		text  string
+		serve  func(t *testing.T, l net.Listener, host transport.Host)
+		secure bool
 	}{
-		"pipelined": {standalone, post("1.1", echo) + post("1.1", block)},
-		"pipelined, mounted": {func(t *testing.T, l net.Listener, host transport.Host) {
+		"server": {serve: func(t *testing.T, l net.Listener, host transport.Host) {
 			t.Helper()
-			start(t, mountedSoon(host), mute{l})
-		}, post("1.1", echo) + post("1.1", block)},
-		"answered by others": {func(t *testing.T, l net.Listener, host transport.Host) {
+			standalone(t, l, host)
+		}},
+		"TLS": {func(t *testing.T, l net.Listener, host transport.Host) {
 			t.Helper()
-			app := mountedSoon(host)
-			app.Server().Handler = fasthttp.TimeoutHandler(app.Server().Handler, time.Millisecond, "late")
-			start(t, app, l)
-		}, post("1.1", block)},
+			standalone(t, l, host, fiberhttp.TLS(certified.TLS))
+		}, true},
+		"mounted": {serve: func(t *testing.T, l net.Listener, host transport.Host) {
+			t.Helper()
+			start(t, mountedSoon(host), l)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host, l := transporttest.NewScripted(), listen(t)
+			host, l := transporttest.NewScripted(), &vanishing{Listener: listen(t)}
 			c.serve(t, l, host)
-			if _, err := io.WriteString(connect(t, l), c.text); err != nil {
-				t.Fatal(err)
+			conn := connect(t, l)
+			if c.secure {
+				conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is our own
 			}
-			select {
-			case <-host.Ended:
-			case <-time.After(20 * time.Second):
-				t.Error("the call goes on")
-			}
+			echo, block := post("1.1", transporttest.Frame("echo", `"x"`)), post("1.1", transporttest.Frame("block", `"y"`))
+			_, _ = io.WriteString(conn, echo)
+			expect(t, bufio.NewReader(conn), `"x"`)
+			l.left.Store(true)
+			_, _ = io.WriteString(conn, echo+block)
+			ends(t, host)
 		})
 	}
 }
 
-// standalone would wait for a stream for half a minute at the end, and for a client that does
-// not read as long.
-func standalone(t *testing.T, l net.Listener, host transport.Host) {
+// TestStreamAnsweredByOthers: fasthttp forgets the stream, too, when something else gives an
+// answer meanwhile.
+func TestStreamAnsweredByOthers(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	app := mountedSoon(host)
+	app.Server().Handler = fasthttp.TimeoutHandler(app.Server().Handler, time.Millisecond, "late")
+	conn := start(t, app, nil)()
+	_, _ = io.WriteString(conn, post("1.1", transporttest.Frame("block", `"y"`)))
+	ends(t, host)
+}
+
+// ends waits for the end of a call of "block".
+func ends(t *testing.T, host *transporttest.Scripted) {
+	t.Helper()
+	select {
+	case <-host.Ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the call goes on")
+	}
+}
+
+// standalone serves with timeouts that are longer than what the test waits for.
+func standalone(t *testing.T, l net.Listener, host transport.Host, opts ...fiberhttp.Option) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	server := fiberhttp.New("", fiberhttp.Listener(mute{l}), fiberhttp.WriteTimeout(time.Minute), fiberhttp.Grace(time.Minute))
-	go func() { served <- server.Serve(ctx, host) }()
+	opts = append(opts, fiberhttp.Listener(l), fiberhttp.WriteTimeout(time.Minute), fiberhttp.Grace(time.Minute))
+	go func() { served <- fiberhttp.New("", opts...).Serve(ctx, host) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
