@@ -53,7 +53,7 @@ func (c *checker) value() (done bool, err error) {
 	var reason string
 	switch b := c.text[c.pos]; {
 	case b == '"':
-		end, reason = scanString(c.text, c.pos+1)
+		end, _, reason = scanString(c.text, c.pos+1)
 	case b == '{', b == '[':
 		return c.begin(b == '{')
 	case b == '-', isDigit(b):
@@ -108,23 +108,21 @@ func (c *checker) after() (done bool, err error) {
 		c.outline.end(c.depth, c.pos)
 	}
 	c.pos = skipSpace(c.text, c.pos)
-	if c.pos == len(c.text) {
-		return false, c.syntax(c.pos, reasonEnd)
+	if c.pos < len(c.text) {
+		switch c.text[c.pos] {
+		case ',':
+			c.pos++
+			return false, c.element()
+		case closer(c.inObject()):
+			c.pos++
+			c.pop()
+			return true, nil
+		}
 	}
-	object := c.inObject()
-	switch c.text[c.pos] {
-	case closer(object):
-		c.pos++
-		c.pop()
-		return true, nil
-	case ',':
-		c.pos++
-		return false, c.element()
+	if c.inObject() {
+		return false, c.wanted(c.pos, reasonInObject)
 	}
-	if object {
-		return false, c.syntax(c.pos, reasonInObject)
-	}
-	return false, c.syntax(c.pos, reasonInArray)
+	return false, c.wanted(c.pos, reasonInArray)
 }
 
 // element counts an element and, in an object, reads its name and colon.
@@ -136,28 +134,21 @@ func (c *checker) element() error {
 	if !c.inObject() {
 		return nil
 	}
-	c.pos = skipSpace(c.text, c.pos)
-	if c.pos == len(c.text) {
-		return c.syntax(c.pos, reasonEnd)
+	name := skipSpace(c.text, c.pos)
+	if name == len(c.text) || c.text[name] != '"' {
+		return c.wanted(name, reasonName)
 	}
-	if c.text[c.pos] != '"' {
-		return c.syntax(c.pos, reasonName)
-	}
-	name := c.pos
-	end, reason := scanString(c.text, name+1)
+	end, escaped, reason := scanString(c.text, name+1)
 	if reason != "" {
 		return c.syntax(end, reason)
 	}
-	c.pos = skipSpace(c.text, end)
-	if c.pos == len(c.text) {
-		return c.syntax(c.pos, reasonEnd)
+	colon := skipSpace(c.text, end)
+	if colon == len(c.text) || c.text[colon] != ':' {
+		return c.wanted(colon, reasonColon)
 	}
-	if c.text[c.pos] != ':' {
-		return c.syntax(c.pos, reasonColon)
-	}
-	c.pos++
+	c.pos = skipSpace(c.text, colon+1)
 	if c.depth <= outlined && c.outline != nil {
-		c.outline.begin(c.depth, name, end, c.pos)
+		c.outline.begin(c.depth, name, end, c.pos, escaped)
 	}
 	return nil
 }
@@ -197,6 +188,14 @@ func closer(object bool) byte {
 		return '}'
 	}
 	return ']'
+}
+
+// wanted is the fault of a text that ends at a place, or goes on with something else.
+func (c *checker) wanted(at int, reason string) error {
+	if at == len(c.text) {
+		reason = reasonEnd
+	}
+	return c.syntax(at, reason)
 }
 
 func (c *checker) syntax(at int, reason string) error {

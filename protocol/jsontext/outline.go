@@ -3,7 +3,6 @@ package jsontext
 import (
 	"iter"
 	"math"
-	"strings"
 )
 
 const (
@@ -11,6 +10,8 @@ const (
 	outlined = 3
 	// spans is how many members it remembers.
 	spans = 64
+	// none stands for a span that is not there.
+	none = -1
 )
 
 // Outline remembers where the members of a text are that Check has read anyway: those
@@ -21,18 +22,23 @@ type Outline struct {
 	text  []byte
 	n     int // of spans; beyond them: there are too many
 	spans [spans]span
-	open  [outlined + 1]int // the last span of each depth
+	last  [outlined + 2]int // the last span of each depth, in what is open there
 }
 
 // span is where a member is. The value has no end as long as it is being read.
 type span struct {
 	name, nameEnd, value, end uint32
-	depth                     uint32
+	next                      int32 // the member after it
+	depth                     uint8
+	escaped                   bool // there may be a backslash in the name
 }
 
 // Check is the function of that name, and remembers.
 func (o *Outline) Check(text []byte, lim Limits) error {
-	o.text, o.n, o.open = text, 0, [outlined + 1]int{}
+	o.text, o.n = text, 0
+	for depth := range o.last {
+		o.last[depth] = none
+	}
 	if uint64(len(text)) > math.MaxUint32 {
 		o.n = spans + 1
 	}
@@ -45,21 +51,27 @@ func (o *Outline) Check(text []byte, lim Limits) error {
 }
 
 // begin notes a member whose name was read; its value follows.
-func (o *Outline) begin(depth, name, nameEnd, value int) {
-	if o.n < spans {
-		o.spans[o.n] = span{uint32(name), uint32(nameEnd), uint32(value), 0, uint32(depth)} //nolint:gosec // Check looks at the size
-		o.open[depth] = o.n
-		o.n++
+func (o *Outline) begin(depth, name, nameEnd, value int, escaped bool) {
+	n := o.n
+	if n >= spans {
+		o.n = spans + 1
 		return
 	}
-	o.n = spans + 1
+	s := &o.spans[n]
+	s.name, s.nameEnd, s.value, s.end = uint32(name), uint32(nameEnd), uint32(value), 0 //nolint:gosec // Check looks at the size
+	s.next, s.depth, s.escaped = none, uint8(depth), escaped                            //nolint:gosec // at most outlined
+	if before := o.last[depth]; before != none {
+		o.spans[before].next = int32(n) //nolint:gosec // at most spans
+	}
+	o.last[depth], o.last[depth+1] = n, none
+	o.n = n + 1
 }
 
 // end notes that a value at this depth was read: of a member, or of an array, in which
 // there is no span to end.
 func (o *Outline) end(depth, at int) {
-	if s := &o.spans[o.open[depth]]; s.end == 0 && s.depth == uint32(depth) { //nolint:gosec // at most outlined
-		s.end = uint32(at) //nolint:gosec // Check looks at the size
+	if i := o.last[depth]; i != none && o.spans[i].end == 0 {
+		o.spans[i].end = uint32(at) //nolint:gosec // Check looks at the size
 	}
 }
 
@@ -71,7 +83,7 @@ func (o *Outline) Object() Object {
 	if o.n > spans {
 		return Bare(o.text)
 	}
-	return Object{raw: o.text, outline: o, at: -1}
+	return Object{raw: o.text, outline: o, at: none}
 }
 
 // Object is a checked value whose members are wanted, with what is known about them.
@@ -79,7 +91,7 @@ func (o *Outline) Object() Object {
 type Object struct {
 	raw     []byte
 	outline *Outline // nil: nothing is known
-	at      int      // the span that raw is the value of; -1: it is the whole text
+	at      int      // the span that raw is the value of; none: it is the whole text
 }
 
 // Bare is an object of which nothing is known.
@@ -95,7 +107,7 @@ func (o Object) Members() iter.Seq2[Key, []byte] {
 			walkMembers(o.raw, yield)
 			return
 		}
-		for i := o.next(o.at); i >= 0; i = o.next(i) {
+		for i := o.first(); i != none; i = o.outline.after(i) {
 			if !yield(o.outline.member(i)) {
 				return
 			}
@@ -110,7 +122,7 @@ func (o Object) Inners() iter.Seq2[Key, Object] {
 			walkMembers(o.raw, func(key Key, raw []byte) bool { return yield(key, Bare(raw)) })
 			return
 		}
-		for i := o.next(o.at); i >= 0; i = o.next(i) {
+		for i := o.first(); i != none; i = o.outline.after(i) {
 			if key, raw := o.outline.member(i); !yield(key, o.outline.object(i, raw)) {
 				return
 			}
@@ -130,7 +142,7 @@ func (o Object) Inner(name string) (inner Object, ok bool) {
 		raw, ok := Member(o.raw, name)
 		return Bare(raw), ok
 	}
-	for i := o.next(o.at); i >= 0; i = o.next(i) {
+	for i := o.first(); i != none; i = o.outline.after(i) {
 		if o.outline.named(i, name) {
 			_, raw := o.outline.member(i)
 			return o.outline.object(i, raw), true
@@ -147,35 +159,31 @@ func (o *Outline) object(i int, raw []byte) Object {
 	return Object{raw: raw, outline: o, at: i}
 }
 
-// next is the span of the member after that of span i, or of the first, if i is that of
-// the object itself; -1: there is none.
-func (o Object) next(i int) int {
-	depth, end := uint32(1), uint32(math.MaxUint32)
-	if o.at >= 0 {
-		depth, end = o.outline.spans[o.at].depth+1, o.outline.spans[o.at].end
+// first is the span of the first member. It follows that of the object, since all that the
+// object is in are objects: their members are deeper by one for each.
+func (o Object) first() int {
+	i, depth := o.at+1, uint8(1)
+	if o.at != none {
+		depth += o.outline.spans[o.at].depth
 	}
-	for i++; i < o.outline.n && o.outline.spans[i].name < end; i++ {
-		if o.outline.spans[i].depth == depth {
-			return i
-		}
+	if i < o.outline.n && o.outline.spans[i].depth == depth {
+		return i
 	}
-	return -1
+	return none
 }
 
-// named says whether that is the name of a member. Unescaping makes a name shorter.
-func (o *Outline) named(i int, name string) bool {
+// after is the span of the member after that of span i.
+func (o *Outline) after(i int) int { return int(o.spans[i].next) }
+
+// named says whether that is the name of a member.
+func (o *Outline) named(i int, name string) bool { return o.key(i).Is(name) }
+
+func (o *Outline) key(i int) Key {
 	s := &o.spans[i]
-	switch written := int(s.nameEnd-s.name) - 2; {
-	case written < len(name):
-		return false
-	case written == len(name):
-		return string(o.text[s.name+1:s.nameEnd-1]) == name && strings.IndexByte(name, '\\') < 0
-	}
-	return keyOf(o.text[s.name:s.nameEnd], true).Is(name)
+	return Key{raw: o.text[s.name:s.nameEnd:s.nameEnd], escaped: s.escaped}
 }
 
 func (o *Outline) member(i int) (Key, []byte) {
 	s := &o.spans[i]
-	start := skipSpace(o.text, int(s.value))
-	return keyOf(o.text[s.name:s.nameEnd:s.nameEnd], true), o.text[start:s.end:s.end]
+	return o.key(i), o.text[s.value:s.end:s.end]
 }

@@ -27,7 +27,9 @@ const (
 	reasonDigits    = "number too long"
 )
 
-func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
+// isSpace asks first what no other byte but control characters passes: between most bytes of a
+// frame there is no space.
+func isSpace(b byte) bool { return b <= ' ' && (b == ' ' || b == '\n' || b == '\t' || b == '\r') }
 func isDigit(b byte) bool { return b-'0' <= 9 }
 
 // skipSpace returns the index of the first byte at or after i that is not
@@ -86,28 +88,29 @@ func load8[T ~string | ~[]byte](s T, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// scanString checks the string whose first byte after the quote is text[i]. It
-// returns the index after the closing quote, or that of the fault.
-func scanString(text []byte, i int) (end int, reason string) {
+// scanString checks the string whose first byte after the quote is text[i], and says whether
+// there is a backslash in it. It returns the index after the closing quote, or that of the
+// fault.
+func scanString(text []byte, i int) (end int, escaped bool, reason string) {
 	for {
 		i = plainRun(text, i)
 		if i == len(text) {
-			return i, reasonEnd
+			return i, escaped, reasonEnd
 		}
 		switch b := text[i]; {
 		case b == '"':
-			return i + 1, ""
+			return i + 1, escaped, ""
 		case b == '\\':
 			size, reason := scanEscape(text[i:])
 			if reason != "" {
-				return i, reason
+				return i, true, reason
 			}
-			i += size
+			i, escaped = i+size, true
 		case b < ' ':
-			return i, reasonControl
+			return i, escaped, reasonControl
 		default:
 			if i = scanRunes(text, i); i < len(text) && text[i] >= utf8.RuneSelf {
-				return i, reasonUTF8
+				return i, escaped, reasonUTF8
 			}
 		}
 	}
