@@ -67,19 +67,20 @@ func marks(ctx context.Context) *marked {
 
 var unmarked marked
 
-// mark is ctx, for a mark besides those that it has itself.
-func mark(ctx context.Context) *marked {
-	if m, ok := ctx.(*marked); ok {
-		more := *m
-		return &more
+// mark makes m a context for a mark besides those that ctx has itself.
+func (m *marked) mark(ctx context.Context) {
+	if marks, ok := ctx.(*marked); ok {
+		*m = *marks
+		return
 	}
-	return &marked{parent: ctx}
+	m.parent = ctx
 }
 
 // Challenged marks the context of the Send of an answer that demands more of the
 // caller: challenge is the WWW-Authenticate of the response, as long as none was written.
 func Challenged(ctx context.Context, challenge string) context.Context {
-	m := mark(ctx)
+	m := &marked{}
+	m.mark(ctx)
 	m.challenge = challenge
 	return m
 }
@@ -90,7 +91,8 @@ func ChallengeFrom(ctx context.Context) string { return marks(ctx).challenge }
 // RetryAfter marks the context of the Send of an answer that refuses for now: the client
 // shall wait as long.
 func RetryAfter(ctx context.Context, after time.Duration) context.Context {
-	m := mark(ctx)
+	m := &marked{}
+	m.mark(ctx)
 	m.retry = after
 	return m
 }
@@ -103,9 +105,18 @@ func RetryAfterFrom(ctx context.Context) time.Duration { return marks(ctx).retry
 // out whatever has ended. status is the HTTP status that belongs to it, as long as none was
 // written. Other marks stay that ctx itself has.
 func Final(ctx context.Context, status int) context.Context {
-	m := mark(ctx)
-	m.status, m.final = status, true
-	return m
+	return new(Answer).Final(ctx, status)
+}
+
+// Answer has room for the context of one answer, in memory of whoever sends it. The zero
+// Answer is ready, and good for one.
+type Answer struct{ m marked }
+
+// Final is the function of that name.
+func (a *Answer) Final(ctx context.Context, status int) context.Context {
+	a.m.mark(ctx)
+	a.m.status, a.m.final = status, true
+	return &a.m
 }
 
 // FinalFrom says whether ctx was marked by Final, and with which status.

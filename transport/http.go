@@ -41,6 +41,22 @@ type Request struct {
 	// Release ends the response early where the client may come back for the
 	// rest (2025-11-25 basic/transports, SEP-1699). Nil: it cannot.
 	Release func()
+
+	first carried // the context that WithRequest made first
+}
+
+// carried is a context with a request, in the request's memory: most go into one.
+type carried struct {
+	context.Context //nolint:containedctx // it is a context itself
+	r               *Request
+}
+
+// Value is the request, or what the context has that it was put into.
+func (c *carried) Value(key any) any {
+	if key == (requestKey{}) {
+		return c.r
+	}
+	return c.Context.Value(key)
 }
 
 // Sessions are a carrier's handshake sessions: each is a connection.
@@ -59,9 +75,14 @@ type Sessions interface {
 
 type requestKey struct{}
 
-// WithRequest is for carriers: ctx carries r.
+// WithRequest is for carriers: ctx carries r, which it must not do at the same time
+// elsewhere for the first time.
 func WithRequest(ctx context.Context, r *Request) context.Context {
-	return context.WithValue(ctx, requestKey{}, r)
+	if r == nil || r.first.Context != nil {
+		return context.WithValue(ctx, requestKey{}, r)
+	}
+	r.first = carried{ctx, r}
+	return &r.first
 }
 
 // RequestFrom is the HTTP request that ctx belongs to, or nil.

@@ -62,6 +62,7 @@ type exchange struct {
 	// sent from then on is the answer.
 	answering atomic.Bool
 
+	last transport.Answer
 	own  Call    // where call is, but for executions of tasks
 	lent *buffer // to own, until the answer is sent; nil: nothing is
 }
@@ -370,7 +371,7 @@ func (x *exchange) final(ctx context.Context, status int) (_ context.Context, go
 	}
 	x.answering.Store(true)
 	if x.request != nil {
-		return transport.Final(ctx, status), true
+		return x.last.Final(ctx, status), true
 	}
 	return context.WithoutCancel(ctx), true
 }

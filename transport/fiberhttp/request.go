@@ -95,8 +95,8 @@ func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 // Values are those of one field.
 func (f *fields) Values(name string) []string {
 	first := -1
-	for i, each := range f.names {
-		if !same(each, name) {
+	for i := range f.names {
+		if !same(f.names[i], name) {
 			continue
 		}
 		if first >= 0 {
@@ -120,7 +120,8 @@ func (f *fields) several(name string) []string {
 	return values
 }
 
-func same(a, b string) bool { return a == b || len(a) == len(b) && strings.EqualFold(a, b) }
+// same looks at the length first: names of one request seldom share it.
+func same(a, b string) bool { return len(a) == len(b) && (a == b || strings.EqualFold(a, b)) }
 
 // Header is all of them.
 func (f *fields) Header() http.Header {

@@ -78,19 +78,22 @@ func (e *Entry) Principal() string { return e.who }
 func (g *Gate) enter(client string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.streams[client] >= g.cfg.MaxStreams {
+	open := g.streams[client]
+	if open >= g.cfg.MaxStreams {
 		return false
 	}
-	g.streams[client]++
+	g.streams[client] = open + 1
 	return true
 }
 
 func (g *Gate) leave(client string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.streams[client]--; g.streams[client] <= 0 {
-		delete(g.streams, client)
+	if open := g.streams[client]; open > 1 {
+		g.streams[client] = open - 1
+		return
 	}
+	delete(g.streams, client)
 }
 
 // client is whom limits are for.

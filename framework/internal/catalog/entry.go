@@ -67,3 +67,9 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	}
 	return true
 }
+
+// visibleIn is VisibleTo for the caller of ctx, who is looked for only where it matters; of
+// nil it is false.
+func (e *Entry) visibleIn(ctx context.Context) bool {
+	return e != nil && (len(e.Scopes) == 0 || e.VisibleTo(transport.PrincipalFrom(ctx)))
+}

@@ -96,7 +96,7 @@ func (s *Snapshot) Find(ctx context.Context, c *engine.Call, p protocol.Params) 
 		return s.resource(ctx, c, p.URI)
 	case *protocol.CustomParams:
 		e := s.byKey[Method][p.Name]
-		if e != nil && e.VisibleTo(transport.PrincipalFrom(ctx)) {
+		if e.visibleIn(ctx) {
 			return e.Handler, nil
 		}
 		return nil, s.refusal(ctx, c, e, p.Name, unknownMethod(p))
@@ -109,11 +109,11 @@ func unknownMethod(p protocol.Params) *protocol.Fault {
 }
 
 func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, name string) (engine.Handler, error) {
-	e, who := s.byKey[kind][name], transport.PrincipalFrom(ctx)
-	if e != nil && e.VisibleTo(who) {
+	e := s.byKey[kind][name]
+	if e.visibleIn(ctx) {
 		return e.Handler, nil
 	}
-	return nil, s.refusal(ctx, c, e, name, s.unknown(who, kind, name))
+	return nil, s.refusal(ctx, c, e, name, s.unknown(transport.PrincipalFrom(ctx), kind, name))
 }
 
 // refusal is the answer to a caller who must not see e; nil: there is no such entry.
