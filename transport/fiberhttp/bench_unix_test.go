@@ -287,9 +287,9 @@ func (c *benchConn) SetDeadline(time.Time) error      { return nil }
 func (c *benchConn) SetWriteDeadline(time.Time) error { return nil }
 
 // TestAllocations of a POST, from its bytes to those of its response, the host's own mark
-// (transport.Final) included: the request with its fields, their text, the body, the
-// visit, the errand with all that belongs to it, and the context that carries the request.
-// A long answer takes the head of its memory besides.
+// (transport.Final) included: the request with its fields and the visit, their text, the
+// body, and the errand with all that belongs to it. A long answer takes the head of its
+// memory besides.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -298,9 +298,9 @@ func TestAllocations(t *testing.T) {
 		host *answering
 		most float64
 	}{
-		"handshake": {&answering{frame: []byte(benchedAnswer)}, 7},
-		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 7},
-		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 8},
+		"handshake": {&answering{frame: []byte(benchedAnswer)}, 5},
+		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 5},
+		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 6},
 	} {
 		s := newBenchServer(t, c.host)
 		call := benchRequest("application/json, text/event-stream", s.session(t))

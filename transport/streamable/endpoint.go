@@ -89,13 +89,14 @@ type Visit struct {
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the
-// Visit goes on with Serve.
+// Visit goes on with Serve. It is in the memory of r, which is for one Check.
 func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *Reply) {
 	entry, refused := e.Enter(ctx, r, methods)
 	if refused != nil {
 		return nil, refused
 	}
-	v := &Visit{Entry: entry, e: e}
+	v := &r.visit
+	v.Entry, v.e = entry, e
 	if refused := v.headers(); refused != nil {
 		return nil, refused.with(v.common)
 	}

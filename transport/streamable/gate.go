@@ -28,6 +28,8 @@ type Request struct {
 	// methods, before the endpoint gives its reply, and perhaps in another goroutine. See
 	// Reply.Lent.
 	Lender Lender
+
+	visit Visit // of this request, if it comes in
 }
 
 // Lender has memory of a carrier's.
