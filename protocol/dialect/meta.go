@@ -30,7 +30,7 @@ func PeekObject(params jsontext.Object) (version string, claimed bool) {
 
 // readVersion is jsontext.String without allocation for the known revisions.
 func readVersion(v []byte) (string, bool) {
-	for _, d := range dialects {
+	for _, d := range slices.Backward(dialects) {
 		if date := d.rev.String(); len(v) == len(date)+2 && string(v[1:len(v)-1]) == date {
 			return date, v[0] == '"'
 		}

@@ -1,9 +1,18 @@
 package dialect
 
-import "github.com/kagami-mcp/kagami/protocol"
+import (
+	"slices"
 
-// dialects holds all dialects, oldest first; nothing writes to it.
-var dialects = history()
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// dialects holds all dialects, oldest first, and the others those of its two kinds; nothing
+// writes to them.
+var (
+	dialects   = history()
+	handshakes = slices.DeleteFunc(All(), func(d *Dialect) bool { return !d.handshake })
+	perRequest = slices.DeleteFunc(All(), func(d *Dialect) bool { return d.handshake })
+)
 
 // All lists the dialects of all revisions, oldest first. The slice is the caller's.
 func All() []*Dialect {
@@ -26,29 +35,28 @@ func Of(rev protocol.Revision) *Dialect {
 // without handshake must not leak into one (2025-11-25 basic/lifecycle
 // "Version Negotiation").
 func Handshake(requested string) *Dialect {
-	var newest *Dialect
-	for _, d := range dialects {
-		if !d.handshake {
-			continue
-		}
-		if d.rev.String() == requested {
+	if d := named(handshakes, requested); d != nil {
+		return d
+	}
+	return handshakes[len(handshakes)-1]
+}
+
+// named is the dialect of that date, or nil. Most clients are new.
+func named(among []*Dialect, version string) *Dialect {
+	for _, d := range slices.Backward(among) {
+		if d.rev.String() == version {
 			return d
 		}
-		newest = d
 	}
-	return newest
+	return nil
 }
 
 // PerRequest finds the dialect of a revision that requests name in their _meta
 // (2026-07-28 basic/versioning); false where the version is unknown or belongs
 // to a handshake.
 func PerRequest(version string) (*Dialect, bool) {
-	for _, d := range dialects {
-		if !d.handshake && d.rev.String() == version {
-			return d, true
-		}
-	}
-	return nil, false
+	d := named(perRequest, version)
+	return d, d != nil
 }
 
 // PerRequestVersions lists the versions that PerRequest finds, oldest first: the
@@ -57,21 +65,12 @@ func PerRequest(version string) (*Dialect, bool) {
 // that picked one from the list could not name it in a request. The slice is
 // the caller's.
 func PerRequestVersions() []string {
-	var versions []string
-	for _, d := range dialects {
-		if !d.handshake {
-			versions = append(versions, d.rev.String())
-		}
+	versions := make([]string, len(perRequest))
+	for i, d := range perRequest {
+		versions[i] = d.rev.String()
 	}
 	return versions
 }
 
 // KnownHandshake says whether version is the date of a revision with sessions.
-func KnownHandshake(version string) bool {
-	for _, d := range dialects {
-		if d.handshake && d.rev.String() == version {
-			return true
-		}
-	}
-	return false
-}
+func KnownHandshake(version string) bool { return named(handshakes, version) != nil }

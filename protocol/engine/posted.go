@@ -24,14 +24,16 @@ const (
 type posting struct {
 	e       *Engine
 	request *transport.Request
-	version string // of the header; empty without one
-	repeats bool   // the header is there more than once
+	version string           // of the header; empty without one
+	modern  *dialect.Dialect // of that version; nil: it has sessions, or is unknown
+	repeats bool             // the header is there more than once
 }
 
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
 	p := posting{e: e, request: r}
 	if versions := r.Fields.Values(headerVersion); len(versions) > 0 {
 		p.version, p.repeats = strings.Trim(versions[0], " \t"), len(versions) > 1
+		p.modern, _ = dialect.PerRequest(p.version)
 	}
 	outline := e.outlines.take()
 	defer e.outlines.give(outline)
@@ -58,8 +60,7 @@ func (p *posting) accept(frame jsontext.Object) *exchange {
 		return p.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
 	version, claimed := dialect.PeekObject(msg.Body)
-	_, ofHeader := dialect.PerRequest(p.version)
-	x := p.exchange(claimed || ofHeader)
+	x := p.exchange(claimed || p.modern != nil)
 	x.frame, x.id, x.method = frame.Raw(), msg.ID, msg.Method
 	if msg.Kind != jsonrpc.Request {
 		p.oneWay(x, msg)
@@ -86,7 +87,6 @@ func (p *posting) exchange(alone bool) *exchange {
 // classify decides by the body first: the header is a cross-check (2026-07-28
 // basic/versioning; the order of the checks is that of the official suite).
 func (p *posting) classify(x *exchange, params jsontext.Object, version string, claimed bool) *protocol.Fault {
-	modern, ofHeader := dialect.PerRequest(p.version)
 	switch {
 	case claimed:
 		if p.repeats || p.version != version {
@@ -94,10 +94,10 @@ func (p *posting) classify(x *exchange, params jsontext.Object, version string, 
 			return mismatch("%s does not repeat the protocolVersion of the body", headerVersion)
 		}
 		return x.conn.classifyModern(x, params, version)
-	case ofHeader && x.method == protocol.MethodInitialize:
-		x.dialect = modern
+	case p.modern != nil && x.method == protocol.MethodInitialize:
+		x.dialect = p.modern
 		return mismatch("%s names a revision that has no initialize", headerVersion)
-	case ofHeader:
+	case p.modern != nil:
 		return x.conn.classifyModern(x, params, p.version) // refuses: the body lacks what that revision demands
 	}
 	if fault := p.handshakeVersion(); fault != nil {
@@ -264,8 +264,11 @@ func (x *exchange) mirroredArguments(tool string, params jsontext.Object) *proto
 	if !x.byHeader() || x.method != protocol.MethodCallTool {
 		return nil
 	}
-	arguments, _ := params.Member("arguments")
 	mirrors := x.snapshot.Mirrors(tool)
+	if len(mirrors) == 0 {
+		return nil
+	}
+	arguments, _ := params.Member("arguments")
 	for i := range mirrors {
 		if err := x.repeats(&mirrors[i], arguments); err != nil {
 			return mismatch("%s: %v", mirrors[i].Header, err)

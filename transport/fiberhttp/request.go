@@ -95,8 +95,8 @@ func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 // Values are those of one field.
 func (f *fields) Values(name string) []string {
 	first := -1
-	for i := range f.names {
-		if !same(f.names[i], name) {
+	for i, each := range f.names {
+		if len(each) != len(name) || !same(each, name) { // few share the length
 			continue
 		}
 		if first >= 0 {
@@ -120,8 +120,7 @@ func (f *fields) several(name string) []string {
 	return values
 }
 
-// same looks at the length first: names of one request seldom share it.
-func same(a, b string) bool { return len(a) == len(b) && (a == b || strings.EqualFold(a, b)) }
+func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 
 // Header is all of them.
 func (f *fields) Header() http.Header {
