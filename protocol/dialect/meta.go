@@ -12,15 +12,17 @@ import (
 // claims a version belongs to that revision, whatever was negotiated before
 // (2026-07-28 basic/versioning). Params nil: nothing is claimed.
 func Peek(params []byte) (version string, claimed bool) {
-	return PeekObject(jsontext.Bare(params))
+	return PeekMeta(MetaOf(jsontext.Bare(params)))
 }
 
-// PeekObject is Peek for params of which more is known.
-func PeekObject(params jsontext.Object) (version string, claimed bool) {
-	meta, ok := params.Inner("_meta")
-	if !ok {
-		return "", false
-	}
+// MetaOf is the _meta of params, absent where there is none.
+func MetaOf(params jsontext.Object) jsontext.Object {
+	meta, _ := params.Inner("_meta")
+	return meta
+}
+
+// PeekMeta is Peek for the _meta itself.
+func PeekMeta(meta jsontext.Object) (version string, claimed bool) {
 	v, ok := meta.Member(keyVersion)
 	if !ok {
 		return "", false
@@ -43,23 +45,23 @@ func readVersion(v []byte) (string, bool) {
 // "_meta"); the fault names the key. Raw and the raw parts alias params. It
 // allocates nothing where there is no _meta.
 func (d *Dialect) DecodeMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
-	return d.DecodeMetaObject(jsontext.Bare(params))
+	return d.DecodeMetaObject(MetaOf(jsontext.Bare(params)))
 }
 
-// DecodeMetaObject is DecodeMeta for params of which more is known.
-func (d *Dialect) DecodeMetaObject(params jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+// DecodeMetaObject is DecodeMeta for what MetaOf has found.
+func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
-		return decodeMeta(d, handshakeMeta, params)
+		return decodeMeta(d, handshakeMeta, meta)
 	}
-	return decodeMeta(d, perRequestMeta, params)
+	return decodeMeta(d, perRequestMeta, meta)
 }
 
 // DecodeNotificationMeta reads the _meta of a notification, in which nothing is required.
 func (d *Dialect) DecodeNotificationMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
-		return decodeMeta(d, handshakeMeta, jsontext.Bare(params))
+		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
 	}
-	return decodeMeta(d, notificationMeta, jsontext.Bare(params))
+	return decodeMeta(d, notificationMeta, MetaOf(jsontext.Bare(params)))
 }
 
 // metaRoom is what a _meta is read into, at once and in one piece of memory.
@@ -80,9 +82,8 @@ func (m *largeMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
 func decodeMeta[T any, P interface {
 	*T
 	metaRoom
-}](d *Dialect, members fields[T], params jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
-	o, ok := params.Inner("_meta")
-	if !ok {
+}](d *Dialect, members fields[T], o jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+	if o.Raw() == nil {
 		if f := members.missing(0); f != nil {
 			return protocol.RequestMeta{}, f.in("_meta").fault("params")
 		}

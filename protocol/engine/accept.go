@@ -67,7 +67,8 @@ func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched
 	x := &exchange{conn: c, frame: frame.Raw(), id: msg.ID, method: msg.Method, request: request}
 	switch msg.Kind {
 	case jsonrpc.Request:
-		if fault := c.classify(x, msg.Body, batched); fault != nil {
+		b := look(msg.Body)
+		if fault := c.classify(x, &b, batched); fault != nil {
 			x.refuse = x.fault(fault)
 		}
 	case jsonrpc.Notification:
@@ -78,20 +79,32 @@ func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched
 	return x
 }
 
+// body is what a request asks for, as far as it was looked at.
+type body struct {
+	params, meta jsontext.Object // meta is the _meta in params, absent where there is none
+	version      string          // that meta claims
+	claimed      bool
+}
+
+func look(params jsontext.Object) body {
+	b := body{params: params, meta: dialect.MetaOf(params)}
+	b.version, b.claimed = dialect.PeekMeta(b.meta)
+	return b
+}
+
 // classify decides which dialect serves a request (DESIGN: dialect per
 // exchange), decodes it, and files it.
 //
 // A request whose _meta names a revision is served under that revision alone,
 // whatever else lives on the connection; initialize opens a session; any other
 // belongs to the session. Before a session only ping is answered.
-func (c *conn) classify(x *exchange, params jsontext.Object, batched bool) *protocol.Fault {
-	version, claimed := dialect.PeekObject(params)
+func (c *conn) classify(x *exchange, b *body, batched bool) *protocol.Fault {
 	s := c.current()
 	switch {
-	case claimed:
-		return c.classifyModern(x, params, version)
+	case b.claimed:
+		return c.classifyModern(x, b, b.version)
 	case x.method == protocol.MethodInitialize:
-		return c.classifyInitialize(x, params, batched)
+		return c.classifyInitialize(x, b, batched)
 	case s != nil:
 		x.session, x.dialect = s, s.dialect
 	case x.method == protocol.MethodPing:
@@ -100,19 +113,19 @@ func (c *conn) classify(x *exchange, params jsontext.Object, batched bool) *prot
 		return protocol.Faultf(protocol.FaultInvalidParams,
 			"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
 	}
-	return c.inSession(x, params)
+	return c.inSession(x, b)
 }
 
 // classifyModern checks in the order that the official suite expects: missing
 // _meta members, then the version, then the method.
-func (c *conn) classifyModern(x *exchange, params jsontext.Object, version string) *protocol.Fault {
+func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fault {
 	d, known := dialect.PerRequest(version)
 	if !known {
 		x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
 	} else {
 		x.dialect = d
 	}
-	meta, fault := x.dialect.DecodeMetaObject(params)
+	meta, fault := x.dialect.DecodeMetaObject(b.meta)
 	if fault != nil {
 		return fault
 	}
@@ -122,19 +135,19 @@ func (c *conn) classifyModern(x *exchange, params jsontext.Object, version strin
 			Supported: dialect.PerRequestVersions(), Requested: version,
 		}
 	}
-	name, fault := x.mirrored(params)
+	name, fault := x.mirrored(b.params)
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, params, meta, name)
+	return c.understand(x, b, meta, name)
 }
 
-func (c *conn) classifyInitialize(x *exchange, params jsontext.Object, batched bool) *protocol.Fault {
+func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.Fault {
 	x.dialect = dialect.Handshake("")
 	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
 		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
 	}
-	p, fault := x.dialect.DecodeParamsObject(x.method, params)
+	p, fault := x.dialect.DecodeParamsObject(x.method, b.params)
 	if fault != nil {
 		return fault
 	}
@@ -142,7 +155,7 @@ func (c *conn) classifyInitialize(x *exchange, params jsontext.Object, batched b
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
-	s, fresh := c.open(init, params.Raw())
+	s, fresh := c.open(init, b.params.Raw())
 	if !fresh {
 		c.unfile(x)
 		x.filed = false
@@ -153,25 +166,25 @@ func (c *conn) classifyInitialize(x *exchange, params jsontext.Object, batched b
 }
 
 // inSession understands a request whose dialect is the session's.
-func (c *conn) inSession(x *exchange, params jsontext.Object) *protocol.Fault {
-	meta, fault := x.dialect.DecodeMetaObject(params)
+func (c *conn) inSession(x *exchange, b *body) *protocol.Fault {
+	meta, fault := x.dialect.DecodeMetaObject(b.meta)
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, params, meta, "")
+	return c.understand(x, b, meta, "")
 }
 
 // understand decodes a request for the dialect that was chosen, and files it. mirrored
 // is what headers have repeated of it.
-func (c *conn) understand(x *exchange, params jsontext.Object, meta protocol.RequestMeta, mirrored string) *protocol.Fault {
+func (c *conn) understand(x *exchange, b *body, meta protocol.RequestMeta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
 		return fault
 	}
-	if fault := x.mirroredArguments(mirrored, params); fault != nil {
+	if fault := x.mirroredArguments(mirrored, b.params); fault != nil {
 		return fault
 	}
-	p, fault := x.dialect.DecodeParamsObject(x.method, params)
+	p, fault := x.dialect.DecodeParamsObject(x.method, b.params)
 	if fault != nil {
 		return fault
 	}

@@ -59,12 +59,12 @@ func (p *posting) accept(frame jsontext.Object) *exchange {
 	if fault != nil {
 		return p.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
-	version, claimed := dialect.PeekObject(msg.Body)
-	x := p.exchange(claimed || p.modern != nil)
+	b := look(msg.Body)
+	x := p.exchange(b.claimed || p.modern != nil)
 	x.frame, x.id, x.method = frame.Raw(), msg.ID, msg.Method
 	if msg.Kind != jsonrpc.Request {
 		p.oneWay(x, msg)
-	} else if fault := p.classify(x, msg.Body, version, claimed); fault != nil {
+	} else if fault := p.classify(x, &b); fault != nil {
 		x.refuse = x.fault(fault)
 		x.status = x.refusalStatus()
 	}
@@ -86,30 +86,30 @@ func (p *posting) exchange(alone bool) *exchange {
 
 // classify decides by the body first: the header is a cross-check (2026-07-28
 // basic/versioning; the order of the checks is that of the official suite).
-func (p *posting) classify(x *exchange, params jsontext.Object, version string, claimed bool) *protocol.Fault {
+func (p *posting) classify(x *exchange, b *body) *protocol.Fault {
 	switch {
-	case claimed:
-		if p.repeats || p.version != version {
+	case b.claimed:
+		if p.repeats || p.version != b.version {
 			x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
 			return mismatch("%s does not repeat the protocolVersion of the body", headerVersion)
 		}
-		return x.conn.classifyModern(x, params, version)
+		return x.conn.classifyModern(x, b, b.version)
 	case p.modern != nil && x.method == protocol.MethodInitialize:
 		x.dialect = p.modern
 		return mismatch("%s names a revision that has no initialize", headerVersion)
 	case p.modern != nil:
-		return x.conn.classifyModern(x, params, p.version) // refuses: the body lacks what that revision demands
+		return x.conn.classifyModern(x, b, p.version) // refuses: the body lacks what that revision demands
 	}
 	if fault := p.handshakeVersion(); fault != nil {
 		return fault
 	}
 	if x.method == protocol.MethodInitialize {
-		return p.initialize(x, params)
+		return p.initialize(x, b)
 	}
 	if fault := p.session(x); fault != nil {
 		return fault
 	}
-	return x.conn.inSession(x, params)
+	return x.conn.inSession(x, b)
 }
 
 func mismatch(format string, args ...any) *protocol.Fault {
@@ -158,7 +158,7 @@ func (x *exchange) notFound(err error) *protocol.Fault {
 }
 
 // initialize opens a session, once its parameters are understood.
-func (p *posting) initialize(x *exchange, params jsontext.Object) *protocol.Fault {
+func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
 		return x.notFound(err)
@@ -167,7 +167,7 @@ func (p *posting) initialize(x *exchange, params jsontext.Object) *protocol.Faul
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.dialect = dialect.Handshake("")
-	if _, fault := x.dialect.DecodeParamsObject(x.method, params); fault != nil {
+	if _, fault := x.dialect.DecodeParamsObject(x.method, b.params); fault != nil {
 		return fault
 	}
 	if link, err = p.request.Sessions.Open(); err != nil {
@@ -175,7 +175,7 @@ func (p *posting) initialize(x *exchange, params jsontext.Object) *protocol.Faul
 		return protocol.Faultf(protocol.FaultInternal, "too many sessions")
 	}
 	x.conn = p.e.connection(link)
-	return x.conn.classifyInitialize(x, params, false)
+	return x.conn.classifyInitialize(x, b, false)
 }
 
 // oneWay takes notifications and responses. They are never answered, but for the

@@ -85,7 +85,8 @@ type Visit struct {
 	Entry
 	e         *Endpoint
 	json, sse bool     // what the client takes
-	here      *session // that the request names, if it was looked up before
+	ids       []string // of the session that the request names; one, if it is sound
+	here      *session // that it names, if it was looked up before
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the
@@ -183,6 +184,7 @@ func (v *Visit) goesOn(body []byte) bool {
 }
 
 func (v *Visit) serve(body []byte) *Reply {
+	v.ids = v.r.Fields.Values(headerSession)
 	switch v.r.Method {
 	case http.MethodPost:
 		return v.post(body)

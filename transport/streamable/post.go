@@ -123,8 +123,8 @@ func (v *Visit) admit(s *Stream, p *posting) *Reply {
 // else its principal or address. An id that is not the client's counts for nothing,
 // or making them up would be a way around the limit.
 func (v *Visit) limited() string {
-	if ids := v.r.Fields.Values(headerSession); len(ids) == 1 {
-		if v.here = v.e.lookup(&v.Entry, ids[0]); v.here != nil {
+	if len(v.ids) == 1 {
+		if v.here = v.e.lookup(&v.Entry, v.ids[0]); v.here != nil {
 			return v.here.id // which holds nothing of the request
 		}
 	}

@@ -259,12 +259,11 @@ func (e *Endpoint) end(s *session, how ending) {
 
 // named is the session that a request names; nil and nil where it names none.
 func (v *Visit) named() (*session, error) {
-	ids := v.r.Fields.Values(headerSession)
-	switch len(ids) {
+	switch len(v.ids) {
 	case 0:
 		return nil, nil
 	case 1:
-		return v.find(ids[0])
+		return v.find(v.ids[0])
 	}
 	return nil, transport.ErrNoSession
 }
