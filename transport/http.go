@@ -28,7 +28,7 @@ type Fields interface {
 }
 
 // Request is the HTTP request that carries a frame. It goes into the context of
-// Accept and of Serve; carriers without requests have none. Immutable.
+// Accept and of Serve; carriers without requests have none. Immutable, once it is in one.
 type Request struct {
 	Fields     Fields // never nil
 	RemoteAddr string
@@ -75,8 +75,8 @@ type Sessions interface {
 
 type requestKey struct{}
 
-// WithRequest is for carriers: ctx carries r, which it must not do at the same time
-// elsewhere for the first time.
+// WithRequest is for carriers: ctx carries r. The first context that does is in r's own
+// memory, so that no two goroutines may make the first.
 func WithRequest(ctx context.Context, r *Request) context.Context {
 	if r == nil || r.first.Context != nil {
 		return context.WithValue(ctx, requestKey{}, r)

@@ -23,6 +23,9 @@ func MetaOf(params jsontext.Object) jsontext.Object {
 
 // PeekMeta is Peek for the _meta itself.
 func PeekMeta(meta jsontext.Object) (version string, claimed bool) {
+	if meta.Raw() == nil {
+		return "", false
+	}
 	v, ok := meta.Member(keyVersion)
 	if !ok {
 		return "", false

@@ -62,9 +62,9 @@ type exchange struct {
 	// sent from then on is the answer.
 	answering atomic.Bool
 
-	last transport.Answer
-	own  Call    // where call is, but for executions of tasks
-	lent *buffer // to own, until the answer is sent; nil: nothing is
+	last transport.Answer // the context that the answer is sent in, over HTTP
+	own  Call             // where call is, but for executions of tasks
+	lent *buffer          // to own, until the answer is sent; nil: nothing is
 }
 
 type exchangeKey struct{}

@@ -159,8 +159,8 @@ func (o *Outline) object(i int, raw []byte) Object {
 	return Object{raw: raw, outline: o, at: i}
 }
 
-// first is the span of the first member. It follows that of the object, since all that the
-// object is in are objects: their members are deeper by one for each.
+// first is the span of the first member: the one after the object's own, if it is deeper by
+// one. What is in an array is deeper by two.
 func (o Object) first() int {
 	i, depth := o.at+1, uint8(1)
 	if o.at != none {
