@@ -12,12 +12,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clientOf has sane times, and no retries.
+// standstill is how long a machine may stand still: how fast Redis answers is not what is tried.
+const standstill = 30 * time.Second
+
+// clientOf has no retries.
 func clientOf(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: time.Second, ReadTimeout: 2 * time.Second, PoolTimeout: 2 * time.Second,
+		DialTimeout: standstill, ReadTimeout: standstill, WriteTimeout: standstill, PoolTimeout: standstill,
 	})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
