@@ -28,9 +28,9 @@ type Outline struct {
 // span is where a member is. The value has no end as long as it is being read.
 type span struct {
 	name, nameEnd, value, end uint32
-	next                      int32 // the member after it
+	next                      int32 // the member after it, or none
 	depth                     uint8
-	escaped                   bool // there may be a backslash in the name
+	escaped                   bool // there is a backslash in the name
 }
 
 // Check is the function of that name, and remembers.

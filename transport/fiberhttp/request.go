@@ -113,13 +113,14 @@ func (f *fields) Values(name string) []string {
 func (f *fields) several(name string) []string {
 	var values []string
 	for i, each := range f.names {
-		if same(each, name) {
+		if len(each) == len(name) && same(each, name) {
 			values = append(values, f.values[i])
 		}
 	}
 	return values
 }
 
+// same is for names of one length: others can be equal only by folds outside ASCII.
 func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 
 // Header is all of them.

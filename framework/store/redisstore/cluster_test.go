@@ -45,7 +45,7 @@ func clusterOf(t *testing.T) *redis.ClusterClient {
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3"), fmt.Sprint(info, err)
 		})
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ReadTimeout: standstill, WriteTimeout: standstill, PoolTimeout: standstill})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)

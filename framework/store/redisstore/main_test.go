@@ -12,15 +12,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// standstill is how long a machine may stand still: how fast Redis answers is not what is tried.
-const standstill = 30 * time.Second
+// patience is how long is waited for what comes, on machines that stand still for seconds:
+// how fast Redis answers is not what is tried.
+const patience = 20 * time.Second
 
 // clientOf has no retries.
 func clientOf(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: standstill, ReadTimeout: standstill, WriteTimeout: standstill, PoolTimeout: standstill,
+		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
 	})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

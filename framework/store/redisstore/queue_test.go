@@ -15,8 +15,6 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/storetest"
 )
 
-const patience = 20 * time.Second
-
 func create(t testing.TB, s storetest.QueueStore, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
