@@ -92,6 +92,9 @@ func (c *checker) begin(object bool) (done bool, err error) {
 		return false, c.limit(c.pos, reasonDepth)
 	}
 	c.push(object)
+	if c.depth <= outlined && c.outline != nil {
+		c.outline.open(c.depth)
+	}
 	c.pos = skipSpace(c.text, c.pos+1)
 	if c.pos < len(c.text) && c.text[c.pos] == closer(object) {
 		c.pos++

@@ -22,7 +22,7 @@ type Outline struct {
 	text  []byte
 	n     int // of spans; beyond them: there are too many
 	spans [spans]span
-	last  [outlined + 2]int // the last span of each depth, in what is open there
+	last  [outlined + 1]int // the last span of each depth, in what is open there
 }
 
 // span is where a member is. The value has no end as long as it is being read.
@@ -36,9 +36,6 @@ type span struct {
 // Check is the function of that name, and remembers.
 func (o *Outline) Check(text []byte, lim Limits) error {
 	o.text, o.n = text, 0
-	for depth := range o.last {
-		o.last[depth] = none
-	}
 	if uint64(len(text)) > math.MaxUint32 {
 		o.n = spans + 1
 	}
@@ -49,6 +46,9 @@ func (o *Outline) Check(text []byte, lim Limits) error {
 	}
 	return err
 }
+
+// open notes that an object or an array begins at this depth: none of its members was read.
+func (o *Outline) open(depth int) { o.last[depth] = none }
 
 // begin notes a member whose name was read; its value follows.
 func (o *Outline) begin(depth, name, nameEnd, value int, escaped bool) {
@@ -63,7 +63,7 @@ func (o *Outline) begin(depth, name, nameEnd, value int, escaped bool) {
 	if before := o.last[depth]; before != none {
 		o.spans[before].next = int32(n) //nolint:gosec // at most spans
 	}
-	o.last[depth], o.last[depth+1] = n, none
+	o.last[depth] = n
 	o.n = n + 1
 }
 

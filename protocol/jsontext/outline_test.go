@@ -2,8 +2,11 @@ package jsontext_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -15,16 +18,17 @@ func TestOutline(t *testing.T) {
 		many[i] = fmt.Sprintf(`"m%d":{"x":%d}`, i, i)
 	}
 	tests := map[string]string{
-		"frame":               `{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"n","arguments":{"a":{"b":{"c":1}}},"_meta":{"k":{"v":[]}}}}`,
-		"space everywhere":    " { \"a\" : { \"b\" : [ 1 , { \"c\" : 2 } ] , \"d\" : { } } , \"e\" :\t1 }\n",
-		"arrays of objects":   `{"a":[{"b":{"c":1}},{"b":2}],"d":[[{"e":1}]],"f":{"g":[{"h":{"i":1}}],"j":2}}`,
-		"an array":            `[{"a":1},{"b":{"c":2}}]`,
-		"a scalar":            ` "x" `,
-		"nothing in it":       `{}`,
-		"repeated names":      `{"a":{"x":1},"a":{"y":2},"a":3}`,
-		"escaped names":       `{"\u0061":{"\u0062":{"\u0063":{"\u0064":1}}}}`,
-		"too many":            "{" + strings.Join(many, ",") + "}",
-		"too many at the end": `{"a":{"b":1},"c":{` + strings.Join(many, ",") + "}}",
+		"frame":                `{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"n","arguments":{"a":{"b":{"c":1}}},"_meta":{"k":{"v":[]}}}}`,
+		"space everywhere":     " { \"a\" : { \"b\" : [ 1 , { \"c\" : 2 } ] , \"d\" : { } } , \"e\" :\t1 }\n",
+		"arrays of objects":    `{"a":[{"b":{"c":1}},{"b":2}],"d":[[{"e":1}]],"f":{"g":[{"h":{"i":1}}],"j":2}}`,
+		"arrays after objects": `{"params":{"_meta":{"z":1}},"w":[{"q":2}],"x":[[],{"r":{}}]}`,
+		"an array":             `[{"a":1},{"b":{"c":2}}]`,
+		"a scalar":             ` "x" `,
+		"nothing in it":        `{}`,
+		"repeated names":       `{"a":{"x":1},"a":{"y":2},"a":3}`,
+		"escaped names":        `{"\u0061":{"\u0062":{"\u0063":{"\u0064":1}}}}`,
+		"too many":             "{" + strings.Join(many, ",") + "}",
+		"too many at the end":  `{"a":{"b":1},"c":{` + strings.Join(many, ",") + "}}",
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +40,41 @@ func TestOutline(t *testing.T) {
 	}
 }
 
+// An object has its own members, and no others, whatever was before it.
+func TestOutlineProperty(t *testing.T) {
+	t.Parallel()
+	var o jsontext.Outline
+	rapid.Check(t, func(rt *rapid.T) {
+		agrees(rt, &o, []byte(drawValue(rt, 5)))
+	})
+}
+
+// drawValue draws more objects and arrays than anything else, of few members each.
+func drawValue(t *rapid.T, depth int) string {
+	kind := rapid.SampledFrom([]string{"object", "object", "array", "number"}).Draw(t, "kind")
+	if depth == 0 || kind == "number" {
+		return strconv.Itoa(rapid.IntRange(0, 99).Draw(t, "number"))
+	}
+	inner := make([]string, rapid.IntRange(0, 3).Draw(t, "size"))
+	for i := range inner {
+		inner[i] = drawValue(t, depth-1)
+		if kind == "object" {
+			inner[i] = fmt.Sprintf(`"k%d":%s`, rapid.IntRange(0, 5).Draw(t, "name"), inner[i])
+		}
+	}
+	if kind == "object" {
+		return "{" + strings.Join(inner, ",") + "}"
+	}
+	return "[" + strings.Join(inner, ",") + "]"
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // agrees fails unless the outline says of each object what reading it anew says.
-func agrees(t *testing.T, o *jsontext.Outline, text []byte) {
+func agrees(t failer, o *jsontext.Outline, text []byte) {
 	t.Helper()
 	err, plain := o.Check(text, jsontext.DefaultLimits()), jsontext.Check(text, jsontext.DefaultLimits())
 	if fmt.Sprint(err) != fmt.Sprint(plain) {
@@ -49,7 +86,7 @@ func agrees(t *testing.T, o *jsontext.Outline, text []byte) {
 	compare(t, o.Object(), text, 5)
 }
 
-func compare(t *testing.T, o jsontext.Object, raw []byte, depth int) {
+func compare(t failer, o jsontext.Object, raw []byte, depth int) {
 	t.Helper()
 	if string(o.Raw()) != string(raw) {
 		t.Fatalf("raw is %s, want %s", o.Raw(), raw)
@@ -119,6 +156,7 @@ func TestOutlineAllocations(t *testing.T) {
 func FuzzOutline(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":[1,{"c":2}],"d":{}},"e":[[{"f":{"g":{}}}]],"a":""}`))
 	f.Add([]byte(` { "a" : { "b" : { "c" : { "d" : 1 } } } , "x" : null } `))
+	f.Add([]byte(`{"a":{"b":{"c":1}},"d":[{"e":2}],"f":{"g":{"h":3},"i":[{"j":4}]}}`))
 	f.Add([]byte(`[{"a":1},[],{"b":{"c":[{"d":1}]}}]`))
 	f.Add([]byte(`{"a":{"b":1`))
 	f.Fuzz(func(t *testing.T, text []byte) {
