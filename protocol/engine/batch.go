@@ -71,13 +71,10 @@ func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
 	collect := &collector{next: out}
 	var wg sync.WaitGroup
 	for _, x := range b.members {
-		wg.Go(func() { _ = x.serve(ctx, collect.of(x)) }) // a failed send shows below
+		wg.Go(func() { _ = x.serve(ctx, collect) }) // a failed send shows below
 	}
 	wg.Wait()
-	if b.request != nil {
-		ctx = transport.Final(ctx, http.StatusOK)
-	}
-	return collect.flush(ctx)
+	return collect.flush(transport.Final(ctx, http.StatusOK))
 }
 
 // Plan tells an HTTP carrier how to respond.
@@ -97,7 +94,8 @@ func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exc
 	return x
 }
 
-// collector keeps answers back and lets everything else pass.
+// collector keeps answers back and lets everything else pass, also what is left of a call
+// that was answered: it may take a question back.
 type collector struct {
 	next transport.Outbound
 
@@ -105,25 +103,28 @@ type collector struct {
 	answers []byte
 }
 
-func (c *collector) of(x *exchange) transport.Outbound {
-	return transport.OutboundFunc(func(ctx context.Context, frame []byte) error {
-		if !x.answering.Load() {
-			return c.next.Send(ctx, frame)
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		sep := byte(',')
-		if c.answers == nil {
-			sep = '['
-		}
-		c.answers = append(append(c.answers, sep), frame...)
-		return nil
-	})
+// Send sends a frame of one of the members, or keeps it.
+func (c *collector) Send(ctx context.Context, frame []byte) error {
+	if _, answer := transport.FinalFrom(ctx); !answer {
+		return c.next.Send(ctx, frame)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sep := byte(',')
+	if c.answers == nil {
+		sep = '['
+	}
+	c.answers = append(append(c.answers, sep), frame...)
+	return nil
 }
 
 func (c *collector) flush(ctx context.Context) error {
-	if c.answers == nil { // nothing but notifications and responses
+	c.mu.Lock()
+	answers := c.answers
+	c.answers = nil
+	c.mu.Unlock()
+	if answers == nil { // nothing but notifications and responses
 		return nil
 	}
-	return c.next.Send(ctx, append(c.answers, ']'))
+	return c.next.Send(ctx, append(answers, ']'))
 }

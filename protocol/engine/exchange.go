@@ -58,11 +58,7 @@ type exchange struct {
 	told      bool // progress; guarded by reporting
 	progress  float64
 
-	// answering is set between the close of the call and its answer: what is
-	// sent from then on is the answer.
-	answering atomic.Bool
-
-	last transport.Answer // the context that the answer is sent in, over HTTP
+	last transport.Answer // the context that the answer is sent in
 	own  Call             // where call is, but for executions of tasks
 	lent *buffer          // to own, until the answer is sent; nil: nothing is
 }
@@ -369,11 +365,7 @@ func (x *exchange) final(ctx context.Context, status int) (_ context.Context, go
 	if x.filed {
 		x.conn.unfile(x)
 	}
-	x.answering.Store(true)
-	if x.request != nil {
-		return x.last.Final(ctx, status), true
-	}
-	return context.WithoutCancel(ctx), true
+	return x.last.Final(ctx, status), true
 }
 
 // argumentResult makes faults of a tool's arguments a result that the model

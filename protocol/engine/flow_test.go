@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -381,6 +382,41 @@ func TestBatches(t *testing.T) {
 	p.quiet(`[{"jsonrpc":"2.0","method":"notifications/none"}]`)
 	shows(t, p.ask(`[]`), `-32600`)
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `"result":{}`)
+}
+
+// TestBatchTakesQuestionBack: a call in a batch leaves a goroutine that still asks. That the
+// question is taken back is told at once, and is no part of the answers.
+func TestBatchTakesQuestionBack(t *testing.T) {
+	t.Parallel()
+	leave, end := make(chan struct{}), make(chan struct{})
+	var left sync.WaitGroup
+	p := connect(t, newEngine(t, catalog{
+		"leaves": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			left.Go(func() {
+				if _, err := c.Ask(ctx, &protocol.PingParams{}, nil); err == nil {
+					t.Error("nobody answered")
+				}
+			})
+			<-leave
+			return text("first"), nil
+		},
+		"stays": func(context.Context, *engine.Call) (protocol.Result, error) {
+			<-end
+			return text("second"), nil
+		},
+	}))
+	p.initialize("2025-03-26", `{}`)
+	shows(t, p.ask(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"leaves"}},`+
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stays"}}]`), `"method":"ping"`)
+	close(leave)
+	if taken := p.next(); !strings.HasPrefix(taken, `{`) || !strings.Contains(taken, `notifications/cancelled`) {
+		t.Fatalf("want the question taken back: %s", taken)
+	}
+	left.Wait()
+	close(end)
+	if answers := p.next(); !strings.HasPrefix(answers, `[{`) || strings.Count(answers, `"jsonrpc"`) != 2 {
+		t.Fatalf("want two answers: %s", answers)
+	}
 }
 
 func TestFrameMiddleware(t *testing.T) {
