@@ -1,4 +1,4 @@
-// Package framework is the front door of Kagami: it turns plain Go functions
+// Package framework is the main entry point of Kagami: it turns plain Go functions
 // into Model Context Protocol tools, resources and prompts, for clients of every
 // published revision at once.
 //
@@ -15,18 +15,19 @@
 //	server, err := app.Build()                  // every fault at once, with file and line
 //	err = server.Serve(ctx, stdio.New())        // or serve.Main(app)
 //
-// Types are reflected once, at Build, into schemas and compiled plans; a call
-// decodes, fills defaults, validates and encodes by its plan. Handlers are plain
-// functions; what they need of the protocol are free functions on their context
-// (Progress, Log, Elicit, Generate, Caller ...), which do nothing or return
-// ErrUnsupported where they cannot act.
+// Build inspects types by reflection once and compiles them into schemas and plans;
+// each call decodes, fills in defaults, validates and encodes according to its plan.
+// Handlers are plain functions. They use the protocol through functions that take
+// their context (Progress, Log, Elicit, Generate, Caller ...), which do nothing or
+// return ErrUnsupported where the feature is not available.
 //
 // Guarantees. Nothing panics for any registration input: Build returns one
 // *BuildError. Panics of handlers are recovered. Texts of errors that are not
 // meant for clients stay in the log. A Server is safe for concurrent use, an App
-// is not. A handler's context ends when its client cancels or is gone, when its
-// Timeout is over, or when the server stops; what it returns afterwards is not
-// sent. Byte slices that a handler gets are its own; those that it returns must
+// is not. A handler's context ends when its client cancels, when the client
+// disconnects (except over HTTP on handshake revisions, where the call goes on),
+// when its Timeout expires, or when the server stops; results returned after that
+// are not sent. Byte slices that a handler gets are its own; those that it returns must
 // not be changed afterwards.
 //
 // Not here: carriers (package transport and below), ready-made middleware,

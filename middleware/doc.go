@@ -1,4 +1,4 @@
-// Package middleware is what servers in production wrap their components in, ready-made:
+// Package middleware provides ready-made middleware for production servers:
 //
 //	app.Use(
 //		middleware.Trace(), middleware.Metrics(), middleware.Logging(), middleware.Audit(file),

@@ -6,9 +6,10 @@
 // A program with flags, configuration or defers of its own calls [Run] instead
 // and ends with os.Exit([ExitCode](err)).
 //
-// The flags are --stdio (the default), --http ADDR, --inspect[=json], --version and
-// --help; KAGAMI_STDIO, KAGAMI_HTTP and KAGAMI_INSPECT stand for the first three
-// where they are not given ([Env] names another prefix).
+// The flags are --stdio (the default), --http ADDR, --store URL, --worker,
+// --inspect[=json], --version and --help. Each of the first five can also be set
+// by an environment variable, KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_STORE, KAGAMI_WORKER
+// and KAGAMI_INSPECT; a flag takes precedence ([Env] changes the prefix).
 //
 // Guarantees. While the server speaks on stdout nothing else is written there:
 // errors and hints go to stderr. SIGINT and SIGTERM end the server after the

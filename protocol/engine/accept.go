@@ -92,7 +92,7 @@ func look(params jsontext.Object) body {
 	return b
 }
 
-// classify decides which dialect serves a request (DESIGN: dialect per
+// classify decides which dialect serves a request (ADR 1: dialect per
 // exchange), decodes it, and files it.
 //
 // A request whose _meta names a revision is served under that revision alone,

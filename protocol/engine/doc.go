@@ -21,10 +21,10 @@
 //
 // Guarantees. Notifications of a call never follow its answer and none is lost
 // before it. A cancelled call sends nothing more. User code never runs under a
-// lock of this package nor on the goroutine that reads frames. New starts no
+// lock of this package, nor inside Accept. New starts no
 // goroutine; those that an Engine starts have ended when Shutdown returns nil.
-// The engine has no clock of its own (timers are those of package time) and
-// takes its logger as a value.
+// The engine takes its clock from Config.Now (timers are those of package time)
+// and does not log: it reports to Config.Failed.
 //
 // Not here: carriers, schemas, arguments, registration, authorization.
 package engine

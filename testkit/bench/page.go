@@ -72,6 +72,6 @@ func (r results) draw(dir string) error {
 
 // machine is what the figures depend on.
 func machine() string {
-	return fmt.Sprintf("Measured on %d cores, which servers and load shared, with %s on %s/%s.\n",
+	return fmt.Sprintf("Measured on %d cores, shared by the server and the load generator, with %s on %s/%s.\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
