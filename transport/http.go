@@ -18,6 +18,10 @@ var ErrNoSession = errors.New("transport: no such session")
 // client keeps its session, and comes again.
 var ErrUnavailable = errors.New("transport: sessions cannot be looked up now")
 
+// ErrNoStream is the answer of Send where a client that takes one JSON answer and no
+// stream of them (Accept) is to be sent something before it.
+var ErrNoStream = errors.New("transport: the client takes no stream")
+
 // Fields are the header fields of one HTTP request. They stay valid, and are
 // read-only, for as long as anything holds them.
 type Fields interface {

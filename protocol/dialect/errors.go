@@ -22,7 +22,8 @@ const (
 )
 
 // Error is the wire form of a *protocol.Fault, with the number and data that
-// this revision has for its kind, or of a *protocol.Error as it is; nil for any
+// this revision has for its kind, or of a *protocol.Error as it is, but for numbers
+// that this revision must not see; nil for any
 // other error: what the client may learn of that is the caller's decision. An
 // error that holds both, as DecodeError makes them, is taken as the fault, so
 // that a proxy translates between revisions.
@@ -34,11 +35,21 @@ func (d *Dialect) Error(err error) *jsonrpc.Error {
 	if !ok {
 		return nil
 	}
-	e := &jsonrpc.Error{Code: plain.Code, Message: plain.Message}
+	e := &jsonrpc.Error{Code: d.number(plain.Code), Message: plain.Message}
 	if plain.Data != nil {
 		e.Data = anyData(plain.Data)
 	}
 	return e
+}
+
+// number is the code that an error was given, or what this revision has in its place: a
+// handler that chose one of an earlier revision serves clients of all (2026-07-28 basic
+// "Error Codes": those two must not be emitted).
+func (d *Dialect) number(code int) int {
+	if !d.handshake && (code == codeResourceNotFound || code == codeURLRequired) {
+		return jsonrpc.CodeInvalidParams
+	}
+	return code
 }
 
 // anyData encodes the data of an error; what has no JSON form is left out, for

@@ -110,6 +110,23 @@ func TestOtherErrorsOnTheWire(t *testing.T) {
 	}
 }
 
+// A handler of its own error serves clients of all revisions: 2026-07-28 must not see two
+// codes of earlier ones (basic "Error Codes").
+func TestCodesOfEarlierRevisions(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialect.All() {
+		for _, code := range []int{-32002, -32042} {
+			want := code
+			if d.Revision() == protocol.Rev20260728 {
+				want = jsonrpc.CodeInvalidParams
+			}
+			if e := d.Error(&protocol.Error{Code: code, Message: "m"}); e.Code != want || e.Message != "m" {
+				t.Errorf("%s: %d became %+v", d, code, e)
+			}
+		}
+	}
+}
+
 func TestPeerErrorsAreUnderstood(t *testing.T) {
 	t.Parallel()
 	const none = protocol.FaultKind(255)

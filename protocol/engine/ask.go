@@ -141,7 +141,11 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	if x.closed || x.left.Load() || x.out == nil {
 		return ErrCannotAsk
 	}
-	return x.out.Send(ctx, jsonrpc.AppendRequest(nil, a.id, p.Method(), params))
+	err = x.out.Send(ctx, jsonrpc.AppendRequest(nil, a.id, p.Method(), params))
+	if errors.Is(err, transport.ErrNoStream) {
+		return ErrCannotAsk
+	}
+	return err
 }
 
 // wait ends with the answer, or tells the client that we no longer wait.

@@ -419,6 +419,40 @@ func TestBatchTakesQuestionBack(t *testing.T) {
 	}
 }
 
+// TestNoStream: a client over HTTP that takes one answer and nothing before it cannot be asked,
+// and cannot subscribe; it is told why.
+func TestNoStream(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+		if !errors.Is(err, engine.ErrCannotAsk) {
+			t.Errorf("asked: %v", err)
+		}
+		return text("not asked"), nil
+	}}))
+	p.initialize("2025-11-25", `{}`)
+	for frame, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`:                                                             "not asked",
+		`{"jsonrpc":"2.0","id":"L","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modernMeta + `}}`: `"id":"L","error":{"code":-32600,"message":"a subscription is a stream`,
+	} {
+		x, err := p.e.Accept(p.ctx, []byte(frame))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer string
+		if err := x.Serve(p.ctx, transport.OutboundFunc(func(ctx context.Context, frame []byte) error {
+			if _, final := transport.FinalFrom(ctx); !final {
+				return transport.ErrNoStream
+			}
+			answer = string(frame)
+			return nil
+		})); err != nil {
+			t.Fatal(err)
+		}
+		shows(t, answer, want)
+	}
+}
+
 func TestFrameMiddleware(t *testing.T) {
 	t.Parallel()
 	var seen []string

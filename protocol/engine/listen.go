@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -31,7 +32,9 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	}
 	f.attach(ctx, x.out)
 	defer x.expiring(ctx)()
-	if err := x.acknowledge(ctx, f); err != nil {
+	if err := x.acknowledge(ctx, f); errors.Is(err, transport.ErrNoStream) {
+		return nil, protocol.Faultf(protocol.FaultInvalidRequest, "a subscription is a stream: Accept must name text/event-stream")
+	} else if err != nil {
 		return nil, err
 	}
 	f.start()

@@ -26,13 +26,14 @@ type posting struct {
 	request *transport.Request
 	version string           // of the header; empty without one
 	modern  *dialect.Dialect // of that version; nil: it has sessions, or is unknown
-	repeats bool             // the header is there more than once
+	unclear bool             // the header is there more than once, or says nothing
 }
 
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
 	p := posting{e: e, request: r}
 	if versions := r.Fields.Values(headerVersion); len(versions) > 0 {
-		p.version, p.repeats = strings.Trim(versions[0], " \t"), len(versions) > 1
+		p.version = strings.Trim(versions[0], " \t")
+		p.unclear = len(versions) > 1 || p.version == ""
 		p.modern, _ = dialect.PerRequest(p.version)
 	}
 	outline := e.outlines.take()
@@ -89,7 +90,7 @@ func (p *posting) exchange(alone bool) *exchange {
 func (p *posting) classify(x *exchange, b *body) *protocol.Fault {
 	switch {
 	case b.claimed:
-		if p.repeats || p.version != b.version {
+		if p.unclear || p.version != b.version {
 			x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
 			return mismatch("%s does not repeat the protocolVersion of the body", headerVersion)
 		}
@@ -119,7 +120,7 @@ func mismatch(format string, args ...any) *protocol.Fault {
 // handshakeVersion accepts the date of any handshake revision: a client in the
 // wild sends another than it negotiated. Without header the session knows.
 func (p *posting) handshakeVersion() *protocol.Fault {
-	if p.repeats || p.version != "" && !dialect.KnownHandshake(p.version) {
+	if p.unclear || p.version != "" && !dialect.KnownHandshake(p.version) {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "unknown %s", headerVersion)
 	}
 	return nil

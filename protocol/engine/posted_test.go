@@ -188,6 +188,7 @@ func TestPosted(t *testing.T) {
 		{name: "session without version", session: "2025-06-18", frame: legacyList, status: 200, want: `"tools"`},
 		{name: "session with another version", session: "2025-11-25", frame: legacyList, header: []string{"MCP-Protocol-Version: 2025-03-26"}, status: 200, want: `"tools"`},
 		{name: "session with an unknown version", session: "2025-11-25", frame: legacyList, header: []string{v999}, status: 400, want: `-32600`},
+		{name: "session with an empty version", session: "2025-11-25", frame: legacyList, header: []string{"MCP-Protocol-Version: "}, status: 400, want: `-32600`},
 		{name: "session with the modern version", session: "2025-11-25", frame: legacyList, header: []string{v26}, status: 400, want: `-32602`},
 		{name: "unknown method in a session is not 404", session: "2025-11-25", frame: `{"jsonrpc":"2.0","id":7,"method":"x/y"}`, status: 200, want: `-32601`},
 		{name: "dead session", session: "2025-11-25", names: "gone", frame: legacyList, status: 404, want: `"error"`},

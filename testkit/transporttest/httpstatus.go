@@ -57,6 +57,8 @@ func contentCases() []statusCase {
 		{"Accept JSON", echoing("Accept: application/json"), 200},
 		{"Accept any", echoing("Accept: */*"), 200},
 		{"Accept HTML", echoing("Accept: text/html"), 406},
+		{"Accept nothing", echoing("Accept: */*;q=0"), 406},
+		{"Accept anything but both", echoing("Accept: application/json;q=0, text/event-stream;q=0, */*"), 406},
 
 		{"PUT", on("PUT"), 405},
 		{"PATCH", on("PATCH"), 405},

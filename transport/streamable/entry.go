@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -120,29 +121,58 @@ func principalKey(ctx context.Context) string {
 const usualAccept = typeJSON + ", " + typeSSE
 
 // accepted is what the client takes: both where it does not say, as some clients
-// and every person with curl do.
+// and every person with curl do. A type that is named counts more than a range that it is
+// in (RFC 9110 section 12.5.1).
 func accepted(f transport.Fields) (json, sse bool) {
 	values := f.Values("Accept")
-	if len(values) == 0 {
+	if len(values) == 0 || len(values) == 1 && values[0] == usualAccept {
 		return true, true
 	}
+	var j, s wish
 	for _, value := range values {
-		if value == usualAccept {
-			return true, true
-		}
 		for item := range strings.SplitSeq(value, ",") {
-			name, _, _ := strings.Cut(item, ";")
+			name, params, _ := strings.Cut(item, ";")
+			takes := !weighsNothing(params)
 			switch strings.ToLower(strings.TrimSpace(name)) {
 			case "*/*":
-				return true, true
-			case typeJSON, "application/*":
-				json = true
-			case typeSSE, "text/*":
-				sse = true
+				j.say(1, takes)
+				s.say(1, takes)
+			case "application/*":
+				j.say(2, takes)
+			case "text/*":
+				s.say(2, takes)
+			case typeJSON:
+				j.say(3, takes)
+			case typeSSE:
+				s.say(3, takes)
 			}
 		}
 	}
-	return json, sse
+	return j.takes, s.takes
+}
+
+// wish is what a client has said of one type: the most precise word counts.
+type wish struct {
+	precision int
+	takes     bool
+}
+
+func (w *wish) say(precision int, takes bool) {
+	if precision >= w.precision {
+		w.precision, w.takes = precision, takes
+	}
+}
+
+// weighsNothing: the parameters have q=0, which means "not acceptable" (RFC 9110 section 12.4.2).
+func weighsNothing(params string) bool {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(param, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "q") {
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return err == nil && q == 0
+		}
+	}
+	return false
 }
 
 // contentIsJSON: a body of another type is not read; browsers send those without

@@ -12,10 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-var (
-	errNoStream = errors.New("streamable: the client takes no stream")
-	errEnded    = errors.New("streamable: the stream has ended")
-)
+var errEnded = errors.New("streamable: the stream has ended")
 
 // stream is the response of one exchange, or of a session for what belongs to
 // none: where its messages go, and at most one connection that carries them.
@@ -122,7 +119,7 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 		return st.respond()
 	}
 	if !st.sse {
-		return errNoStream
+		return transport.ErrNoStream
 	}
 	if err := st.stream(ctx); err != nil {
 		return err

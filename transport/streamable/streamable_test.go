@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -96,11 +97,16 @@ func TestAccept(t *testing.T) {
 		return http.StatusOK, `{"a":1}`
 	}}, streamable.Config{})
 	defer s.stop()
-	if r := s.do(http.MethodPost, "tells", "Accept: application/json"); string(r.Body) != `{"a":1}` {
-		t.Errorf("only JSON: %+v", r)
-	}
-	if <-told == nil {
-		t.Error("a message that cannot be sent was taken")
+	for _, accept := range []string{
+		"Accept: application/json", "Accept: application/json, text/event-stream;q=0",
+		"Accept: */*, text/event-stream; Q=0.000", "Accept: text/*;q=0, */*;q=0.1", "Accept: text/event-stream;q=0,text/*,application/*",
+	} {
+		if r := s.do(http.MethodPost, "tells", accept); string(r.Body) != `{"a":1}` {
+			t.Errorf("%s: %+v", accept, r)
+		}
+		if err := <-told; !errors.Is(err, transport.ErrNoStream) {
+			t.Errorf("%s: a message that cannot be sent: %v", accept, err)
+		}
 	}
 	r := s.do(http.MethodPost, "x", "Accept: text/event-stream")
 	if field(r.Header, "Content-Type") != "text/event-stream" || string(r.Body) != "event: message\ndata: {\"a\":1}\n\n" {
