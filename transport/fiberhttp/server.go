@@ -1,6 +1,7 @@
 package fiberhttp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -81,6 +82,10 @@ func (s *server) newApp() *fiber.App {
 	route := app.Server().Handler
 	app.Server().Handler = func(rc *fasthttp.RequestCtx) {
 		front.Answering(rc.Conn(), true)
+		if doubtful(&rc.Request.Header) {
+			rc.Request.Header.SetConnectionClose() // for what takes the connection over
+			rc.SetConnectionClose()
+		}
 		route(rc)
 	}
 	app.Get(front.Healthz, func(f *fiber.Ctx) error {
@@ -93,6 +98,25 @@ func (s *server) newApp() *fiber.App {
 	})
 	s.mount(app)
 	return app
+}
+
+// doubtful says whether a proxy in front may see another end of the request than fasthttp, which
+// goes by the chunks: then what comes next on the connection may be of somebody else, and it must
+// end (RFC 9112 section 6.1).
+func doubtful(h *fasthttp.RequestHeader) bool {
+	const chunked = -1
+	if h.ContentLength() != chunked {
+		return false
+	}
+	if !h.IsHTTP11() {
+		return true
+	}
+	for line := range bytes.SplitSeq(h.RawHeaders(), []byte("\n")) {
+		if name, _, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse answers what never came to an endpoint. Fiber's own texts repeat bytes of

@@ -1,0 +1,48 @@
+package fiberhttp_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestDoubtfulEnd: where a proxy may see another end of a request than we do, its connection
+// ends, and what was sent behind it is not served (RFC 9112 section 6.1).
+func TestDoubtfulEnd(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t)
+	t.Cleanup(stop)
+	const frame = `{"jsonrpc":"2.0","id":1,"method":"m"}`
+	tests := map[string]struct {
+		version, fields string
+		ends            bool
+	}{
+		"chunks":              {"1.1", "", false},
+		"chunks and a length": {"1.1", "content-length: 4\r\n", true},
+		"chunks of HTTP/1.0":  {"1.0", "Connection: keep-alive\r\n", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial()
+			head := "POST /mcp HTTP/" + tt.version + "\r\nHost: localhost\r\nContent-Type: application/json\r\n" + tt.fields
+			one := head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(frame), frame)
+			if _, err := io.WriteString(conn, one+one); err != nil {
+				t.Fatal(err)
+			}
+			from := bufio.NewReader(conn)
+			if closes := expect(t, from, `"id":1`); closes != tt.ends {
+				t.Errorf("the connection is said to end: %v, want %v", closes, tt.ends)
+			}
+			if !tt.ends {
+				expect(t, from, `"id":1`)
+				return
+			}
+			if rest, err := io.ReadAll(from); len(rest) > 0 {
+				t.Errorf("%v, and behind it: %s", err, strings.TrimSpace(string(rest)))
+			}
+		})
+	}
+}
