@@ -258,7 +258,8 @@ const (
 )
 
 // Cache hints to the client for what is read from a resource or template; it
-// keeps nothing on the server. Without it the client is told not to keep anything.
+// keeps nothing on the server. Without it the client is told not to keep anything, and so it
+// is where the user or a model was asked, whose answer is not the next one's.
 func Cache(ttl time.Duration, scope CacheScope) Option {
 	return componentOption{"Cache", kindsRead, func(s *settings) string {
 		switch {

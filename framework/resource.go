@@ -54,7 +54,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 		if err != nil {
 			return nil, err
 		}
-		return out.answer(call.Name, reflect.ValueOf(&value).Elem())
+		return out.answer(ctx, call.Name, reflect.ValueOf(&value).Elem())
 	}
 	listed := protocol.Resource{
 		URI: m.name, Name: resourceName(m), Title: m.options.title, Description: m.options.description,
@@ -169,7 +169,7 @@ func (r *reading) defaultMIME(mime string) {
 
 // answer makes the result of resources/read. Contents without a URI get the one
 // that was asked for.
-func (r *reading) answer(uri string, v reflect.Value) (*Result, error) {
+func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Result, error) {
 	items, err := r.contents(v)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,11 @@ func (r *reading) answer(uri string, v reflect.Value) (*Result, error) {
 		// resource that is not there.
 		return nil, NotFoundf("resource not found")
 	}
-	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: r.cache}}, nil
+	cache := r.cache
+	if Asked(ctx) { // what one user has answered is for nobody else
+		cache = protocol.CacheHints{Private: true}
+	}
+	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: cache}}, nil
 }
 
 func (r *reading) contents(v reflect.Value) ([]Contents, error) {

@@ -103,6 +103,19 @@ func TestCacheHints(t *testing.T) {
 	}
 }
 
+// TestCacheHintsOfAnAsker: what a user has answered is not the next one's.
+func TestCacheHintsOfAnAsker(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Resource("a://asks", func(ctx context.Context) (string, error) {
+		return framework.Elicit[string](ctx, "Who?")
+	}, framework.Cache(time.Minute, framework.CachePublic))))
+	a := newAsker(t, s, protocol.Rev20260728, byMessage(map[string]string{"Who?": said(`"Ada"`)}))
+	r := a.do("resources/read", `{"uri":"a://asks"}`)
+	if r.field("contents.0.text") != "Ada" || r.field("ttlMs") != 0.0 || r.field("cacheScope") != "private" {
+		t.Errorf("result = %s", r.Result)
+	}
+}
+
 func notFoundCode(rev protocol.Revision) int {
 	if rev == protocol.Rev20260728 {
 		return protocol.CodeInvalidParams

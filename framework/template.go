@@ -95,7 +95,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		if err != nil {
 			return nil, err
 		}
-		return out.answer(call.Name, reflect.ValueOf(&value).Elem())
+		return out.answer(ctx, call.Name, reflect.ValueOf(&value).Elem())
 	}
 	listed := protocol.ResourceTemplate{
 		URITemplate: m.name, Name: resourceName(m), Title: m.options.title, Description: m.options.description,
