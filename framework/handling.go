@@ -60,6 +60,7 @@ type handling struct {
 	bucket  *bucket     // of the client's part of it; nil: the client wants no log
 
 	asked  atomic.Int32 // questions without a key
+	asks   atomic.Bool  // for Asked; in the outermost handling
 	keys   sync.Map     // of the questions of the call; in the outermost handling
 	passed atomic.Pointer[passed]
 	roots  atomic.Pointer[callRoots]

@@ -81,6 +81,7 @@ func (h *handling) questionKey(key string) (string, error) {
 		key = "q" + strconv.Itoa(int(h.asked.Add(1)))
 	}
 	full := h.fullKey(key)
+	h.top().asks.Store(true)
 	if key == keyRoots { // where they are asked live they may change during the call
 		return full, nil
 	}

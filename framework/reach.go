@@ -81,15 +81,7 @@ func Asked(ctx context.Context) bool {
 		return false
 	}
 	top := h.top()
-	if top.roots.Load() != nil || h.call.Round > 0 {
-		return true
-	}
-	asked := false
-	top.keys.Range(func(any, any) bool {
-		asked = true
-		return false
-	})
-	return asked
+	return top.asks.Load() || top.roots.Load() != nil || h.call.Round > 0
 }
 
 // Masked is what may be logged of the arguments that ctx's call has: without what the

@@ -22,7 +22,7 @@ func Roots(ctx context.Context) ([]protocol.Root, error) {
 	if h.muted() {
 		return nil, mutedError(askingRoots)
 	}
-	h.top().keys.Store(keyRoots, struct{}{}) // for Asked, also where the session's are known
+	h.top().asks.Store(true) // also where the session's are known
 	if h.call.Replays() {
 		return h.top().rootsOfCall(ctx)
 	}
