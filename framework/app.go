@@ -114,7 +114,10 @@ func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	return a
 }
 
-// OnStart runs before the first frame, in order; an error stops the start.
+// OnStart runs before the first frame, in order; an error stops the start. The server
+// takes frames when all have run: a connection that a function makes to it with the
+// context it gets, or one derived from it, is refused until then. Another context would
+// have the function wait for itself.
 func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(place.Caller(1), "OnStart: the function is nil", "Remove it")
@@ -151,12 +154,13 @@ func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	s := &Server{
-		cfg:     a.cfg,
-		chain:   slices.Clone(a.chain),
-		onStart: slices.Clone(a.onStart),
-		onStop:  slices.Clone(a.onStop),
-		quit:    make(chan struct{}),
-		ports:   portsOf(a.cfg.store),
+		cfg:      a.cfg,
+		chain:    slices.Clone(a.chain),
+		onStart:  slices.Clone(a.onStart),
+		onStop:   slices.Clone(a.onStop),
+		quit:     make(chan struct{}),
+		starting: make(chan struct{}, 1),
+		ports:    portsOf(a.cfg.store),
 	}
 	if err := s.enter(stage); err != nil {
 		return nil, err

@@ -38,9 +38,9 @@ type Server struct {
 
 	changing sync.Mutex // serializes changes at run time
 
-	starting sync.Mutex // guards what follows
-	hooked   bool       // the OnStart functions have run
-	startErr error      // of theirs
+	starting chan struct{} // of one: who has put something in starts, and has what follows
+	hooked   bool          // the OnStart functions have run
+	startErr error         // of theirs
 	started  atomic.Bool
 
 	quitting sync.Once
@@ -57,29 +57,60 @@ var _ transport.Server = (*Server)(nil)
 // errNotBuilt is the answer of a Server that no Build made.
 var errNotBuilt = errors.New("framework: the server was not built")
 
+// errStarting refuses a function of OnStart that would wait for itself.
+var errStarting = errors.New("framework: the server is starting: it serves nothing before its OnStart functions have run, and one of them asks")
+
+// startOf marks the contexts of a server's OnStart functions.
+type startOf struct{ server *Server }
+
 // Start runs the OnStart functions, once, and begins to run the tasks of a shared
 // store. Serve calls it. Where a program mounts the server into something of its own,
-// the first frame does; one that calls it before sees the error.
-func (s *Server) Start(ctx context.Context) error {
-	if s.engine == nil {
+// the first frame does; one that calls it before sees the error. Who comes while it runs
+// waits for its outcome, or until ctx ends; with the context of an OnStart function, or
+// one derived from it, that is an error at once.
+func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
+
+// start is Start within the context life, for a caller who waits for others as long as ctx.
+func (s *Server) start(ctx, life context.Context) error {
+	switch {
+	case s.engine == nil:
 		return errNotBuilt
-	}
-	if s.started.Load() {
+	case s.started.Load():
 		return nil
+	case ctx.Value(startOf{s}) != nil:
+		return errStarting
 	}
-	s.starting.Lock()
-	defer s.starting.Unlock()
+	if err := s.turn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-s.starting }()
 	if !s.hooked {
-		s.hooked, s.startErr = true, s.runHooks(ctx)
+		s.hooked, s.startErr = true, s.runHooks(context.WithValue(life, startOf{s}, true))
 	}
 	if s.startErr != nil || s.started.Load() {
 		return s.startErr
 	}
-	if err := s.engine.Start(ctx); err != nil { // a store that is away is tried again by the next frame
+	if err := s.engine.Start(life); err != nil { // a store that is away is tried again by the next frame
 		return fmt.Errorf("starting: %w", err)
 	}
 	s.started.Store(true)
 	return nil
+}
+
+// turn waits for who is starting the server. Where nobody is, ctx may have ended: what
+// that means is for the OnStart functions to say.
+func (s *Server) turn(ctx context.Context) error {
+	select {
+	case s.starting <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.starting <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("framework: waiting for the start of the server: %w", context.Cause(ctx))
+	}
 }
 
 func (s *Server) runHooks(ctx context.Context) error {
@@ -197,7 +228,7 @@ func (s *Server) stop(ctx context.Context) error {
 
 // Accept makes Server a transport.Host.
 func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
-	if err := s.Start(context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
+	if err := s.start(ctx, context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return nil, err
 	}
 	return s.engine.Accept(ctx, frame)
@@ -220,7 +251,7 @@ func (s *Server) Changes() change.Bus { return s.changes }
 // Adopt makes the server tell a session that another process has opened what changes,
 // though no frame of it has come here; for carriers over HTTP. The error is that of Start.
 func (s *Server) Adopt(link *transport.Connection) error {
-	if err := s.Start(context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
+	if err := s.start(link.Context(), context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return err
 	}
 	s.engine.Adopt(link)

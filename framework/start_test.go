@@ -1,0 +1,125 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// connect opens a session in process, and ends it.
+func connect(ctx context.Context, s *framework.Server) error {
+	c, err := client.Connect(ctx, client.InMemory(s))
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+func begin(ctx context.Context, s *framework.Server) error { return s.Start(ctx) }
+
+// TestStartIsNotItsOwnClient: a function of OnStart that uses its own server is told at
+// once, whoever starts it, and need not fail.
+func TestStartIsNotItsOwnClient(t *testing.T) {
+	t.Parallel()
+	starts := map[string]func(context.Context, *framework.Server) error{
+		"Start":           begin,
+		"the first frame": connect,
+		"Serve": func(ctx context.Context, s *framework.Server) error {
+			return s.Serve(ctx, carrier(func(context.Context, transport.Host) error { return nil }))
+		},
+	}
+	uses := map[string]func(context.Context, *framework.Server) error{
+		"connects": connect,
+		"starts":   begin,
+		"deep": func(ctx context.Context, s *framework.Server) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			return connect(ctx, s)
+		},
+	}
+	for name, start := range starts {
+		for use, fn := range uses {
+			t.Run(name+" "+use, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var told error
+					s := build(t, quiet().OnStart(func(ctx context.Context, s *framework.Server) error {
+						told = fn(ctx, s)
+						return nil
+					}))
+					if err := start(t.Context(), s); err != nil {
+						t.Errorf("the start failed: %v", err)
+					}
+					if told == nil || !strings.Contains(told.Error(), "the server is starting") {
+						t.Errorf("the function was told %v", told)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestStartIsServedAfterwards: what was refused while the server started is for that
+// time only, also to what carries on with the context of OnStart.
+func TestStartIsServedAfterwards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var begun context.Context //nolint:fatcontext // as a goroutine of the function's would keep it
+		s := build(t, quiet().OnStart(func(ctx context.Context, _ *framework.Server) error { begun = ctx; return nil }))
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := connect(begun, s); err != nil {
+			t.Errorf("connecting after the start: %v", err)
+		}
+	})
+}
+
+// TestStartIsWaitedFor: who comes while the functions run gets their outcome, or the end
+// of its own context.
+func TestStartIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("no database")
+	for name, outcome := range map[string]error{"well": nil, "badly": failure} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ran := 0
+				s := build(t, quiet().OnStart(func(context.Context, *framework.Server) error {
+					time.Sleep(time.Minute)
+					ran++
+					return outcome
+				}))
+				var all sync.WaitGroup
+				for _, start := range []func(context.Context, *framework.Server) error{begin, begin, connect} {
+					all.Go(func() {
+						if err := start(t.Context(), s); !errors.Is(err, outcome) {
+							t.Errorf("starting = %v, want %v", err, outcome)
+						}
+					})
+				}
+				synctest.Wait()
+				hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				for _, start := range []func(context.Context, *framework.Server) error{begin, connect} {
+					if err := start(hasty, s); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Second {
+						t.Errorf("starting in haste = %v after %s", err, time.Since(began))
+					}
+				}
+				all.Wait()
+				if ran != 1 {
+					t.Errorf("the function ran %d times", ran)
+				}
+			})
+		})
+	}
+}
