@@ -77,13 +77,11 @@ func newCompiler(mode Mode, opts Options) *compiler {
 	}
 }
 
-func (c *compiler) failed() bool {
-	for _, f := range c.faults {
-		if !f.Warning {
-			return true
-		}
-	}
-	return false
+func (c *compiler) failed() bool { return failed(c.faults) }
+
+// failed reports whether one of faults is no warning.
+func failed(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return !f.Warning })
 }
 
 func (c *compiler) at(name string, fn func()) {

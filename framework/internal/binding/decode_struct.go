@@ -13,6 +13,7 @@ type structNode struct {
 	t      reflect.Type
 	fields []*field
 	byName map[string]int
+	faulty bool // a member has a fault; of a plan none has
 }
 
 // field is one member.

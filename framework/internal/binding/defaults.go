@@ -31,10 +31,14 @@ func (c *compiler) defaultOf(f *field, cand candidate) {
 	c.defaults = append(c.defaults, pendingDefault{f, text, strings.Join(c.path, "."), rewritten(cand.sf)})
 }
 
-// resolveDefaults reads every default as the type and judges it by the rules.
+// resolveDefaults reads every default as the type and judges it by the rules, also where
+// other members are faulty: one report tells all.
 func (c *compiler) resolveDefaults(p *Plan) {
 	for _, pending := range c.defaults {
 		f := pending.f
+		if !whole(f.node, map[node]bool{}) {
+			continue
+		}
 		raw, ok := p.readDefault(f, pending.text)
 		if !ok {
 			c.fault(pending.path, fmt.Sprintf("default %q is not %s", pending.text, p.wanted(f.node, nil)), "Correct the default tag")

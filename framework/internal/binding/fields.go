@@ -26,6 +26,7 @@ func (c *compiler) structOf(t reflect.Type) node {
 	n := &structNode{t: t, byName: map[string]int{}}
 	c.put(t, n)
 	c.structs = append(c.structs, n)
+	before := len(c.faults)
 	for _, cand := range c.members(t) {
 		c.at(cand.sf.Name, func() {
 			f := c.field(cand)
@@ -35,6 +36,7 @@ func (c *compiler) structOf(t reflect.Type) node {
 			}
 		})
 	}
+	n.faulty = failed(c.faults[before:])
 	return n
 }
 

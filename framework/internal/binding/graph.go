@@ -3,6 +3,7 @@ package binding
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,26 @@ func children(n node) []node {
 		return out
 	}
 	return nil
+}
+
+// whole reports whether n and what it is made of were compiled without a fault: nothing
+// can be read as what is not.
+func whole(n node, seen map[node]bool) bool {
+	switch n := n.(type) {
+	case nil:
+		return false
+	case *variantNode:
+		return whole(n.elem, seen)
+	case *structNode:
+		if n.faulty {
+			return false
+		}
+	}
+	if seen[n] {
+		return true
+	}
+	seen[n] = true
+	return !slices.ContainsFunc(children(n), func(child node) bool { return !whole(child, seen) })
 }
 
 // reaches reports whether to can be met below from.

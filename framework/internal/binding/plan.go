@@ -106,12 +106,10 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 		walked, p.wrapped = wrapperOf(t), true
 	}
 	p.root = c.root(walked, rootName(t, mode))
-	if p.root != nil {
-		c.finish()
-	}
-	if c.failed() {
+	if p.root == nil {
 		return nil, c.faults
 	}
+	c.finish()
 	p.printer = c.schemer()
 	c.compileRules(p)
 	c.resolveDefaults(p)
