@@ -53,6 +53,10 @@ type (
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	str, num, list := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string]()
+	twice := reflect.StructOf([]reflect.StructField{
+		{Name: "From", Type: str, Tag: `json:"from"`},
+		{Name: "To", Type: str, Tag: `json:"from"`},
+	})
 	cases := []struct {
 		name string
 		t    reflect.Type
@@ -117,6 +121,10 @@ func TestFaults(t *testing.T) {
 		{"inline", reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeFor[tBase](), Tag: `json:",inline"`}}), binding.Input, `"inline" is ignored`},
 		{"json option", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: `json:"v,omitemtpy"`}}), binding.Input, `json option "omitemtpy" does not exist`},
 		{"json name", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: "json:\"v'`\""}}), binding.Input, "is not legal"},
+		{"json name twice", twice, binding.Input, `In.To: name "from" is that of From. Use different names`},
+		{"json name twice, promoted", reflect.StructOf([]reflect.StructField{{Name: "E", Type: twice, Anonymous: true}}), binding.Input, `In.To: name "from" is that of From`},
+		{"json name twice in a result", reflect.SliceOf(twice), binding.Output, `To: name "from" is that of From`},
+		{"name twice without tags", reflect.TypeFor[struct{ ID, Id string }](), binding.Strings, `In.Id: name "id" is that of ID`},
 		{"secret", structWith(str, `secret:"yes"`), binding.Input, "neither true nor false"},
 		{"header on float", structWith(reflect.TypeFor[float64](), `header:"X"`), binding.Input, "header on type float64"},
 		{"header token", structWith(str, `header:"a b"`), binding.Input, "is no token"},

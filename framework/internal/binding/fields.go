@@ -41,7 +41,8 @@ func (c *compiler) structOf(t reflect.Type) node {
 }
 
 // members are the dominant fields in the order of declaration: the shallowest
-// of a name wins, a tagged one among equals, and of two equals neither.
+// of a name wins, a tagged one among equals, and of two equals neither: of two
+// embedded structs that is meant, within one struct it is a fault.
 func (c *compiler) members(t reflect.Type) []candidate {
 	all := c.candidates(t)
 	slices.SortStableFunc(all, func(a, b candidate) int {
@@ -66,13 +67,28 @@ func (c *compiler) members(t reflect.Type) []candidate {
 			j++
 		}
 		ambiguous := j > i+1 && len(all[i].index) == len(all[i+1].index) && all[i].tagged == all[i+1].tagged
-		if !ambiguous {
+		if ambiguous {
+			c.sameName(all[i:j])
+		} else {
 			out = append(out, all[i])
 		}
 		i = j
 	}
 	slices.SortFunc(out, func(a, b candidate) int { return slices.Compare(a.index, b.index) })
 	return out
+}
+
+// sameName files a fault for each two fields of one struct: encoding/json drops
+// both in silence.
+func (c *compiler) sameName(equals []candidate) {
+	for i, b := range equals[1:] {
+		a := equals[i]
+		if slices.Equal(a.index[:len(a.index)-1], b.index[:len(b.index)-1]) {
+			c.at(b.sf.Name, func() {
+				c.fault("", fmt.Sprintf("name %q is that of %s", b.name, a.sf.Name), "Use different names")
+			})
+		}
+	}
 }
 
 // level is one embedded struct still to be searched.
