@@ -15,7 +15,7 @@ func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 	t = deref(t)
 	ok := true
 	for _, r := range k.rules {
-		ok = c.lintRule(r, t, owner) && ok
+		ok = c.lintRule(r, t, owner) && c.lintVerdict(r, t) && ok
 	}
 	if k.elem == nil {
 		return ok
@@ -65,7 +65,7 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 	if nativeTest(r, t) != nil {
 		return true // its parameter was read
 	}
-	if problem := tryRule(c.single(), r, sample(t, 3)); problem != "" {
+	if _, problem := tryRule(c.single(), r, sample(t, 3)); problem != "" {
 		c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: %s", r, t, problem), ruleFix(r))
 		return false
 	}
@@ -133,16 +133,14 @@ func (c *compiler) lintPresence(r rule, owner reflect.Type) bool {
 	return true
 }
 
-// tryRule runs one rule on a value and returns what validator panicked with.
-func tryRule(v *validator.Validate, r rule, value reflect.Value) (problem string) {
+// tryRule runs one rule on a value and returns the verdict, or what validator panicked with.
+func tryRule(v *validator.Validate, r rule, value reflect.Value) (holds bool, problem string) {
 	defer func() {
 		if p := recover(); p != nil {
 			problem = clip(oneLine(fmt.Sprint(p)), 120)
 		}
 	}()
-	// The error is the verdict on the sample, which does not matter here.
-	_ = v.Var(value.Interface(), r.encode())
-	return ""
+	return v.Var(value.Interface(), r.encode()) == nil, ""
 }
 
 // rehearse validates a filled value once, for what only shows in company.

@@ -1,0 +1,81 @@
+package binding
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// lintVerdict refuses rules for texts that no value of t passes. validator does not panic
+// at most of them: it judges the words that package reflect has in place of any value that
+// is no text, and says no.
+func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
+	if !c.hopeless(r, t) {
+		return true
+	}
+	fix := "Use a string, or a rule for the type"
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		fix = "Write dive before it to ask it of each element"
+	}
+	c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: no value passes it", r, t), fix)
+	return false
+}
+
+// hopeless reports whether the rule, or each part of it, refuses every value of t.
+func (c *compiler) hopeless(r rule, t reflect.Type) bool {
+	if len(r.alts) > 0 {
+		return !slices.ContainsFunc(r.alts, func(alt rule) bool { return !c.hopeless(alt, t) })
+	}
+	if !foreseeable(r, t) {
+		return false
+	}
+	if _, problem := tryRule(c.single(), r, sample(reflect.TypeFor[string](), 1)); problem != "" {
+		return false // it is no rule for texts
+	}
+	return !slices.ContainsFunc(probes(t), func(v reflect.Value) bool {
+		holds, problem := tryRule(c.single(), r, v)
+		return holds || problem != ""
+	})
+}
+
+// foreseeable leaves out the types and rules where what validator says of a few values
+// tells nothing of others.
+func foreseeable(r rule, t reflect.Type) bool {
+	switch {
+	case t.Kind() == reflect.String, t.Kind() == reflect.Interface, has(t, valuerType):
+		return false
+	case t.Kind() == reflect.Struct && hasRules(t, map[reflect.Type]bool{}):
+		return false // it is judged with its members
+	case r.check != nil, r.name == "validateFn", r.structural(), r.between(), nativeTest(r, t) != nil:
+		return false
+	case strings.HasPrefix(r.name, "uuid"), r.name == "ulid": // these ask a type for its text
+		return t == durationType || !has(t, stringerType)
+	}
+	return true
+}
+
+var stringerType = reflect.TypeFor[fmt.Stringer]()
+
+func has(t, methods reflect.Type) bool {
+	return t.Implements(methods) || reflect.PointerTo(t).Implements(methods)
+}
+
+// probes are values of t, one of which passes if validator looks at values of t at all.
+func probes(t reflect.Type) []reflect.Value {
+	out := []reflect.Value{reflect.Zero(t), sample(t, 3)}
+	for _, code := range []int64{8, 18, 40} { // of a country and a currency, with a check digit, of a country in the EU
+		v := reflect.New(t).Elem()
+		switch {
+		case v.CanInt():
+			v.SetInt(code)
+		case v.CanUint():
+			v.SetUint(uint64(code))
+		case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+			v.SetBytes([]byte("8")) // as JSON
+		}
+		out = append(out, v)
+	}
+	return out
+}
