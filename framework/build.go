@@ -136,7 +136,7 @@ type builder struct {
 	remove  []*catalog.Entry // what goes in the same step
 	faults  []Fault
 	entries []*catalog.Entry
-	taken   map[identity]string     // where the component of that name is
+	taken   map[identity]string     // where the component of that name is registered
 	handles map[*declaration]string // where each handle was added
 	plans   binding.Set
 }
@@ -160,7 +160,7 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 		}
 		if old, ok := e.Handler.(*bound); ok {
 			d := old.handle.declared()
-			b.taken[identity{d.kind, e.Key}] = d.where
+			b.taken[identity{d.kind, e.Key}] = d.made
 			b.handles[d] = old.at
 		}
 	}
@@ -228,7 +228,7 @@ func (b *builder) set(g *Set, at string, layers []*layer) {
 func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 	m := &member{declaration: d, handle: c, at: at, listed: d.name}
 	if first, twice := b.handles[d]; twice {
-		m.fault(b, "", fmt.Sprintf("the same handle is registered twice: %s and %s", first, at), "Register it once")
+		m.fault(b, "", "the same handle is registered twice: "+both(first, at), "Register it once")
 		return
 	}
 	b.handles[d] = at
@@ -272,14 +272,22 @@ func (b *builder) claim(m *member) {
 	id := identity{m.kind, m.listed}
 	first, twice := b.taken[id]
 	if !twice {
-		b.taken[id] = m.where
+		b.taken[id] = m.made
 		return
 	}
 	fix := "Rename one or use Group"
 	if m.kind&kindsRead != 0 {
 		fix = "Give one another URI"
 	}
-	m.fault(b, "", fmt.Sprintf("registered twice: %s and %s", first, m.where), fix)
+	m.fault(b, "", "registered twice: "+both(first, m.made), fix)
+}
+
+// both are two places, or the one that they are, such as a line in a loop.
+func both(first, second string) string {
+	if first == second {
+		return first
+	}
+	return first + " and " + second
 }
 
 // bind compiles the member and makes its entry.
@@ -355,8 +363,15 @@ func (b *builder) commit(outcome string) (catalog.Change, error) {
 	return change, nil
 }
 
-// verdict is the report, if there is anything that stops the server.
+// verdict is the report, if there is anything that stops the server. What is wrong with a
+// component that was added twice is said once.
 func (b *builder) verdict(outcome string) error {
+	said := make(map[Fault]bool)
+	b.faults = slices.DeleteFunc(b.faults, func(f Fault) bool {
+		again := said[f]
+		said[f] = true
+		return again
+	})
 	if b.server.cfg.strict {
 		for i := range b.faults {
 			b.faults[i].Warning = false

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ func registrationFaults() map[string]faulty {
 		"phase":                 {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Phase: 99, Wrap: func(n framework.Handler) framework.Handler { return n }})), []string{"phase"}},
 		"icon":                  {framework.Tool("t", none, framework.Icons(protocol.Icon{})), []string{"Icons", "Src"}},
 		"handle twice":          {framework.Group("", twice, twice), []string{"same handle is registered twice"}},
-		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: framework/tool_test.go:", " and framework/tool_test.go:", "Group"}},
+		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: framework/build_test.go:", "Group"}},
 		"unused group option":   {framework.Group("g", framework.Tool("a", none)).With(framework.MIME("a/b")), []string{`group "g"`, "MIME", "fits no member"}},
 		"no URI":                {framework.Resource("", text), []string{"no URI"}},
 		"relative URI":          {framework.Resource("a/b", text), []string{"scheme"}},
@@ -385,5 +386,33 @@ func TestBuildTwice(t *testing.T) {
 	first.RemoveTools("search")
 	if got := dial(t, second, protocol.Rev20251125).tool("search", `{"query":"go"}`).text(); !strings.Contains(got, "go") {
 		t.Errorf("the servers share: %s", got)
+	}
+}
+
+// TestTwiceIsSaidOnce: where two components want one name the report tells where each was
+// registered, be it one function, and what is wrong with both once.
+func TestTwiceIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	bad := func(context.Context, struct {
+		N int `json:"n" default:"x"`
+	},
+	) (string, error) {
+		return "", nil
+	}
+	app := quiet()
+	app.Add(framework.Tool("t", bad))
+	app.Add(framework.Tool("t", bad))
+	report := faultsOf(t, app)
+	_, _, line, _ := runtime.Caller(0)
+	want := fmt.Sprintf("registered twice: framework/build_test.go:%d and framework/build_test.go:%d", line-3, line-2)
+	if text := report.Error(); len(report.Faults) != 3 || !strings.Contains(text, want) || strings.Count(text, `default "x"`) != 1 {
+		t.Errorf("the report does not say %s, and all else once:\n%s", want, text)
+	}
+	app = quiet()
+	for range 2 {
+		app.Add(framework.Tool("t", none))
+	}
+	if text := faultsOf(t, app).Error(); !strings.Contains(text, ".go:") || strings.Contains(text, " and framework") {
+		t.Errorf("one line, said as two:\n%s", text)
 	}
 }

@@ -142,6 +142,7 @@ func (s *Set) method(v reflect.Value, name string) Component {
 	if d.where, d.function = methodPlace(v.Type(), name); d.where == "" {
 		d.where = s.where
 	}
+	d.made = d.where // of two methods with one name each says more than their Methods
 	f := &funcTool{declaration: d, fn: v.MethodByName(name)}
 	d.compile = f.compile
 	return f

@@ -59,6 +59,7 @@ type declaration struct {
 	name     string // tool, prompt, method; URI; URI template
 	opts     []Option
 	where    string // file:line of the user's function
+	made     string // file:line of the registration
 	function string // its name without the package
 	problem  string // of the declaration itself, such as a nil function
 	fix      string
@@ -71,19 +72,19 @@ type declaration struct {
 // declare notes where the user's function is. A nil function is a problem that
 // Build reports at the line of the registration (skip callers above this one).
 func declare(k kind, name string, fn any, opts []Option) *declaration {
-	d := &declaration{kind: k, name: name, opts: opts}
+	d := &declaration{kind: k, name: name, opts: opts, made: place.Caller(2)}
 	v := reflect.ValueOf(fn)
 	switch {
 	case !v.IsValid() || v.Kind() == reflect.Func && v.IsNil():
-		d.where = place.Caller(2)
+		d.where = d.made
 		d.problem, d.fix = "the function is nil", "Register a function"
 	case v.Kind() != reflect.Func:
-		d.where = place.Caller(2)
+		d.where = d.made
 		d.problem, d.fix = "got a value of type "+v.Type().String()+", not a function", "Register a function"
 	default:
 		d.where, d.function = functionPlace(v)
 		if d.where == "" { // of a method value only the wrapper is known, which has no place
-			d.where = place.Caller(2)
+			d.where = d.made
 		}
 	}
 	return d
