@@ -20,7 +20,7 @@ type App struct {
 	cfg           appConfig
 	added         []addition
 	chain         []Middleware
-	frames        []transport.Middleware
+	frames        []frameStep
 	onStart       []hook
 	onStop        []hook
 	onRoots       []func(ctx context.Context)
@@ -95,6 +95,7 @@ func (a *App) UseFrom(where string, mw ...Middleware) *App {
 			a.fault(where, problem, "")
 			continue
 		}
+		m.at = where
 		a.chain = append(a.chain, m)
 	}
 	return a
@@ -109,9 +110,38 @@ func (a *App) UseFrames(mw ...transport.Middleware) *App {
 			a.fault(at, "a frame middleware is nil", "Remove it")
 			continue
 		}
-		a.frames = append(a.frames, m)
+		a.frames = append(a.frames, frameStep{m, at})
 	}
 	return a
+}
+
+// frameStep is a step of UseFrames with the line that gave it.
+type frameStep struct {
+	wrap transport.Middleware
+	at   string
+}
+
+// framed builds the chain of frames ahead of the engine that it ends in: what is wrong
+// with it is among the faults of Build.
+func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	var end transport.Next
+	next := func(ctx context.Context, frame []byte, out transport.Outbound) error { return end(ctx, frame, out) }
+	for _, step := range slices.Backward(steps) {
+		outer, problem := wrap(step.wrap, next)
+		if problem != "" {
+			faults = append(faults, Fault{Component: "app", Where: step.at, Problem: "a frame middleware " + problem})
+			continue
+		}
+		next = outer
+	}
+	slices.Reverse(faults)
+	return []transport.Middleware{func(last transport.Next) transport.Next {
+		end = last
+		return next
+	}}, faults
 }
 
 // OnStart runs before the first frame, in order; an error stops the start. The server
@@ -165,13 +195,15 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	if err := s.enter(stage); err != nil {
 		return nil, err
 	}
+	frames, faults := framed(a.frames)
+	faults = append(slices.Clone(a.faults), faults...)
 	s.registry = catalog.New(catalog.Config{
 		PageSize:  a.cfg.pageSize,
 		Secret:    []byte("kagami cursor " + a.name + " " + a.version),
-		Filter:    s.listFilter(),
+		Filter:    s.listFilter(func(m Middleware, problem string) { faults = append(faults, m.appFault(problem)) }),
 		Forbidden: s.denied,
 	})
-	b := newBuilder(s, nil, slices.Clone(a.faults))
+	b := newBuilder(s, nil, faults)
 	if a.cfg.logger == nil {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "it was not made by New", Fix: "Call New"})
 	}
@@ -185,7 +217,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		Info:           protocol.Implementation{Name: a.name, Title: a.cfg.title, Version: a.version},
 		Instructions:   a.cfg.instructions,
 		Catalog:        s.registry,
-		Frames:         slices.Clone(a.frames),
+		Frames:         frames,
 		RootsChanged:   s.roots.forget,
 		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),
 		Failed:         s.reporter(stage),

@@ -312,9 +312,9 @@ func (b *builder) bind(m *member) {
 		return
 	}
 	m.bound.steps = arranged(m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
-	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.bound.steps)
-	if len(m.options.scopes) > 0 {
-		m.bound.witnesses = witnessing(m.bound.steps)
+	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.bound.steps, m.broken(b))
+	if len(m.options.scopes) > 0 && !m.failed {
+		m.bound.witnesses = witnessing(m.bound.steps, m.broken(b))
 	}
 	b.entries = append(b.entries, m.entry)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 type orderURI struct {
@@ -75,6 +76,8 @@ func registrationFaults() map[string]faulty {
 		"meta without JSON":     {framework.Tool("t", none, framework.Meta("k", make(chan int))), []string{"Meta", "no JSON form"}},
 		"empty scope":           {framework.Tool("t", none, framework.Scopes("")), []string{"scope is empty"}},
 		"nil middleware":        {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m"})), []string{`"m"`, "nil"}},
+		"middleware of nil":     {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Phase: framework.PhaseTrace, Wrap: noStep}), framework.Scopes("s")), []string{`tool "t"`, `the Wrap of the middleware "m" returned nil`}},
+		"panicking middleware":  {framework.Group("g", framework.Tool("t", none)).With(framework.With(framework.Middleware{Name: "m", Wrap: panics})), []string{`tool "g_t"`, `the Wrap of the middleware "m" panicked: boom`}},
 		"phase":                 {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Phase: 99, Wrap: func(n framework.Handler) framework.Handler { return n }})), []string{"phase"}},
 		"icon":                  {framework.Tool("t", none, framework.Icons(protocol.Icon{})), []string{"Icons", "Src"}},
 		"handle twice":          {framework.Group("", twice, twice), []string{"same handle is registered twice"}},
@@ -151,6 +154,10 @@ func registrationFaults() map[string]faulty {
 		"methods and a tool":        {framework.Group("", framework.Tool("one", none), framework.Methods(&onlyOne{})), []string{`tool "one"`, "registered twice"}},
 	}
 }
+
+func noStep(framework.Handler) framework.Handler { return nil }
+
+func panics(framework.Handler) framework.Handler { panic("boom") }
 
 type onlyOne struct{}
 
@@ -284,6 +291,10 @@ func TestAppFaults(t *testing.T) {
 		"nil adapter":    {framework.New("a", "1").Use(framework.OnToolCall("x", nil)), `"x"`},
 		"nil list":       {framework.New("a", "1").Use(framework.OnList("x", nil)), `"x"`},
 		"frames":         {framework.New("a", "1").UseFrames(nil), "frame middleware"},
+		"frames of nil":  {framework.New("a", "1").UseFrames(func(transport.Next) transport.Next { return nil }), "a frame middleware returned nil"},
+		"frames' panic":  {framework.New("a", "1").UseFrames(func(transport.Next) transport.Next { panic("boom") }), "a frame middleware panicked: boom"},
+		"of nil":         {framework.New("a", "1").Use(framework.Middleware{Name: "x", Wrap: noStep}), `the Wrap of the middleware "x" returned nil`},
+		"panic":          {framework.New("a", "1").Use(framework.Middleware{Name: "x", Wrap: panics}), `the Wrap of the middleware "x" panicked: boom`},
 		"start":          {framework.New("a", "1").OnStart(nil), "OnStart"},
 		"stop":           {framework.New("a", "1").OnStop(nil), "OnStop"},
 		"roots":          {framework.New("a", "1").OnRootsChanged(nil), "OnRootsChanged"},
@@ -295,6 +306,39 @@ func TestAppFaults(t *testing.T) {
 				t.Errorf("got %+v, want %q", got.Faults, tt.want)
 			}
 		})
+	}
+}
+
+// A step of the app that cannot be built is one fault, however many components it wraps,
+// and hides no other.
+func TestBrokenStepsAreNamedOnce(t *testing.T) {
+	t.Parallel()
+	report := faultsOf(t, quiet().
+		Use(framework.Middleware{Name: "x", Wrap: panics}, framework.Middleware{Name: "y", Wrap: noStep}).
+		UseFrames(func(transport.Next) transport.Next { return nil }).
+		Add(framework.Tool("a", none, framework.Describe("a")), framework.Tool("b", none, framework.Describe("b"))))
+	var got []string
+	for _, f := range report.Faults {
+		got = append(got, f.Problem)
+	}
+	want := []string{
+		"a frame middleware returned nil",
+		`the Wrap of the middleware "x" panicked: boom`,
+		`the Wrap of the middleware "y" returned nil`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What is added at run time is built like the rest.
+func TestBrokenStepAtRunTime(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet())
+	err := s.Add(framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Wrap: panics})))
+	var report *framework.BuildError
+	if !errors.As(err, &report) || !strings.Contains(err.Error(), "Nothing was added.") {
+		t.Errorf("got %v", err)
 	}
 }
 

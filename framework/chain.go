@@ -12,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Handler is one step of the chain.
@@ -28,6 +29,7 @@ type Middleware struct {
 
 	only kind // of the typed adapters: other calls never meet this step; 0: all
 	from Origin
+	at   string // of the app's: the line that gave it
 }
 
 // Phase orders middleware.
@@ -217,8 +219,12 @@ func arranged(k kind, app, group, own []Middleware) []Middleware {
 	return steps
 }
 
+// broken is told of a step that cannot be built. The chain is built without it, to find
+// the others.
+type broken func(step Middleware, problem string)
+
 // compose builds the chain of one component, once.
-func compose(innermost Handler, steps []Middleware) Handler {
+func compose(innermost Handler, steps []Middleware, report broken) Handler {
 	places := make([]*passed, len(steps))
 	var outer *passed
 	for i, m := range steps {
@@ -227,21 +233,33 @@ func compose(innermost Handler, steps []Middleware) Handler {
 			places[i] = outer
 		}
 	}
-	next := innermost
+	next, problems := innermost, make([]string, len(steps))
 	for i, m := range slices.Backward(steps) {
-		next = m.around(next, places[i])
+		outer, problem := m.around(next, places[i])
+		if problems[i] = problem; problem == "" {
+			next = outer
+		}
+	}
+	for i, problem := range problems {
+		if problem != "" {
+			report(steps[i], fmt.Sprintf("the Wrap of the middleware %q %s", steps[i].Name, problem))
+		}
 	}
 	return next
 }
 
 // around is the step in front of next; place is that of a step of OncePerCall. A
-// step that answers with nothing at all is at fault.
-func (m Middleware) around(next Handler, place *passed) Handler {
+// step that answers with nothing at all is at fault. There is none where the problem
+// is not "".
+func (m Middleware) around(next Handler, place *passed) (step Handler, problem string) {
 	behind := next
 	if place != nil {
 		behind = place.then(next)
 	}
-	wrapped := m.Wrap(behind)
+	wrapped, problem := wrap(m.Wrap, behind)
+	if problem != "" {
+		return nil, problem
+	}
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		if place != nil && call.Round > 0 && place.done(ctx) {
 			return behind(ctx, call)
@@ -254,15 +272,48 @@ func (m Middleware) around(next Handler, place *passed) Handler {
 			return nil, fmt.Errorf("middleware %s returned neither a result nor an error", m.Name)
 		}
 		return result, err
+	}, ""
+}
+
+// wrap runs the user's function that puts a step in front of next; the problem is why
+// there is none, or "".
+func wrap[H Handler | transport.Next](fn func(H) H, next H) (step H, problem string) {
+	defer func() {
+		if v := recover(); v != nil {
+			problem = fmt.Sprintf("panicked: %v", v)
+		}
+	}()
+	if step = fn(next); step == nil {
+		return nil, "returned nil"
+	}
+	return step, ""
+}
+
+// appFault is a fault of one of the app's steps.
+func (m Middleware) appFault(problem string) Fault {
+	return Fault{Component: "app", Where: m.at, Problem: problem}
+}
+
+// broken notes a step that the member's chain cannot have: one of the app's is named
+// once, whomever it wraps.
+func (m *member) broken(b *builder) broken {
+	return func(step Middleware, problem string) {
+		fault := step.appFault(problem)
+		switch {
+		case step.from != OriginApp:
+			m.fault(b, "", problem, "")
+		case !slices.Contains(b.faults, fault):
+			b.faults = append(b.faults, fault)
+		}
 	}
 }
 
 // listFilter runs the app's chain around each list; nil if no step meets lists.
-func (s *Server) listFilter() func(context.Context, *engine.Call, protocol.ListKind, []*catalog.Entry) ([]*catalog.Entry, error) {
+func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, protocol.ListKind, []*catalog.Entry) ([]*catalog.Entry, error) {
 	if !slices.ContainsFunc(s.chain, func(m Middleware) bool { return m.meets(kindList) }) {
 		return nil
 	}
-	run := compose(listed, arranged(kindList, s.chain, nil, nil))
+	run := compose(listed, arranged(kindList, s.chain, nil, nil), report)
 	return func(ctx context.Context, c *engine.Call, k protocol.ListKind, entries []*catalog.Entry) ([]*catalog.Entry, error) {
 		infos := make([]ComponentInfo, len(entries))
 		for i, e := range entries {

@@ -50,7 +50,7 @@ func chainOf(n int) Handler {
 	for i := range steps {
 		steps[i] = pass
 	}
-	return compose(func(context.Context, *Call) (*Result, error) { return answer, nil }, arranged(kindTool, steps, nil, nil))
+	return compose(func(context.Context, *Call) (*Result, error) { return answer, nil }, arranged(kindTool, steps, nil, nil), nil)
 }
 
 // A chain of five costs nothing but its steps: under 300 ns, and no allocation.

@@ -43,14 +43,14 @@ func (e *deniedError) Error() string {
 
 // witnessing makes the chain of refused calls, of the steps that only look on: those of
 // PhaseTrace. Nil: there are none.
-func witnessing(steps []Middleware) Handler {
+func witnessing(steps []Middleware, report broken) Handler {
 	looking := slices.DeleteFunc(slices.Clone(steps), func(m Middleware) bool { return m.Phase != PhaseTrace })
 	if len(looking) == 0 {
 		return nil
 	}
 	return compose(func(_ context.Context, call *Call) (*Result, error) {
 		return nil, &deniedError{call.Component.Scopes}
-	}, looking)
+	}, looking, report)
 }
 
 // denied answers a caller who lacks scopes of e. The steps that look on see the call, its
