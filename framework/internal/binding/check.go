@@ -70,7 +70,7 @@ func (k Check) schemaProblem() string {
 func isBuiltIn(tag string) (known bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			known = !strings.HasPrefix(fmt.Sprint(r), "Undefined validation function")
+			known = !strings.HasPrefix(fmt.Sprint(r), undefined)
 		}
 	}()
 	// The verdict on the sample does not matter, only that there is one.

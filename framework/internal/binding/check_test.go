@@ -132,7 +132,7 @@ func TestCheckFaults(t *testing.T) {
 	for tag, want := range map[string]string{
 		`validate:"nl_postcode"`:   `V: validate rule "nl_postcode" is for type string, not binding_test.kCode`,
 		`validate:"nl_postcode=3"`: `validate rule "nl_postcode=3" has a parameter`,
-		`validate:"nl_postcod"`:    `does not work on type`,
+		`validate:"nl_postcod"`:    `does not exist. Did you mean nl_postcode?`,
 	} {
 		typ := structWith(reflect.TypeFor[kCode](), tag)
 		p, faults := binding.Compile(typ, binding.Input, binding.Options{Checks: checks()})

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/invopop/jsonschema"
@@ -86,10 +87,17 @@ func TestFaults(t *testing.T) {
 		{"hook ref", structWith(reflect.TypeFor[fRef](), ""), binding.Input, "it has a $ref"},
 		{"hook panic", structWith(reflect.TypeFor[fPanicHook](), ""), binding.Input, "schema hook of binding_test.fPanicHook panicked"},
 		{"too large", reflect.TypeFor[fBig](), binding.Input, "larger than 1 MiB"},
-		{"unknown rule", structWith(str, `validate:"emial"`), binding.Input, `validate rule "emial" does not work on type string: Undefined validation function 'emial'`},
-		{"unknown rule fix", structWith(str, `validate:"emial"`), binding.Input, "Did you mean email?"},
-		{"bad parameter", structWith(num, `validate:"min=abc"`), binding.Input, `validate rule "min=abc" does not work on type int`},
-		{"min on bool", structWith(reflect.TypeFor[bool](), `validate:"min=1"`), binding.Input, `"min=1" does not work on type bool`},
+		{"unknown rule", structWith(str, `validate:"emial"`), binding.Input, `In.V: validate rule "emial" does not exist. Did you mean email?`},
+		{"unknown bound", structWith(num, `validate:"mim=4"`), binding.Input, `validate rule "mim=4" does not exist. Did you mean min?`},
+		{"unknown and unlike", structWith(num, `validate:"frobnicate"`), binding.Input, `validate rule "frobnicate" does not exist. Correct it, or add it with framework.Validation`},
+		{"unknown in part", structWith(str, `validate:"url|emial"`), binding.Input, `validate rule "emial" does not exist. Did you mean email?`},
+		{"bad parameter", structWith(num, `validate:"min=abc"`), binding.Input, `In.V: validate rule "min=abc" does not work on type int: its parameter is wrong. Correct "abc"`},
+		{"no parameter", structWith(num, `validate:"min"`), binding.Input, `validate rule "min" does not work on type int: its parameter is missing. Write min=…`},
+		{"bad duration", structWith(reflect.TypeFor[time.Duration](), `validate:"min=3x"`), binding.Input, `does not work on type time.Duration: its parameter is wrong. Correct "3x"`},
+		{"bad bool", structWith(reflect.TypeFor[bool](), `validate:"eq=maybe"`), binding.Input, `does not work on type bool: its parameter is wrong. Correct "maybe"`},
+		{"rule of another type", structWith(num, `validate:"url"`), binding.Input, `validate rule "url" does not work on type int. Use it on another type, or remove it`},
+		{"length of a number", structWith(num, `validate:"ssn"`), binding.Input, `validate rule "ssn" does not work on type int. Use it`},
+		{"min on bool", structWith(reflect.TypeFor[bool](), `validate:"min=1"`), binding.Input, `"min=1" does not work on type bool. Use it on another type, or remove it`},
 		{"oneof on float", structWith(reflect.TypeFor[float64](), `validate:"oneof=1 2"`), binding.Input, `does not work on type float64`},
 		{"after omitempty", structWith(num, `validate:"omitempty,min=abc"`), binding.Input, `"min=abc" does not work`},
 		{"dive on text", structWith(str, `validate:"dive,min=1"`), binding.Input, "dive on type string"},

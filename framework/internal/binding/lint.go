@@ -66,14 +66,38 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 		return true // its parameter was read
 	}
 	if _, problem := tryRule(c.single(), r, sample(t, 3)); problem != "" {
-		c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: %s", r, t, problem), ruleFix(r))
+		c.unworkable(r, t, problem)
 		return false
 	}
 	return true
 }
 
-func ruleFix(r rule) string {
+// undefined is how validator begins to say that there is no such rule.
+const undefined = "Undefined validation function"
+
+// unworkable tells in the words of tags what validator panicked with.
+func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
+	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
+	switch number := strings.HasPrefix(panicked, "strconv."); {
+	case strings.HasPrefix(panicked, undefined):
+		c.fault("", fmt.Sprintf("validate rule %q does not exist", r), c.meantRule(r))
+	case number && r.param == "":
+		c.fault("", problem+": its parameter is missing", "Write "+r.name+"=…")
+	case number:
+		c.fault("", problem+": its parameter is wrong", fmt.Sprintf("Correct %q", r.param))
+	case strings.HasPrefix(panicked, "Bad field type"), strings.HasPrefix(panicked, "reflect: "):
+		c.fault("", problem, "Use it on another type, or remove it")
+	default:
+		c.fault("", problem+": "+panicked, "Correct or remove the rule")
+	}
+}
+
+// meantRule suggests a rule for one that does not exist.
+func (c *compiler) meantRule(r rule) string {
 	var known []string
+	for _, k := range c.opts.Checks {
+		known = append(known, k.Tag)
+	}
 	for name := range patterns {
 		known = append(known, name)
 	}
@@ -92,7 +116,7 @@ func ruleFix(r rule) string {
 	if best != "" {
 		return "Did you mean " + best + "?"
 	}
-	return "Correct or remove the rule"
+	return "Correct it, or add it with framework.Validation"
 }
 
 // lintNames checks that the named members exist: validator fails such a rule

@@ -254,7 +254,7 @@ func pageEffect(t *testing.T, typ reflect.Type, tag string) string {
 	t.Helper()
 	p, faults := binding.Compile(pageStruct(typ, tag), binding.Input, binding.Options{})
 	if p == nil {
-		if len(faults) == 0 || strings.Contains(faults[0].Problem, "Undefined") {
+		if len(faults) == 0 || strings.Contains(faults[0].Problem, "does not exist") {
 			t.Errorf("%s on %s: %v", tag, typ, faults)
 		}
 		return "refused at Build"
