@@ -70,6 +70,10 @@ func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 	if problem := methodProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Name it after a domain of yours, such as "example.com/reindex"`)
 	}
+	if what, _ := almost(r); what != "" {
+		m.noMethod(b, r)
+		return nil
+	}
 	plan, faults := compileTool(p, r, &m.options, &b.plans)
 	m.adopt(b, faults)
 	if plan == nil {
@@ -79,13 +83,17 @@ func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 	switch {
 	case plan.out.shape == shapeNone, plan.out.shape == shapeRaw:
 	case plan.out.shape != shapeValue, plan.out.wrapped:
-		m.fault(b, "Out", "the result of a method must be a JSON object, not "+r.String(), "Return a struct or a map")
+		m.noMethod(b, r)
 		return nil
 	}
 	m.bound.refuse = m.bound.refusePlain
 	m.bound.mask = binding.MaskOf(plan.in.plan)
 	m.entry.Kind = catalog.Method
 	return plan
+}
+
+func (m *member) noMethod(b *builder, r reflect.Type) {
+	m.fault(b, "Out", "the result of a method must be a JSON object, not "+r.String(), "Return a struct or a map")
 }
 
 func methodProblem(name string) string {

@@ -141,6 +141,10 @@ func (b *builder) read(m *member, t reflect.Type) *reading {
 		r.out = &output{shape: shapeContent}
 		return r
 	}
+	if what, _ := almost(t); what != "" {
+		m.noResource(b, t)
+		return nil
+	}
 	out, faults := compileOutput(t, &b.plans)
 	m.adopt(b, faults)
 	if out == nil {
@@ -155,10 +159,14 @@ func (b *builder) read(m *member, t reflect.Type) *reading {
 	case shapeValue, shapeRaw:
 		r.defaultMIME("application/json")
 	default:
-		m.fault(b, "Out", "a resource cannot be a "+t.String(), "Return a string, []byte, Contents, []Contents or a JSON type")
+		m.noResource(b, t)
 		return nil
 	}
 	return r
+}
+
+func (m *member) noResource(b *builder, t reflect.Type) {
+	m.fault(b, "Out", "a resource cannot be a "+t.String(), "Return a string, []byte, Contents, []Contents or a JSON type")
 }
 
 func (r *reading) defaultMIME(mime string) {

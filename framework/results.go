@@ -129,6 +129,9 @@ func compileOutput(t reflect.Type, plans *binding.Set) (*output, []binding.Fault
 			return nil, []binding.Fault{{Path: "Out", Problem: "the result is a pointer to a block", Fix: "Return " + t.Elem().String()}}
 		}
 	case shapeValue:
+		if faults := notMeant(t); faults != nil {
+			return nil, faults
+		}
 		plan, faults := plans.Compile(t, binding.Output)
 		if plan == nil {
 			return nil, faults

@@ -1,0 +1,70 @@
+package framework
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+var (
+	typeMessage     = reflect.TypeFor[protocol.Message]()
+	typeResult      = reflect.TypeFor[protocol.Result]()
+	typeChainResult = reflect.TypeFor[Result]()
+	typeJSONWriter  = reflect.TypeFor[json.Marshaler]()
+	typeTextWriter  = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// almost tells of a type, or of what it points to or has in a list or map, that means
+// something to the protocol but has no shape where it is: as JSON it would be a Go struct,
+// and an error a success. What is "" where there is nothing of the kind; the fix is a tool's.
+func almost(t reflect.Type) (what, fix string) {
+	for seen := map[reflect.Type]bool{}; ; t = t.Elem() {
+		if seen[t] || reflect.PointerTo(t).Implements(typeJSONWriter) || reflect.PointerTo(t).Implements(typeTextWriter) {
+			return "", ""
+		}
+		seen[t] = true
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			continue
+		default:
+			return meant(t)
+		}
+	}
+}
+
+// meant is what a type that is no pointer, list or map means to the protocol.
+func meant(t reflect.Type) (what, fix string) {
+	switch {
+	case t == typeError:
+		return "an error", "Return it beside the result, which may be a struct{}"
+	case t == typeChainResult:
+		return "a result", fixResult
+	case t.Kind() == reflect.Struct && t.Implements(typeRich):
+		return "a Rich", "Return " + t.String()
+	case t.PkgPath() != typeBlock.PkgPath(): // which may have embedded one of its types
+		return "", ""
+	case t.Implements(typeBlock):
+		return "blocks", "Return framework.Content"
+	case t == typeContents:
+		return "contents", "Return framework.Embedded, or make it a resource"
+	case t == typeMessage:
+		return "messages", "Make it a prompt, or return framework.Content"
+	case t.Implements(typeResult), reflect.PointerTo(t).Implements(typeResult):
+		return "a result", fixResult
+	}
+	return "", ""
+}
+
+const fixResult = "Return framework.Content or a framework.Rich, and a failure as the error"
+
+// notMeant is the fault of a tool whose result is almost something else, or nil.
+func notMeant(t reflect.Type) []binding.Fault {
+	what, fix := almost(t)
+	if what == "" {
+		return nil
+	}
+	return []binding.Fault{{Path: "Out", Problem: "the result " + t.String() + " would be sent as JSON, not as " + what, Fix: fix}}
+}
