@@ -51,6 +51,7 @@ type Choice struct {
 // Choices limits a field to values known only at run time. The field is a text or a list
 // of texts, and without a oneof of its own; that of a question that is no struct is
 // "value". A list of plain texts must have them: no form can ask for texts of any kind.
+// Without a choice the question is an error, for nobody could answer it.
 func Choices(field string, choices ...Choice) AskOption {
 	return askOption(func(q *question) {
 		if q.choices == nil {

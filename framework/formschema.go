@@ -29,6 +29,11 @@ func prefilled(plan *binding.Plan, schema []byte, v reflect.Value) ([]byte, erro
 // oneOf of constants where one has (2025-11-25 client/elicitation "Enum
 // Schemas"; the dialect rewrites it for 2025-06-18).
 func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
+	for field, list := range choices {
+		if len(list) == 0 {
+			return nil, fmt.Errorf("Choices has nothing to choose for %q", field)
+		}
+	}
 	found := 0
 	out := editProperties(schema, func(name string, property []byte) []byte {
 		list, ok := choices[name]

@@ -154,6 +154,29 @@ func TestListWithoutChoices(t *testing.T) {
 	}
 }
 
+// TestNothingToChoose: nobody could answer.
+func TestNothingToChoose(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(ctx context.Context) error{
+		"text": func(ctx context.Context) error {
+			_, err := framework.Elicit[string](ctx, "?", framework.Choices("value"))
+			return err
+		},
+		"list": func(ctx context.Context) error {
+			_, err := framework.Elicit[[]string](ctx, "?", framework.Choices("value", []framework.Choice{}...))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, asked := elicits(t, func(ctx context.Context) (string, error) { return fmt.Sprint(ask(ctx)), nil })
+			if !strings.Contains(r.text(), `Choices has nothing to choose for "value"`) || len(asked) != 0 {
+				t.Errorf("got %s after %s", r.text(), asked)
+			}
+		})
+	}
+}
+
 type flavor string
 
 func (flavor) Values() []flavor { return []flavor{"mint", "plum"} }
