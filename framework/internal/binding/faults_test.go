@@ -132,7 +132,7 @@ func TestFaults(t *testing.T) {
 		{"json name twice", twice, binding.Input, `In.To: name "from" is that of From. Use different names`},
 		{"json name twice, promoted", reflect.StructOf([]reflect.StructField{{Name: "E", Type: twice, Anonymous: true}}), binding.Input, `In.To: name "from" is that of From`},
 		{"json name twice in a result", reflect.SliceOf(twice), binding.Output, `To: name "from" is that of From`},
-		{"name twice without tags", reflect.TypeFor[struct{ ID, Id string }](), binding.Strings, `In.Id: name "id" is that of ID`},
+		{"name twice without tags", reflect.TypeFor[struct{ ID, Id string }](), binding.Strings, `In.Id: name "id" is that of ID`}, //nolint:revive // two letters of one name are the fault
 		{"secret", structWith(str, `secret:"yes"`), binding.Input, "neither true nor false"},
 		{"header on float", structWith(reflect.TypeFor[float64](), `header:"X"`), binding.Input, "header on type float64"},
 		{"header token", structWith(str, `header:"a b"`), binding.Input, "is no token"},
