@@ -4,9 +4,9 @@
 //
 //	go run ./examples/secured
 //
-// It prints commands to try it with. SECURED_HTTP is another address than
-// 127.0.0.1:8080; the flags are those of package serve: --inspect shows what there is,
-// and kagami inspect ./examples/secured --chain what stands in front of it.
+// It prints commands to try it with. The flags are those of package serve: --http is
+// another address than 127.0.0.1:8080, as is SECURED_HTTP, --inspect shows what there is, and
+// kagami inspect ./examples/secured --chain what stands in front of it.
 //
 // The tokens come from an issuer that the program starts itself (issuer.go). That one is
 // a toy: with an authorization server of your own only its URL is left of it.
@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,7 +40,7 @@ func main() {
 	os.Exit(serve.ExitCode(err))
 }
 
-// run serves MCP on address until ctx ends, and besides, on a port of this machine only,
+// run serves MCP on address, or that of --http, until ctx ends, and besides, on a port of this machine only,
 // what strangers should not reach: the metrics, and here the issuer. The commands to try
 // and the audit go to out.
 func run(ctx context.Context, address string, args []string, out io.Writer) error {
@@ -59,7 +60,7 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 	ended := make(chan error, 1)
 	go func() { ended <- beside.Serve(private) }()
 
-	resource := "http://" + address + "/mcp" // what clients and tokens call this server
+	resource := "http://" + reached(address, args) + "/mcp" // what clients and tokens call this server
 	guard := newGuard(idp.url, resource)
 	err = serve.Run(ctx, newApp(guard, out, counts), append([]string{"--http", address}, args...),
 		serve.HTTP(fiberhttp.OnListen(func(net.Addr) { greet(out, idp, resource) })))
@@ -71,6 +72,26 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 		err = errors.Join(err, failure)
 	}
 	return err
+}
+
+// reached is the address at which clients reach a server on address, or that of --http in
+// args. It must be known before there is a server, for tokens say whom they are for; where a
+// proxy stands in front, that is for the configuration to say.
+func reached(address string, args []string) string {
+	for i, arg := range args {
+		name, value, inline := strings.Cut(arg, "=")
+		switch {
+		case name != "--http" && name != "-http":
+		case inline:
+			address = value
+		case i+1 < len(args):
+			address = args[i+1]
+		}
+	}
+	if strings.HasPrefix(address, ":") { // a port of this machine only
+		return "127.0.0.1" + address
+	}
+	return address
 }
 
 // greet tells how to try the server.

@@ -66,8 +66,16 @@ type program struct {
 // free one before the program does: then another is tried.
 func start(t *testing.T) *program {
 	t.Helper()
+	return startBy(t, func(address string) (string, []string) { return address, nil })
+}
+
+// startBy tells the address by what tell makes of it.
+func startBy(t *testing.T, tell func(address string) (given string, args []string)) *program {
+	t.Helper()
 	for range 10 {
-		if p, ok := startAt(t, freeAddress(t)); ok {
+		address := freeAddress(t)
+		given, args := tell(address)
+		if p, ok := startAt(t, address, given, args); ok {
 			return p
 		}
 	}
@@ -88,12 +96,12 @@ func freeAddress(t *testing.T) string {
 }
 
 // startAt is false if the address is taken.
-func startAt(t *testing.T, address string) (p *program, ok bool) {
+func startAt(t *testing.T, address, given string, args []string) (p *program, ok bool) {
 	t.Helper()
 	out := &output{serves: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, address, nil, out) }()
+	go func() { ended <- run(ctx, given, args, out) }()
 	select {
 	case <-out.serves:
 	case err := <-ended:
@@ -170,6 +178,38 @@ func TestCommands(t *testing.T) {
 		if err != nil || string(out) != want {
 			t.Errorf("%s: %v\n%s", p.commands[i], err, out)
 		}
+	}
+}
+
+// Whatever names the address, it is that of the commands, the tokens and the challenge.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	const other = "127.0.0.1:8080"
+	for name, tell := range map[string]func(string) (string, []string){
+		"a flag":        func(address string) (string, []string) { return other, []string{"--http", address} },
+		"a flag with =": func(address string) (string, []string) { return other, []string{"-http=" + address} },
+		"the last flag": func(address string) (string, []string) { return other, []string{"--http", ":1", "--http", address} },
+		"a port":        func(address string) (string, []string) { return strings.TrimPrefix(address, "127.0.0.1"), nil },
+		"a port in flags": func(address string) (string, []string) {
+			return other, []string{"--http=" + strings.TrimPrefix(address, "127.0.0.1")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startBy(t, tell)
+			if len(p.commands) != 2 || !strings.Contains(p.commands[0], " "+p.url+" ") {
+				t.Fatalf("at %s it said:\n%s", p.url, p.out)
+			}
+			c := p.connect(t, p.token(1), protocol.Revisions()[0])
+			if notes, err := client.Call[[]string](t.Context(), c, "list_notes", nil); err != nil || len(notes) != 0 {
+				t.Errorf("%q, %v", notes, err)
+			}
+			_, err := client.Connect(t.Context(), client.HTTP(p.url))
+			refused, ok := errors.AsType[*client.HTTPError](err)
+			if origin := strings.TrimSuffix(p.url, "/mcp"); !ok || !strings.Contains(refused.Challenge, origin) {
+				t.Errorf("without a token: %v", err)
+			}
+		})
 	}
 }
 
