@@ -193,10 +193,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 			failure = err
 		}
 	}
-	if failure != nil {
-		return fmt.Errorf("serving: %w", failure)
-	}
-	return nil
+	return failure
 }
 
 // Shutdown ends what Serve or a mounted endpoint began: no more requests are

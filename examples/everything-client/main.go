@@ -12,20 +12,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
 func main() {
-	if err := fromSuite(context.Background()); err != nil {
+	if err := fromSuite(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "everything-client:", err)
 		os.Exit(1)
 	}
 }
 
-func fromSuite(ctx context.Context) error {
-	if len(os.Args) < 2 {
+func fromSuite(ctx context.Context, args []string) error {
+	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
+	if len(args) == 0 || scenario == "" || strings.HasPrefix(args[len(args)-1], "-") {
 		return errors.New("usage: MCP_CONFORMANCE_SCENARIO=name everything-client URL")
 	}
 	var opts []client.Option
@@ -36,7 +38,7 @@ func fromSuite(ctx context.Context) error {
 		}
 		opts = append(opts, client.Revisions(rev))
 	}
-	return run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), client.HTTP(os.Args[len(os.Args)-1]), opts...)
+	return run(ctx, scenario, client.HTTP(args[len(args)-1]), opts...)
 }
 
 // run plays one scenario against the server.

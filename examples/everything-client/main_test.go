@@ -161,3 +161,21 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+// Who starts it by hand is told how the suite does.
+func TestUsage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		scenario string
+		args     []string
+	}{
+		"nothing":     {"", nil},
+		"help":        {"", []string{"--help"}},
+		"no scenario": {"", []string{"http://127.0.0.1:1/mcp"}},
+		"a flag":      {"initialize", []string{"-h"}},
+	} {
+		t.Setenv("MCP_CONFORMANCE_SCENARIO", tt.scenario)
+		if err := fromSuite(t.Context(), tt.args); err == nil || !strings.HasPrefix(err.Error(), "usage: MCP_CONFORMANCE_SCENARIO=") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

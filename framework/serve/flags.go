@@ -39,6 +39,9 @@ type flags struct {
 // looks: something is printed, nothing served.
 func (f *flags) looks() bool { return f.version || f.inspect.Wanted() }
 
+// wording is ours for what package flag says.
+var wording = strings.NewReplacer("flag provided but not defined: -", "unknown flag --", " for -", " for --", "parse error", "want true or false")
+
 // parse returns flag.ErrHelp where help is asked for.
 func (s *settings) parse(args []string) (*flags, error) {
 	f := &flags{}
@@ -54,7 +57,7 @@ func (s *settings) parse(args []string) (*flags, error) {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil, flag.ErrHelp
 		}
-		return nil, usagef("%s", strings.ReplaceAll(err.Error(), "flag provided but not defined: -", "unknown flag --"))
+		return nil, usagef("%s", wording.Replace(err.Error()))
 	}
 	if set.NArg() > 0 {
 		return nil, unexpected(set.Arg(0))
@@ -121,7 +124,7 @@ func (s *settings) environment(set *flag.FlagSet) error {
 			continue
 		}
 		if err := set.Set(name, text); err != nil {
-			return usagef("%s is %s: %v", variable, strconv.Quote(text), err)
+			return usagef("%s is %s: %s", variable, strconv.Quote(text), wording.Replace(err.Error()))
 		}
 	}
 	return nil

@@ -85,3 +85,23 @@ func TestOpenAddress(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWrongAddress: what cannot be listened on is said once, as what it is.
+func TestWrongAddress(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for address, want := range map[string]string{
+		taken.Addr().String(): "listen tcp " + taken.Addr().String() + ": bind: address already in use",
+		"999.1.1.1:80":        `address "999.1.1.1:80": "999.1.1.1" is no IP address`,
+		"1.2.3:80":            `address "1.2.3:80": "1.2.3" is no IP address`,
+		"[::g]:80":            `address "[::g]:80": "::g" is no IP address`,
+	} {
+		if _, _, err := run(t, greeter(), []string{"--http", address}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", address, err, want)
+		}
+	}
+}

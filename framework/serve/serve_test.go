@@ -157,8 +157,11 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("another prefix: %v\n%s", err, out)
 	}
 	t.Setenv("GREET_STDIO", "maybe")
-	if _, _, err := run(t, greeter(), nil, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), `GREET_STDIO is "maybe"`) {
+	if _, _, err := run(t, greeter(), nil, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), `GREET_STDIO is "maybe": want true or false`) {
 		t.Errorf("a wrong value: %v", err)
+	}
+	if _, _, err := run(t, greeter(), []string{"--worker=maybe"}); err == nil || !strings.Contains(err.Error(), `"maybe" for --worker: want true or false`) {
+		t.Errorf("a wrong value of a flag: %v", err)
 	}
 }
 

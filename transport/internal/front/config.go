@@ -78,16 +78,15 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 	if host == "" {
 		host = "127.0.0.1"
 	}
+	if _, err := netip.ParseAddr(host); err != nil && (strings.Contains(host, ":") || strings.Trim(host, "0123456789.") == "") {
+		return nil, fmt.Errorf("address %q: %q is no IP address", addr, host)
+	}
 	if len(c.AllowedHosts) == 0 && !loopback(host) {
 		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts with the names under which clients"+
 			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
 	}
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
-	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
-	}
-	return l, nil
+	return config.Listen(ctx, "tcp", net.JoinHostPort(host, port)) // its error says that it is of listening, and where
 }
 
 func loopback(host string) bool {
