@@ -34,9 +34,11 @@ type conn struct {
 	listens map[string]*feed         // those of calls that are listen streams
 	asks    map[string]*ask          // our requests, by key of their id
 	lastAsk int64
-	early   map[string]protocol.TaskStatus // news of tasks of the client that nobody follows yet
-	version uint64                         // of what is kept of the session, as it was seen last
+	version uint64 // of what is kept of the session, as it was seen last
 	gone    bool
+
+	expecting map[*errand]struct{}           // those whose requests may become tasks of the client
+	early     map[string]protocol.TaskStatus // news of such tasks, that nobody follows yet
 
 	left *left // answers that were left for other nodes; nil: none
 }

@@ -109,13 +109,17 @@ func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	}
 }
 
-// deliver gives the answer to who waits for it here.
+// deliver gives the answer to who waits for it here. A second one, which may come by way
+// of another node, does not end that the request is known for the task it became.
 func (c *conn) deliver(msg jsonrpc.Message) bool {
 	c.mu.Lock()
 	a := c.asks[msg.ID.Key()]
-	delete(c.asks, msg.ID.Key())
+	again := a != nil && a.errand != nil
+	if !again {
+		delete(c.asks, msg.ID.Key())
+	}
 	c.mu.Unlock()
-	if a != nil {
+	if a != nil && !again {
 		a.deliver(msg)
 	}
 	return a != nil

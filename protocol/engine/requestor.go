@@ -86,6 +86,8 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 	}
 	defer x.conn.endAsk(a)
 	e.ask = a
+	x.conn.expect(e)
+	defer x.conn.unexpect(e)
 	msg, err := e.create(ctx, p)
 	if err != nil {
 		return nil, err
@@ -262,14 +264,62 @@ func (c *conn) follow(e *errand, id string) error {
 	e.id, e.ask.errand = id, e
 	c.asks[e.ask.id.Key()] = e.ask
 	if status, told := c.early[id]; told {
+		delete(c.early, id)
 		e.told(status)
 	}
-	c.early = nil
+	c.decided(e)
 	return nil
+}
+
+// expect keeps news of unknown tasks from now on: e's request may become one, and what
+// is told of it may be read before its creation is.
+func (c *conn) expect(e *errand) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expecting == nil {
+		c.expecting = make(map[*errand]struct{}, 1)
+	}
+	c.expecting[e] = struct{}{}
+}
+
+func (c *conn) unexpect(e *errand) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.decided(e)
+}
+
+// decided forgets what nobody can be waiting for when it is known what e's request has
+// become. Under conn.mu.
+func (c *conn) decided(e *errand) {
+	delete(c.expecting, e)
+	if len(c.expecting) == 0 {
+		c.early = nil
+	}
 }
 
 // maxEarly bounds the news of tasks that nobody follows yet.
 const maxEarly = 32
+
+// keepNews is for who may follow the task in a moment. Where there are too many, each of
+// them looks once more than it need: no news may be lost. Under conn.mu.
+func (c *conn) keepNews(t *protocol.Task) {
+	if len(c.expecting) == 0 {
+		return
+	}
+	last, known := c.early[t.ID]
+	if !known && len(c.early) == maxEarly {
+		for e := range c.expecting {
+			signal(e.over)
+		}
+		c.early = nil
+	}
+	if c.early == nil {
+		c.early = make(map[string]protocol.TaskStatus)
+	}
+	if !known || last == protocol.TaskWorking { // they may be read in any order
+		c.early[t.ID] = t.Status
+	}
+}
 
 // told takes news of the task. Under conn.mu.
 func (e *errand) told(status protocol.TaskStatus) {
@@ -301,11 +351,8 @@ func (c *conn) hasNews(t *protocol.Task) (found bool) {
 			a.errand.told(t.Status)
 		}
 	}
-	if !found && len(c.asks) > 0 && len(c.early) < maxEarly { // its creation may not have been read yet
-		if c.early == nil {
-			c.early = make(map[string]protocol.TaskStatus)
-		}
-		c.early[t.ID] = t.Status
+	if !found {
+		c.keepNews(t)
 	}
 	return found
 }

@@ -3,7 +3,10 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,4 +114,143 @@ func TestTaskOfTheClientIsNotCreatedTwice(t *testing.T) {
 		}
 		p.served.Wait()
 	})
+}
+
+// teller is a client that makes each question a task which is over at once, and tells so.
+type teller struct {
+	*peer
+	looks, fetched int
+}
+
+var requestID = regexp.MustCompile(`"id":(\d+),"method":"([a-z/]+)"`)
+
+// questions are the ids of the next n, and answers what is asked of tasks meanwhile.
+func (c *teller) questions(n int) (ids []string) {
+	for len(ids) < n {
+		id, method := c.request()
+		if method == "elicitation/create" {
+			ids = append(ids, id)
+		} else {
+			c.about(id, method)
+		}
+	}
+	return ids
+}
+
+func (c *teller) request() (id, method string) {
+	c.t.Helper()
+	frame := c.next()
+	found := requestID.FindStringSubmatch(frame)
+	if found == nil {
+		c.t.Fatalf("not a request: %s", frame)
+	}
+	return found[1], found[2]
+}
+
+// about answers a request about a task.
+func (c *teller) about(id, method string) {
+	c.t.Helper()
+	if method == "tasks/get" {
+		c.looks++
+		c.quiet2(`{"jsonrpc":"2.0","id":` + id + `,"result":{` + over(theirs) + `}}`)
+		return
+	}
+	c.fetched++
+	c.quiet2(`{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":{}}}`)
+}
+
+func (c *teller) create(id string) {
+	c.t.Helper()
+	c.quiet2(`{"jsonrpc":"2.0","id":` + id + `,"result":{"task":{` + named(theirs, id) + `}}}`)
+}
+
+func (c *teller) tell(id string) {
+	c.t.Helper()
+	c.quiet2(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{` + named(over(theirs), id) + `}}`)
+}
+
+func named(task, id string) string { return strings.Replace(task, `"t"`, `"t`+id+`"`, 1) }
+
+func over(task string) string { return strings.Replace(task, "working", "completed", 1) }
+
+// TestNewsOfTheClientsTasksIsKept: no question waits for the next poll when its client
+// has told that its task is over, whenever that is read.
+func TestNewsOfTheClientsTasksIsKept(t *testing.T) {
+	t.Parallel()
+	for title, test := range map[string]struct {
+		times, atOnce int
+		answer        func(c *teller, ids []string)
+	}{
+		// The handler may or may not have read the answer when the news comes.
+		"right after its creation": {500, 1, func(c *teller, ids []string) { c.create(ids[0]); c.tell(ids[0]) }},
+		"before the creation of others": {1, 3, func(c *teller, ids []string) {
+			each(ids, c.tell)
+			each(ids, func(id string) { c.create(id); synctest.Wait() })
+		}},
+		"after that of strange tasks": {1, 3, func(c *teller, ids []string) {
+			for i := range 100 {
+				c.tell(fmt.Sprint("-strange-", i))
+			}
+			each(ids, c.tell)
+			each(ids, func(id string) { c.create(id); synctest.Wait() })
+		}},
+		"with that of many": {2, 100, func(c *teller, ids []string) {
+			each(ids, c.tell)
+			each(ids, c.create)
+		}},
+		"after a second answer": {1, 1, func(c *teller, ids []string) {
+			c.create(ids[0])
+			synctest.Wait()
+			c.create(ids[0])
+			c.tell(ids[0])
+		}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, began := asked(t, test.times, test.atOnce), time.Now()
+				for range test.times {
+					test.answer(c, c.questions(test.atOnce))
+				}
+				all := test.times * test.atOnce
+				for c.fetched < all {
+					c.about(c.request())
+				}
+				shows(t, c.next(), `done`)
+				if took := time.Since(began); took != 0 || c.looks != all {
+					t.Errorf("%d questions took %v and %d looks", all, took, c.looks)
+				}
+				c.served.Wait()
+			})
+		})
+	}
+}
+
+func each(ids []string, do func(id string)) {
+	for _, id := range ids {
+		do(id)
+	}
+}
+
+// asked is a client whose call asks it so many questions at once, so many times.
+func asked(t *testing.T, times, atOnce int) *teller {
+	t.Helper()
+	ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		for range times {
+			var all sync.WaitGroup
+			for range atOnce {
+				all.Go(func() {
+					if _, err := c.Ask(ctx, &protocol.ElicitParams{Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		return text("done"), nil
+	}
+	p := connect(t, newEngine(t, catalog{"ask": ask}))
+	p.initialize("2025-11-25", holds)
+	p.send(callAsk)
+	return &teller{peer: p}
 }
