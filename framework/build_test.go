@@ -119,6 +119,8 @@ func registrationFaults() map[string]faulty {
 		"odd parameter name":    {framework.Func("f", func(int) {}, framework.Params("a b")), []string{"a b", "cannot have this name"}},
 		"channel parameter":     {framework.Func("f", func(chan int) {}, framework.Params("c")), []string{"c: type chan int"}},
 		"nested parameter":      {framework.Func("f", func(int, struct{ C chan int }) {}, framework.Params("n", "c")), []string{"c.C: type chan int"}},
+		"parameters of a tool":  {framework.Tool("t", none, framework.Params("a")), []string{"the option Params does not fit a tool"}},
+		"parameters of a group": {framework.Group("g", framework.Tool("a", none)).With(framework.Params("a")), []string{`group "g"`, "Params fits no member"}},
 		"parameters of nothing": {framework.Func("f", func() {}, framework.Params("a")), []string{"names 1 parameter, the function has 0"}},
 		"exclude of a tool":     {framework.Tool("t", none, framework.Exclude("A")), []string{"the option Exclude does not fit a tool"}},
 		"exclude of a group":    {framework.Group("g", framework.Methods(&onlyOne{})).With(framework.Exclude("A")), []string{`group "g"`, "Exclude fits no member"}},

@@ -14,12 +14,15 @@ import (
 func (d *declaration) alone() *settings {
 	s := &settings{}
 	for _, o := range d.opts {
-		if opt, ok := o.(componentOption); ok && opt.fits&d.kind != 0 {
+		if opt, ok := o.(componentOption); ok && d.takes(opt) {
 			_ = opt.apply(s)
 		}
 	}
 	return s
 }
+
+// takes says whether the option fits.
+func (d *declaration) takes(opt componentOption) bool { return opt.fits&(d.kind|d.also) != 0 }
 
 // firstFault is the first that is no warning.
 func firstFault(faults []binding.Fault) string {

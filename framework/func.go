@@ -17,6 +17,7 @@ import (
 // Tool.
 func Func(name string, fn any, opts ...Option) Component {
 	f := &funcTool{declaration: declare(kindTool, name, fn, opts), fn: reflect.ValueOf(fn)}
+	f.declaration.also = kindFunc
 	f.declaration.compile = f.compile
 	return f
 }

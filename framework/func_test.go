@@ -47,6 +47,21 @@ func TestFunc(t *testing.T) {
 	}
 }
 
+// Params of a group are those of its plain functions.
+func TestParamsOfGroup(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Group("g",
+		framework.Func("add", func(a, b int) int { return a + b }),
+		framework.Func("sub", func(a, b int) int { return a - b }),
+		framework.Tool("none", none),
+		framework.Methods(&onlyOne{}),
+	).With(framework.Params("a", "b"))))
+	p := dial(t, s, protocol.Rev20260728)
+	if sum, rest := p.tool("g_add", `{"a":3,"b":2}`).text(), p.tool("g_sub", `{"a":3,"b":2}`).text(); sum != "5" || rest != "1" {
+		t.Errorf("got %s and %s", sum, rest)
+	}
+}
+
 func TestFuncFaults(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Add(

@@ -54,7 +54,7 @@ type settings struct {
 func (b *builder) configure(m *member, layers []*layer) {
 	for _, l := range layers {
 		for i, o := range l.opts {
-			if opt, ok := o.(componentOption); ok && opt.fits&m.kind == 0 {
+			if opt, ok := o.(componentOption); ok && !m.takes(opt) {
 				continue // builder.set reports options that fit no member
 			}
 			l.used[i] = true
@@ -82,7 +82,7 @@ func (b *builder) option(m *member, o Option) {
 	switch {
 	case !ok:
 		m.fault(b, "", "an option is nil", "Remove it")
-	case opt.fits&m.kind == 0:
+	case !m.takes(opt):
 		m.fault(b, "", "the option "+opt.name+" does not fit a "+m.kind.String(), "Remove it")
 	default:
 		if problem := opt.apply(&m.options); problem != "" {
@@ -294,8 +294,8 @@ func OutputSchema[S ~string | ~[]byte](schema S) Option {
 // Hidden components are callable but not listed.
 func Hidden() Option { return option("Hidden", kindsAll, func(s *settings) { s.hidden = true }) }
 
-// Params names the parameters of a Func.
+// Params names the parameters of a Func. Those of a Tool are the fields of its struct.
 func Params(names ...string) Option {
 	names = slices.Clone(names)
-	return option("Params", kindTool, func(s *settings) { s.params = names })
+	return option("Params", kindFunc, func(s *settings) { s.params = names })
 }

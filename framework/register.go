@@ -24,6 +24,7 @@ const (
 	kindPrompt
 	kindMethod
 	kindMethods // what Methods returns: the only one that is no component of its own
+	kindFunc    // what only options see: a tool that Func has made
 
 	kindsRead = kindResource | kindTemplate
 	kindsAll  = kindTool | kindsRead | kindPrompt | kindMethod
@@ -56,6 +57,7 @@ type leaf interface {
 // It is immutable: the same handle may be built into many servers.
 type declaration struct {
 	kind     kind
+	also     kind   // what it is for options, besides
 	name     string // tool, prompt, method; URI; URI template
 	opts     []Option
 	where    string // file:line of the user's function
