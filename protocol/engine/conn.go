@@ -37,8 +37,7 @@ type conn struct {
 	version uint64 // of what is kept of the session, as it was seen last
 	gone    bool
 
-	expecting map[*errand]struct{}           // those whose requests may become tasks of the client
-	early     map[string]protocol.TaskStatus // news of such tasks, that nobody follows yet
+	expected *expected // of tasks that the client may make of requests of ours; nil: none may come
 
 	left *left // answers that were left for other nodes; nil: none
 }

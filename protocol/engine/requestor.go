@@ -263,12 +263,20 @@ func (c *conn) follow(e *errand, id string) error {
 	}
 	e.id, e.ask.errand = id, e
 	c.asks[e.ask.id.Key()] = e.ask
-	if status, told := c.early[id]; told {
-		delete(c.early, id)
-		e.told(status)
+	if x := c.expected; x != nil {
+		if status, told := x.news[id]; told {
+			delete(x.news, id)
+			e.told(status)
+		}
 	}
 	c.decided(e)
 	return nil
+}
+
+// expected is what may be told of tasks before it is read that they were created.
+type expected struct {
+	errands map[*errand]struct{} // those whose requests may become tasks of the client
+	news    map[string]protocol.TaskStatus
 }
 
 // expect keeps news of unknown tasks from now on: e's request may become one, and what
@@ -276,10 +284,10 @@ func (c *conn) follow(e *errand, id string) error {
 func (c *conn) expect(e *errand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.expecting == nil {
-		c.expecting = make(map[*errand]struct{}, 1)
+	if c.expected == nil {
+		c.expected = &expected{errands: make(map[*errand]struct{}, 1), news: make(map[string]protocol.TaskStatus)}
 	}
-	c.expecting[e] = struct{}{}
+	c.expected.errands[e] = struct{}{}
 }
 
 func (c *conn) unexpect(e *errand) {
@@ -291,9 +299,11 @@ func (c *conn) unexpect(e *errand) {
 // decided forgets what nobody can be waiting for when it is known what e's request has
 // become. Under conn.mu.
 func (c *conn) decided(e *errand) {
-	delete(c.expecting, e)
-	if len(c.expecting) == 0 {
-		c.early = nil
+	if c.expected == nil {
+		return
+	}
+	if delete(c.expected.errands, e); len(c.expected.errands) == 0 {
+		c.expected = nil
 	}
 }
 
@@ -303,21 +313,19 @@ const maxEarly = 32
 // keepNews is for who may follow the task in a moment. Where there are too many, each of
 // them looks once more than it need: no news may be lost. Under conn.mu.
 func (c *conn) keepNews(t *protocol.Task) {
-	if len(c.expecting) == 0 {
+	x := c.expected
+	if x == nil {
 		return
 	}
-	last, known := c.early[t.ID]
-	if !known && len(c.early) == maxEarly {
-		for e := range c.expecting {
+	last, known := x.news[t.ID]
+	if !known && len(x.news) == maxEarly {
+		for e := range x.errands {
 			signal(e.over)
 		}
-		c.early = nil
-	}
-	if c.early == nil {
-		c.early = make(map[string]protocol.TaskStatus)
+		clear(x.news)
 	}
 	if !known || last == protocol.TaskWorking { // they may be read in any order
-		c.early[t.ID] = t.Status
+		x.news[t.ID] = t.Status
 	}
 }
 
