@@ -35,6 +35,15 @@
 // with exit code 0, and with 1 when a carrier fails. fx.StopTimeout bounds how long
 // calls in flight may take to end.
 //
+// A program with a Fiber app of its own, or a mux of net/http, mounts the server there, and
+// says so by [Mounted]:
+//
+//	fx.New(
+//		fx.Provide(NewApp), // a *fiber.App that listens in a hook of fx.Lifecycle
+//		fx.Invoke(func(app *fiber.App, s *framework.Server) { fiberhttp.Mount(app.Group("/mcp"), s) }),
+//		mcpfx.Module("shop", "1.4.0", mcpfx.Mounted()),
+//	)
+//
 // fx logs to the same logger, and so never to stdout: what it does at debug level, and
 // why it cannot start or stop as an error. Every fault of a *framework.BuildError is an
 // entry of its own. An fx.WithLogger after Module replaces that.

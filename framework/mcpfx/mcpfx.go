@@ -1,6 +1,8 @@
 package mcpfx
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/events"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
@@ -59,6 +62,23 @@ func Carrier(t transport.Transport) Option {
 	return carrier(func(*run) (transport.Transport, error) { return t, nil })
 }
 
+// Mounted serves nothing by itself: the program mounts *framework.Server under an app of
+// its own, with fiberhttp.Mount for instance, in an fx.Invoke. The module runs the start
+// hooks, and shuts the server down when the program stops.
+//
+// fx stops in reverse order: a Module after the fx.Invoke that mounts stops the server
+// first, so that calls in flight are answered while the app still listens.
+func Mounted() Option { return Carrier(mounted{}) }
+
+// mounted is what only lasts.
+type mounted struct{}
+
+// Serve waits for the end.
+func (mounted) Serve(ctx context.Context, _ transport.Host) error {
+	<-ctx.Done()
+	return nil
+}
+
 // Worker runs tasks of the store, and serves no client: alone, or to go on when stdin has
 // ended. The store comes from the graph or from Options(framework.WithStore(...)).
 func Worker() Option {
@@ -72,13 +92,15 @@ type appOptions []framework.AppOption
 
 func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 
-// Module provides *framework.Server and serves it. A program has one.
+// Module provides *framework.Server and serves it. A program has one. Without anything to
+// serve on, and with an option that is nil, fx.New has an error.
 func Module(name, version string, opts ...Option) fx.Option {
 	m := &module{name: name, version: version}
 	for _, o := range opts {
-		if o != nil {
-			o.option(m)
+		if o == nil {
+			return fx.Error(fmt.Errorf("mcpfx.Module at %s: an option is nil", place.Caller(1)))
 		}
+		o.option(m)
 	}
 	return fx.Options(
 		fx.WithLogger(events.New),

@@ -206,8 +206,31 @@ func refused(t *testing.T, err error, want ...string) {
 
 func TestCarriersAreChecked(t *testing.T) {
 	t.Parallel()
-	refused(t, fx.New(mcpfx.Module("shop", "1.0.0"), fx.NopLogger).Err(), `"shop"`, "mcpfx.HTTP(addr)", "mcpfx.Stdio()", "mcpfx.Worker()")
+	refused(t, fx.New(mcpfx.Module("shop", "1.0.0"), fx.NopLogger).Err(), `"shop"`, "mcpfx.HTTP(addr)", "mcpfx.Stdio()", "mcpfx.Worker()", "mcpfx.Mounted()")
+	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(), nil), fx.NopLogger).Err(), "mcpfx_test.go:", "an option is nil")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Worker()), fx.NopLogger).Err(), "framework.WithStore")
+}
+
+// What has nothing to serve on may have graver faults.
+func TestFaultsComeBeforeCarriers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opt  fx.Option
+		want string
+	}{
+		"nil provider": {mcpfx.Provide(func() *billing { return nil }), "the provider is nil"},
+		"component":    {mcpfx.Provide(func() broken { return broken{} }), `tool "bad name"`},
+		"app option":   {fx.Decorate(func() *framework.App { return framework.New("shop", "1.0.0", nil) }), "an AppOption is nil"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := fx.New(mcpfx.Module("shop", "1.0.0"), c.opt, fx.NopLogger).Err()
+			refused(t, err, c.want)
+			if err != nil && strings.Contains(err.Error(), "nothing to serve on") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 // The error of Build is not buried, and each fault is an entry of the log.

@@ -29,12 +29,13 @@ func (m *module) serve(in serving) error {
 	if in.Unserved != nil {
 		return nil
 	}
-	if len(m.carriers) == 0 {
-		return fmt.Errorf("the server %q has nothing to serve on: add mcpfx.HTTP(addr), mcpfx.Stdio() or mcpfx.Worker() to mcpfx.Module", m.name)
-	}
 	server, err := in.Build()
 	if err != nil {
 		return err
+	}
+	if len(m.carriers) == 0 {
+		return fmt.Errorf("the server %q has nothing to serve on: add mcpfx.HTTP(addr), mcpfx.Stdio() or mcpfx.Worker() to mcpfx.Module, "+
+			"or mcpfx.Mounted() if the program mounts it by itself", m.name)
 	}
 	r := &run{server: server, shutdown: in.Shutdown, ended: make(chan struct{})}
 	for _, by := range m.carriers {

@@ -1,0 +1,92 @@
+package mcpfx_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"go.uber.org/fx"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+)
+
+// own is an app of the program's own, which listens as long as the program runs.
+func own(l net.Listener, note func(string)) func(fx.Lifecycle) *fiber.App {
+	return func(lc fx.Lifecycle) *fiber.App {
+		app := fiber.New(fiber.Config{DisableStartupMessage: true})
+		var served sync.WaitGroup
+		lc.Append(fx.Hook{
+			OnStart: func(context.Context) error {
+				served.Go(func() { _ = app.Listener(l) })
+				return nil
+			},
+			OnStop: func(ctx context.Context) error {
+				note("app stops")
+				err := app.ShutdownWithContext(ctx)
+				served.Wait()
+				return err
+			},
+		})
+		return app
+	}
+}
+
+// The program carries the server itself; its hooks run, and a call in flight is answered
+// before the app stops.
+func TestMounted(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+	}
+	hook := func(what string) func(context.Context, *framework.Server) error {
+		return func(context.Context, *framework.Server) error { note(what); return nil }
+	}
+	inside, release := make(chan struct{}), make(chan struct{})
+	app := fx.New(
+		fx.Provide(own(l, note)),
+		fx.Invoke(func(app *fiber.App, s *framework.Server) { fiberhttp.Mount(app.Group("/mcp"), s) }),
+		mcpfx.Module("shop", "1.0.0", mcpfx.Mounted()),
+		mcpfx.Provide(func() slow { return func() { close(inside); <-release; note("answered") } }),
+		fx.Decorate(func(app *framework.App) *framework.App {
+			return app.OnStart(hook("started")).OnStop(hook("stopped"))
+		}),
+		fx.NopLogger)
+	if err := app.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if mu.Lock(); !slices.Equal(order, []string{"started"}) {
+		t.Errorf("after the start: %v", order)
+	}
+	mu.Unlock()
+	c := connect(t, "http://"+l.Addr().String()+"/mcp")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := client.Call[string](t.Context(), c, "slow", struct{}{})
+		answered <- err
+	}()
+	<-inside
+	ended := make(chan error, 1)
+	go func() { ended <- app.Stop(context.WithoutCancel(t.Context())) }()
+	close(release)
+	if err := errors.Join(<-answered, <-ended); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(order, []string{"started", "answered", "stopped", "app stops"}) {
+		t.Errorf("%v", order)
+	}
+}
