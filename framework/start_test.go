@@ -72,12 +72,12 @@ func TestStartIsNotItsOwnClient(t *testing.T) {
 func TestStartIsServedAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var begun context.Context //nolint:fatcontext // as a goroutine of the function's would keep it
-		s := build(t, quiet().OnStart(func(ctx context.Context, _ *framework.Server) error { begun = ctx; return nil }))
+		kept := make(chan context.Context, 1)
+		s := build(t, quiet().OnStart(func(ctx context.Context, _ *framework.Server) error { kept <- ctx; return nil }))
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := connect(begun, s); err != nil {
+		if err := connect(<-kept, s); err != nil {
 			t.Errorf("connecting after the start: %v", err)
 		}
 	})
