@@ -4,42 +4,44 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"go.uber.org/fx"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/mcpfx"
 	"github.com/kagami-mcp/kagami/protocol/client"
-	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// own is an app of the program's own, which listens as long as the program runs.
-func own(l net.Listener, note func(string)) func(fx.Lifecycle) *fiber.App {
-	return func(lc fx.Lifecycle) *fiber.App {
-		app := fiber.New(fiber.Config{DisableStartupMessage: true})
+// own is an HTTP server of the program's own, which listens as long as the program runs.
+func own(l net.Listener, note func(string)) func(fx.Lifecycle) *http.ServeMux {
+	return func(lc fx.Lifecycle) *http.ServeMux {
+		mux := http.NewServeMux()
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 		var served sync.WaitGroup
 		lc.Append(fx.Hook{
 			OnStart: func(context.Context) error {
-				served.Go(func() { _ = app.Listener(l) })
+				served.Go(func() { _ = server.Serve(l) })
 				return nil
 			},
 			OnStop: func(ctx context.Context) error {
-				note("app stops")
-				err := app.ShutdownWithContext(ctx)
+				note("closed")
+				err := server.Shutdown(ctx)
 				served.Wait()
 				return err
 			},
 		})
-		return app
+		return mux
 	}
 }
 
 // The program carries the server itself; its hooks run, and a call in flight is answered
-// before the app stops.
+// before the listener is closed.
 func TestMounted(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -59,7 +61,7 @@ func TestMounted(t *testing.T) {
 	inside, release := make(chan struct{}), make(chan struct{})
 	app := fx.New(
 		fx.Provide(own(l, note)),
-		fx.Invoke(func(app *fiber.App, s *framework.Server) { fiberhttp.Mount(app.Group("/mcp"), s) }),
+		fx.Invoke(func(mux *http.ServeMux, s *framework.Server) { mux.Handle("/mcp", nethttp.Handler(s)) }),
 		mcpfx.Module("shop", "1.0.0", mcpfx.Mounted()),
 		mcpfx.Provide(func() slow { return func() { close(inside); <-release; note("answered") } }),
 		fx.Decorate(func(app *framework.App) *framework.App {
@@ -86,7 +88,7 @@ func TestMounted(t *testing.T) {
 	if err := errors.Join(<-answered, <-ended); err != nil {
 		t.Error(err)
 	}
-	if !slices.Equal(order, []string{"started", "answered", "stopped", "app stops"}) {
+	if !slices.Equal(order, []string{"started", "answered", "stopped", "closed"}) {
 		t.Errorf("%v", order)
 	}
 }
