@@ -29,6 +29,7 @@ type Middleware struct {
 
 	only kind // of the typed adapters: other calls never meet this step; 0: all
 	from Origin
+	of   kind   // of the calls of its chain
 	at   string // of the app's: the line that gave it
 }
 
@@ -205,6 +206,7 @@ func (m Middleware) meets(k kind) bool { return m.only == 0 || m.only&k != 0 }
 func arranged(k kind, app, group, own []Middleware) []Middleware {
 	steps := slices.Concat(app, group, own)
 	for i := range steps {
+		steps[i].of = k
 		switch {
 		case i < len(app):
 			steps[i].from = OriginApp
@@ -249,8 +251,8 @@ func compose(innermost Handler, steps []Middleware, report broken) Handler {
 }
 
 // around is the step in front of next; place is that of a step of OncePerCall. A
-// step that answers with nothing at all is at fault. There is none where the problem
-// is not "".
+// step that answers with nothing at all, or with what answers another method, is at fault.
+// There is none where the problem is not "".
 func (m Middleware) around(next Handler, place *passed) (step Handler, problem string) {
 	behind := next
 	if place != nil {
@@ -270,6 +272,9 @@ func (m Middleware) around(next Handler, place *passed) (step Handler, problem s
 		}
 		if err == nil && result == nil {
 			return nil, fmt.Errorf("middleware %s returned neither a result nor an error", m.Name)
+		}
+		if err == nil && m.of != kindList && !m.of.answeredBy(result.Body) {
+			return nil, fmt.Errorf("middleware %s answered a %s with a %T that does not fit it", m.Name, m.of, result.Body)
 		}
 		return result, err
 	}, ""
@@ -306,6 +311,24 @@ func (m *member) broken(b *builder) broken {
 			b.faults = append(b.faults, fault)
 		}
 	}
+}
+
+// answeredBy says whether the body fits calls of the kind. A body may be missing: a step
+// further out may make one, and lists have none.
+func (k kind) answeredBy(r protocol.Result) bool {
+	switch r := r.(type) {
+	case nil:
+		return true
+	case *protocol.CallToolResult:
+		return r != nil && k == kindTool
+	case *protocol.ReadResourceResult:
+		return r != nil && k&kindsRead != 0
+	case *protocol.GetPromptResult:
+		return r != nil && k == kindPrompt
+	case *protocol.CustomResult:
+		return r != nil && k == kindMethod
+	}
+	return false
 }
 
 // listFilter runs the app's chain around each list; nil if no step meets lists.

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -174,6 +177,55 @@ func TestMiddlewareAnswersItself(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// TestMiddlewareAnswersAnotherMethod: what does not answer the method never goes out.
+func TestMiddlewareAnswersAnotherMethod(t *testing.T) {
+	t.Parallel()
+	bodies := map[string]protocol.Result{
+		"tool":   &protocol.CallToolResult{},
+		"read":   &protocol.ReadResourceResult{},
+		"prompt": &protocol.GetPromptResult{},
+		"method": &protocol.CustomResult{Raw: []byte(`{}`)},
+		"none":   (*protocol.CallToolResult)(nil),
+		"other":  &protocol.EmptyResult{},
+	}
+	for name, body := range bodies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.ErrorLevel)
+			wrong := framework.Middleware{Name: "wrong", Wrap: func(framework.Handler) framework.Handler {
+				return func(context.Context, *framework.Call) (*framework.Result, error) { return &framework.Result{Body: body}, nil }
+			}}
+			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Use(wrong).Add(
+				framework.Tool("t", none), framework.Prompt("p", prompt), framework.Resource("a://b", text),
+				framework.ResourceTemplate("c://{d}", func(context.Context, struct{ D string }) (string, error) { return "", nil }),
+				framework.Method("x/y", func(context.Context, struct{}) (map[string]string, error) { return map[string]string{}, nil }),
+			))
+			bothEras(t, func(t *testing.T, rev protocol.Revision) {
+				p, before := dial(t, s, rev), logs.Len()
+				fails := 0
+				for _, ask := range []struct{ kind, method, params string }{
+					{"tool", "tools/call", `{"name":"t"}`}, {"prompt", "prompts/get", `{"name":"p"}`}, {"read", "resources/read", `{"uri":"a://b"}`},
+					{"read", "resources/read", `{"uri":"c://d"}`}, {"method", "x/y", `{}`},
+				} {
+					switch r := p.call(ask.method, ask.params); {
+					case ask.kind == name:
+						r.ok()
+					case ask.kind == "tool":
+						fails++
+						r.isError().mentions("The tool failed")
+					default:
+						fails++
+						r.code(protocol.CodeInternal)
+					}
+				}
+				if got := logs.Len() - before; got != fails {
+					t.Errorf("%d of %d failures are logged", got, fails)
+				}
+			})
+		})
+	}
 }
 
 func TestOnList(t *testing.T) {
