@@ -195,7 +195,9 @@ func TestMiddlewareAnswersAnotherMethod(t *testing.T) {
 			t.Parallel()
 			core, logs := observer.New(zap.ErrorLevel)
 			wrong := framework.Middleware{Name: "wrong", Wrap: func(framework.Handler) framework.Handler {
-				return func(context.Context, *framework.Call) (*framework.Result, error) { return &framework.Result{Body: body}, nil }
+				return func(context.Context, *framework.Call) (*framework.Result, error) {
+					return &framework.Result{Body: body}, nil
+				}
 			}}
 			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Use(wrong).Add(
 				framework.Tool("t", none), framework.Prompt("p", prompt), framework.Resource("a://b", text),
