@@ -43,6 +43,9 @@ func Once[T any](ctx context.Context, key string, effect func(context.Context) (
 	if key == "" || strings.Contains(key, reserved) {
 		return value, errors.New("once: an effect needs a key, without the character NUL")
 	}
+	if effect == nil {
+		return value, fmt.Errorf("once %q: the effect is nil", key)
+	}
 	var s onceSettings
 	for _, o := range opts {
 		if opt, ok := o.(onceOption); ok {

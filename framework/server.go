@@ -140,6 +140,9 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	if len(transports) == 0 {
 		return errors.New("framework: Serve needs a transport")
 	}
+	if i := slices.Index(transports, nil); i >= 0 {
+		return fmt.Errorf("framework: Serve: transport %d of %d is nil", i+1, len(transports))
+	}
 	if !s.carrying.TryLock() {
 		return errors.New("framework: Serve is running already")
 	}

@@ -39,7 +39,9 @@ type config struct {
 func newConfig(opts []Option) config {
 	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout, leaks: lasting()}
 	for _, o := range opts {
-		o.option(&c)
+		if o != nil { // New complains
+			o.option(&c)
+		}
 	}
 	return c
 }

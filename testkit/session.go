@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -38,6 +39,9 @@ type Session struct {
 // the test, with the difference. Nothing happens in Once for that.
 func New[A AppSource](t testing.TB, app A, opts ...Option) *Session {
 	t.Helper()
+	if slices.Contains(opts, nil) {
+		t.Fatalf("testkit: an Option is nil: remove it")
+	}
 	c := newConfig(opts)
 	return open(t, newSite(t, app, c), c)
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -100,10 +101,11 @@ func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 
 // how configures one request.
 type how struct {
-	progress func(protocol.Progress)
-	quiet    bool // initialize must not be cancelled, and a probe is better forgotten
-	once     bool // part of a remedy, which nothing remedies
-	rounds   bool // of Request: questions are answered
+	progress  func(protocol.Progress)
+	quiet     bool // initialize must not be cancelled, and a probe is better forgotten
+	once      bool // part of a remedy, which nothing remedies
+	rounds    bool // of Request: questions are answered
+	nilOption bool // which is the error of the call
 
 	tasks bool                // a task is understood as an answer
 	ttl   time.Duration       // the life that a task shall have; 0: the server's choice
@@ -114,6 +116,9 @@ type how struct {
 // do sends one request and waits for its raw result. Where a request over HTTP was
 // refused for a reason that can be remedied, it is sent once more, with a new id.
 func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
+	if h.nilOption {
+		return nil, errors.New("client: an option of the call is nil")
+	}
 	raw, err := c.attempt(ctx, d, p, h)
 	if err == nil || h.quiet || h.once {
 		return raw, err

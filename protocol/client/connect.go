@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -20,6 +21,9 @@ import (
 // revision; any other error, an empty answer or none within [ProbeTimeout] leads to
 // initialize (2026-07-28 basic/versioning and basic/transports/stdio).
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
+	if err := given(to, opts); err != nil {
+		return nil, fmt.Errorf("client: connecting: %w", err)
+	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel) // until the client is connected
 	conn, err := to.target()(life)
@@ -42,6 +46,17 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
 	return c, nil
+}
+
+// given says what is missing in the arguments of Connect.
+func given(to Target, opts []Option) error {
+	switch {
+	case to == nil || to.target() == nil:
+		return errors.New("the target is nil")
+	case slices.Contains(opts, nil):
+		return errors.New("an option is nil")
+	}
+	return nil
 }
 
 func newClient(life context.Context, cancel context.CancelFunc, conn transport.Conn, opts []Option) *Client {

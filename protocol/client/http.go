@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -32,6 +33,9 @@ func HTTP(url string, opts ...HTTPOption) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) {
 		o := httpOptions{client: http.DefaultClient, header: http.Header{}}
 		for _, opt := range opts {
+			if opt == nil {
+				return nil, errors.New("an option of HTTP is nil")
+			}
 			opt.httpOption(&o)
 		}
 		return dialHTTP(ctx, url, o)

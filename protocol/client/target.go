@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -30,5 +31,10 @@ func Over(dial func(context.Context) (transport.Conn, error)) Target { return di
 // InMemory is a server in this process. A principal in Connect's context
 // ([transport.WithPrincipal]) is the caller's.
 func InMemory(host transport.Host) Target {
-	return dialer(func(ctx context.Context) (transport.Conn, error) { return inmem.Dial(ctx, host), nil })
+	return dialer(func(ctx context.Context) (transport.Conn, error) {
+		if host == nil {
+			return nil, errors.New("the server is nil")
+		}
+		return inmem.Dial(ctx, host), nil
+	})
 }

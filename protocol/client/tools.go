@@ -43,6 +43,10 @@ func (c *Client) CallTool(ctx context.Context, name string, args any, opts ...Ca
 func newHow(opts []CallOption) how {
 	var h how
 	for _, o := range opts {
+		if o == nil {
+			h.nilOption = true
+			continue
+		}
 		o.callOption(&h)
 	}
 	return h

@@ -48,6 +48,8 @@ func child(role string) int {
 		return exitCode(bare(os.Stdin, os.Stdout))
 	case "dirty":
 		return exitCode(dirty(ctx))
+	case "unset":
+		return exitCode(stdio.New(stdio.Streams(nil, nil)).Serve(ctx, hostFunc(echo)))
 	case "fails":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		fmt.Fprintln(os.Stderr, "cannot go on")

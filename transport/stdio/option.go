@@ -29,9 +29,8 @@ type optionFunc func(*config)
 func (f optionFunc) option(c *config) { f(c) }
 
 type config struct {
-	in            io.Reader
+	in            io.Reader // nil: the process's own, and so for out
 	out           io.Writer
-	standard      bool // in and out are to be the process's own
 	maxFrame      int
 	maxConcurrent int
 	grace         time.Duration
@@ -42,7 +41,6 @@ type config struct {
 
 func newConfig(opts []Option) config {
 	c := config{
-		standard:      true,
 		maxFrame:      defaultMaxFrame,
 		maxConcurrent: defaultMaxConcurrent,
 		grace:         unset,
@@ -64,9 +62,10 @@ func (c *config) graceOr(d time.Duration) time.Duration {
 }
 
 // Streams replaces os.Stdin and os.Stdout. The streams are the carrier's while
-// Serve runs and of no use afterwards; it does not close out.
+// Serve runs and of no use afterwards; it does not close out. Where one is nil it is
+// not replaced.
 func Streams(in io.Reader, out io.Writer) Option {
-	return optionFunc(func(c *config) { c.in, c.out, c.standard = in, out, false })
+	return optionFunc(func(c *config) { c.in, c.out = in, out })
 }
 
 // MaxFrame bounds an incoming frame to n bytes; the default is 16 MiB. Zero or

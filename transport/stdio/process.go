@@ -25,6 +25,9 @@ import (
 // by itself or had to be killed. Without Close the process and two goroutines
 // stay. Read returns io.EOF when the process is gone.
 func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, error) {
+	if cmd == nil {
+		return nil, errors.New("stdio: there is no command to start: it is nil")
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, context.Cause(ctx))
 	}

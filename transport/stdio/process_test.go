@@ -42,6 +42,16 @@ func TestStdoutIsGuarded(t *testing.T) {
 	}
 }
 
+// TestStreamsThatAreNil are the process's own.
+func TestStreamsThatAreNil(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "unset")
+	cmd.Stdin = strings.NewReader(`{"id":1}` + "\n")
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "{\"id\":1}\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestStdoutGone: a client that dies must end the server, and not by a signal.
 func TestStdoutGone(t *testing.T) {
 	t.Parallel()

@@ -26,13 +26,16 @@ type carrier struct{ config }
 // Serve runs one connection to its end; see the package documentation.
 func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	in, out := c.in, c.out
-	if c.standard {
+	if in == nil {
+		in = os.Stdin
+	}
+	if out == nil {
 		protocol, restore, err := GuardStdout()
 		if err != nil {
 			return fmt.Errorf("guarding the standard output: %w", err)
 		}
 		defer restore()
-		in, out = os.Stdin, protocol
+		out = protocol
 	}
 	return newServing(ctx, &c.config, host, in, out).run(ctx)
 }

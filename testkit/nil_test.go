@@ -1,0 +1,71 @@
+package testkit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport/stdio"
+)
+
+// TestNilArguments are errors, wherever they are given: nothing crashes.
+func TestNilArguments(t *testing.T) {
+	t.Parallel()
+	server, err := newHandles().app().Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func(to client.Target, opts ...client.Option) error {
+		c, err := client.Connect(t.Context(), to, opts...)
+		return errors.Join(err, closing(c))
+	}
+	calling := func(call func(*client.Client) error) error {
+		c, err := client.Connect(t.Context(), client.InMemory(server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return errors.Join(call(c), c.Close())
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"transport":      {server.Serve(t.Context(), stdio.New(), nil), "framework: Serve: transport 2 of 2 is nil"},
+		"effect":         {effect(framework.Once[int](t.Context(), "k", nil)), `once "k": the effect is nil`},
+		"target":         {connect(nil), "client: connecting: the target is nil"},
+		"dial":           {connect(client.Over(nil)), "client: connecting: the target is nil"},
+		"command":        {connect(client.Command(nil)), "client: connecting: stdio: there is no command to start"},
+		"server":         {connect(client.InMemory(nil)), "client: connecting: the server is nil"},
+		"option":         {connect(client.InMemory(server), client.Name("c", "1"), nil), "client: connecting: an option is nil"},
+		"option of HTTP": {connect(client.HTTP("http://localhost", nil)), "client: connecting: an option of HTTP is nil"},
+		"option of CallTool": {calling(func(c *client.Client) error {
+			_, err := c.CallTool(t.Context(), "ok", nil, nil)
+			return err
+		}), "client: an option of the call is nil"},
+		"option of CallTask": {calling(func(c *client.Client) error {
+			_, err := c.CallTask(t.Context(), "ok", nil, nil)
+			return err
+		}), "client: an option of the call is nil"},
+		"option of Request": {calling(func(c *client.Client) error {
+			_, err := c.Request(t.Context(), "x/y", nil, nil)
+			return err
+		}), "client: an option of the call is nil"},
+	} {
+		if test.err == nil || !strings.HasPrefix(test.err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, test.err, test.want)
+		}
+	}
+	mustFail{func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Ordered(), nil) }, []string{"an Option is nil"}}.once(t)
+}
+
+func effect(_ int, err error) error { return err }
+
+func closing(c *client.Client) error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}
