@@ -33,6 +33,7 @@ type errand struct {
 	due      chan struct{} // 1-buffered: the task has news
 	over     chan struct{} // 1-buffered: they say that the result is worth asking for
 	doubted  bool          // that was believed once
+	missed   bool          // news may have been dropped before follow; guarded by conn.mu until then
 }
 
 // augmented is the request with the wish for a task, or nil where the client did not
@@ -203,6 +204,10 @@ func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, e
 // rest waits until the next look is due. News bring it forward, but no client keeps us
 // busy by them: that a task is over is believed at once, but only once.
 func (e *errand) rest(ctx context.Context, interval int64) error {
+	if e.missed {
+		e.missed = false
+		return nil
+	}
 	every := defaultLook
 	if interval > 0 {
 		every = time.Duration(min(max(interval, minLook.Milliseconds()), maxLook.Milliseconds())) * time.Millisecond
@@ -310,8 +315,8 @@ func (c *conn) decided(e *errand) {
 // maxEarly bounds the news of tasks that nobody follows yet.
 const maxEarly = 32
 
-// keepNews is for who may follow the task in a moment. Where there are too many, each of
-// them looks once more than it need: no news may be lost. Under conn.mu.
+// keepNews is for who may follow the task in a moment. Where there are too many, all of
+// them look once, unasked: no news may be lost. Under conn.mu.
 func (c *conn) keepNews(t *protocol.Task) {
 	x := c.expected
 	if x == nil {
@@ -320,7 +325,7 @@ func (c *conn) keepNews(t *protocol.Task) {
 	last, known := x.news[t.ID]
 	if !known && len(x.news) == maxEarly {
 		for e := range x.errands {
-			signal(e.over)
+			e.missed = true
 		}
 		clear(x.news)
 	}
