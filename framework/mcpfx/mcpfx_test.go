@@ -326,7 +326,17 @@ func TestStopsInOrder(t *testing.T) {
 	if err := app.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := connect(t, fmt.Sprintf("http://%s/mcp", <-bound))
+	stopInFlight(t, app, fmt.Sprintf("http://%s/mcp", <-bound), inside, release)
+	if !slices.Equal(order, []string{"opened", "listening", "answered", "closed"}) {
+		t.Errorf("%v", order)
+	}
+}
+
+// stopInFlight stops the program while its tool "slow" runs, which is inside until release
+// is closed: the call has its answer.
+func stopInFlight(t *testing.T, app *fx.App, url string, inside <-chan struct{}, release chan<- struct{}) {
+	t.Helper()
+	c := connect(t, url)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := client.Call[string](t.Context(), c, "slow", struct{}{})
@@ -338,9 +348,6 @@ func TestStopsInOrder(t *testing.T) {
 	close(release)
 	if err := errors.Join(<-answered, <-stopped); err != nil {
 		t.Error(err)
-	}
-	if !slices.Equal(order, []string{"opened", "listening", "answered", "closed"}) {
-		t.Errorf("%v", order)
 	}
 }
 

@@ -2,7 +2,6 @@ package mcpfx_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/mcpfx"
-	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
@@ -75,19 +73,7 @@ func TestMounted(t *testing.T) {
 		t.Errorf("after the start: %v", order)
 	}
 	mu.Unlock()
-	c := connect(t, "http://"+l.Addr().String()+"/mcp")
-	answered := make(chan error, 1)
-	go func() {
-		_, err := client.Call[string](t.Context(), c, "slow", struct{}{})
-		answered <- err
-	}()
-	<-inside
-	ended := make(chan error, 1)
-	go func() { ended <- app.Stop(context.WithoutCancel(t.Context())) }()
-	close(release)
-	if err := errors.Join(<-answered, <-ended); err != nil {
-		t.Error(err)
-	}
+	stopInFlight(t, app, "http://"+l.Addr().String()+"/mcp", inside, release)
 	if !slices.Equal(order, []string{"started", "answered", "stopped", "closed"}) {
 		t.Errorf("%v", order)
 	}
