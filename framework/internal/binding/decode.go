@@ -38,6 +38,7 @@ type decoder struct {
 	plan     *Plan
 	path     []step
 	found    []finding
+	decoded  int  // how many of found are of decoding
 	total    int  // findings, counted beyond the bound
 	secret   int  // depth of secret members entered
 	repair   bool // read strings as what they contain

@@ -3,6 +3,7 @@ package binding
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"math"
 	"math/big"
 	"reflect"
@@ -43,7 +44,7 @@ func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	}
 	i, ok := jsontext.Int64(raw)
 	if !ok || v.OverflowInt(i) {
-		d.refuse(RuleRange, n, raw, c)
+		d.refuseWith(RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetInt(i)
@@ -72,7 +73,7 @@ func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 	}
 	u, ok := uint64Of(raw)
 	if !ok || v.OverflowUint(u) {
-		d.refuse(RuleRange, n, raw, c)
+		d.refuseWith(RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetUint(u)
@@ -87,6 +88,22 @@ func (n *uintNode) schema(*schemer, *constraints) keywords {
 	k.set("minimum", []byte("0"))
 	k.set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
 	return k
+}
+
+// beyondWhole is the hint for a whole number that does not fit into n's type.
+func (d *decoder) beyondWhole(n node, raw []byte, c *constraints) string {
+	if _, whole := bigOf(raw); !whole {
+		return ""
+	}
+	return d.beyond(n, c)
+}
+
+// beyond says that the type has bounds, unless the words of what is wanted have some.
+func (d *decoder) beyond(n node, c *constraints) string {
+	if rangeWords(d.plan.printer.words(n, c)) != "" {
+		return ""
+	}
+	return fmt.Sprintf("It is beyond the range of numbers of %d bits.", n.goType().Bits())
 }
 
 // uint64Of reads a number that is a whole one, in any notation.
@@ -149,7 +166,7 @@ func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	}
 	f, err := strconv.ParseFloat(string(raw), n.t.Bits())
 	if err != nil || v.OverflowFloat(f) {
-		d.refuse(RuleRange, n, raw, c)
+		d.refuseWith(RuleRange, d.beyond(n, c), n, raw, c)
 		return
 	}
 	v.SetFloat(f)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/decimal"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -371,6 +372,8 @@ func (r rule) expressText(k *keywords) bool {
 		return k.match(quote + "$")
 	case "contains":
 		return k.match(quote)
+	case "containsrune":
+		return k.match(ecmaQuote(r.firstRune()))
 	case "containsany":
 		return k.match("[" + quote + "]")
 	case "startsnotwith":
@@ -379,6 +382,8 @@ func (r rule) expressText(k *keywords) bool {
 		return k.exclude(keywords{{"pattern", jsontext.Quote(nil, quote+"$")}})
 	case "excludes":
 		return k.exclude(keywords{{"pattern", jsontext.Quote(nil, quote)}})
+	case "excludesrune":
+		return k.exclude(keywords{{"pattern", jsontext.Quote(nil, ecmaQuote(r.firstRune()))}})
 	case "excludesall":
 		return k.exclude(keywords{{"pattern", jsontext.Quote(nil, "["+quote+"]")}})
 	case "datetime":
@@ -398,6 +403,12 @@ func (r rule) expressText(k *keywords) bool {
 		return true
 	}
 	return false
+}
+
+// firstRune is all of the parameter that containsrune and excludesrune look at.
+func (r rule) firstRune() string {
+	_, size := utf8.DecodeRuneInString(r.param)
+	return r.param[:size]
 }
 
 func (k *keywords) match(pattern string) bool {
@@ -449,7 +460,7 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 	if text, ok := relation(r, owner); ok {
 		return text
 	}
-	if text, ok := sentences[r.name]; ok && len(r.alts) == 0 {
+	if text, ok := sentences[r.commonName()]; ok {
 		return text
 	}
 	what := kindOf(n)
@@ -471,8 +482,12 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 			return "No two items have the same " + wireName(elementType(n), r.param) + "."
 		}
 		return "All items differ."
-	case "oneof", "oneofci":
+	case "oneof":
 		return "One of: " + strings.Join(r.words(), ", ") + "."
+	case "oneofci":
+		return "One of, in upper or lower case: " + strings.Join(r.words(), ", ") + "."
+	case "noneofci":
+		return "None of, in upper or lower case: " + strings.Join(r.words(), ", ") + "."
 	}
 	return "Must satisfy " + r.String() + "."
 }

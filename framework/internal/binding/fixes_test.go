@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,9 @@ func TestCorrectedCalls(t *testing.T) {
 		{`{"ratio":0.5,"above":0.25`, "/above", "", `{"ratio":0.25,"above":0.5`},
 		{`{"ratio":0.5,"above":0.5`, "/above", "", `{"ratio":0.5,"above":1.5`},
 		{`{"big":9223372036854775808`, "/big", "Try: {\"big\":9223372036854775807", `{"big":1`},
+		{`{"big":-1e30`, "/big: got -1e30 (number). Want a whole number. It is beyond the range of numbers of 64 bits.", "", `{"big":1`},
+		{`{"big":1.5`, "/big: got 1.5 (number). Want a whole number.", "beyond", `{"big":1`},
+		{`{"ratio":1e400`, "/ratio: got 1e400 (number). Want a number. It is beyond the range of numbers of 64 bits.", "", `{"ratio":1`},
 		{`{"text":"hi"`, "at least 4 characters", `\"`, `{"text":"text"`},
 		{`{"text":["four"]`, "/text", "", `{"text":"four"`},
 		{`{"at":"now"`, "/at", "", `{"at":"31 Jan 26 15:04"`},
@@ -105,6 +109,72 @@ func TestCorrectedCalls(t *testing.T) {
 		}
 		if try != "" && invalid.Try != try {
 			t.Errorf("%s: Try is %s, want %s", args, invalid.Try, try)
+		}
+	}
+}
+
+type fPair struct {
+	Low  int    `json:"low"`
+	High int    `json:"high" validate:"gtefield=Low"`
+	Name string `json:"name" validate:"min=2"`
+}
+
+type fMany struct {
+	Pairs []fPair           `json:"pairs,omitempty" validate:"omitempty,max=2"`
+	Tags  []string          `json:"tags,omitempty" validate:"omitempty,max=1,dive,min=3"`
+	Grid  [][]string        `json:"grid,omitempty" validate:"omitempty,max=1,dive,max=1,dive,min=3"`
+	Words map[string]string `json:"words,omitempty" validate:"omitempty,max=1,dive,keys,min=3,endkeys,min=3"`
+	Sizes map[string]*fPair `json:"sizes,omitempty" validate:"omitempty,min=2"`
+	Ports map[int]int       `json:"ports,omitempty" validate:"omitempty,dive,keys,min=5,endkeys,min=5"`
+}
+
+// All faults are told at once, those inside of a list or map that is at fault
+// itself, too, and those of a map's key and value.
+func TestFaultsInsideOfFaults(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[fMany](), binding.Input, binding.Options{})
+	for _, c := range []struct {
+		args  string
+		paths []string
+		try   string
+	}{
+		{
+			`{"pairs":[{"low":3,"high":1,"name":"a"},{"low":1,"high":3,"name":"ab"},{"low":1,"high":3,"name":"b"}]}`,
+			[]string{"/pairs max", "/pairs/0/high gtefield", "/pairs/0/name min", "/pairs/2/name min"},
+			`{"pairs":[{"low":1,"high":3,"name":"text"},{"low":1,"high":3,"name":"ab"}]}`,
+		},
+		{`{"tags":["a","abc"]}`, []string{"/tags max", "/tags/0 min"}, `{"tags":["text"]}`},
+		{`{"tags":["abc","a"]}`, []string{"/tags max", "/tags/1 min"}, `{"tags":["abc"]}`},
+		{`{"tags":["abc",5]}`, []string{"/tags max", "/tags/1 type"}, `{"tags":["abc"]}`},
+		{`{"grid":[["a","abc"],["b"]]}`, []string{"/grid max", "/grid/0 max", "/grid/0/0 min", "/grid/1/0 min"}, `{"grid":[["text"]]}`},
+		{`{"words":{"a":"b","abc":"abc"}}`, []string{"/words max", "/words/a min key", "/words/a min"}, ""},
+		{`{"words":{"a":"a"}}`, []string{"/words/a min key", "/words/a min"}, `{"words":{"key":"text"}}`},
+		{`{"words":{"a":"abc"}}`, []string{"/words/a min key"}, `{"words":{"key":"abc"}}`},
+		{`{"words":{"abc":"a"}}`, []string{"/words/abc min"}, `{"words":{"abc":"text"}}`},
+		{`{"sizes":{"a":{"low":3,"high":1,"name":"ab"}}}`, []string{"/sizes min", "/sizes/a/high gtefield"}, ""},
+		{`{"ports":{"4":4}}`, []string{"/ports/4 min key", "/ports/4 min"}, `{"ports":{"5":5}}`},
+		{`{"ports":{"4":7}}`, []string{"/ports/4 min key"}, ""},
+		{`{"ports":{"7":4}}`, []string{"/ports/7 min"}, `{"ports":{"7":5}}`},
+	} {
+		_, err := p.Decode(t.Context(), []byte(c.args), reflect.New(p.Type()).Elem())
+		var invalid *binding.Invalid
+		if !errors.As(err, &invalid) {
+			t.Errorf("%s: %v, want it refused", c.args, err)
+			continue
+		}
+		var got []string
+		for _, issue := range invalid.Issues {
+			line := issue.Path + " " + issue.Rule
+			if strings.HasPrefix(issue.Got, "the key") {
+				line += " key"
+			}
+			got = append(got, line)
+		}
+		if !slices.Equal(got, c.paths) {
+			t.Errorf("%s: got %q, want %q", c.args, got, c.paths)
+		}
+		if c.try != "" && invalid.Try != c.try {
+			t.Errorf("%s: Try is %s, want %s", c.args, invalid.Try, c.try)
 		}
 	}
 }

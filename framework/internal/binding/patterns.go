@@ -45,6 +45,9 @@ var formats = map[string]string{
 
 // sentences are for rules that no keyword expresses.
 var sentences = map[string]string{
+	"iscolor":                    "A colour such as #ff8800.",
+	"country_code":               "A country code such as DE.",
+	"eu_country_code":            "A country code of the EU such as DE.",
 	"base64":                     "Base64 text.",
 	"base64url":                  "Base64url text.",
 	"base64rawurl":               "Base64url text without padding.",
@@ -125,6 +128,8 @@ var boundSentences = map[string]string{
 	"min": "At least", "gte": "At least", "gt": "More than",
 	"max": "At most", "lte": "At most", "lt": "Less than",
 	"len": "Exactly", "eq": "Exactly", "ne": "Not",
+	"eq_ignore_case": "In upper or lower case:", "ne_ignore_case": "Not in upper or lower case:",
+	"postcode_iso3166_alpha2": "A postal code of",
 }
 
 var fieldSentences = map[string]string{
@@ -135,6 +140,7 @@ var fieldSentences = map[string]string{
 	"gtcsfield": "Must be greater than", "gtecsfield": "Must not be less than",
 	"ltcsfield": "Must be less than", "ltecsfield": "Must not be greater than",
 	"fieldcontains": "Must contain the value of", "fieldexcludes": "Must not contain the value of",
+	"postcode_iso3166_alpha2_field": "A postal code of the country in",
 }
 
 var presenceSentences = map[string]string{

@@ -27,6 +27,20 @@ func (r rule) String() string {
 	return r.name + "=" + r.param
 }
 
+// commonName is the rule's name: that of the alias, where alternatives have one.
+func (r rule) commonName() string {
+	if len(r.alts) == 0 {
+		return r.name
+	}
+	text := r.String()
+	for alias, expanded := range ruleAliases {
+		if expanded == text {
+			return alias
+		}
+	}
+	return text
+}
+
 // constraints are the rules of one level of a value: the value itself, its map
 // keys, and (after dive) its elements. The nil *constraints asks nothing.
 type constraints struct {

@@ -52,13 +52,19 @@ func (p *Plan) showsSecret(raw []byte) bool {
 }
 
 // mendAll corrects every finding in the text, deepest last, so that paths stay
-// true. Array items are only replaced, never removed.
+// true. Of a list only the last items are removed.
+// A map's key is renamed after its value was mended, for the same reason.
 func (p *Plan) mendAll(raw []byte, found []finding, round int) ([]byte, bool) {
 	changed := false
-	for _, f := range found {
-		next, ok := p.mendOne(raw, f, round)
-		if ok && !bytes.Equal(next, raw) {
-			raw, changed = next, true
+	for _, keys := range []bool{false, true} {
+		for _, f := range found {
+			if (f.key != nil) != keys {
+				continue
+			}
+			next, ok := p.mendOne(raw, f, round)
+			if ok && !bytes.Equal(next, raw) {
+				raw, changed = next, true
+			}
 		}
 	}
 	return raw, changed
@@ -75,6 +81,9 @@ func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
 		return edit(raw, parent, func(object []byte) []byte { return dropRepeated(object, name) })
 	}
 	value, given := valueAt(raw, f.Path)
+	if !given && !f.missing {
+		return raw, false // it was cut off its list, or renamed
+	}
 	if f.key != nil {
 		return p.mendKey(raw, parent, name, f)
 	}
@@ -166,6 +175,10 @@ func (p *Plan) near(f finding, k keywords, value []byte) []byte {
 		if kindOf(f.n).isNumber() {
 			return clamp(k, value)
 		}
+	case jsontext.KindArray:
+		if shorter := cut(k, value); shorter != nil {
+			return shorter
+		}
 	}
 	for _, candidate := range rewrapped(value) {
 		if p.fits(f.n, f.c, candidate) {
@@ -173,6 +186,16 @@ func (p *Plan) near(f finding, k keywords, value []byte) []byte {
 		}
 	}
 	return nil
+}
+
+// cut leaves the last items out of a list that has too many; what is wrong with
+// those that remain is mended where they are.
+func cut(k keywords, value []byte) []byte {
+	most, _ := jsontext.Int64(mustGet(k, "maxItems"))
+	if !k.has("maxItems") || most < 1 || jsontext.Len(value) <= int(most) {
+		return nil
+	}
+	return list(slices.Collect(jsontext.Elements(value))[:most])
 }
 
 // rewrapped is a value in other wrappings: the only item of a list without it,

@@ -13,23 +13,26 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// run asks validator, which panics on values it did not expect.
-func (p *Plan) run(ctx context.Context, v reflect.Value) (failed validator.ValidationErrors, err error) {
+// run asks validator about a value of the plan's type.
+func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationErrors, error) {
+	v = reflect.Indirect(v)
+	switch {
+	case !v.IsValid():
+		return nil, nil
+	case p.diveTag != "":
+		return p.ask(func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), p.diveTag) })
+	}
+	return p.ask(func(rules *validator.Validate) error { return rules.StructCtx(ctx, v.Addr().Interface()) })
+}
+
+// ask asks validator, which panics on values it did not expect.
+func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("validator: %v", r)
 		}
 	}()
-	v = reflect.Indirect(v)
-	if !v.IsValid() {
-		return nil, nil
-	}
-	var result error
-	if p.diveTag != "" {
-		result = p.rules().VarCtx(ctx, v.Interface(), p.diveTag)
-	} else {
-		result = p.rules().StructCtx(ctx, v.Addr().Interface())
-	}
+	result := question(p.rules())
 	if errors.As(result, &failed) {
 		return failed, nil
 	}
@@ -47,25 +50,24 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 		d.file(finding{Issue: Issue{Rule: RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
 		return
 	}
+	d.decoded = len(d.found)
 	values := finder{raw: raw}
 	for _, fe := range failed {
-		if len(d.found) >= maxFindings {
+		l := locator{}
+		switch {
+		case len(d.found) >= maxFindings:
 			d.total++
-			continue
+		case l.locate(p.root, v, fe.StructNamespace()):
+			p.fileFailure(ctx, d, &values, l, fe)
 		}
-		p.fileFailure(ctx, d, &values, v, fe)
 	}
 }
 
 // fileFailure files one failed tag, unless it is about a value that was not
 // sent, is not part of the JSON form, or could not be decoded.
-func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, v reflect.Value, fe validator.FieldError) {
-	l := locator{}
-	if !l.locate(p.root, v, fe.StructNamespace()) {
-		return
-	}
+func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
 	path := pointerOf(l.path)
-	if d.faulty(path) || d.lostKeys(path, l.n) {
+	if faulty(d.found[:d.decoded], path) || d.lostKeys(path, l.n) {
 		return
 	}
 	rule := fe.ActualTag()
@@ -84,18 +86,56 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, v re
 		}
 		rule = failed
 	}
+	if !l.blamesKey(d.found, path, fe) {
+		l.keys = nil
+	}
 	f := l.finding(p, path, rule, value, sent)
 	parent, name := splitPointer(path)
-	if other, _, between := f.between(name); between && d.faulty(jsontext.Pointer(parent, other.name)) {
+	if other, _, between := f.between(name); between && at(d.found, jsontext.Pointer(parent, other.name)) {
 		return // there is nothing to compare with
 	}
 	d.total++
 	d.found = append(d.found, f)
+	if f.key == nil {
+		p.fileBelow(ctx, d, values, l, fe)
+	}
 }
 
-// faulty reports whether the value at path, or one around it, has a finding.
-func (d *decoder) faulty(path string) bool {
-	return slices.ContainsFunc(d.found, func(f finding) bool {
+// fileBelow files what is wrong inside of a list or map that failed a rule of its
+// own: validator does not enter it then. A long one is too many items, most
+// likely, and its beginning tells enough.
+func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
+	v := reflect.Indirect(reflect.ValueOf(fe.Value()))
+	switch {
+	case l.c == nil || !v.IsValid():
+		return
+	case v.Kind() == reflect.Slice:
+		v = v.Slice(0, min(v.Len(), maxFindings))
+	case v.Kind() != reflect.Map || v.Len() > maxFindings:
+		return
+	}
+	tag := (&constraints{keys: l.c.keys, elem: l.c.elem}).tag(v.Type(), false)
+	if tag == "" {
+		return
+	}
+	failed, _ := p.ask(func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), tag) })
+	for _, fe := range failed {
+		inner := l
+		inner.path = slices.Clip(l.path)
+		if len(d.found) < maxFindings && inner.walk(l.n, l.c, v, fe.StructNamespace()) {
+			p.fileFailure(ctx, d, values, inner, fe)
+		}
+	}
+}
+
+// at reports whether found has something about the value at path itself.
+func at(found []finding, path string) bool {
+	return slices.ContainsFunc(found, func(f finding) bool { return f.Path == path })
+}
+
+// faulty reports whether the value at path, or one around it, is among found.
+func faulty(found []finding, path string) bool {
+	return slices.ContainsFunc(found, func(f finding) bool {
 		return f.Path == "" || path == f.Path || strings.HasPrefix(path, f.Path+"/")
 	})
 }
@@ -133,7 +173,7 @@ func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe valid
 func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) finding {
 	f := finding{Issue: Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f, owner: l.owner}
 	switch {
-	case l.inKeys(rule):
+	case l.keys != nil:
 		_, name := splitPointer(path)
 		f.Got = "the key " + quoteShort(name)
 		f.Want = "keys that are " + describe(p.printer.words(&stringNode{reflect.TypeFor[string]()}, l.keys))

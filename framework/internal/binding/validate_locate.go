@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/go-playground/validator/v10"
 )
 
 // locator follows a namespace of validator's, which is written in Go names,
@@ -21,12 +23,19 @@ type locator struct {
 	owner  *structNode  // the struct of f
 }
 
-// inKeys reports whether the rule that failed is one of the map's keys.
-func (l *locator) inKeys(name string) bool {
+// blamesKey reports whether the rule that failed at path is one of the map's keys.
+// Where key and value have a rule of that name, what was judged tells; of two
+// equal texts validator judges the key first.
+func (l *locator) blamesKey(found []finding, path string, fe validator.FieldError) bool {
 	has := func(c *constraints) bool {
-		return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool { return r.name == name })
+		return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool { return r.name == fe.ActualTag() })
 	}
-	return has(l.keys) && !has(l.c)
+	if !has(l.keys) || !has(l.c) {
+		return has(l.keys)
+	}
+	_, name := splitPointer(path)
+	filed := slices.ContainsFunc(found, func(f finding) bool { return f.key != nil && f.Path == path })
+	return !filed && fe.Type() == l.key.t && fmt.Sprint(fe.Value()) == name
 }
 
 func (l *locator) locate(root node, v reflect.Value, ns string) bool {
