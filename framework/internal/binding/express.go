@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,9 +83,10 @@ func (c *constraints) express(r rule, n node, k *keywords) bool {
 	if r.check != nil {
 		return r.check.express(k)
 	}
-	switch r.name {
-	case "min", "gte", "max", "lte", "gt", "lt", "len":
+	if r.isSize() {
 		return r.expressSize(what, k)
+	}
+	switch r.name {
 	case "eq", "ne":
 		return r.expressEqual(what, k)
 	case "oneof", "noneof":
@@ -102,6 +104,13 @@ func (c *constraints) express(r rule, n node, k *keywords) bool {
 	}
 	return r.expressText(k)
 }
+
+// isSize reports whether the rule, or a part of it, measures a value.
+func (r rule) isSize() bool {
+	return slices.Contains(sizeRules, r.name) || slices.ContainsFunc(r.alts, rule.isSize)
+}
+
+var sizeRules = []string{"min", "gte", "max", "lte", "gt", "lt", "len"}
 
 // comparableOnWire: validator compares Go values, uniqueItems JSON values.
 func comparableOnWire(n node) bool {

@@ -3,6 +3,7 @@ package binding
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -164,6 +165,12 @@ func tryRule(v *validator.Validate, r rule, value reflect.Value) (holds bool, pr
 			problem = clip(oneLine(fmt.Sprint(p)), 120)
 		}
 	}()
+	if value.Kind() == reflect.Struct { // whose rules validator asks of members alone
+		member := reflect.StructField{Name: "V", Type: value.Type(), Tag: reflect.StructTag("validate:" + strconv.Quote(r.encode()))}
+		owner := reflect.New(reflect.StructOf([]reflect.StructField{member})).Elem()
+		owner.Field(0).Set(value)
+		return v.Struct(owner.Interface()) == nil, ""
+	}
 	return v.Var(value.Interface(), r.encode()) == nil, ""
 }
 

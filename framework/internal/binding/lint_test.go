@@ -1,6 +1,9 @@
 package binding_test
 
 import (
+	"encoding/json"
+	"math/big"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
@@ -147,6 +150,14 @@ func TestTextRulesLintedByUse(t *testing.T) {
 		"method of a type": {reflect.TypeFor[lChecks](), "validateFn", ""},
 		"bytes of JSON":    {reflect.TypeFor[[]byte](), "json", ""},
 		"struct":           {reflect.TypeFor[lBox](), "required", ""},
+		"bytes":            {reflect.TypeFor[[]byte](), "base64", "no value passes it. Remove it"},
+		"address":          {reflect.TypeFor[netip.Addr](), "ip", fault},
+		"address or none":  {reflect.TypeFor[*netip.Addr](), "omitempty,ipv4", fault},
+		"address there":    {reflect.TypeFor[netip.Addr](), "required", ""},
+		"big":              {reflect.TypeFor[*big.Int](), "min=3", "does not work on type big.Int"},
+		"digits":           {reflect.TypeFor[json.Number](), "min=3", "would measure the characters of a json.Number"},
+		"digits or":        {reflect.TypeFor[json.Number](), "gt=3|eq=1", "would measure the characters of a json.Number"},
+		"digits as such":   {reflect.TypeFor[json.Number](), "number", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

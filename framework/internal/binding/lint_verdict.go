@@ -11,6 +11,10 @@ import (
 // at most of them: it judges the words that package reflect has in place of any value that
 // is no text, and says no.
 func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
+	if t == numberType && r.isSize() {
+		c.fault("", fmt.Sprintf("validate rule %q would measure the characters of a json.Number, not its value", r), "Use a number of Go")
+		return false
+	}
 	if !c.hopeless(r, t) {
 		return true
 	}
@@ -18,6 +22,9 @@ func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:
 		fix = "Write dive before it to ask it of each element"
+	}
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		fix = "Remove it: what is in the text was decoded already"
 	}
 	c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: no value passes it", r, t), fix)
 	return false
