@@ -42,10 +42,10 @@ func meant(t reflect.Type) (what, fix string) {
 		return "an error", "Return it beside the result, which may be a struct{}"
 	case t == typeChainResult:
 		return "a result", fixResult
-	case t.Kind() == reflect.Struct && t.Implements(typeRich):
+	case isRich(t):
 		return "a Rich", "Return " + t.String()
-	case t.PkgPath() != typeBlock.PkgPath(): // which may have embedded one of its types
-		return "", ""
+	case t.PkgPath() != typeBlock.PkgPath():
+		return embedded(t)
 	case t.Implements(typeBlock):
 		return "blocks", "Return framework.Content"
 	case t == typeContents:
@@ -54,6 +54,23 @@ func meant(t reflect.Type) (what, fix string) {
 		return "messages", "Make it a prompt, or return framework.Content"
 	case t.Implements(typeResult), reflect.PointerTo(t).Implements(typeResult):
 		return "a result", fixResult
+	}
+	return "", ""
+}
+
+// embedded is what a struct embeds that means something to the protocol by itself: its
+// Go fields would be members of the JSON.
+func embedded(t reflect.Type) (what, fix string) {
+	if t.Kind() != reflect.Struct {
+		return "", ""
+	}
+	for f := range t.Fields() {
+		if !f.Anonymous {
+			continue
+		}
+		if what, _ := almost(f.Type); what != "" {
+			return what, "Return a framework.Rich whose Value has the other members"
+		}
 	}
 	return "", ""
 }

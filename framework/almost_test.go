@@ -27,11 +27,21 @@ type gallery []framework.Image
 
 func (gallery) MarshalJSON() ([]byte, error) { return []byte(`"gallery"`), nil }
 
-// hit has all of a link, and is no block where it is in a list.
-type hit struct {
-	protocol.Link
-	Score int
-}
+// hit, scored and told have the methods of what they embed, and are none.
+type (
+	hit struct {
+		protocol.Link
+		Score int
+	}
+	scored struct {
+		framework.Rich[int]
+		Score int
+	}
+	told struct {
+		*protocol.CallToolResult
+		Score int
+	}
+)
 
 type endless []endless
 
@@ -59,6 +69,10 @@ func TestAlmostResults(t *testing.T) {
 		"read contents":  {reads[*framework.Contents](), "a resource cannot be a *protocol.Contents. " + resource},
 		"read pointers":  {reads[[]*framework.Contents](), "a resource cannot be a []*protocol.Contents. " + resource},
 		"read image":     {reads[*framework.Image](), "a resource cannot be a *protocol.Image. " + resource},
+		"embeds a block": {gives[hit](), "framework_test.hit would be sent as JSON, not as blocks. Return a framework.Rich whose Value has the other members"},
+		"embeds in list": {gives[[]*hit](), "not as blocks"},
+		"embeds a rich":  {gives[scored](), "not as a Rich"},
+		"embeds a tool":  {gives[*told](), "not as a result"},
 		"method":         {serves[*protocol.CallToolResult](), "must be a JSON object, not *protocol.CallToolResult. Return a struct or a map"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +91,7 @@ func TestResultsThatAreNotAlmost(t *testing.T) {
 		"embedded": gives[framework.Embedded](), "text": gives[protocol.Text](), "block": gives[protocol.Block](),
 		"content": gives[framework.Content](), "blocks": gives[[]protocol.Block](), "stream": gives[framework.Stream](),
 		"rich": gives[framework.Rich[[]int]](), "rich content": gives[framework.Rich[framework.Content]](),
-		"raw": gives[json.RawMessage](), "any": gives[any](), "own JSON": gives[gallery](), "embeds a block": gives[[]hit](),
+		"raw": gives[json.RawMessage](), "any": gives[any](), "own JSON": gives[gallery](),
 		"endless": gives[endless](), "meta": gives[protocol.Meta](), "components": gives[[]protocol.Tool](),
 		"read contents": reads[framework.Contents](), "read list": reads[[]framework.Contents](), "read embedded": reads[framework.Embedded](),
 	} {

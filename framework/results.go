@@ -91,12 +91,28 @@ func shapeOf(t reflect.Type) shape {
 		return shapeContent
 	case t == typeStream:
 		return shapeStream
-	case t.Kind() == reflect.Struct && t.Implements(typeRich):
+	case isRich(t):
 		return shapeRich
-	case t.Implements(typeBlock):
+	case isBlock(t):
 		return shapeBlock
 	}
 	return shapeValue
+}
+
+// isRich reports whether t is a Rich, and not a struct that embeds one.
+func isRich(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Implements(typeRich) && t.PkgPath() == typeRich.PkgPath()
+}
+
+// isBlock reports whether t is a block or a pointer to one, and not a struct that embeds one.
+func isBlock(t reflect.Type) bool {
+	if !t.Implements(typeBlock) {
+		return false
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Interface || t.PkgPath() == typeBlock.PkgPath()
 }
 
 // output is one compiled result type.
