@@ -233,10 +233,10 @@ func (r rule) numberBounds(what kind, k *keywords) bool {
 		k.lower("maximum", bound)
 	case "gt":
 		k.dropBound("minimum", bound, -1)
-		k.set("exclusiveMinimum", bound)
+		k.raise("exclusiveMinimum", bound)
 	case "lt":
 		k.dropBound("maximum", bound, 1)
-		k.set("exclusiveMaximum", bound)
+		k.lower("exclusiveMaximum", bound)
 	case "len":
 		return r.pin(k, bound)
 	}
@@ -273,12 +273,29 @@ func compareNumbers(a, b []byte) int {
 	return x.Compare(y)
 }
 
-// pin demands one value; the bounds of the type are idle then.
+// pin demands one value.
 func (r rule) pin(k *keywords, value []byte) bool {
-	k.drop("minimum")
-	k.drop("maximum")
-	k.set("const", value)
+	k.narrow("const", value, value)
 	return true
+}
+
+// narrow demands one of some values by the keyword name. Bounds that all of them keep,
+// as those of the type, are idle then.
+func (k *keywords) narrow(name string, keyword []byte, values ...[]byte) {
+	low, hasLow := k.get("minimum")
+	if hasLow && !slices.ContainsFunc(values, func(v []byte) bool { return compareNumbers(v, low) < 0 }) {
+		k.drop("minimum")
+	}
+	high, hasHigh := k.get("maximum")
+	if hasHigh && !slices.ContainsFunc(values, func(v []byte) bool { return compareNumbers(v, high) > 0 }) {
+		k.drop("maximum")
+	}
+	switch old, ok := k.get(name); {
+	case !ok:
+		k.set(name, keyword)
+	case string(old) != string(keyword):
+		k.also(keywords{{name, keyword}})
+	}
 }
 
 func (r rule) expressEqual(what kind, k *keywords) bool {
@@ -365,9 +382,7 @@ func (r rule) expressEnum(what kind, k *keywords) bool {
 	if r.name == "noneof" {
 		return k.exclude(keywords{{"enum", list(values)}})
 	}
-	k.drop("minimum")
-	k.drop("maximum")
-	k.set("enum", list(values))
+	k.narrow("enum", list(values), values...)
 	return true
 }
 
@@ -473,6 +488,9 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 		return text
 	}
 	what := kindOf(n)
+	if quoted, ok := bare(n).(*quotedNode); ok {
+		what = kindOf(quoted.node)
+	}
 	bound := strings.TrimSpace(r.param)
 	switch {
 	case what == timeKind && bound == "":
@@ -481,6 +499,9 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 		}
 	case r.name == "datetime":
 		return "Written like " + layoutExample(r.param) + "."
+	}
+	if _, bytes := bare(n).(*bytesNode); bytes && r.isSize() {
+		return boundSentences[r.name] + " " + bound + " bytes."
 	}
 	if text, ok := boundSentences[r.name]; ok && what != opaque && what != timeKind {
 		return text + " " + bound + "."

@@ -110,6 +110,23 @@ type maker struct {
 	odds int // one value in odds is something else entirely
 }
 
+// nearly draws a value that is valid by the schema, or nearly so.
+func nearly(t *rapid.T, schema map[string]any) []byte {
+	defs, _ := schema["$defs"].(map[string]any)
+	return []byte(maker{t, defs, rapid.SampledFrom([]int{4, 12, 60}).Draw(t, "odds")}.value(schema, 4))
+}
+
+// parsed keeps the numbers of a schema as they are written.
+func parsed(t *testing.T, schema []byte) (out map[string]any) {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(schema))
+	dec.UseNumber()
+	if err := dec.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func (m maker) dice(sides int, label string) int { return rapid.IntRange(0, sides-1).Draw(m.t, label) }
 
 func (m maker) value(schema map[string]any, depth int) string {
@@ -236,16 +253,10 @@ func TestSchemaAndPlanAgree(t *testing.T) {
 			t.Parallel()
 			p := mustCompile(t, typ, binding.Input, binding.Options{NoRepair: true, Unions: unions()})
 			judge := judgeOf(t, p.Schema())
-			dec := json.NewDecoder(bytes.NewReader(p.Schema()))
-			dec.UseNumber()
-			var schema map[string]any
-			if err := dec.Decode(&schema); err != nil {
-				t.Fatal(err)
-			}
-			defs, _ := schema["$defs"].(map[string]any)
+			schema := parsed(t, p.Schema())
 			accepted := 0
 			rapid.Check(t, func(rt *rapid.T) {
-				raw := []byte(maker{rt, defs, rapid.SampledFrom([]int{4, 12, 60}).Draw(rt, "odds")}.value(schema, 4))
+				raw := nearly(rt, schema)
 				into := reflect.New(typ).Elem()
 				_, err := p.Decode(t.Context(), raw, into)
 				if legal := accepts(t, judge, raw); legal != (err == nil) {

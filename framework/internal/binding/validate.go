@@ -71,8 +71,11 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 		return
 	}
 	rule := fe.ActualTag()
+	if !l.blamesKey(d.found, path, fe) {
+		l.keys = nil
+	}
 	value, sent := values.find(path)
-	sent = sent && jsontext.KindOf(value) != jsontext.KindNull
+	sent = sent && (l.keys != nil || jsontext.KindOf(value) != jsontext.KindNull)
 	_, aboutPresence := presenceSentences[rule]
 	if !sent && !aboutPresence {
 		return
@@ -85,9 +88,6 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 			return
 		}
 		rule = failed
-	}
-	if !l.blamesKey(d.found, path, fe) {
-		l.keys = nil
 	}
 	f := l.finding(p, path, rule, value, sent)
 	parent, name := splitPointer(path)
