@@ -153,11 +153,20 @@ func textOf(content []protocol.Block) string {
 	return ""
 }
 
-// fail ends the task by an error, as the client may see it.
+// fail ends the task by an error, as the client may see it. It ends in any case: one that
+// stayed in line would be run again at once, and end by the same error.
 func (j *job) fail(ctx context.Context, runs int, err error) {
+	failed := j.endBy(ctx, runs, err)
+	if errors.Is(failed, task.ErrLimit) {
+		failed = j.endBy(ctx, runs, protocol.Faultf(protocol.FaultInternal, "the error is too large to be kept"))
+	}
+	j.report(ctx, failed)
+}
+
+func (j *job) endBy(ctx context.Context, runs int, err error) error {
 	wire := j.newCall(&protocol.CallToolParams{}, &rounds.Journal{}, runs, nil).x.wireError(ctx, err)
 	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, true), "error")
-	j.report(ctx, j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message}))
+	return j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message})
 }
 
 // apply makes the event happen, unless another worker has the task by now.
@@ -198,10 +207,16 @@ func decided(err error) bool {
 	return false
 }
 
-// retry keeps what was done, and waits a little.
+// retry keeps what was done, and waits a little. Where that cannot be kept the task fails:
+// what was done once must not be done again.
 func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	j.e.failed(ctx, c, cause)
-	if err := j.apply(ctx, c.runs, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)}); err != nil {
+	err := j.apply(ctx, c.runs, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
+	if errors.Is(err, task.ErrLimit) {
+		j.fail(ctx, c.runs, err)
+		return false
+	}
+	if err != nil {
 		j.report(ctx, err)
 		return false
 	}

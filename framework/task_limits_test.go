@@ -1,0 +1,74 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// TestTaskOverItsLimits: a task whose record cannot hold how it ended fails, once. It
+// neither works for ever nor, in line again, runs for ever.
+func TestTaskOverItsLimits(t *testing.T) {
+	t.Parallel()
+	large := func(n int) string { return strings.Repeat("x", n) }
+	effect := func(ctx context.Context) error {
+		_, err := framework.Once(ctx, "e", func(context.Context) (string, error) { return large(5 << 20), nil })
+		return err
+	}
+	for name, c := range map[string]struct {
+		end     func(ctx context.Context) (string, error)
+		message string
+	}{
+		"result": {func(context.Context) (string, error) { return large(5 << 20), nil }, "the result is too large to be kept"},
+		"error": {func(context.Context) (string, error) {
+			return "", protocol.Faultf(protocol.FaultInvalidParams, "%s", large(100<<10))
+		}, "the error is too large to be kept"},
+		"journal of a retry": {func(ctx context.Context) (string, error) {
+			return "", errors.Join(effect(ctx), errors.New("secret"))
+		}, "internal error"},
+		"journal of a question": {func(ctx context.Context) (string, error) {
+			if err := effect(ctx); err != nil {
+				return "", err
+			}
+			who, err := framework.Elicit[name](ctx, "Who?")
+			return who.Name, err
+		}, "internal error"},
+	} {
+		add := func(app *framework.App, runs *atomic.Int32) *framework.App {
+			return app.Add(framework.Tool("ends", func(ctx context.Context, _ struct{}) (string, error) {
+				if runs.Add(1) > 5 { // so that the test ends
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+				return c.end(ctx)
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(2))))
+		}
+		for where, server := range map[string]func(t *testing.T, runs *atomic.Int32) *framework.Server{
+			"in memory": func(t *testing.T, runs *atomic.Int32) *framework.Server { return build(t, add(quiet(), runs)) },
+			"in line": func(t *testing.T, runs *atomic.Int32) *framework.Server {
+				return nodes(t, 2, func(app *framework.App, _ int) { add(app, runs) })[1]
+			},
+		} {
+			t.Run(name+"/"+where, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					var runs atomic.Int32
+					p := dialTasks(t, server(t, &runs))
+					id := p.task("ends", `{}`)
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if got := p.get(id); got.Status != "failed" || got.Error == nil || got.Error.Message != c.message || runs.Load() != 1 {
+						t.Errorf("%s, %+v, after %d runs", got.Status, got.Error, runs.Load())
+					}
+				})
+			})
+		}
+	}
+}
