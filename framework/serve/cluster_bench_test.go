@@ -69,12 +69,12 @@ func BenchmarkTask(b *testing.B) {
 func opened[S interface {
 	framework.Store
 	io.Closer
-}](b *testing.B, s S, err error) framework.Store {
-	b.Helper()
+}](tb testing.TB, s S, err error) framework.Store {
+	tb.Helper()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.Cleanup(func() { _ = s.Close() }) // nothing of it is wanted
+	tb.Cleanup(func() { _ = s.Close() }) // nothing of it is wanted
 	return s
 }
 
