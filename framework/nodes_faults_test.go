@@ -24,6 +24,7 @@ import (
 // hooks are told of, or stand in the way of, what a store does.
 type hooks struct {
 	updated func(r task.Record) // after an Update
+	lost    func() error        // of an Update that has happened
 	get     func(ctx context.Context, id string) error
 	renew   func(ctx context.Context) error
 	take    func()
@@ -82,6 +83,9 @@ func (t hookedTasks) Update(ctx context.Context, r task.Record) error {
 	err := t.Store.Update(ctx, r)
 	if err == nil && t.h.updated != nil {
 		t.h.updated(r)
+	}
+	if err == nil && t.h.lost != nil {
+		return t.h.lost()
 	}
 	return err
 }
@@ -437,4 +441,85 @@ func TestNodesBusWasAway(t *testing.T) {
 			t.Errorf("what was told after the one that was lost: %s", got)
 		}
 	})
+}
+
+// TestNodesLostReplies: whichever change of a task the store makes without saying so, who
+// listens is told of each status, and a handler that was cancelled ends at once.
+func TestNodesLostReplies(t *testing.T) {
+	for what, lost := range map[string]int32{"question": 1, "answer": 2, "end": 3} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, updates := losing(t, lost, func(ctx context.Context, _ struct{}) (string, error) {
+					time.Sleep(time.Second) // until somebody listens
+					answer, err := framework.Elicit[name](ctx, "Who?")
+					return answer.Name, err
+				})
+				id := p.task("film", `{}`)
+				end := p.listen(id)
+				defer end()
+				time.Sleep(5 * time.Second)
+				p.answer(id, `{"q1":`+accepted+`}`)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				var told []string
+				for _, m := range p.notifications("notifications/tasks") {
+					told = append(told, as2[taskState](t, m).Status)
+				}
+				if got := strings.Join(told, " "); updates.Load() < 3 || !strings.HasSuffix(got, "input_required working completed") && !strings.HasSuffix(got, "input_required completed") {
+					t.Errorf("after %d updates: %s", updates.Load(), got)
+				}
+			})
+		})
+	}
+	t.Run("cancellation", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			ended := make(chan struct{})
+			p, _ := losing(t, 1, func(ctx context.Context, _ struct{}) (string, error) {
+				<-ctx.Done()
+				close(ended)
+				return "", ctx.Err()
+			})
+			id := p.task("film", `{}`)
+			synctest.Wait()
+			p.byID("tasks/cancel", id).code(-32603)
+			begun := time.Now()
+			<-ended
+			if d := time.Since(begun); d != 0 {
+				t.Errorf("the handler ends %v after the cancellation", d)
+			}
+		})
+	})
+}
+
+// losing is a client of a server on a store that does not answer an update.
+func losing(t *testing.T, lost int32, film func(context.Context, struct{}) (string, error)) (*peer, *atomic.Int32) {
+	t.Helper()
+	updates, h := new(atomic.Int32), &hooks{}
+	h.lost = func() error {
+		if updates.Add(1) == lost {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})).Add(
+		framework.Tool("film", film, framework.Describe("d"), framework.Task(framework.TaskOptional))))
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dialTasks(t, s), updates
+}
+
+// listen begins a stream that tells of the task.
+func (p *peer) listen(id string) (end func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		p.frame(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":` +
+			p.params("subscriptions/listen", `{"notifications":{"taskIds":["`+id+`"]}}`) + `}`)
+	}()
+	synctest.Wait()
+	return func() {
+		p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}`)
+		<-over
+	}
 }

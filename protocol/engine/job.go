@@ -202,13 +202,21 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 	visible := before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions)
 	switch {
 	case visible && e.shares():
-		e.lookAt(after.ID)
-		e.tell(news{Kind: newsTask, Task: after.ID})
+		e.spread(after.ID)
 	case visible:
 		e.publish(j, after)
 	}
 	j.sees(after)
 	e.watches.wake(after.ID)
+}
+
+// spread lets this node and the others look at a task that has changed, or may have: where
+// the store's answer was lost, nobody was told of what happened all the same.
+func (e *Engine) spread(id string) {
+	if e.shares() {
+		e.lookAt(id)
+		e.tell(news{Kind: newsTask, Task: id})
+	}
 }
 
 // sees ends the job of a task that is over. A nil job does nothing.

@@ -207,6 +207,7 @@ func (x *exchange) cancelTask(ctx context.Context, p *protocol.CancelTaskParams)
 	case errors.Is(err, task.ErrTerminal):
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the task is %s already", r.Status)
 	case err != nil:
+		x.conn.e.spread(p.ID)
 		return nil, err
 	}
 	if x.dialect.TaskExtension() {
@@ -262,6 +263,7 @@ func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][
 	case errors.Is(err, task.ErrNotFound):
 		return noTask()
 	case err != nil:
+		e.spread(id)
 		return err
 	case next.Status == protocol.TaskWorking:
 		e.resume(id)

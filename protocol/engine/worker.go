@@ -184,13 +184,16 @@ const (
 // a while, and one that has a lease for as long as it has that.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
-	for begun := time.Now(); ; {
+	for begun, again := time.Now(), false; ; again = true {
 		_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
 			if r.Runs != runs {
 				return task.Event{}, errLost
 			}
 			return event(r), nil
 		})
+		if again && decided(err) { // perhaps by an attempt before
+			j.e.spread(j.id)
+		}
 		if err == nil || decided(err) || !j.lease && time.Since(begun) > storePatience || pause(j.ctx, storePause) != nil {
 			return err
 		}
