@@ -207,6 +207,11 @@ func TestFull(t *testing.T) {
 	client := clientOf(t, server.Addr())
 	s, ctx := storeWith(t, client), t.Context()
 	create(t, queueOf(s), "before")
+	over, expired := working("over"), working("expired")
+	over.Status, over.Result, expired.Created = protocol.TaskCompleted, []byte(`{}`), time.Now().Add(-2*time.Hour)
+	if err := errors.Join(s.Tasks().Create(ctx, over), s.Tasks().Create(ctx, expired)); err != nil {
+		t.Fatal(err)
+	}
 	if err := client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -221,6 +226,15 @@ func TestFull(t *testing.T) {
 	}
 	if err := s.Tasks().Create(ctx, working("a")); err == nil {
 		t.Error("a task was created")
+	}
+	if n, err := s.Tasks().Count(ctx, "x"); n != 1 || err != nil { // and what has expired is gone
+		t.Errorf("%d are left, %v", n, err)
+	}
+	if err := s.Tasks().Create(ctx, working("a")); err == nil {
+		t.Error("a task was created where others have made room")
+	}
+	if err := s.Tasks().Delete(ctx, "over"); err != nil {
+		t.Errorf("Delete frees nothing: %v", err)
 	}
 	if err := client.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)

@@ -56,13 +56,14 @@ local function index(id, owner, live, expires)
 end
 
 -- forget takes a record out of the indexes, and leaves a trace for an hour, so that a list
--- can go on behind it.
+-- can go on behind it. The trace comes last: where memory has ended, Redis refuses a script
+-- whose first write takes some, and lets one go on that has begun to free it.
 local function forget(owner, id)
   local number = redis.call('ZSCORE', base .. 'o:' .. owner, id)
-  if number then redis.call('SET', base .. 'g:' .. id, digits(tonumber(number)) .. ':' .. owner, 'EX', 3600) end
+  redis.call('ZREM', ends, member(owner, id))
   redis.call('ZREM', base .. 'o:' .. owner, id)
   redis.call('ZREM', base .. 'l:' .. owner, id)
-  redis.call('ZREM', ends, member(owner, id))
+  if number then redis.call('SET', base .. 'g:' .. id, digits(tonumber(number)) .. ':' .. owner, 'EX', 3600) end
 end
 
 -- sweep forgets some of those that have expired: more than one call can add.

@@ -2,8 +2,8 @@
 -- creation, the same in milliseconds, data. 0: it exists.
 local id, owner = ARGV[2], ARGV[3]
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-sweep()
 local number, turn = redis.call('INCR', base .. 'n'), ''
+sweep() -- after a write that takes memory: where that has ended, nothing is created
 if ARGV[4] == '1' then turn = enqueue(id) end
 redis.call('HSET', KEYS[1], 'v', 1, 'o', owner, 'q', number, 't', turn, 'c', ARGV[7], 'm', ARGV[8], 'd', ARGV[9])
 redis.call('ZADD', base .. 'o:' .. owner, number, id)
