@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,7 @@ type hooks struct {
 	renew   func(ctx context.Context) error
 	take    func()
 	claim   func(key string) error
+	swap    func(key string) error
 	publish func() error
 }
 
@@ -77,6 +79,15 @@ func (c hookedClaims) Claim(ctx context.Context, key string, v []byte, d time.Du
 		}
 	}
 	return c.Store.Claim(ctx, key, v, d)
+}
+
+func (c hookedClaims) Swap(ctx context.Context, key string, old, v []byte, d time.Duration) (bool, error) {
+	if c.h.swap != nil {
+		if err := c.h.swap(key); err != nil {
+			return false, err
+		}
+	}
+	return c.Store.Swap(ctx, key, old, v, d)
 }
 
 func (t hookedTasks) Update(ctx context.Context, r task.Record) error {
@@ -522,4 +533,42 @@ func (p *peer) listen(id string) (end func()) {
 		p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}`)
 		<-over
 	}
+}
+
+// TestNodesRoundIsKept: a store that is away when a round is to be renewed, and back the
+// next time, does not let the round run twice.
+func TestNodesRoundIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var away, runs atomic.Int32
+		h := &hooks{swap: func(key string) error {
+			if strings.HasPrefix(key, "round/") && away.Add(1) == 1 {
+				return errors.New("away")
+			}
+			return nil
+		}}
+		s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})).Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+			answer, err := framework.Elicit[name](ctx, "Who?")
+			if err == nil {
+				runs.Add(1)
+				time.Sleep(time.Minute)
+			}
+			return answer.Name, err
+		}, framework.Describe("d"))))
+		p := dial(t, s, protocol.Rev20260728, withCaps(canElicit))
+		state := as2[struct{ RequestState string }](t, p.tool("ask", `{}`).ok().Result).RequestState
+		params := fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, state, accepted)
+		var sent sync.WaitGroup
+		for range 2 {
+			sent.Go(func() {
+				if got := dial(t, s, protocol.Rev20260728, withCaps(canElicit)).call("tools/call", params).text(); got != "Ada" {
+					t.Errorf("%s", got)
+				}
+			})
+			time.Sleep(45 * time.Second)
+		}
+		sent.Wait()
+		if n := runs.Load(); n != 1 || away.Load() < 2 {
+			t.Errorf("it ran %d times, with %d attempts to keep it", n, away.Load())
+		}
+	})
 }

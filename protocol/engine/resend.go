@@ -129,7 +129,8 @@ func digestOf(responses map[string]json.RawMessage) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// keep renews the lease until the outcome is there.
+// keep renews the lease until the outcome is there, or another execution has the state. A
+// store that is away may be back the next time, before the lease has run out.
 func (r *record) keep(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	r.mu.Lock()
@@ -138,7 +139,7 @@ func (r *record) keep(ctx context.Context) {
 		held, err := r.store().Swap(ctx, r.key, r.lease, r.lease, leaseLife)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if err == nil && held && r.timer != nil {
+		if (held || err != nil) && r.timer != nil {
 			r.timer.Reset(leaseRenew)
 		}
 	})
