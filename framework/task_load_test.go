@@ -4,6 +4,9 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,6 +40,48 @@ func TestTasksThatWaitCostLittle(t *testing.T) {
 	t.Logf("%d bytes each, %d goroutines more", each, runtime.NumGoroutine()-goroutines)
 	if each > 3<<10 && !raceEnabled {
 		t.Errorf("a waiting task takes %d bytes", each)
+	}
+}
+
+// TestTasksThatAreOverCostOne: a stream that names many tasks with large results, each many
+// times, tells of each once, and holds one of them at a time.
+func TestTasksThatAreOverCostOne(t *testing.T) {
+	const tasks, size = 16, 256 << 10
+	s := build(t, quiet().Add(framework.Tool("large", func(context.Context, struct{}) (string, error) {
+		return strings.Repeat("x", size), nil
+	}, framework.Describe("d"), framework.Task(framework.TaskOptional))))
+	p := dialTasks(t, s)
+	ids := make([]string, tasks)
+	for i := range ids {
+		ids[i] = strconv.Quote(p.task("large", `{}`))
+		for p.get(strings.Trim(ids[i], `"`)).Status != "completed" {
+			runtime.Gosched()
+		}
+	}
+	clear(p.answers)
+	told := make(chan string)
+	before := heap()
+	p.watch(told)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		p.frame(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":` +
+			p.params("subscriptions/listen", `{"notifications":{"taskIds":[`+strings.Join(slices.Repeat(ids, 64), ",")+`]}}`) + `}`)
+	}()
+	<-told // the acknowledgement; now it waits until somebody takes the first task
+	if more := int64(heap()) - int64(before); more > tasks*size/2 && !raceEnabled {
+		t.Errorf("it holds %d KiB", more>>10)
+	}
+	for range tasks {
+		if method := <-told; method != "notifications/tasks" {
+			t.Errorf("told of %s", method)
+		}
+	}
+	p.watch(nil)
+	p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}`)
+	<-over
+	if n := len(p.notifications("notifications/tasks")); n != tasks {
+		t.Errorf("%d are told of", n)
 	}
 }
 

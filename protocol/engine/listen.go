@@ -27,14 +27,14 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	honoured := x.honoured(ctx, p.Filter)
 	honoured.Tasks = filter
 	f.narrow(honoured)
-	for _, t := range over {
-		f.taskChanged(t.ID, &protocol.TaskParams{Task: t})
-	}
 	f.attach(ctx, x.out)
 	defer x.expiring(ctx)()
 	if err := x.acknowledge(ctx, f); errors.Is(err, transport.ErrNoStream) {
 		return nil, protocol.Faultf(protocol.FaultInvalidRequest, "a subscription is a stream: Accept must name text/event-stream")
 	} else if err != nil {
+		return nil, err
+	}
+	if err := x.tellOver(ctx, over); err != nil {
 		return nil, err
 	}
 	f.start()

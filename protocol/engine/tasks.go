@@ -291,21 +291,52 @@ func answered(r *task.Record, journal *rounds.Journal, answers map[string][]byte
 	return keys
 }
 
-// honouredTasks are those that the caller may watch, and of these the ones that are
-// over: nothing would be told of them any more.
-func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched []string, over []protocol.DetailedTask) {
+// honouredTasks are those that the caller may watch, each once, and of these the ones
+// that are over: nothing would be told of them any more.
+func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, over []string) {
 	if x.conn.e.cfg.Tasks == nil {
 		return nil, nil
 	}
+	seen := make(map[string]bool)
 	for _, id := range ids[:min(len(ids), maxWatched)] {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
 		r, err := x.task(ctx, id)
 		if err != nil {
 			continue
 		}
 		watched = append(watched, id)
-		if t, err := detailed(&r, x.dialect); err == nil && r.Terminal() {
-			over = append(over, t)
+		if r.Terminal() {
+			over = append(over, id)
 		}
 	}
 	return watched, over
+}
+
+// tellOver tells of tasks that are over, one after the other: the results of all of them
+// may be far more than there is memory for.
+func (x *exchange) tellOver(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if _, ended := x.feed.ended.wait(); ended || x.conn.e.closing.Load() {
+			return nil
+		}
+		r, err := x.task(ctx, id)
+		if err != nil {
+			continue // it has expired meanwhile
+		}
+		t, err := detailed(&r, x.dialect)
+		if err != nil {
+			continue
+		}
+		frame, err := notification(x.dialect, &protocol.TaskParams{Task: t}, &protocol.RequestMeta{SubscriptionID: x.id})
+		if err == nil {
+			err = x.out.Send(ctx, frame)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
