@@ -19,7 +19,10 @@
 // Every change is one step (a Lua script): a task and its place in line change
 // together, so that none that was accepted is ever out of sight. Every change is sent
 // once, whatever the client's MaxRetries: where no answer comes, the error does not
-// say whether it has happened. What expires, expires by the clock of Redis.
+// say whether it has happened. What expires, expires by the clock of Redis. When sessions
+// and tasks do, the servers say by their own: all these clocks must agree to within a few
+// seconds (NTP), for a server whose clock is behind lets them end so much sooner, and one
+// that is 20 s behind is taken for dead where another goes on with its streams.
 //
 // The line is a stream with a consumer group, and a lease an entry of it that is
 // pending: it runs out when it was not renewed for LeaseLife, and the next Sweep of any
