@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 // TestTasksThatWaitCostLittle: no goroutine each, and less than 3 KB.
@@ -83,6 +85,44 @@ func TestTasksThatAreOverCostOne(t *testing.T) {
 	if n := len(p.notifications("notifications/tasks")); n != tasks {
 		t.Errorf("%d are told of", n)
 	}
+}
+
+// TestTaskListsReadFew: a page of tasks is read in parts, because each brings its result,
+// and has the next one where there is more, and only there.
+func TestTaskListsReadFew(t *testing.T) {
+	t.Parallel()
+	for tasks, want := range map[int]int{9: 1, 10: 1, 50: 1, 51: 2, 101: 3} {
+		store := listing{memory.New(), new(atomic.Int64)}
+		p := dial(t, build(t, jobApp().UseStore(store)), core)
+		for range tasks {
+			p.start("job", `{}`, `{}`)
+		}
+		if ids, pages := p.pages(); len(ids) != tasks || pages != want || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != tasks {
+			t.Errorf("of %d tasks %d are on %d pages", tasks, len(ids), pages)
+		}
+		if n := store.most.Load(); n > 10 {
+			t.Errorf("%d records were read at once", n)
+		}
+	}
+}
+
+// listing counts the records that it hands out at once.
+type listing struct {
+	*memory.Store
+	most *atomic.Int64
+}
+
+func (s listing) Tasks() task.Store { return listingTasks{s.Store.Tasks(), s.most} }
+
+type listingTasks struct {
+	task.Store
+	most *atomic.Int64
+}
+
+func (s listingTasks) List(ctx context.Context, owner, after string, limit int) ([]task.Record, error) {
+	records, err := s.Store.List(ctx, owner, after, limit)
+	s.most.Store(max(s.most.Load(), int64(len(records))))
+	return records, err
 }
 
 // heap is what is in use. Garbage that is not collected yet, and pools, only add to it:

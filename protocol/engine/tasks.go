@@ -13,8 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// taskPage is how many tasks a page of tasks/list has.
-const taskPage = 50
+const (
+	// taskPage is how many tasks a page of tasks/list has.
+	taskPage = 50
+	// taskStep is how many of them are read at once: each may bring megabytes of arguments
+	// and of its result, which the list does not tell.
+	taskStep = 10
+)
 
 // tasks serves the methods of both designs.
 func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
@@ -176,19 +181,35 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 		}
 		after = string(plain)
 	}
-	records, err := e.cfg.Tasks.List(ctx, owner, after, taskPage+1)
+	tasks, err := e.tasksAfter(ctx, owner, after, taskPage+1)
 	if err != nil {
 		return nil, away("listing tasks", err)
 	}
-	result := &protocol.ListTasksResult{Tasks: make([]protocol.Task, 0, min(len(records), taskPage))}
-	if len(records) > taskPage {
-		records = records[:taskPage]
-		result.Next = new(e.cfg.States.Seal([]byte(records[taskPage-1].ID), binding))
-	}
-	for i := range records {
-		result.Tasks = append(result.Tasks, taskOf(&records[i]))
+	result := &protocol.ListTasksResult{Tasks: tasks}
+	if len(tasks) > taskPage {
+		result.Tasks = tasks[:taskPage]
+		result.Next = new(e.cfg.States.Seal([]byte(tasks[taskPage-1].ID), binding))
 	}
 	return result, nil
+}
+
+// tasksAfter are up to limit tasks of an owner.
+func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int) ([]protocol.Task, error) {
+	tasks := []protocol.Task{}
+	for len(tasks) < limit {
+		step := min(taskStep, limit-len(tasks))
+		records, err := e.cfg.Tasks.List(ctx, owner, after, step)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			tasks, after = append(tasks, taskOf(&records[i])), records[i].ID
+		}
+		if len(records) < step {
+			break
+		}
+	}
+	return tasks, nil
 }
 
 // cancelTask ends the task. A task that is over is an error on 2025-11-25; the
