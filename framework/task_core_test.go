@@ -193,6 +193,33 @@ func TestTaskQuestionIsRefused(t *testing.T) {
 	})
 }
 
+// TestTaskQuestionNeedsItsCapability: another client of the same principal waits for the
+// result, and is not asked what it has not declared to take.
+func TestTaskQuestionNeedsItsCapability(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := build(t, talkative())
+		able := dial(t, s, core, ada(nil), withCaps(canElicit), answering(func(string, json.RawMessage) string {
+			return `"result":` + accepted
+		}))
+		id := able.start("ask", `{}`, `{}`).TaskID
+		synctest.Wait()
+		unable := dial(t, s, core, ada(nil))
+		waiting := make(chan reply)
+		go func() { waiting <- unable.byID("tasks/result", id) }()
+		time.Sleep(time.Minute)
+		if n := len(unable.asked); n != 0 {
+			t.Errorf("it was asked %d times", n)
+		}
+		want := able.byID("tasks/result", id).text()
+		if got := (<-waiting).text(); got != want || want == "" {
+			t.Errorf("%q, and %q for who was asked", got, want)
+		}
+		if got := able.get(id).Status; got != "completed" {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
+
 func TestTaskExpires(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := dial(t, build(t, jobApp()), core)

@@ -92,12 +92,12 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 }
 
 // inquire puts the open questions to the client that no other request here has put to
-// it; false if there was none. The error is why nobody can be asked.
+// it, and that it can be asked; false if there was none. The error is why nobody can be asked.
 func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
 	}
-	claimed := x.conn.e.watches.claim(r.ID, r.Questions)
+	claimed := x.conn.e.watches.claim(r.ID, x.askable(r.Questions))
 	if len(claimed) == 0 {
 		return false, nil
 	}
@@ -120,6 +120,15 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 		return true, nil
 	}
 	return true, errors.Join(errs...)
+}
+
+// askable are the questions that this client has declared to take: it may be another one
+// than that of the call, which the others wait for.
+func (x *exchange) askable(questions []task.Question) []task.Question {
+	return slices.DeleteFunc(slices.Clone(questions), func(q task.Question) bool {
+		_, params, err := questionOf(q, x.dialect)
+		return err == nil && !x.call.canAsk(params)
+	})
 }
 
 // stillOpen are those of the claimed questions that nobody has answered between the look at
