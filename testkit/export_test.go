@@ -35,3 +35,6 @@ func AtOf(s *Session) Option { return at(s.config.dialect) }
 
 // ReplayIn is Replay for a test of tests.
 func ReplayIn(t testing.TB, app *framework.App, path string) { replay(t, app, path) }
+
+// Matches is how a replay compares texts.
+var Matches = matches

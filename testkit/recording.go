@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
-	"time"
 )
 
 // recordVersion of the format.
@@ -35,9 +31,10 @@ type recordLine struct {
 // one a line, which [Replay] holds against another version of the server.
 //
 // Redacted are the strings under names that speak of passwords, tokens, secrets and
-// keys, what is under the names of [Redact], the same texts wherever else they are, and
-// whatever looks like a bearer token. What is another in each run has a name instead:
-// ids of tasks and of questions, states of calls, times.
+// keys, what is under the names of [Redact], in JSON that is a text, too; the same texts
+// wherever else they are, those of less than four characters apart; and whatever looks
+// like a bearer token. What is another in each run has a name instead: ids of tasks and
+// of questions, states of calls, times.
 func (s *Session) Record(path string) {
 	s.t.Helper()
 	if s.chaos.Load() != nil {
@@ -70,7 +67,7 @@ func (s *Session) save(path string, frames []frame) error {
 	if err := lines.Encode(head); err != nil {
 		return fmt.Errorf("writing the head: %w", err)
 	}
-	n := normal{secret: s.config.secrets, names: make(map[string]string)}
+	n := newNormal(s.config.secrets, frames)
 	for _, f := range frames {
 		v := n.frame(f.text)
 		line := recordLine{Server: v}
@@ -90,159 +87,8 @@ func (s *Session) save(path string, frames []frame) error {
 	return nil
 }
 
-// Redact keeps strings and numbers under these names out of records, in any letter case.
+// Redact keeps strings and numbers under these names out of records, in any letter case,
+// those in objects and lists under them included.
 func Redact(names ...string) Option {
 	return optionFunc(func(c *config) { c.secrets = append(slices.Clip(c.secrets), names...) })
 }
-
-// What stands in a record for what must not, or cannot, be there.
-const (
-	redacted = "<redacted>"
-	sometime = "<time>"
-)
-
-// normal makes frames the same in each run.
-type normal struct {
-	secret []string
-	names  map[string]string // by value: "<taskId 1>", or redacted
-	last   map[string]int    // by member: the last number that was given
-}
-
-// frame is its JSON with names for what varies, or a string.
-func (n *normal) frame(text []byte) any {
-	v, err := decodeAny(text)
-	if err != nil {
-		return string(text)
-	}
-	n.collect(v)
-	return n.walk("", v)
-}
-
-func decodeAny(text []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err = d.Decode(&v); err == nil && d.More() {
-		err = fmt.Errorf("more than one JSON text: %s", text)
-	}
-	return v, err
-}
-
-// varies says whether a member is another in each run.
-func varies(member string) bool {
-	switch member {
-	case "taskId", "requestState", "elicitationId", "sessionId":
-		return true
-	}
-	return false
-}
-
-// collect names what varies, so that it has its name wherever it is.
-func (n *normal) collect(v any) {
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			n.collect(e)
-		}
-	case map[string]any:
-		for _, member := range sortedKeys(v) {
-			value, _ := v[member].(string)
-			switch {
-			case value != "" && varies(member):
-				n.name(member, value)
-			case len(value) >= shortestSecret && n.hides(member):
-				n.names[value] = redacted
-			}
-			n.collect(v[member])
-		}
-	}
-}
-
-func (n *normal) name(member, value string) {
-	if _, known := n.names[value]; known {
-		return
-	}
-	if n.last == nil {
-		n.last = make(map[string]int)
-	}
-	n.last[member]++
-	n.names[value] = fmt.Sprintf("<%s %d>", member, n.last[member])
-}
-
-func (n *normal) walk(member string, v any) any {
-	switch v := v.(type) {
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = n.walk(member, e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, e := range v {
-			out[name] = n.walk(name, e)
-		}
-		return out
-	case string:
-		return n.text(member, v)
-	case json.Number:
-		if n.asked(member) {
-			return redacted
-		}
-	}
-	return v
-}
-
-// text is a string as it may be kept.
-func (n *normal) text(member, value string) string {
-	if name, ok := n.names[value]; ok {
-		return name
-	}
-	if n.hides(member) {
-		return redacted
-	}
-	if _, err := time.Parse(time.RFC3339Nano, value); err == nil {
-		return sometime
-	}
-	if member == "method" {
-		return value
-	}
-	for long, name := range n.names {
-		if name == redacted || len(long) >= shortestName {
-			value = strings.ReplaceAll(value, long, name)
-		}
-	}
-	return bearer().ReplaceAllString(value, redacted)
-}
-
-// shortestName is how long a value is at least that has its name also as a part of
-// another, and shortestSecret one that is redacted there: shorter ones are there by
-// chance.
-const (
-	shortestName   = 12
-	shortestSecret = 4
-)
-
-func (n *normal) hides(member string) bool {
-	if strings.EqualFold(member, "progressToken") {
-		return false
-	}
-	low := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(member))
-	for _, word := range []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "privatekey", "authorization", "credential"} {
-		if strings.Contains(low, word) {
-			return true
-		}
-	}
-	return n.asked(member)
-}
-
-// asked says whether Redact has the name.
-func (n *normal) asked(member string) bool {
-	return slices.ContainsFunc(n.secret, func(s string) bool { return strings.EqualFold(s, member) })
-}
-
-// bearer is what looks like a token wherever it is: after the word, or a JWT.
-func bearer() *regexp.Regexp {
-	return regexp.MustCompile(`(?i:\bbearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+`)
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -150,9 +151,11 @@ func (p *player) resolve(v any) any {
 }
 
 func (p *player) text(v string) string {
-	if v == sometime {
-		return time.Now().UTC().Format(time.RFC3339Nano)
-	}
+	return p.named(strings.ReplaceAll(v, sometime, time.Now().UTC().Format(time.RFC3339Nano)))
+}
+
+// named has the values of this run in the place of the names that are known.
+func (p *player) named(v string) string {
 	for name, value := range p.bound {
 		v = strings.ReplaceAll(v, name, value)
 	}
@@ -286,26 +289,31 @@ func (p *player) same(want, got string) bool {
 		}
 		return p.bound[want] == got
 	}
-	return matches(p.text(want), got)
+	return matches(p.named(want), got)
 }
 
-// matches compares texts of which parts may be redacted.
+// matches compares texts of which parts may be redacted, or times, or have a name whose
+// value has not come yet.
 func matches(want, got string) bool {
-	first, rest, some := strings.Cut(want, redacted)
-	if !some {
+	parts := unknown().Split(want, -1)
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
 		return want == got
 	}
-	if !strings.HasPrefix(got, first) {
-		return false
-	}
-	for got = got[len(first):]; ; got = got[1:] {
-		if matches(rest, got) {
-			return true
-		}
-		if got == "" {
+	got, begins := strings.CutPrefix(got, first)
+	got, ends := strings.CutSuffix(got, last)
+	for _, part := range parts[1 : len(parts)-1] {
+		var found bool
+		if _, got, found = strings.Cut(got, part); !found {
 			return false
 		}
 	}
+	return begins && ends
+}
+
+// unknown is what stands for any text.
+func unknown() *regexp.Regexp {
+	return regexp.MustCompile(redacted + "|" + sometime + "|<(" + strings.Join(varying(), "|") + `) \d+>`)
 }
 
 func isName(s string) bool {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -83,6 +84,89 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	})
+}
+
+type card struct {
+	Number string `json:"number"`
+	CVV    int    `json:"cvv"`
+}
+
+type payIn struct {
+	Card card `json:"card"`
+}
+
+type payOut struct {
+	APIKey string    `json:"apiKey"`
+	Secret string    `json:"secret"`
+	Pins   []int     `json:"pins"`
+	At     time.Time `json:"at"`
+}
+
+// till has secrets in objects and lists, as a part of one another, in a text before the
+// member that says what they are, and in JSON that is a text.
+func till() *framework.App {
+	return framework.New("till", "1").Add(
+		framework.Tool("pay", func(ctx context.Context, in payIn) (payOut, error) {
+			framework.Log(ctx).Info("key K-12345-LONG for " + in.Card.Number)
+			return payOut{"K-12345-LONG", "K-12345", []int{987, 654}, time.Now()}, nil
+		}, framework.Describe("d")),
+	)
+}
+
+// TestSecretsOfRecords: none is in the record, at whatever revision, and what was recorded
+// is what the same server says again.
+func TestSecretsOfRecords(t *testing.T) {
+	t.Parallel()
+	testkit.AllRevisions(t, till, func(t *testing.T, s *testkit.Session) {
+		path := filepath.Join(t.TempDir(), "till.jsonl")
+		t.Run("record", func(t *testing.T) {
+			s := testkit.New(t, till, testkit.AtOf(s), testkit.Redact("Card", "pins"))
+			s.Record(path)
+			s.LogLevel("info")
+			if len(s.Tools()) != 1 {
+				t.Error("there is no tool")
+			}
+			s.CallRaw("pay", `{"card":{"number":"4111-1111-1111","cvv":321}}`).OK()
+			s.Raw(`{"oh":"K-12345-LONG"`)
+		})
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"4111", "321", "12345", "LONG", "987", "654"} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%q is in the record:\n%s", secret, text)
+			}
+		}
+		if !strings.Contains(string(text), `"cvv":{`) {
+			t.Errorf("the schema is not in the record:\n%s", text)
+		}
+	})
+}
+
+// TestReplayOfTimes: they are others in each run, also where JSON is a text.
+func TestReplayOfTimes(t *testing.T) {
+	t.Parallel()
+	testkit.AllRevisions(t, till, func(t *testing.T, s *testkit.Session) {
+		path := filepath.Join(t.TempDir(), "till.jsonl")
+		t.Run("record", func(t *testing.T) {
+			s := testkit.New(t, till, testkit.AtOf(s))
+			s.Record(path)
+			s.CallRaw("pay", `{"card":{"number":"4111-1111-1111","cvv":321}}`).OK()
+		})
+		testkit.Replay(t, till, path)
+	})
+}
+
+// TestReplayOfManySecrets: a text with many takes no longer than another.
+func TestReplayOfManySecrets(t *testing.T) {
+	t.Parallel()
+	want, got := strings.Repeat("<redacted>a", 40)+"b", strings.Repeat("xa", 2000)
+	for text, fits := range map[string]bool{got + "b": true, got: false, "b": false} {
+		if testkit.Matches(want, text) != fits {
+			t.Errorf("a text of %d bytes fits: %v", len(text), !fits)
+		}
+	}
 }
 
 // TestReplayOfATask: the id of a task is another in each run.
