@@ -64,7 +64,7 @@ func (a *cli) watch() []client.Option {
 	}
 	return []client.Option{
 		client.LogLevel(protocol.LevelInfo),
-		client.OnNotification(func(_ context.Context, n protocol.Notification) { printNotification(a.errs, n) }),
+		client.OnNotification(func(_ context.Context, n protocol.Notification) { printNotification(visible{a.errs}, n) }),
 	}
 }
 
@@ -184,7 +184,7 @@ func printNotification(w io.Writer, n protocol.Notification) {
 		if p.Total != "" {
 			done += "/" + p.Total.String()
 		}
-		_, _ = fmt.Fprintln(w, strings.TrimSpace(done+" "+p.Message))
+		_, _ = fmt.Fprintln(w, onOneLine(done+" "+p.Message))
 	case protocol.NotificationMessage:
 		var m struct {
 			Level string          `json:"level"`
@@ -193,7 +193,7 @@ func printNotification(w io.Writer, n protocol.Notification) {
 		if json.Unmarshal(n.Params, &m) != nil {
 			return
 		}
-		_, _ = fmt.Fprintf(w, "%s: %s\n", m.Level, logText(m.Data))
+		_, _ = fmt.Fprintln(w, onOneLine(m.Level+": "+logText(m.Data)))
 	}
 }
 

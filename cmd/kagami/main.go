@@ -49,11 +49,16 @@ func run(args []string) int {
 
 // run is everything but the process: it returns the exit code.
 func (a *cli) run(ctx context.Context, args []string) int {
+	out := &kept{w: a.out}
+	a.out = out
 	root := a.command()
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.err
+	}
 	errs := visible{a.errs} // errors quote the server
 	var usage *usageError
 	var tool *toolError

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -136,6 +137,9 @@ func TestCommands(t *testing.T) {
 		{"help", []string{"--help"}, 0, "Talk to MCP servers from a shell.", ""},
 		{"no command", nil, 0, "Talk to MCP servers from a shell.", ""},
 		{"unknown command", []string{"cal"}, 2, "", `unknown command "cal"`},
+		{"help of a command", []string{"help", "tasks", "list"}, 0, "List your tasks", ""},
+		{"help of none", []string{"help", "cal"}, 2, "", `unknown command "cal"`},
+		{"negative timeout", []string{"tools", everything, "--timeout", "-1s"}, 2, "", "--timeout must not be negative"},
 		{"unknown flag", []string{"call", everything, "slow", "--nope"}, 2, "", "--nope"},
 		{"no server", []string{"call"}, 2, "", "no server"},
 		{"no tool", []string{"call", everything}, 2, "", "no TOOL given"},
@@ -163,6 +167,32 @@ func TestCommands(t *testing.T) {
 				t.Errorf("stderr:\n%swant %q", errs, tt.errs)
 			}
 		})
+	}
+}
+
+// full is a disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestFullDisk: what cannot be written has not succeeded.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"--help"},
+		{"version"},
+		{"tools", everything},
+		{"call", everything, "test_simple_text"},
+		{"read", everything, "test://static-text"},
+		{"read", everything, "test://static-text", "--json"},
+		{"prompt", everything, "test_simple_prompt"},
+		{"lock", everything},
+	} {
+		var errs shared
+		a := &cli{out: full{}, errs: &errs}
+		if code := a.run(t.Context(), args); code != 1 || !strings.Contains(errs.String(), "kagami: no space left on device") {
+			t.Errorf("%s: exit code %d\n%s", args[0], code, errs.String())
+		}
 	}
 }
 

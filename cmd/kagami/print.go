@@ -208,6 +208,20 @@ func (v visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// kept is a writer that keeps its first error, for those who print do not look at it.
+type kept struct {
+	w   io.Writer
+	err error
+}
+
+// Write writes nothing after an error.
+func (k *kept) Write(p []byte) (n int, err error) {
+	if k.err == nil {
+		n, k.err = k.w.Write(p)
+	}
+	return n, k.err
+}
+
 // isTerminal says that a person may be there. The null device is a character device
 // too, but nobody is.
 func isTerminal(f *os.File) bool {

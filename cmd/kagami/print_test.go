@@ -2,13 +2,20 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -74,6 +81,8 @@ func TestPrintNotification(t *testing.T) {
 		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"info","data":"text"}`)},
 		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"error","data":{"a":1}}`)},
 		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"info","data":{"k":1,"message":"text","o":{"a":[]}}}`)},
+		{Method: protocol.NotificationMessage, Params: json.RawMessage(`{"level":"info\nkagami: x","data":"two\nlines"}`)},
+		{Method: protocol.NotificationProgress, Params: json.RawMessage(`{"progressToken":1,"progress":2,"message":"two\nlines"}`)},
 		{Method: protocol.NotificationMessage, Params: json.RawMessage(`broken`)},
 		{Method: protocol.NotificationProgress, Params: json.RawMessage(`broken`)},
 		{Method: "notifications/other"},
@@ -81,6 +90,26 @@ func TestPrintNotification(t *testing.T) {
 		printNotification(&out, n)
 	}
 	golden(t, "notifications", out.Bytes())
+}
+
+// TestNotificationsAreVisible: a server cannot write to the terminal what it likes.
+func TestNotificationsAreVisible(t *testing.T) {
+	t.Parallel()
+	app := framework.New("chatty", "1", framework.WithLogger(zap.NewNop())).Add(framework.Tool("chat", func(ctx context.Context, _ struct{}) (string, error) {
+		framework.Log(ctx).Info("\x1b]0;pwned\x07")
+		framework.Progress(ctx, 1, 2, "\x1b[2J")
+		return "ok", nil
+	}, framework.Describe("d")))
+	server, err := app.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(nethttp.Handler(server))
+	defer site.Close()
+	out, errs, code := kagami(t, "call", site.URL, "chat", "--progress")
+	if code != 0 || out != "ok\n" || strings.Contains(errs, "\x1b") || !strings.Contains(errs, `\x1b[2J`) || !strings.Contains(errs, "pwned") {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
+	}
 }
 
 func TestVisible(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,10 +74,25 @@ command line with --cmd, or after "--" at the end.`,
 	flags.BoolVar(&a.json, "json", false, "print the raw result as JSON")
 	flags.StringArrayVar(&a.headers, "header", nil, "`'Name: value'` to send with each request to a URL; repeatable")
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(),
 		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// helpCommand is cobra's, but for names that there are not.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("help: unknown command %q", strings.Join(args, " "))
+			}
+			return about.Help()
+		},
+	}
 }

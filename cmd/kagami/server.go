@@ -92,6 +92,9 @@ func words(line string) ([]string, error) {
 func (a *cli) session(
 	ctx context.Context, server []string, body func(context.Context, *client.Client) error, opts ...client.Option,
 ) (err error) {
+	if a.timeout < 0 {
+		return usagef("--timeout must not be negative; 0: as long as the server likes")
+	}
 	if a.revision != "" {
 		rev, ok := protocol.ParseRevision(a.revision)
 		if !ok {

@@ -98,7 +98,7 @@ func (a *cli) taskWatch() []client.CallOption {
 		if p.Total > 0 {
 			done += "/" + fmt.Sprint(p.Total)
 		}
-		_, _ = fmt.Fprintln(errs, strings.TrimSpace(done+" "+p.Message))
+		_, _ = fmt.Fprintln(errs, onOneLine(done+" "+p.Message))
 	}))
 }
 
