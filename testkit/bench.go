@@ -16,6 +16,9 @@ import (
 // The first call is not measured. An error of any call ends the benchmark.
 func Bench[In, Out any](b *testing.B, tool *framework.ToolOf[In, Out], in In) {
 	b.Helper()
+	if tool == nil {
+		b.Fatalf("testkit: Bench: %v", errNoTool)
+	}
 	arguments, err := tool.Encode(in)
 	if err != nil {
 		b.Fatalf("testkit: Bench: %v", err)

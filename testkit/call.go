@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -18,11 +19,7 @@ import (
 func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out, error) {
 	s.t.Helper()
 	var none Out
-	name, ok := nameOf(s, tool)
-	if !ok {
-		s.t.Fatalf("testkit: the server does not have the tool %q", tool.Name())
-		return none, nil
-	}
+	name := nameOf(s, tool)
 	arguments, err := tool.Encode(in)
 	if err != nil {
 		return none, err
@@ -35,15 +32,27 @@ func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out,
 }
 
 // nameOf finds the tool in the server, or in the latest that was made like it.
-func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) (string, bool) {
-	if name, ok := s.site.server.NameOf(tool); ok {
-		return name, true
+func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) string {
+	s.t.Helper()
+	if tool == nil {
+		s.t.Fatalf("testkit: %v", errNoTool)
 	}
-	c := s.chaos.Load()
-	if c == nil || c.latest.Load() == nil {
-		return "", false
+	name, ok := s.site.server.NameOf(tool)
+	if c := s.chaos.Load(); !ok && c != nil && c.latest.Load() != nil {
+		name, ok = c.latest.Load().NameOf(tool)
 	}
-	return c.latest.Load().NameOf(tool)
+	if !ok {
+		s.t.Fatalf("testkit: the server does not have the tool %q%s", tool.Name(), namesake(s.site.server, tool.Name()))
+	}
+	return name
+}
+
+// namesake says that there is a tool of the name, where a test has made its handle twice.
+func namesake(server *framework.Server, name string) string {
+	if !slices.ContainsFunc(server.Inspect().Components, func(c framework.Inspected) bool { return c.Kind == "tool" && c.Name == name }) {
+		return ""
+	}
+	return ": its tool of that name was made by another call of framework.Tool; give the handle that the app has, or use CallAs"
 }
 
 // CallAs calls a tool by its listed name. in is anything that encodes to an

@@ -51,7 +51,12 @@ type judge struct {
 	good   map[string]any // a call that passes
 }
 
+var errNoTool = errors.New("the tool is nil: give the handle that framework.Tool returned")
+
 func newJudge[In, Out any](tool *framework.ToolOf[In, Out]) (*judge, error) {
+	if tool == nil {
+		return nil, errNoTool
+	}
 	raw := tool.InputSchema()
 	if raw == nil {
 		return nil, fmt.Errorf("the tool %s has no schema: does it build? %w", tool.Name(), tool.Check(nil))

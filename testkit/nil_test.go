@@ -1,6 +1,7 @@
 package testkit_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -59,6 +60,47 @@ func TestNilArguments(t *testing.T) {
 		}
 	}
 	mustFail{func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Ordered(), nil) }, []string{"an Option is nil"}}.once(t)
+}
+
+// TestNilSources fail the test, and do not end all others with it.
+func TestNilSources(t *testing.T) {
+	t.Parallel()
+	made := 0
+	once := func() *framework.App { // then nil
+		if made++; made > 1 {
+			return nil
+		}
+		return newHandles().app()
+	}
+	for name, test := range map[string]mustFail{
+		"app":            {func(t testing.TB) { testkit.New(t, (*framework.App)(nil)) }, []string{"the app is nil"}},
+		"function":       {func(t testing.TB) { testkit.New(t, (func() *framework.App)(nil)) }, []string{"that makes the app is nil"}},
+		"function of TB": {func(t testing.TB) { testkit.New(t, (func(testing.TB) *framework.App)(nil)) }, []string{"that makes the app is nil"}},
+		"what it makes":  {func(t testing.TB) { testkit.New(t, func() *framework.App { return nil }) }, []string{"returned nil"}},
+		"a later one": {func(t testing.TB) {
+			s := testkit.New(t, once)
+			s.Chaos()
+			s.CallRaw("whoami", "")
+		}, []string{"returned nil"}},
+		"tool of Call": {func(t testing.TB) {
+			_, _ = testkit.Call(testkit.New(t, newHandles().app()), (*framework.ToolOf[struct{}, string])(nil), struct{}{})
+		}, []string{"the tool is nil"}},
+		"tool of Start": {func(t testing.TB) {
+			testkit.Start(testkit.New(t, newStudio().app()), (*framework.ToolOf[struct{}, string])(nil), struct{}{})
+		}, []string{"the tool is nil"}},
+		"tool of another handle": {func(t testing.TB) {
+			other := framework.Tool("whoami", func(context.Context, struct{}) (string, error) { return "", nil })
+			_, _ = testkit.Call(testkit.New(t, newHandles().app()), other, struct{}{})
+		}, []string{`does not have the tool "whoami"`, "another call of framework.Tool", "CallAs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.once(t)
+		})
+	}
+	if _, err := testkit.MistakesOf((*framework.ToolOf[struct{}, string])(nil)); err == nil || !strings.Contains(err.Error(), "the tool is nil") {
+		t.Errorf("Mistakes: %v", err)
+	}
 }
 
 func effect(_ int, err error) error { return err }

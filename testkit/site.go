@@ -214,13 +214,31 @@ func (f *fault) take() string {
 
 // appOf is the app, and what makes fresh ones where the source can.
 func appOf[A AppSource](t testing.TB, source A) (app *framework.App, fresh func() *framework.App) {
+	t.Helper()
+	var makes func() *framework.App
 	switch source := any(source).(type) {
 	case func() *framework.App:
-		fresh = source
+		makes = source
 	case func(testing.TB) *framework.App:
-		fresh = func() *framework.App { return source(t) }
+		if source != nil {
+			makes = func() *framework.App { return source(t) }
+		}
 	case *framework.App:
+		if source == nil {
+			t.Fatalf("testkit: the app is nil")
+		}
 		return source, nil
+	}
+	if makes == nil {
+		t.Fatalf("testkit: the function that makes the app is nil")
+	}
+	fresh = func() *framework.App {
+		t.Helper()
+		made := makes()
+		if made == nil {
+			t.Fatalf("testkit: the function that makes the app returned nil")
+		}
+		return made
 	}
 	return fresh(), fresh
 }
