@@ -1,6 +1,9 @@
 package testkit
 
 import (
+	"context"
+	"io"
+	"net"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -38,3 +41,34 @@ func ReplayIn(t testing.TB, app *framework.App, path string) { replay(t, app, pa
 
 // Matches is how a replay compares texts.
 var Matches = matches
+
+// Twice is how many answers of a session have come twice.
+func Twice(s *Session) (n int) {
+	frames, _ := s.wire.exchange.all()
+	seen := make(map[string]bool)
+	for _, f := range frames {
+		if f.sent || !answersClient(f.text) {
+			continue
+		}
+		if seen[string(f.text)] {
+			n++
+		}
+		seen[string(f.text)] = true
+	}
+	return n
+}
+
+// Cuts is how many streams of a session have broken.
+func Cuts(s *Session) int {
+	f := s.wire.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cuts
+}
+
+// InPieces is what a bad carrier makes of a reader, and of a connection.
+func InPieces(seed uint64, r io.Reader, c net.Conn) (io.Reader, net.Conn) {
+	f := &faults{seed: seed}
+	bad, _ := f.dial(func(context.Context, string, string) (net.Conn, error) { return c, nil })(context.Background(), "", "")
+	return f.reader(r), bad
+}

@@ -2,7 +2,10 @@ package testkit_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,7 +33,11 @@ func TestFaults(t *testing.T) {
 	for _, carrier := range []string{"fiber-socket", "nethttp"} {
 		t.Run("resumed/"+carrier, func(t *testing.T) {
 			t.Parallel()
-			underFaults(t, testkit.New(t, app, testkit.Over(carrier), testkit.At(protocol.Rev20250618), testkit.Faults(2), testkit.User("ann")))
+			s := testkit.New(t, app, testkit.Over(carrier), testkit.At(protocol.Rev20250618), testkit.Faults(2), testkit.User("ann"))
+			underFaults(t, s)
+			if testkit.Cuts(s) == 0 {
+				t.Error("no stream broke")
+			}
 		})
 	}
 }
@@ -59,6 +66,59 @@ func underFaults(t *testing.T, s *testkit.Session) {
 	s.Subscribe("tea://menu")
 	s.Server().ResourceUpdated(s.Context(), "tea://menu")
 	s.AwaitNotification(protocol.NotificationResourceUpdated)
+}
+
+// TestFaultsRepeat: where the carrier is one of frames, answers come twice.
+func TestFaultsRepeat(t *testing.T) {
+	t.Parallel()
+	app := func() *framework.App { return newHandles().app() }
+	for _, carrier := range []string{"inmem", "stdio"} {
+		twice := 0
+		for seed := range uint64(4) {
+			s := testkit.New(t, app, testkit.Over(carrier), testkit.Faults(seed))
+			for range 8 {
+				s.CallRaw("whoami", "").OK()
+			}
+			twice += testkit.Twice(s)
+		}
+		if twice == 0 {
+			t.Errorf("over %s no answer came twice", carrier)
+		}
+	}
+}
+
+// TestFaultsInPieces: what is a stream of bytes comes in small ones, and is the same.
+func TestFaultsInPieces(t *testing.T) {
+	t.Parallel()
+	const seeds = 16
+	text := strings.Repeat("0123456789", 400)
+	pieces := map[string]int{}
+	for seed := range uint64(seeds) {
+		near, far := net.Pipe()
+		reader, conn := testkit.InPieces(seed, strings.NewReader(text), near)
+		go func() {
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}()
+		for name, r := range map[string]io.Reader{"read": reader, "written": far} {
+			got := ""
+			for buf := make([]byte, len(text)); ; pieces[name]++ {
+				n, err := r.Read(buf)
+				got += string(buf[:n])
+				if err != nil {
+					break
+				}
+			}
+			if got != text {
+				t.Errorf("seed %d, %s: %d bytes of %d", seed, name, len(got), len(text))
+			}
+		}
+	}
+	for _, name := range []string{"read", "written"} {
+		if pieces[name] < 3*seeds {
+			t.Errorf("%s in %d pieces", name, pieces[name])
+		}
+	}
 }
 
 // TestFaultsAreReproducible: in virtual time the same seed takes the same time.
