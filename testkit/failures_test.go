@@ -100,6 +100,31 @@ func (f mustFail) once(t *testing.T) {
 	}
 }
 
+// A call in t.Cleanup is told why it has no answer: the test's context has ended by then.
+func TestCallInCleanup(t *testing.T) { //nolint:tparallel // it looks at what the subtest left
+	t.Parallel()
+	var got []string
+	t.Run("over", func(t *testing.T) {
+		f := &fakeTB{TB: t}
+		s := testkit.New(f, newHandles().app())
+		t.Cleanup(func() {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				s.CallRaw("whoami", "")
+			}()
+			<-done
+			got = slices.Clone(f.failed)
+			for _, fn := range slices.Backward(f.cleanups) {
+				fn()
+			}
+		})
+	})
+	if len(got) != 1 || !strings.Contains(got[0], "t.Cleanup") {
+		t.Errorf("%q", got)
+	}
+}
+
 // Every assertion can fail, once, with a message that says what was sent and what came back.
 func TestAssertionsFail(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package testkit_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -66,13 +67,25 @@ func TestGoldenUpdate(t *testing.T) {
 		s.Golden("tools")
 		s.Golden("prompts")
 	}
+	const merged = "locks/mcp.lock"
+	contracts := func() {
+		testkit.Contract(t, newHandles().app(), "mcp.lock")
+		testkit.Contract(t, newHandles().app(), "locks/new/mcp.lock") // in a folder that is not there
+		testkit.Contract(t, newHandles().app(), merged)
+	}
+	if err := errors.Join(os.Mkdir("locks", 0o755), os.WriteFile(merged, []byte("<<<<<<< HEAD\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if !*update {
+		mustFail{func(t testing.TB) { testkit.CheckContract(t, newHandles().app(), merged) }, []string{merged, "-testkit.update writes it"}}.once(t)
+	}
 	set("true")
 	testkit.AllRevisions(t, newHandles().app(), body)
-	testkit.Contract(t, newHandles().app(), "mcp.lock")
+	contracts()
 	if !*update {
 		set("false")
 		testkit.AllRevisions(t, newHandles().app(), body)
-		testkit.Contract(t, newHandles().app(), "mcp.lock")
+		contracts()
 	}
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
