@@ -61,7 +61,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
 	defer func() { _ = cleanup() }()
 	doc, err := a.ownReport(ctx, program)
 	if errors.Is(err, errNoReport) && !chain {
-		return a.showServer(ctx, []string{program.Path}, surface.All)
+		return a.showServer(ctx, server, surface.All) // it is built from the cache, and has its name in errors
 	}
 	if err != nil {
 		return err

@@ -49,6 +49,10 @@ func TestInspectOthers(t *testing.T) {
 		}
 		return path
 	}
+	crashes := filepath.Join(dir, "crashes.go")
+	if err := os.WriteFile(crashes, []byte("package main\n\nfunc main() { panic(1) }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	faulty := program("faulty", `echo '{"problems": 1, "faults": []}'; echo "kagami: 1 problem" >&2; exit 2`)
 	for name, tt := range map[string]struct {
 		args []string
@@ -59,6 +63,7 @@ func TestInspectOthers(t *testing.T) {
 		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not show itself"},
 		"a faulty app":     {[]string{"inspect", faulty, "--chain"}, 1, "the server does not start\nkagami: 1 problem"},
 		"fails in the end": {[]string{"inspect", program("late", `echo '{"revision":"2026-07-28"}'; echo late >&2; exit 1`), "--chain"}, 1, "exit status 1\nlate"},
+		"a package":        {[]string{"inspect", crashes}, 1, "connecting to " + crashes + ": "},
 		"a URL":            {[]string{"inspect", "http://127.0.0.1:1/mcp", "--chain"}, 2, "does not show its middleware"},
 		"a revision":       {[]string{"inspect", everything, "--chain", "--revision", "2025-11-25"}, 2, "the same at all revisions"},
 		"no server":        {[]string{"inspect", "--chain"}, 2, "no server"},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,6 +232,18 @@ func TestInterrupted(t *testing.T) {
 	code := a.run(ctx, []string{"call", everything, "test_tool_with_progress", "--progress"})
 	if code != 1 || out.Len() > 0 {
 		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+}
+
+// TestInterruptedBuild: the reason is the signal, and not how the compiler has ended.
+func TestInterruptedBuild(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	interrupt(errors.New("interrupt signal received"))
+	var errs shared
+	a := &cli{out: io.Discard, errs: &errs}
+	if code := a.run(ctx, []string{"tools", "../../examples/hello"}); code != 1 || errs.String() != "kagami: interrupt signal received\n" {
+		t.Errorf("exit code %d\n%s", code, errs.String())
 	}
 }
 

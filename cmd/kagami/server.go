@@ -199,7 +199,11 @@ func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
 		pkg = "."
 	}
 	cmd.Args = append(cmd.Args, pkg)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
 		return "", fmt.Errorf("building the server: %w\n%s", err, strings.TrimSpace(string(out)))
 	}
 	built, err := filepath.Glob(filepath.Join(dir, "*"))
