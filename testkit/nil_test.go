@@ -82,6 +82,7 @@ func TestNilSources(t *testing.T) {
 			s.Chaos()
 			s.CallRaw("whoami", "")
 		}, []string{"returned nil"}},
+		"time": {func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Timeout(0)) }, []string{"Timeout(0s)"}},
 		"tool of Call": {func(t testing.TB) {
 			_, _ = testkit.Call(testkit.New(t, newHandles().app()), (*framework.ToolOf[struct{}, string])(nil), struct{}{})
 		}, []string{"the tool is nil"}},

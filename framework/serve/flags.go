@@ -70,12 +70,14 @@ func (s *settings) parse(args []string) (*flags, error) {
 
 // carriers makes stdio the default, unless it is named or there is another.
 func (f *flags) carriers(set *flag.FlagSet) error {
+	given := givenOf(set)
+	if err := f.empty(given); err != nil {
+		return err
+	}
 	if f.worker {
 		return f.works(set)
 	}
-	named := false
-	set.Visit(func(given *flag.Flag) { named = named || given.Name == "stdio" })
-	if !named {
+	if !given["stdio"] {
 		f.stdio = f.http == ""
 	}
 	if !f.stdio && f.http == "" && !f.looks() {
@@ -88,6 +90,25 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 		return usagef("--http %s: want HOST:PORT or :PORT, which is this machine only", strconv.Quote(f.http))
 	}
 	return nil
+}
+
+// empty refuses a value that is most likely a variable of a script that is not set, where
+// the default would surprise. With --stdio, "--http=" means that the environment's does not count.
+func (f *flags) empty(given map[string]bool) error {
+	switch {
+	case given["store"] && f.store == "":
+		return usagef(`--store "": want file:PATH, redis://HOST:PORT/DB or memory:`)
+	case given["http"] && f.http == "" && !given["stdio"] && !f.worker:
+		return usagef(`--http "": want HOST:PORT or :PORT; to serve on stdin and stdout give --stdio`)
+	}
+	return nil
+}
+
+// givenOf are the names of the flags that were given, by the command line or the environment.
+func givenOf(set *flag.FlagSet) map[string]bool {
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return given
 }
 
 // works: a worker has no carrier, and a store that others have, too.
@@ -115,8 +136,7 @@ func (s *settings) environment(set *flag.FlagSet) error {
 	if s.prefix == "" {
 		return nil
 	}
-	given := map[string]bool{}
-	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	given := givenOf(set)
 	for _, name := range []string{"stdio", "http", "store", "worker", "inspect"} {
 		variable := s.prefix + "_" + strings.ToUpper(name)
 		text, ok := os.LookupEnv(variable)

@@ -38,6 +38,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--worker", "--http", ":0"}, "--worker serves no client"},
 		{[]string{"--store", "sql://user:hidden@host"}, "want file:PATH"},
 		{[]string{"--store", "file:"}, "want file:PATH"},
+		{[]string{"--store", ""}, `--store "": want file:PATH`},
+		{[]string{"--http", ""}, `--http "": want HOST:PORT`},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -155,6 +157,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	if out, _, err := run(t, greeter(), nil, serve.Env("OTHER")); err != nil || out != "" {
 		t.Errorf("another prefix: %v\n%s", err, out)
+	}
+	t.Setenv("GREET_INSPECT", "")
+	t.Setenv("GREET_HTTP", "nowhere")
+	if out, errs, err := run(t, greeter(), []string{"--stdio", "--http="}, serve.Env("GREET")); err != nil || out != "" {
+		t.Errorf("a variable that does not count: %v\n%s%s", err, out, errs)
 	}
 	t.Setenv("GREET_STDIO", "maybe")
 	if _, _, err := run(t, greeter(), nil, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), `GREET_STDIO is "maybe": want true or false`) {
