@@ -224,10 +224,10 @@ func (x *exchange) served() *protocol.Fault {
 	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", x.method)
 }
 
-// known says whether any revision has the method as a request.
+// known says whether any revision has the method, be it as a request or as a notification.
 func known(method string) bool {
 	for _, d := range dialect.All() {
-		if d.ClientMethod(method) || d.ServerMethod(method) {
+		if d.ClientMethod(method) || d.ServerMethod(method) || d.ClientNotification(method) || d.ServerNotification(method) {
 			return true
 		}
 	}

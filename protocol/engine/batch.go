@@ -20,12 +20,12 @@ type batch struct {
 	members []*exchange
 }
 
+var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision"}
+
 func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.Exchange, error) {
 	s := c.current()
 	if s == nil || !s.dialect.Batches() {
-		return c.e.admit(c, c.refusedBatch(request, &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision",
-		}))
+		return c.e.admit(c, c.refusedBatch(request, errNoBatches))
 	}
 	frames, fault := jsonrpc.Batch(frame)
 	if fault != nil {

@@ -204,6 +204,9 @@ func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
 }
 
 func (p *posting) batch(frame []byte) (transport.Exchange, error) {
+	if p.modern != nil && !p.unclear {
+		return p.admit(p.refusal(jsonrpc.ID{}, errNoBatches))
+	}
 	x := p.refusal(jsonrpc.ID{}, nil)
 	fault := p.handshakeVersion()
 	if fault == nil {

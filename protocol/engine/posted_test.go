@@ -184,6 +184,10 @@ func TestPosted(t *testing.T) {
 		{name: "capability missing", frame: modern("tools/call", `,"name":"lacking"`), header: []string{v26, "Mcp-Method: tools/call", "Mcp-Name: lacking"}, status: 400, want: `-32021`},
 		{name: "unknown tool", frame: modern("tools/call", `,"name":"nope"`), header: []string{v26, "Mcp-Method: tools/call", "Mcp-Name: nope"}, status: 200, want: `-32602`},
 
+		{name: "batch of the modern version", frame: "[" + modern("tools/list", "") + "]", header: list, status: 400, want: `batches are not part of this revision`},
+		{name: "batch of the modern version in a session", session: "2025-03-26", frame: "[" + modern("tools/list", "") + "]", header: list, status: 400, want: `batches are not part of this revision`},
+		{name: "batch of an unknown version", frame: "[" + modern("tools/list", "") + "]", header: []string{v999}, status: 400, want: `unknown Mcp-Protocol-Version`},
+
 		{name: "session", session: "2025-11-25", frame: legacyList, header: []string{v25}, status: 200, want: `"tools"`},
 		{name: "session without version", session: "2025-06-18", frame: legacyList, status: 200, want: `"tools"`},
 		{name: "session with another version", session: "2025-11-25", frame: legacyList, header: []string{"MCP-Protocol-Version: 2025-03-26"}, status: 200, want: `"tools"`},
