@@ -2,6 +2,7 @@ package mcpfx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -52,6 +53,11 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 	t := stdio.New()
 	for _, wrap := range wraps {
+		if wrap == nil {
+			return carrier(func(*run) (transport.Transport, error) {
+				return nil, errors.New("mcpfx.Stdio: a function that wraps the carrier is nil")
+			})
+		}
 		t = wrap(t)
 	}
 	return Carrier(t)
@@ -59,7 +65,12 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 
 // Carrier serves on one that the program has made.
 func Carrier(t transport.Transport) Option {
-	return carrier(func(*run) (transport.Transport, error) { return t, nil })
+	return carrier(func(*run) (transport.Transport, error) {
+		if t == nil {
+			return nil, errors.New("mcpfx.Carrier: the transport is nil")
+		}
+		return t, nil
+	})
 }
 
 // Mounted serves nothing by itself: the program mounts *framework.Server under an app of
@@ -93,7 +104,7 @@ type appOptions []framework.AppOption
 func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 
 // Module provides *framework.Server and serves it. A program has one. Without anything to
-// serve on, and with an option that is nil, fx.New has an error.
+// serve on, and with an option or a carrier that is nil, fx.New has an error.
 func Module(name, version string, opts ...Option) fx.Option {
 	m := &module{name: name, version: version}
 	for _, o := range opts {

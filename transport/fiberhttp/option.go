@@ -12,7 +12,8 @@ import (
 )
 
 // Option configures New and Mount. Of an option that is given twice the last one holds; zero
-// and less is the default.
+// and less is the default. One that is nil is an error of Serve; Mount, which has none, does
+// without it.
 type Option interface{ option(*config) }
 
 type optionFunc func(*config)
@@ -27,9 +28,11 @@ type config struct {
 func newConfig(endpoint string, opts []Option) *config {
 	var c config
 	for _, o := range opts {
-		if o != nil {
-			o.option(&c)
+		if o == nil {
+			c.Fault = front.ErrNilOption
+			continue
 		}
+		o.option(&c)
 	}
 	c.Config = c.WithDefaults(endpoint)
 	return &c

@@ -1,9 +1,12 @@
 package fiberhttp
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
 // TestOptions: each option reaches its setting, and no other.
@@ -25,12 +28,20 @@ func TestOptions(t *testing.T) {
 		"WriteTimeout": {WriteTimeout(time.Minute), func(c *config) { c.WriteTimeout = time.Minute }},
 		"Grace":        {Grace(time.Minute), func(c *config) { c.Grace = time.Minute }},
 		"Path":         {Path("/x"), func(c *config) { c.Path = "/x" }},
-		"nil":          {nil, func(*config) {}},
+		"nil":          {nil, func(c *config) { c.Fault = front.ErrNilOption }},
 	} {
 		want := *base
 		tt.set(&want)
 		if got := newConfig("/mcp", []Option{tt.option}); !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, want %+v", name, *got, want)
 		}
+	}
+}
+
+// TestNilOption: a server does not start with one.
+func TestNilOption(t *testing.T) {
+	t.Parallel()
+	if err := New("127.0.0.1:0", Grace(time.Second), nil).Serve(t.Context(), nil); !errors.Is(err, front.ErrNilOption) {
+		t.Errorf("got %v", err)
 	}
 }

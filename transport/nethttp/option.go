@@ -10,7 +10,8 @@ import (
 )
 
 // Option configures New, Handler and SSE. Of an option that is given twice the last one holds; zero
-// and less is the default.
+// and less is the default. One that is nil is an error of Serve; Handler and SSE, which have none,
+// do without it.
 type Option interface{ option(*config) }
 
 type optionFunc func(*config)
@@ -22,9 +23,11 @@ type config struct{ front.Config }
 func newConfig(opts []Option) *config {
 	var c config
 	for _, o := range opts {
-		if o != nil {
-			o.option(&c)
+		if o == nil {
+			c.Fault = front.ErrNilOption
+			continue
 		}
+		o.option(&c)
 	}
 	c.Config = c.WithDefaults("/mcp")
 	return &c

@@ -24,6 +24,9 @@ func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option
 	if closeStreams == nil {
 		closeStreams = func() error { return errors.Join(closeIfCloser(w), closeIfCloser(r)) }
 	}
+	if c.fault != nil {
+		r, w = faulty{c.fault}, faulty{c.fault}
+	}
 	return &conn{
 		in:           newFrameReader(r, c.maxFrame),
 		out:          newFrameWriter(w),
@@ -33,6 +36,12 @@ func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option
 		closeStreams: closeStreams,
 	}
 }
+
+// faulty is both streams of a connection whose options are wrong.
+type faulty struct{ error }
+
+func (f faulty) Read([]byte) (int, error)  { return 0, f.error }
+func (f faulty) Write([]byte) (int, error) { return 0, f.error }
 
 func closeIfCloser(stream any) error {
 	if c, ok := stream.(io.Closer); ok {

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,8 @@ const (
 	settle = time.Second
 )
 
-// Option configures New, NewConn and Dial.
+// Option configures New, NewConn and Dial. One that is nil is an error of Serve, of Dial, and
+// of Read and Write of what NewConn makes.
 type Option interface{ option(*config) }
 
 type optionFunc func(*config)
@@ -29,6 +31,7 @@ type optionFunc func(*config)
 func (f optionFunc) option(c *config) { f(c) }
 
 type config struct {
+	fault         error     // of the options
 	in            io.Reader // nil: the process's own, and so for out
 	out           io.Writer
 	maxFrame      int
@@ -38,6 +41,8 @@ type config struct {
 	onPanic       func(value any, stack []byte)
 	fewApart      int // exchanges that have goroutines of their own after a slow one
 }
+
+var errNilOption = errors.New("stdio: an option is nil")
 
 func newConfig(opts []Option) config {
 	c := config{
@@ -49,6 +54,10 @@ func newConfig(opts []Option) config {
 		fewApart:      fewApart,
 	}
 	for _, o := range opts {
+		if o == nil {
+			c.fault = errNilOption
+			continue
+		}
 		o.option(&c)
 	}
 	return c

@@ -28,6 +28,10 @@ func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, e
 	if cmd == nil {
 		return nil, errors.New("stdio: there is no command to start: it is nil")
 	}
+	c := newConfig(opts)
+	if c.fault != nil {
+		return nil, c.fault
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, context.Cause(ctx))
 	}
@@ -35,7 +39,6 @@ func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, e
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	c := newConfig(opts)
 	p.grace = c.graceOr(defaultExit)
 	return NewConn(stdout, p.stdin, func() error {
 		return errors.Join(p.end(), stdout.Close())

@@ -53,6 +53,24 @@ func TestStreamsThatAreNil(t *testing.T) {
 }
 
 // TestStdoutGone: a client that dies must end the server, and not by a signal.
+// An option that is nil is told of where there is an error.
+func TestNilOption(t *testing.T) {
+	t.Parallel()
+	told := func(name string, err error) {
+		if err == nil || !strings.Contains(err.Error(), "an option is nil") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	told("Serve", stdio.New(stdio.Streams(strings.NewReader(""), io.Discard), nil).Serve(t.Context(), nil))
+	_, err := stdio.Dial(t.Context(), exec.Command("nothing"), nil)
+	told("Dial", err)
+	conn := stdio.NewConn(strings.NewReader("{}\n"), io.Discard, nil, nil)
+	_, err = conn.Read(t.Context())
+	told("Read", err)
+	told("Write", conn.Write(t.Context(), []byte("{}")))
+	_ = conn.Close()
+}
+
 func TestStdoutGone(t *testing.T) {
 	t.Parallel()
 	cmd := command(t, "echo")

@@ -25,6 +25,9 @@ type carrier struct{ config }
 
 // Serve runs one connection to its end; see the package documentation.
 func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
+	if c.fault != nil {
+		return c.fault
+	}
 	in, out := c.in, c.out
 	if in == nil {
 		in = os.Stdin

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 // default.
 type Config struct {
 	streamable.Config
+	Fault error // of the options: a stand-alone server does not start
 
 	Path     string // of the endpoint
 	NoSSE    bool   // HTTP+SSE is left out
@@ -30,6 +32,9 @@ type Config struct {
 	WriteTimeout time.Duration // of a client that does not read; default 10 s
 	Grace        time.Duration // of accepted exchanges at the end; default 30 s
 }
+
+// ErrNilOption is the Fault of an option that is nil.
+var ErrNilOption = errors.New("an option is nil")
 
 // WithDefaults is c with endpoint as its path and defaults in place of what is unset.
 func (c Config) WithDefaults(endpoint string) Config {

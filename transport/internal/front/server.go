@@ -23,8 +23,11 @@ type Build func(f *Front, stopping <-chan struct{}) Server
 
 // Serve is a stand-alone server at addr: it takes connections until ctx ends, gives
 // accepted exchanges their grace, and closes. While they end, what comes is refused.
-// The error is that of a listener that could not be opened, or failed.
+// The error is that of the options, or of a listener that could not be opened, or failed.
 func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, build Build) error {
+	if c.Fault != nil {
+		return fmt.Errorf("serving HTTP at %q: %w", addr, c.Fault)
+	}
 	l, err := c.listen(ctx, addr)
 	if err != nil {
 		return err
