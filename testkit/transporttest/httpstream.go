@@ -308,12 +308,16 @@ func testShutdown(t *testing.T, serve SiteFunc) {
 	opening := dialRaw(t, site.URL)
 	session := "Mcp-Session-Id: " + opening.roundTrip(ask{body: frame(1, "open", script{})}).Header.Get("Mcp-Session-Id")
 	listening, slow, silent, half := dialRaw(t, site.URL), dialRaw(t, site.URL), dialRaw(t, site.URL), dialRaw(t, site.URL)
+	bodiless := dialRaw(t, site.URL)
 	listening.send(on("GET", session))
 	stream := listening.open(http.MethodGet) //nolint:bodyclose // it ends with the connection
 	slow.send(ask{fields: []string{session}, body: frame(2, "hold", script{})})
 	within(t, "the exchange to begin", host.holding)
-	if _, err := io.WriteString(half.conn, "POST / HTTP/1.1\r\nHost"); err != nil {
-		t.Fatal(err)
+	header, _, _ := strings.Cut(bodiless.text(echoing()), "\r\n\r\n")
+	for c, part := range map[*raw]string{half: "POST / HTTP/1.1\r\nHost", bodiless: header + "\r\n\r\n{"} {
+		if _, err := io.WriteString(c.conn, part); err != nil {
+			t.Fatal(err)
+		}
 	}
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); host.shutdown(); site.Stop() }()
@@ -330,7 +334,7 @@ func testShutdown(t *testing.T, serve SiteFunc) {
 		t.Errorf("the accepted call: %s, %q", a.Status, a.body)
 	}
 	within(t, "the carrier to end, in spite of connections on which nobody speaks", stopped)
-	for _, c := range []*raw{silent, half} {
+	for _, c := range []*raw{silent, half, bodiless} {
 		if _, err := bufio.NewReader(c.conn).ReadByte(); err == nil {
 			t.Error("a connection outlives the carrier")
 		}

@@ -106,7 +106,8 @@ func WriteTimeout(d time.Duration) Option {
 }
 
 // Grace is how long Serve of New waits for accepted exchanges when it ends; default
-// 30 s.
+// 30 s. Those that run on are cancelled then and have two more seconds; what is left to be
+// written, and a handler that does not end, has WriteTimeout.
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }

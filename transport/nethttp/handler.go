@@ -80,6 +80,7 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	if err != nil {
 		return visit.Unreadable()
 	}
+	answering(r)
 	s.patient()
 	s.memory, asked.Lender = &h.memory, s
 	reply := visit.Serve(body)

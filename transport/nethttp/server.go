@@ -92,14 +92,22 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 
 type connKey struct{}
 
-// marking tells the set of connections which ones have a request.
+// marking tells the set of connections which ones have a request. One with a body is there
+// when that has been read: a server that ends waits for no client that stops half-way.
 func marking(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-			front.Answering(conn, true)
+		if r.Body == http.NoBody {
+			answering(r)
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// answering is for a request that is there as a whole.
+func answering(r *http.Request) {
+	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		front.Answering(conn, true)
+	}
 }
 
 // server is one run of a stand-alone server.
