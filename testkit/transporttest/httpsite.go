@@ -119,8 +119,9 @@ func testHealth(t *testing.T, serve SiteFunc) {
 func testPaths(t *testing.T, serve SiteFunc) {
 	all := serve(t, newHTTPHost(t), Settings{})
 	dialRaw(t, all.URL).roundTrip(ask{path: "/nowhere"}).refused(t, 404)
+	dialRaw(t, all.URL).roundTrip(ask{method: "BREW"}).refused(t, 405) // a method that nobody knows, like any other
 	other := serve(t, newHTTPHost(t), Settings{Path: "/deep/endpoint", NoSSE: true})
-	for path, want := range map[string]int{"/deep/endpoint": 200, "/mcp": 404, "/sse": 404, "/deep/sse": 404, "/deep/messages": 404} {
+	for path, want := range map[string]int{"/deep/endpoint": 200, "/deep/endpoint/": 200, "/deep/endpoint/x": 404, "/mcp": 404, "/sse": 404, "/deep/sse": 404, "/deep/messages": 404} {
 		a := dialRaw(t, other.URL).roundTrip(ask{path: path, body: frame(1, "echo", script{})})
 		if a.StatusCode != want {
 			t.Errorf("%s: %s, want %d", path, a.Status, want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -85,6 +86,12 @@ func (s *server) newApp() *fiber.App {
 		if doubtful(&rc.Request.Header) {
 			rc.Request.Header.SetConnectionClose() // for what takes the connection over
 			rc.SetConnectionClose()
+		}
+		if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
+			reply := streamable.Refusal(http.StatusMethodNotAllowed, "this method is not served here")
+			reply.Header = append(reply.Header, streamable.Field{Name: "Allow", Value: "GET, POST, DELETE"})
+			write(rc, reply)
+			return
 		}
 		route(rc)
 	}

@@ -43,11 +43,7 @@ type handler struct {
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := newSink(w, r, h.config)
-	defer func() {
-		if value := recover(); value != nil {
-			s.broken(value)
-		}
-	}()
+	defer s.recovered()
 	// The program's server may have no deadline for the body, or one that is too near.
 	_ = s.control.SetReadDeadline(time.Now().Add(h.ReadTimeout))
 	reply := h.answer(s, r)
@@ -212,9 +208,13 @@ func (s *sink) whole(reply *streamable.Reply) error {
 	return s.Write(reply.Body)
 }
 
-// broken ends a request on which something panicked: with an error if there is room
-// for one, else by breaking the response off.
-func (s *sink) broken(value any) {
+// recovered ends a request on which something panicked: with an error if there is room
+// for one, else by breaking the response off. It is to be deferred.
+func (s *sink) recovered() {
+	value := recover()
+	if value == nil {
+		return
+	}
 	reply := front.Broken(value)
 	if s.opened {
 		panic(http.ErrAbortHandler) // the only way to say so

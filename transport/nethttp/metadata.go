@@ -30,7 +30,9 @@ type describer interface {
 func Metadata(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = newSink(w, r, c).whole(describe(w, host, r)) // a client that is gone does not matter any more
+		s := newSink(w, r, c)
+		defer s.recovered()
+		_ = s.whole(describe(w, host, r)) // a client that is gone does not matter any more
 	})
 }
 

@@ -26,6 +26,9 @@ func (teller) ServeMetadata(method, path string) (int, http.Header, []byte) {
 	if path == "/.well-known/oauth-protected-resource/a%2Fb" {
 		return http.StatusOK, http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"public"}}, []byte(`{"method":"` + method + `"}`)
 	}
+	if path == "/.well-known/oauth-protected-resource/panic" {
+		panic("as if the program had done it")
+	}
 	return http.StatusMethodNotAllowed, http.Header{"Allow": {"GET"}}, nil
 }
 
@@ -45,6 +48,7 @@ func TestMetadata(t *testing.T) {
 		{described{}, "GET", "/.well-known/oauth-protected-resource/a%2Fb", 200, `{"method":"GET"}`},
 		{described{}, "POST", "/.well-known/oauth-protected-resource/a%2Fb?x=y", 200, `{"method":"POST"}`},
 		{described{}, "GET", "/.well-known/oauth-protected-resource", 405, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Method Not Allowed"}}`},
+		{described{}, "GET", "/.well-known/oauth-protected-resource/panic", 500, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`},
 		{undescribed{}, "GET", "/.well-known/oauth-protected-resource", 404, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not Found"}}`},
 	}
 	for _, tt := range tests {

@@ -6,6 +6,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/front"
@@ -68,7 +69,11 @@ func (c *config) server(f *front.Front, stopping <-chan struct{}, metadata http.
 func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	door := func(path string, d front.Door) {
-		mux.Handle(path, &handler{config: c, limit: f.Limit(), door: d})
+		h := &handler{config: c, limit: f.Limit(), door: d}
+		mux.Handle(path, h)
+		if !strings.HasSuffix(path, "/") {
+			mux.Handle(path+"/{$}", h) // which means the same to most people who configure a client
+		}
 	}
 	say := func(path string, reply func() *streamable.Reply) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
