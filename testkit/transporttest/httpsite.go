@@ -34,6 +34,7 @@ func HTTPServer(t *testing.T, server ServerFunc) {
 		"Addresses": func(t *testing.T) { testAddresses(t, server) },
 		"Health":    func(t *testing.T) { testHealth(t, serve) },
 		"Paths":     func(t *testing.T) { testPaths(t, serve) },
+		"Taken":     func(t *testing.T) { testTakenPaths(t, server) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,5 +127,19 @@ func testPaths(t *testing.T, serve SiteFunc) {
 		if a.StatusCode != want {
 			t.Errorf("%s: %s, want %d", path, a.Status, want)
 		}
+	}
+}
+
+// testTakenPaths: an endpoint where the server has something else is an error at once.
+func testTakenPaths(t *testing.T, server ServerFunc) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // a server that begins ends
+	for _, path := range []string{"/sse", "messages", "/deep/sse", "/healthz", "/healthz/", "/readyz", "/.well-known/oauth-protected-resource", "/{id}", "/a b"} {
+		if err := server("127.0.0.1:0", Settings{Path: path}).Serve(ended, newHTTPHost(t)); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("the endpoint at %s: %v", path, err)
+		}
+	}
+	if err := server("127.0.0.1:0", Settings{Path: "/sse", NoSSE: true}).Serve(ended, newHTTPHost(t)); err != nil {
+		t.Errorf("the endpoint at /sse without the pair: %v", err)
 	}
 }

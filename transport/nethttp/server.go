@@ -85,8 +85,8 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 		door(c.Beside(front.SSE), f.Old(legacysse.Stream, front.Messages))
 		door(c.Beside(front.Messages), f.Old(legacysse.Messages, front.Messages))
 	}
-	mux.Handle(wellKnown, metadata)
-	mux.Handle(wellKnown+"/", metadata)
+	mux.Handle(front.Metadata, metadata)
+	mux.Handle(front.Metadata+"/", metadata)
 	say(front.Healthz, func() *streamable.Reply { return front.Health(nil) })
 	say(front.Readyz, func() *streamable.Reply { return front.Health(stopping) })
 	if c.Path != "/" {

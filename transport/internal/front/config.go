@@ -69,6 +69,27 @@ const (
 // Beside is the path of a neighbour of the endpoint.
 func (c *Config) Beside(name string) string { return path.Join(path.Dir(c.Path), name) }
 
+// misplaced says why the endpoint of a stand-alone server cannot be at its path: routers
+// panic, or let one of two have it.
+func (c *Config) misplaced() error {
+	path := c.Path
+	if len(path) > 1 {
+		path = strings.TrimSuffix(path, "/")
+	}
+	if strings.ContainsAny(path, "{} \t") {
+		return fmt.Errorf("path %q: it is taken literally, and cannot have braces or spaces", c.Path)
+	}
+	own := []string{Healthz, Readyz, Metadata}
+	if !c.NoSSE {
+		own = append(own, c.Beside(SSE), c.Beside(Messages))
+	}
+	if slices.Contains(own, path) {
+		return fmt.Errorf("path %q: the server has something else there; take another one,"+
+			" or leave the pair of HTTP+SSE out", c.Path)
+	}
+	return nil
+}
+
 // listen opens the address of a stand-alone server, or takes the Listener. A port
 // alone means this machine only. An address that others reach needs AllowedHosts,
 // since a page in a browser here could call it under a name of its own otherwise.

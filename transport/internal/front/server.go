@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,8 +26,8 @@ type Build func(f *Front, stopping <-chan struct{}) Server
 // accepted exchanges their grace, and closes. While they end, what comes is refused.
 // The error is that of the options, or of a listener that could not be opened, or failed.
 func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, build Build) error {
-	if c.Fault != nil {
-		return fmt.Errorf("serving HTTP at %q: %w", addr, c.Fault)
+	if err := cmp.Or(c.Fault, c.misplaced()); err != nil {
+		return fmt.Errorf("serving HTTP at %q: %w", addr, err)
 	}
 	l, err := c.listen(ctx, addr)
 	if err != nil {
