@@ -4,8 +4,14 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
 // TestDoubtfulEnd: where a proxy may see another end of a request than we do, its connection
@@ -14,6 +20,18 @@ func TestDoubtfulEnd(t *testing.T) {
 	t.Parallel()
 	dial, stop := serving(t)
 	t.Cleanup(stop)
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	fiberhttp.Mount(app.Group("/mcp"), transporttest.NewScripted())
+	for name, dial := range map[string]func() net.Conn{"alone": dial, "mounted": start(t, app, nil)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDoubtfulEnd(t, dial)
+		})
+	}
+}
+
+func testDoubtfulEnd(t *testing.T, dial func() net.Conn) {
+	t.Helper()
 	const frame = `{"jsonrpc":"2.0","id":1,"method":"m"}`
 	tests := map[string]struct {
 		version, fields string

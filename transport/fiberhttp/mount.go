@@ -63,6 +63,7 @@ func (c *carrier) route(r fiber.Router, path string, door front.Door) {
 // program has middleware against it.
 func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	rc := f.Context()
+	distrust(rc) // which an app of the program's own has not done
 	defer func() {
 		if value := recover(); value != nil {
 			rc.Response.Reset()

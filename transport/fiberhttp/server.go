@@ -83,10 +83,7 @@ func (s *server) newApp() *fiber.App {
 	route := app.Server().Handler
 	app.Server().Handler = func(rc *fasthttp.RequestCtx) {
 		front.Answering(rc.Conn(), true)
-		if doubtful(&rc.Request.Header) {
-			rc.Request.Header.SetConnectionClose() // for what takes the connection over
-			rc.SetConnectionClose()
-		}
+		distrust(rc)
 		if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
 			reply := streamable.Refusal(http.StatusMethodNotAllowed, "this method is not served here")
 			reply.Header = append(reply.Header, streamable.Field{Name: "Allow", Value: "GET, POST, DELETE"})
@@ -105,6 +102,14 @@ func (s *server) newApp() *fiber.App {
 	})
 	s.mount(app)
 	return app
+}
+
+// distrust ends the connection of a request whose end is doubtful.
+func distrust(rc *fasthttp.RequestCtx) {
+	if doubtful(&rc.Request.Header) {
+		rc.Request.Header.SetConnectionClose() // for what takes the connection over
+		rc.SetConnectionClose()
+	}
 }
 
 // doubtful says whether a proxy in front may see another end of the request than fasthttp, which
