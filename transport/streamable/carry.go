@@ -95,7 +95,7 @@ func (st *stream) greet(a *attachment, from position) bool {
 		if from.fresh {
 			after = st.delivered
 		}
-		return a.put(appendPriming(nil, st.eventID(after), st.gate.cfg.Retry.Milliseconds()), false) == nil
+		return a.put(appendPriming(nil, st.primingID(after), st.gate.cfg.Retry.Milliseconds()), false) == nil
 	case st.greeting != nil:
 		return a.put(st.greeting, false) == nil
 	case from.fresh, from.resumed:

@@ -6,23 +6,30 @@ import (
 )
 
 // eventID is tag.stream.seq: unique in the session, and it says which stream it
-// belongs to (2025-11-25 basic/transports).
+// belongs to (2025-11-25 basic/transports). A priming event of stream 0, which is the
+// session's own, has a count behind.
 func appendEventID(dst []byte, tag string, stream, seq uint64) []byte {
 	dst = append(append(dst, tag...), '.')
 	dst = append(strconv.AppendUint(dst, stream, 10), '.')
 	return strconv.AppendUint(dst, seq, 10)
 }
 
-// parseEventID undoes appendEventID for ids of this tag only.
+// parseEventID undoes appendEventID for ids of this tag only. What is counted behind says
+// nothing about the place.
 func parseEventID(id, tag string) (stream, seq uint64, ok bool) {
 	rest, ok := strings.CutPrefix(id, tag+".")
 	if !ok {
 		return 0, 0, false
 	}
-	first, second, _ := strings.Cut(rest, ".")
+	first, rest, _ := strings.Cut(rest, ".")
+	second, count, counted := strings.Cut(rest, ".")
 	stream, err1 := strconv.ParseUint(first, 10, 63)
 	seq, err2 := strconv.ParseUint(second, 10, 63)
-	return stream, seq, err1 == nil && err2 == nil
+	if counted {
+		_, err := strconv.ParseUint(count, 10, 63)
+		ok = err == nil && stream == 0
+	}
+	return stream, seq, ok && err1 == nil && err2 == nil
 }
 
 const (

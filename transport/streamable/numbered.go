@@ -138,6 +138,25 @@ func (st *stream) eventID(seq uint64) []byte {
 	return appendEventID(make([]byte, 0, 48), st.session.prefix(), st.number, seq)
 }
 
+// primingID is where an event of nothing lets the client come back. That of a session's own
+// stream is counted: it has one for each connection, and an id is no other event's.
+func (st *stream) primingID(after uint64) []byte {
+	id := st.eventID(after)
+	if st.standalone {
+		id = strconv.AppendUint(append(id, '.'), st.session.primes(), 10)
+	}
+	return id
+}
+
+// primes counts the priming events of the session's own stream.
+func (s *session) primes() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.numbers()
+	n.primed++
+	return n.primed
+}
+
 // holds says whether everything after that event is still there.
 func (st *stream) holds(after uint64) bool {
 	st.mu.Lock()

@@ -52,6 +52,7 @@ type numbered struct {
 	streams  map[uint64]*stream // those that may be resumed
 	finished []uint64           // of streams, the oldest first
 	last     uint64             // number of a stream
+	primed   uint64             // priming events of the standalone stream
 	tag      string             // begins the event ids
 }
 

@@ -157,6 +157,50 @@ func TestStandalone(t *testing.T) {
 	})
 }
 
+// TestPrimingIDs: no two events of a session have one id, however often its client listens
+// anew, and the client can come back with each (2025-11-25 basic/transports).
+func TestPrimingIDs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+			link, _ := transport.RequestFrom(ctx).Sessions.Find()
+			_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{})
+		defer s.stop()
+		listen := func(fields ...string) []event {
+			c := s.carry(s.do(http.MethodGet, "", fields...), -1)
+			synctest.Wait()
+			c.cancel()
+			return c.wait().events()
+		}
+		seen, primed := map[string]bool{}, []string{}
+		for range 2 {
+			for range 3 {
+				for i, e := range listen() {
+					if seen[e.id] || e.id == "" {
+						t.Errorf("the id %q is there twice", e.id)
+					}
+					if seen[e.id] = true; i == 0 {
+						primed = append(primed, e.id)
+					}
+				}
+			}
+			s.do(http.MethodPost, "x")
+		}
+		for i, id := range primed {
+			got := listen("Last-Event-ID: " + id)
+			want := 2
+			if i > 3 { // the one before has got the first change
+				want = 1
+			}
+			if len(got) != want {
+				t.Errorf("after %q, the priming event of connection %d, come %d events, want %d", id, i, len(got), want)
+			}
+		}
+	})
+}
+
 // TestHeartbeat: a stream on which nothing is sent shows that it lives.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
