@@ -97,11 +97,11 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 
 type connKey struct{}
 
-// marking tells the set of connections which ones have a request. One with a body is there
-// when that has been read: a server that ends waits for no client that stops half-way.
+// marking tells the set of connections which ones have a request. A POST is there when its
+// body has been read: a server that ends waits for no client that stops half-way.
 func marking(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == http.NoBody {
+		if r.Method != http.MethodPost {
 			answering(r)
 		}
 		next.ServeHTTP(w, r)
