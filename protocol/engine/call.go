@@ -335,6 +335,10 @@ func (c *Call) Pending() bool {
 	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()
 }
 
+// Probes says that this execution checks whether the one before it can be replayed
+// (Config.ReplayCheck): nothing of it counts.
+func (c *Call) Probes() bool { return c.silent }
+
 func (c *Call) canAsk(p protocol.Params) bool {
 	if !asks(c.Dialect, c.Params) || !c.Dialect.ServerMethod(p.Method()) {
 		return false

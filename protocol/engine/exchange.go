@@ -400,8 +400,8 @@ func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 	}
 	x.conn.e.failed(ctx, x.call, err)
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
-	if _, ok := errors.AsType[*awayError](err); ok {
-		wire.Message = awayText
+	if _, ok := errors.AsType[*storeError](err); ok {
+		wire.Message = unavailableText
 	}
 	if x.conn.e.cfg.Detail {
 		wire.Message = err.Error()

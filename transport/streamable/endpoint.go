@@ -32,7 +32,7 @@ type Endpoint struct {
 	stop context.CancelCauseFunc
 
 	running *tally.Tally // requests, exchanges and open streams
-	crew    *crew.Crew[*errand]
+	crew    *crew.Crew[*postedExchange]
 	waiting *waiting
 	dues    dues
 	node    *nodes.Node // nil: sessions are this process's alone
@@ -57,7 +57,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 		sessions: make(map[string]*session),
 		openers:  make(map[string]int),
 	}
-	e.crew = crew.New(e.Closing(), (*errand).serve)
+	e.crew = crew.New(e.Closing(), (*postedExchange).serve)
 	e.dues.began = time.Now()
 	e.waiting = newWaiting(e.cfg.Patience)
 	if e.server != nil {

@@ -49,7 +49,7 @@ type Gate struct {
 	mu      sync.Mutex     // guards streams
 	streams map[string]int // open, by client
 
-	pulse pulse // of the streams
+	heartbeats heartbeats // of the streams
 
 	host atomic.Pointer[string] // which was allowed last: most requests name the same
 }
@@ -58,7 +58,7 @@ type Gate struct {
 func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
 	g := &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
-	g.pulse.heartbeat, g.pulse.closing = g.cfg.Heartbeat, g.Closing()
+	g.heartbeats.every, g.heartbeats.closing = g.cfg.Heartbeat, g.Closing()
 	return g
 }
 

@@ -209,7 +209,7 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 		return nil, context.Cause(ctx)
 	}
 	if err := e.cfg.Tasks.Create(ctx, *r); err != nil {
-		return nil, away("creating a task", err)
+		return nil, unavailable("creating a task", err)
 	}
 	if e.cfg.Queue == nil { // else a worker takes it, here or elsewhere
 		e.running.Add(1) // Shutdown waits for this exchange before it waits for tasks
@@ -261,7 +261,7 @@ func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	}
 	n, err := e.cfg.Tasks.Count(ctx, owner)
 	if err != nil {
-		return away("counting tasks", err)
+		return unavailable("counting tasks", err)
 	}
 	if n >= most {
 		return protocol.Faultf(protocol.FaultInternal, "too many tasks at once: at most %d", most)

@@ -8,15 +8,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 )
 
-// pulse does for all open streams of a gate what would cost each of them a timer and a
-// goroutine: it shows that those live on which nothing is sent, and tells those that
+// heartbeats do for all open streams of a gate what would cost each of them a timer and a
+// goroutine: they show that those live on which nothing is sent, and tell those that
 // wait for nothing that the host begins to stop.
 //
-// Its own goroutine is there while streams are, and is waited for by the last that
+// Their goroutine is there while streams are, and is waited for by the last that
 // leaves.
-type pulse struct {
-	heartbeat time.Duration
-	closing   <-chan struct{} // the host begins to stop; nil: it never says so
+type heartbeats struct {
+	every   time.Duration
+	closing <-chan struct{} // the host begins to stop; nil: it never says so
 
 	mu       sync.Mutex // guards the fields below
 	streams  map[*attachment]struct{}
@@ -26,90 +26,90 @@ type pulse struct {
 }
 
 // join counts a stream in, until leave. One that is over already is not.
-func (p *pulse) join(a *attachment, until time.Time) {
-	p.mu.Lock()
-	late := p.stopping && a.st.standalone
+func (h *heartbeats) join(a *attachment, until time.Time) {
+	h.mu.Lock()
+	late := h.stopping && a.st.standalone
 	if !a.closed.Load() && !late {
-		p.add(a, until)
+		h.add(a, until)
 	}
-	p.mu.Unlock()
+	h.mu.Unlock()
 	if late {
 		a.expire()
 	}
 }
 
-// add starts the goroutine with the first. Under p.mu.
-func (p *pulse) add(a *attachment, until time.Time) {
-	if len(p.streams) == 0 {
-		p.streams = make(map[*attachment]struct{})
-		p.stopping = false
-		p.quit, p.done = make(chan struct{}), make(chan struct{})
-		go p.run(p.quit, p.done)
+// add starts the goroutine with the first. Under h.mu.
+func (h *heartbeats) add(a *attachment, until time.Time) {
+	if len(h.streams) == 0 {
+		h.streams = make(map[*attachment]struct{})
+		h.stopping = false
+		h.quit, h.done = make(chan struct{}), make(chan struct{})
+		go h.run(h.quit, h.done)
 	}
-	p.streams[a] = struct{}{}
+	h.streams[a] = struct{}{}
 	if !until.IsZero() {
 		a.expiry = time.AfterFunc(time.Until(until), a.expire)
 	}
 }
 
-func (p *pulse) leave(a *attachment) {
-	p.mu.Lock()
-	if _, ok := p.streams[a]; !ok {
-		p.mu.Unlock()
+func (h *heartbeats) leave(a *attachment) {
+	h.mu.Lock()
+	if _, ok := h.streams[a]; !ok {
+		h.mu.Unlock()
 		return
 	}
-	delete(p.streams, a)
+	delete(h.streams, a)
 	if a.expiry != nil {
 		a.expiry.Stop()
 	}
-	last, done := len(p.streams) == 0, p.done
+	last, done := len(h.streams) == 0, h.done
 	if last {
-		close(p.quit)
+		close(h.quit)
 	}
-	p.mu.Unlock()
+	h.mu.Unlock()
 	if last {
 		<-done
 	}
 }
 
-func (p *pulse) run(quit, done chan struct{}) {
+func (h *heartbeats) run(quit, done chan struct{}) {
 	defer close(done)
-	beat := time.NewTicker(p.heartbeat)
+	beat := time.NewTicker(h.every)
 	defer beat.Stop()
-	closing := p.closing
+	closing := h.closing
 	for {
 		select {
 		case <-quit:
 			return
 		case <-closing:
 			closing = nil
-			each(p.stop(), (*attachment).expire)
+			each(h.stop(), (*attachment).expire)
 		case <-beat.C:
-			each(p.due(), (*attachment).beat)
+			each(h.due(), (*attachment).beat)
 		}
 	}
 }
 
 // stop takes those that wait for nothing; whoever joins from now on is told at once.
-func (p *pulse) stop() []*attachment {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopping = true
-	return p.take(func(a *attachment) bool { return a.st.standalone })
+func (h *heartbeats) stop() []*attachment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopping = true
+	return h.take(func(a *attachment) bool { return a.st.standalone })
 }
 
 // due takes those on which nothing was written since the last time. One that is stuck in
 // its last beat is left alone.
-func (p *pulse) due() []*attachment {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.take(func(a *attachment) bool { return !a.wrote.Swap(false) && !a.beating.Swap(true) })
+func (h *heartbeats) due() []*attachment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.take(func(a *attachment) bool { return !a.wrote.Swap(false) && !a.beating.Swap(true) })
 }
 
-// take makes each wait at its end for what is done with it. Under p.mu.
-func (p *pulse) take(which func(*attachment) bool) []*attachment {
+// take makes each wait at its end for what is done with it. Under h.mu.
+func (h *heartbeats) take(which func(*attachment) bool) []*attachment {
 	var all []*attachment
-	for a := range p.streams {
+	for a := range h.streams {
 		if which(a) {
 			a.beats.Add(1)
 			all = append(all, a)

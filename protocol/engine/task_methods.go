@@ -57,7 +57,7 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	case errors.Is(err, task.ErrNotFound):
 		return r, noTask()
 	case err != nil:
-		return r, away("reading a task", err)
+		return r, unavailable("reading a task", err)
 	case r.Owner != x.owner(ctx):
 		return task.Record{}, noTask()
 	}
@@ -183,7 +183,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	}
 	tasks, err := e.tasksAfter(ctx, owner, after, taskPage+1)
 	if err != nil {
-		return nil, away("listing tasks", err)
+		return nil, unavailable("listing tasks", err)
 	}
 	result := &protocol.ListTasksResult{Tasks: tasks}
 	if len(tasks) > taskPage {

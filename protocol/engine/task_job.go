@@ -164,7 +164,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 	for {
 		r, err := e.cfg.Tasks.Get(ctx, id)
 		if err != nil {
-			return r, away("reading a task", err)
+			return r, unavailable("reading a task", err)
 		}
 		event, err := decide(&r)
 		if err != nil {
@@ -180,7 +180,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 			e.happened(j, &r, &next)
 			return next, nil
 		case !errors.Is(err, task.ErrConflict):
-			return r, away("changing a task", err)
+			return r, unavailable("changing a task", err)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 		return changed
 	})
 	if err = errors.Join(err, unreadable); err != nil {
-		return away("keeping a session", err)
+		return unavailable("keeping a session", err)
 	}
 	c.sync()
 	c.tellKept(ctx, s.id)

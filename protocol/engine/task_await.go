@@ -42,7 +42,7 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	for missed := 0; ; {
 		changed := watches.next(id) // before the look at the record: no change is missed
 		r, err := x.task(ctx, id)
-		if _, gone := errors.AsType[*awayError](err); gone && missed < maxMissed && pause(ctx, lookPause) == nil {
+		if _, gone := errors.AsType[*storeError](err); gone && missed < maxMissed && pause(ctx, lookPause) == nil {
 			missed++
 			continue // the task goes on, and so does the wait for it
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
 )
 
-// errand is a POST and its exchange, all in one piece of memory. Contexts of handlers
+// postedExchange is a POST and its exchange, all in one piece of memory. Contexts of handlers
 // lead to it, which may be kept: it is not used again.
-type errand struct {
+type postedExchange struct {
 	posting
 	body     []byte
 	exchange transport.Exchange
@@ -46,34 +46,34 @@ func (c *frameContext) Value(key any) any {
 // run accepts a frame and has it served. The exchange runs in a goroutine of its own,
 // because it may outlive the request; this one waits for what the response shall be.
 func (v *Visit) run(body []byte) *Reply {
-	er := &errand{posting: posting{v: v}, body: body}
-	er.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &er.posting}
-	ctx := transport.WithRequest(v.ctx, &er.request)
+	x := &postedExchange{posting: posting{v: v}, body: body}
+	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting}
+	ctx := transport.WithRequest(v.ctx, &x.request)
 	exchange, err := guarded.Accept(ctx, v.e.host, body)
 	if err != nil || exchange == nil {
-		er.discard()
-		er.release()
+		x.discard()
+		x.release()
 		if err == nil {
 			return broken(body)
 		}
 		return shuttingDown()
 	}
-	er.exchange = exchange
+	x.exchange = exchange
 	plan := transport.Plan{Answered: true}
 	if planned, ok := exchange.(transport.Planned); ok {
 		plan = planned.Plan()
 	}
-	if er.opened {
-		v.e.keep(er.session, plan)
+	if x.opened {
+		v.e.keep(x.session, plan)
 	}
-	er.plan(plan)
-	er.within(ctx)
+	x.plan(plan)
+	x.within(ctx)
 	v.e.running.Join()
 	if !plan.Answered {
-		v.e.crew.Do(er)
+		v.e.crew.Do(x)
 		return &Reply{Status: http.StatusAccepted}
 	}
-	return er.await()
+	return x.await()
 }
 
 // broken is the reply to a frame on which the host panicked.
@@ -82,63 +82,63 @@ func broken(body []byte) *Reply {
 }
 
 // plan prepares the stream, before anybody else knows of it.
-func (er *errand) plan(plan transport.Plan) {
-	st := &er.stream
-	st.gate, st.session, st.plan = er.v.e.Gate, er.session, plan
-	st.json, st.sse = er.v.json, er.v.sse
-	if plan.Resumable && st.sse && er.session != nil {
-		st.log = er.v.e.events
+func (x *postedExchange) plan(plan transport.Plan) {
+	st := &x.stream
+	st.gate, st.session, st.plan = x.v.e.Gate, x.session, plan
+	st.json, st.sse = x.v.json, x.v.sse
+	if plan.Resumable && st.sse && x.session != nil {
+		st.log = x.v.e.events
 	}
 	if plan.Polls && st.log != nil {
-		er.request.Release = st.release
+		x.request.Release = st.release
 	}
 	if plan.Answered {
-		st.lender = er.v.r.Lender
+		st.lender = x.v.r.Lender
 	}
 }
 
 // within makes the context of the exchange. It has the values of the request, but not its
 // end: that is the session's, and the client's where closing cancels.
-func (er *errand) within(request context.Context) {
+func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
 	}
-	er.ctx.parent, er.ctx.values, er.ctx.lasting = er.v.e.life, request, er.v.ctx //nolint:fatcontext // no loop
+	x.ctx.parent, x.ctx.values, x.ctx.lasting = x.v.e.life, request, x.v.ctx //nolint:fatcontext // no loop
 	switch {
-	case er.stream.plan.CancelByClose:
-		er.stream.life = &er.ctx.life
-	case er.session != nil:
-		er.ctx.parent = er.session.ctx
+	case x.stream.plan.CancelByClose:
+		x.stream.life = &x.ctx.life
+	case x.session != nil:
+		x.ctx.parent = x.session.ctx
 	}
 }
 
 // await has the exchange served and decides what the response is: whole if the answer is
 // the first message and comes soon, else a stream that a carrier takes over.
-func (er *errand) await() *Reply {
-	v, st := er.v, &er.stream
+func (x *postedExchange) await() *Reply {
+	v, st := x.v, &x.stream
 	w := v.e.waiting.add()
 	st.waiter = w
-	v.e.crew.Do(er)
+	v.e.crew.Do(x)
 	w.wait(v.ctx)
-	whole := st.whole(&er.reply)
+	whole := st.whole(&x.reply)
 	v.e.waiting.remove(w)
 	if whole {
-		return er.reply.with(er.issued())
+		return x.reply.with(x.issued())
 	}
-	return v.open(&Stream{st: st}, &er.posting)
+	return v.open(&Stream{st: st}, &x.posting)
 }
 
 // serve serves the exchange to its end.
-func (er *errand) serve() {
-	e := er.v.e
+func (x *postedExchange) serve() {
+	e := x.v.e
 	defer e.running.End()
-	defer er.release()
-	defer e.linger(&er.stream)
-	defer er.stream.finish()
-	defer er.ctx.end(nil)
-	guarded.Serve(&er.ctx, er.exchange, &er.stream, er.body)
-	if er.opened && er.session.record.lost() {
-		e.endSession(er.session, errSessionEnded)
+	defer x.release()
+	defer e.linger(&x.stream)
+	defer x.stream.finish()
+	defer x.ctx.end(nil)
+	guarded.Serve(&x.ctx, x.exchange, &x.stream, x.body)
+	if x.opened && x.session.record.lost() {
+		e.endSession(x.session, errSessionEnded)
 	}
 }
 

@@ -118,14 +118,14 @@ type attachment struct {
 	told   func()        // what is called after that
 
 	beating atomic.Bool
-	beats   sync.WaitGroup // what the pulse does with it
-	expiry  *time.Timer    // guarded by the pulse's lock
+	beats   sync.WaitGroup // what the heartbeats do with it
+	expiry  *time.Timer    // guarded by the lock of the heartbeats
 }
 
 // begin attaches the connection.
 func (a *attachment) begin(s *Stream) {
 	if a.st.attach(a, s.from) {
-		a.st.gate.pulse.join(a, s.until)
+		a.st.gate.heartbeats.join(a, s.until)
 	}
 }
 
@@ -150,7 +150,7 @@ func (a *attachment) end() {
 	defer a.leave()
 	defer a.st.gone(errClientGone) // unless it has ended, or another connection carries it
 	defer a.st.part(a)
-	a.st.gate.pulse.leave(a)
+	a.st.gate.heartbeats.leave(a)
 	a.beats.Wait()
 }
 
