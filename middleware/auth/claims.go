@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -14,13 +15,9 @@ import (
 // as they were written.
 type claims map[string]any
 
-// principal is who the claims are about. A client that acts for itself is its own
-// subject (RFC 9068 §2.2), though not every server says so.
+// principal is who the claims are about.
 func (c claims) principal() (*transport.Principal, error) {
-	subject := c.text("sub")
-	if subject == "" {
-		subject = c.text("client_id")
-	}
+	subject := c.subject()
 	if subject == "" {
 		return nil, &rejection{told: "the token has no subject"}
 	}
@@ -28,6 +25,17 @@ func (c claims) principal() (*transport.Principal, error) {
 	p.Scopes = appendNew(c.scopes("scope"), c.scopes("scp"))
 	p.Expires, _ = c.time("exp")
 	return p, nil
+}
+
+// subject is "sub". A client that acts for itself is its own (RFC 9068 §2.2), though not
+// every server says so. A "sub" that is no text, which RFC 7519 §4.1.2 demands, is
+// nobody: everyone whom a server numbers would be the same client otherwise.
+func (c claims) subject() string {
+	switch c["sub"].(type) {
+	case nil, string:
+		return cmp.Or(c.text("sub"), c.text("client_id"))
+	}
+	return ""
 }
 
 func (c claims) text(name string) string {
@@ -68,6 +76,18 @@ func (c claims) time(name string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.Unix(int64(seconds), 0), true
+}
+
+// dated refuses a token with a date that is none: the library would take what no clock
+// knows for some other time, which depends on the processor.
+func (c claims) dated() error {
+	for _, name := range []string{"exp", "nbf"} {
+		_, given := c[name]
+		if _, ok := c.time(name); given && !ok {
+			return &rejection{told: "a date of the token is none"}
+		}
+	}
+	return nil
 }
 
 // thumbprint is the key that the token is bound to (RFC 9449 §6.1), or "".

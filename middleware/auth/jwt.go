@@ -125,7 +125,7 @@ func (j *JWT) by(ctx context.Context, set *keySet, token, audience string) (*tra
 	if err != nil {
 		return nil, notValid(err)
 	}
-	if err := c.intendedFor(audience); err != nil {
+	if err := cmp.Or(c.dated(), c.intendedFor(audience)); err != nil {
 		return nil, err
 	}
 	p, err := c.principal()

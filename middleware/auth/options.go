@@ -129,12 +129,13 @@ func httpURL(s string) *url.URL {
 
 // sameResource compares identifiers: the scheme and the host in any case, and with or
 // without one slash at the end (2025-06-18 basic/authorization "Canonical Server URI").
+// What has a fragment is none (RFC 8707 §2).
 func sameResource(a, b string) bool {
 	if a == b {
 		return a != ""
 	}
 	ua, ub := httpURL(a), httpURL(b)
-	if ua == nil || ub == nil {
+	if ua == nil || ub == nil || ua.Fragment != ub.Fragment {
 		return false
 	}
 	return strings.EqualFold(ua.Scheme, ub.Scheme) && strings.EqualFold(ua.Host, ub.Host) &&
