@@ -207,6 +207,9 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	if a.cfg.logger == nil {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "it was not made by New", Fix: "Call New"})
 	}
+	if err := a.cfg.unready(); err != nil {
+		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + err.Error(), Fix: "Mend the authenticator; over HTTP it lets nobody in", Warning: true})
+	}
 	for _, add := range a.added {
 		b.add(add.component, add.at)
 	}

@@ -151,6 +151,10 @@ func WithShutdownGrace(d time.Duration) AppOption {
 // WithAuth demands a principal for every HTTP exchange: carriers over HTTP ask a
 // before they look at the body, and refuse what it refuses. Other carriers have
 // principals of their own, or none. a is called concurrently.
+//
+// Where a has a method Ready() error, as those of middleware/auth have, an error of it is
+// a warning of Build, and what a carrier that serves strangers ends with at once: a would
+// let nobody in.
 func WithAuth(a transport.Authenticator) AppOption {
 	return appOption{"WithAuth", func(c *appConfig) string {
 		switch {

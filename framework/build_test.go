@@ -75,6 +75,8 @@ func registrationFaults() map[string]faulty {
 		"contradicting hints":   {framework.Tool("t", none, framework.ReadOnly(), framework.Destructive(true)), []string{"ReadOnly", "Destructive"}},
 		"meta without JSON":     {framework.Tool("t", none, framework.Meta("k", make(chan int))), []string{"Meta", "no JSON form"}},
 		"empty scope":           {framework.Tool("t", none, framework.Scopes("")), []string{"scope is empty"}},
+		"scopes in one":         {framework.Tool("t", none, framework.Scopes("a:read a:write")), []string{`"a:read a:write" is no scope`, "several arguments"}},
+		"scope with a quote":    {framework.Tool("t", none, framework.Scopes(`a"`)), []string{`"a\"" is no scope`}},
 		"nil middleware":        {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m"})), []string{`"m"`, "nil"}},
 		"middleware of nil":     {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Phase: framework.PhaseTrace, Wrap: noStep}), framework.Scopes("s")), []string{`tool "t"`, `the Wrap of the middleware "m" returned nil`}},
 		"panicking middleware":  {framework.Group("g", framework.Tool("t", none)).With(framework.With(framework.Middleware{Name: "m", Wrap: panics})), []string{`tool "g_t"`, `the Wrap of the middleware "m" panicked: boom`}},

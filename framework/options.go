@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -176,13 +178,18 @@ func OpenWorld(yes bool) Option {
 }
 
 // Scopes that the caller must have, all of them; without them the component is
-// not listed either, and a call is answered as if it did not exist.
+// not listed either, and a call is answered as if it did not exist. Each is one argument:
+// what has spaces, quotes or backslashes is none (RFC 6749 §3.3), and nobody could be told
+// to come back with it.
 func Scopes(scopes ...string) Option {
 	return componentOption{"Scopes", kindsAll, func(s *settings) string {
-		if slices.Contains(scopes, "") {
-			return "a scope is empty"
-		}
 		for _, scope := range scopes {
+			if scope == "" {
+				return "a scope is empty"
+			}
+			if strings.ContainsFunc(scope, notOfScope) {
+				return fmt.Sprintf("%q is no scope: it must be printable, without spaces, quotes and backslashes; give several as several arguments", scope)
+			}
 			if !slices.Contains(s.scopes, scope) {
 				s.scopes = append(s.scopes, scope)
 			}
@@ -190,6 +197,8 @@ func Scopes(scopes ...string) Option {
 		return ""
 	}}
 }
+
+func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
 // Timeout of one execution: its context ends then. Where the client is asked live,
 // the time that the user takes to answer is a part of it; in rounds each round has

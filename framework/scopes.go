@@ -18,6 +18,18 @@ type steppingUp interface {
 	InsufficientScope(scopes []string) *transport.AuthError
 }
 
+// knowing is an authenticator that knows whether it can let anybody in; middleware/auth
+// makes those.
+type knowing interface{ Ready() error }
+
+// unready is why the authenticator can let nobody in; nil: it can, or does not say.
+func (c *appConfig) unready() error {
+	if k, ok := c.auth.(knowing); ok {
+		return k.Ready()
+	}
+	return nil
+}
+
 // stepUp is the answer to a known caller who names a component and lacks some of its
 // scopes: a challenge with all of them (2025-11-25 basic/authorization "Runtime
 // Insufficient Scope Errors"). It says that there is such a component, to those who
@@ -72,8 +84,12 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 }
 
 // Unguarded is why carriers that serve strangers must not serve the app by themselves:
-// a component needs scopes, and nobody could have any. Nil: they may.
+// a component needs scopes, and nobody could have any, or the authenticator is not set up,
+// and would let nobody in. Nil: they may.
 func (s *Server) Unguarded() error {
+	if err := s.cfg.unready(); err != nil {
+		return fmt.Errorf("framework: WithAuth: %w", err)
+	}
 	if s.cfg.auth != nil || s.registry == nil {
 		return nil
 	}

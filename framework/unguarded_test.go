@@ -37,3 +37,24 @@ func TestScopesWithoutAuthenticator(t *testing.T) {
 		}
 	}
 }
+
+// unready is a door that knows that nobody has a key.
+type unready struct{ door }
+
+func (unready) Ready() error { return errors.New("no issuer") }
+
+// An authenticator that can let nobody in is the same.
+func TestAuthenticatorThatIsNotReady(t *testing.T) {
+	t.Parallel()
+	var report *framework.BuildError
+	_, err := quiet(framework.WithStrict(), framework.WithAuth(unready{})).Build()
+	if !errors.As(err, &report) || len(report.Faults) != 1 || !strings.Contains(err.Error(), "WithAuth: no issuer") {
+		t.Errorf("strict: %v", err)
+	}
+	s := build(t, quiet(framework.WithAuth(unready{})))
+	for _, carrier := range []transport.Transport{fiberhttp.New("127.0.0.1:0"), nethttp.New("127.0.0.1:0")} {
+		if err := carrier.Serve(t.Context(), s); err == nil || !strings.Contains(err.Error(), "WithAuth: no issuer") {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+}

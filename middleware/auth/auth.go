@@ -53,6 +53,8 @@ func (r *rejection) Unwrap() error { return r.err }
 // its own setting does not say.
 type audienced interface {
 	verify(ctx context.Context, token, resource string) (*transport.Principal, error)
+	// fault is what is wrong with its settings, or missing.
+	fault(resource string) error
 }
 
 // issuing is a Verifier whose tokens are of one authorization server.

@@ -16,19 +16,29 @@ const maxToken = 8 << 10
 // Bearer demands a token in the Authorization header, which v verifies. It is for
 // framework.WithAuth, and safe for concurrent use.
 //
-// Scopes of options that are none (RFC 6749 §3.3: printable, no spaces, quotes or
-// backslashes) are left out. Without a verifier, or with a Resource that is no absolute
-// URL, everything is refused with 503; OnRefuse is told why.
+// Where an option is wrong nobody is let in: everything is refused with 503, and OnRefuse
+// is told why. framework.WithAuth asks for such faults at Build, those of [JWT] and
+// [Introspection] included: they are warnings, and a server of fiberhttp.New or
+// nethttp.New does not begin to serve. Wrong are a missing verifier, a Resource that is
+// no absolute URL or has a fragment (RFC 8707 §2), authorization servers that are no URLs,
+// and scopes that are none (RFC 6749 §3.3: printable, no spaces, quotes or backslashes):
+// each scope is an argument of its own.
 func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	b := &bearer{config: newConfig(v, opts), verifier: v}
 	b.metadata = newMetadata(&b.config)
-	switch {
-	case v == nil:
+	b.broken = b.fault()
+	if v == nil {
 		b.broken = unavailable("Bearer has no verifier")
-	case b.resource != "" && httpURL(b.resource) == nil:
-		b.broken = unavailable("Resource must be an absolute URL of http or https, not %q", b.resource)
 	}
 	return b
+}
+
+// Ready is why nobody can be let in, whatever the token; nil: nothing is known.
+func (b *bearer) Ready() error {
+	if v, ok := b.verifier.(audienced); ok && b.broken == nil {
+		return v.fault(b.resource)
+	}
+	return b.broken
 }
 
 type bearer struct {

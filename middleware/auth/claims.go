@@ -3,7 +3,6 @@ package auth
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 	"time"
@@ -120,4 +119,10 @@ func (c claims) intendedFor(audience string) error {
 	return errOtherAudience
 }
 
-var errNoAudience = errors.New("there is no Audience, and Bearer has no Resource")
+// needed demands that an audience is known.
+func needed(verifier, audience string) error {
+	if audience == "" {
+		return unavailable("%s: there is no Audience, and Bearer has no Resource", verifier)
+	}
+	return nil
+}

@@ -30,6 +30,7 @@ type Introspection struct {
 
 	once   sync.Once
 	fetch  fetcher
+	broken error
 	active *cache
 	others *cache // a flood of made-up tokens leaves the good ones alone
 }
@@ -52,16 +53,26 @@ func (i *Introspection) audience() string { return i.Audience }
 func (i *Introspection) prepare() {
 	i.active, i.others = newCache(introspectedTokens), newCache(inactiveTokens)
 	i.TTL = cmp.Or(i.TTL, introspectedTTL)
+	i.broken = i.misset()
+}
+
+func (i *Introspection) fault(resource string) error {
+	return cmp.Or(needed("Introspection", cmp.Or(i.Audience, resource)), i.misset())
+}
+
+// misset is what is wrong with the fields; it takes too long for each call.
+func (i *Introspection) misset() error {
+	if httpURL(i.Endpoint) == nil {
+		return unavailable("Introspection: the Endpoint must be an absolute URL, not %q", i.Endpoint)
+	}
+	return nil
 }
 
 func (i *Introspection) verify(ctx context.Context, token, resource string) (*transport.Principal, error) {
 	i.once.Do(i.prepare)
 	audience := cmp.Or(i.Audience, resource)
-	switch {
-	case audience == "":
-		return nil, unavailable("Introspection: %w", errNoAudience)
-	case httpURL(i.Endpoint) == nil:
-		return nil, unavailable("Introspection: the Endpoint is no absolute URL")
+	if err := cmp.Or(needed("Introspection", audience), i.broken); err != nil {
+		return nil, err
 	}
 	d := digestOf(audience, token)
 	if p, known := i.active.get(d); known {

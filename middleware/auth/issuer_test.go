@@ -470,38 +470,6 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// What is not set up verifies nothing.
-func TestFaultySetup(t *testing.T) {
-	t.Parallel()
-	i := newIssuer(t, "k1")
-	web := &http.Client{Transport: i}
-	for name, v := range map[string]auth.Verifier{
-		"no issuer":         &auth.JWT{Audience: resource, JWKS: "https://x.example.com", Client: web},
-		"no audience":       &auth.JWT{Issuer: issuerURL, JWKS: "https://x.example.com", Client: web},
-		"HS256":             &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: "https://x.example.com", Client: web, Algorithms: []string{"ES256", "HS256"}},
-		"none":              &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: "https://x.example.com", Client: web, Algorithms: []string{"none"}},
-		"asks, no audience": &auth.Introspection{Endpoint: "https://x.example.com", Client: web},
-		"asks nobody":       &auth.Introspection{Audience: resource, Client: web},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bad(t, v, i.token(t, "k1"), true)
-		})
-	}
-	for name, a := range map[string]transport.Authenticator{
-		"no verifier": auth.Bearer(nil),
-		"no URL":      auth.Bearer(auth.Static{"key": {Subject: "a"}}, auth.Resource("api.example.com/mcp")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := a.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer key"}})
-			if refused, ok := errors.AsType[*transport.AuthError](err); !ok || refused.Status != 503 || refused.Challenge != "" {
-				t.Errorf("%+v", err)
-			}
-		})
-	}
-}
-
 // Clocks may differ by the leeway, and a token that was verified is not taken longer.
 func TestLeeway(t *testing.T) {
 	t.Parallel()

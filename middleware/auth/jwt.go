@@ -53,11 +53,8 @@ func (j *JWT) audience() string { return j.Audience }
 func (j *JWT) verify(ctx context.Context, token, resource string) (*transport.Principal, error) {
 	j.once.Do(j.prepare)
 	audience := cmp.Or(j.Audience, resource)
-	if audience == "" {
-		return nil, unavailable("JWT: %w", errNoAudience)
-	}
-	if j.broken != nil {
-		return nil, j.broken
+	if err := cmp.Or(needed("JWT", audience), j.broken); err != nil {
+		return nil, err
 	}
 	set, err := j.keys.current(ctx)
 	if err != nil {
@@ -71,6 +68,26 @@ func (j *JWT) verify(ctx context.Context, token, resource string) (*transport.Pr
 		return nil, err
 	}
 	return j.by(ctx, set, token, audience)
+}
+
+func (j *JWT) fault(resource string) error {
+	return cmp.Or(needed("JWT", cmp.Or(j.Audience, resource)), j.misset())
+}
+
+// misset is what is wrong with the fields; it takes too long for each call.
+func (j *JWT) misset() error {
+	switch {
+	case j.Issuer == "":
+		return unavailable("JWT has no Issuer")
+	case j.JWKS == "" && httpURL(j.Issuer) == nil:
+		return unavailable("JWT: the Issuer must be an absolute URL where there is no JWKS, not %q", j.Issuer)
+	case j.JWKS != "" && httpURL(j.JWKS) == nil:
+		return unavailable("JWT: JWKS must be an absolute URL, not %q", j.JWKS)
+	case slices.ContainsFunc(j.Algorithms, symmetric):
+		// Whoever knows the public key could sign with it as if it were a secret.
+		return unavailable("JWT: no Algorithms but asymmetric ones go with published keys")
+	}
+	return nil
 }
 
 func (j *JWT) prepare() {
@@ -98,13 +115,7 @@ func (j *JWT) prepare() {
 		}
 		return get(ctx, client, url)
 	}
-	switch {
-	case j.Issuer == "":
-		j.broken = unavailable("JWT has no Issuer")
-	case slices.ContainsFunc(algorithms, symmetric):
-		// Whoever knows the public key could sign with it as if it were a secret.
-		j.broken = unavailable("JWT: no Algorithms but asymmetric ones go with published keys")
-	}
+	j.broken = j.misset()
 }
 
 func symmetric(algorithm string) bool {

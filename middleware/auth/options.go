@@ -24,6 +24,39 @@ type config struct {
 	implied   map[string][]string
 	proofs    *proofs // nil: none are demanded
 	refused   func(ctx context.Context, err error)
+	wrong     error // the first option that cannot be meant
+}
+
+// fault is what is wrong with the options, together with what the verifier names.
+func (c *config) fault() error {
+	u := httpURL(c.resource)
+	switch {
+	case c.wrong != nil:
+		return c.wrong
+	case c.resource != "" && u == nil:
+		return unavailable("Resource must be an absolute URL of http or https, not %q", c.resource)
+	case u != nil && u.Fragment != "":
+		return unavailable("Resource must have no fragment: %q", c.resource)
+	case u == nil && c.proofs != nil:
+		return unavailable("DPoP needs Resource")
+	}
+	for _, server := range c.servers {
+		if httpURL(server) == nil {
+			return unavailable("an authorization server must be an absolute URL, not %q", server)
+		}
+	}
+	return nil
+}
+
+// add appends the scopes of an option to a list. One that is none is not passed over:
+// what was to be demanded would not be.
+func (c *config) add(option string, list, scopes []string) []string {
+	for _, scope := range scopes {
+		if !scopeToken(scope) && c.wrong == nil {
+			c.wrong = unavailable("%s: %q is no scope: it must be printable, without spaces, quotes and backslashes", option, scope)
+		}
+	}
+	return appendNew(list, scopes)
 }
 
 // Resource is this server's identifier (RFC 8707): the absolute URL of its endpoint as
@@ -34,7 +67,8 @@ func Resource(url string) Option {
 	return optionFunc(func(c *config) { c.resource = url })
 }
 
-// AuthorizationServers for the metadata; default: the verifier's issuer. Without any
+// AuthorizationServers for the metadata; default: the verifier's issuer, where that is a
+// URL. Without any
 // there is no metadata (2025-11-25 basic/authorization: at least one).
 func AuthorizationServers(urls ...string) Option {
 	return optionFunc(func(c *config) { c.servers = append(c.servers, urls...) })
@@ -42,7 +76,7 @@ func AuthorizationServers(urls ...string) Option {
 
 // Require scopes of every call, all of them. A client that lacks one is told all.
 func Require(scopes ...string) Option {
-	return optionFunc(func(c *config) { c.required = appendNew(c.required, scopes) })
+	return optionFunc(func(c *config) { c.required = c.add("Require", c.required, scopes) })
 }
 
 // Supported are scopes that the metadata names besides those of Require: those that
@@ -50,7 +84,7 @@ func Require(scopes ...string) Option {
 // out: it is between the client and the authorization server (2026-07-28
 // basic/authorization).
 func Supported(scopes ...string) Option {
-	return optionFunc(func(c *config) { c.supported = appendNew(c.supported, scopes) })
+	return optionFunc(func(c *config) { c.supported = c.add("Supported", c.supported, scopes) })
 }
 
 // Implies says that a principal with scope has the covered ones, too; those may cover
@@ -60,7 +94,8 @@ func Implies(scope string, covered ...string) Option {
 		if c.implied == nil {
 			c.implied = make(map[string][]string)
 		}
-		c.implied[scope] = appendNew(c.implied[scope], covered)
+		c.add("Implies", nil, []string{scope})
+		c.implied[scope] = c.add("Implies", c.implied[scope], covered)
 	})
 }
 
@@ -81,7 +116,7 @@ func newConfig(v Verifier, opts []Option) config {
 	if known, ok := v.(intended); ok && c.resource == "" && httpURL(known.audience()) != nil {
 		c.resource = known.audience()
 	}
-	if known, ok := v.(issuing); ok && len(c.servers) == 0 && known.issuer() != "" {
+	if known, ok := v.(issuing); ok && len(c.servers) == 0 && httpURL(known.issuer()) != nil {
 		c.servers = []string{known.issuer()}
 	}
 	return c

@@ -1,0 +1,88 @@
+package auth_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// What is not set up verifies nothing, lets nobody in, and says so before it is served.
+func TestFaultySetup(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "k1")
+	web := &http.Client{Transport: i}
+	const url = "https://x.example.com"
+	for name, v := range map[string]auth.Verifier{
+		"no issuer":         &auth.JWT{Audience: resource, JWKS: url, Client: web},
+		"no URL of issuer":  &auth.JWT{Issuer: "login.example.com", Audience: resource, Client: web},
+		"no URL of keys":    &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: "/keys", Client: web},
+		"no audience":       &auth.JWT{Issuer: issuerURL, JWKS: url, Client: web},
+		"HS256":             &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: url, Client: web, Algorithms: []string{"ES256", "HS256"}},
+		"none":              &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: url, Client: web, Algorithms: []string{"none"}},
+		"asks, no audience": &auth.Introspection{Endpoint: url, Client: web},
+		"asks nobody":       &auth.Introspection{Audience: resource, Client: web},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bad(t, v, i.token(t, "k1"), true)
+			letsNobodyIn(t, auth.Bearer(v), i.token(t, "k1"))
+		})
+	}
+	key := auth.Static{"key": {Subject: "a"}}
+	for name, a := range map[string]transport.Authenticator{
+		"no verifier":         auth.Bearer(nil),
+		"no URL":              auth.Bearer(key, auth.Resource("api.example.com/mcp")),
+		"a fragment":          auth.Bearer(key, auth.Resource(resource+"#x")),
+		"no server's URL":     auth.Bearer(key, auth.Resource(resource), auth.AuthorizationServers("login.example.com")),
+		"scopes in one":       auth.Bearer(key, auth.Require("mcp", "a b")),
+		"an empty scope":      auth.Bearer(key, auth.Require("")),
+		"a quote":             auth.Bearer(key, auth.Supported("a\"\r\nSet-Cookie: a=b")),
+		"covers several":      auth.Bearer(key, auth.Implies("a", "b c")),
+		"several cover":       auth.Bearer(key, auth.Implies("a b", "c")),
+		"DPoP for no URL":     auth.Bearer(key, auth.DPoP()),
+		"DPoP for an opaque":  auth.Bearer(&auth.JWT{Issuer: issuerURL, Audience: "api", Client: web}, auth.DPoP()),
+		"Resource of nothing": auth.Bearer(key, auth.Resource("https://")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			letsNobodyIn(t, a, "key")
+		})
+	}
+}
+
+// letsNobodyIn fails the test unless a refuses a good token with 503, and Build says why.
+func letsNobodyIn(t *testing.T, a transport.Authenticator, token string) {
+	t.Helper()
+	_, err := a.Authenticate(at(t, "/mcp"), bearer(token))
+	if told := refused(t, err); told.Status != 503 || told.Challenge != "" {
+		t.Errorf("%d %s: %v", told.Status, told.Challenge, told.Err)
+	}
+	app := framework.New("auth", "1", framework.WithLogger(zap.NewNop()), framework.WithStrict(), framework.WithAuth(a))
+	if _, err := app.Build(); err == nil || !strings.Contains(err.Error(), "WithAuth: auth: tokens cannot be verified now") {
+		t.Errorf("Build: %v", err)
+	}
+}
+
+// What is set up is not complained about.
+func TestReadySetup(t *testing.T) {
+	t.Parallel()
+	key := auth.Static{"key": {Subject: "a"}}
+	for name, a := range map[string]transport.Authenticator{
+		"JWT":           auth.Bearer(&auth.JWT{Issuer: issuerURL}, auth.Resource(resource), auth.DPoP(), auth.Require("a:b", "x/y.z")),
+		"a name":        auth.Bearer(&auth.JWT{Issuer: "login", JWKS: "https://x.example.com"}, auth.Resource(resource)),
+		"names":         auth.Bearer(&auth.JWT{Issuer: "login", Audience: "api", JWKS: "https://x.example.com"}, auth.Resource(resource), auth.AuthorizationServers(issuerURL)),
+		"Introspection": auth.Bearer(&auth.Introspection{Endpoint: "https://x.example.com", Audience: "api"}),
+		"Static":        auth.Bearer(key),
+		"Func":          auth.Bearer(auth.VerifierFunc(key.Verify)),
+	} {
+		if _, err := framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(a)).Build(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
