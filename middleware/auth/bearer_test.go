@@ -62,6 +62,9 @@ func TestVerifierFunc(t *testing.T) {
 		"its own":         {nil, &transport.AuthError{Status: 403, Challenge: `Bearer error="x"`}, 403, `Bearer error="x"`},
 		"its own, wrong":  {nil, &transport.AuthError{Status: 403, Challenge: "Bearer\r\nSet-Cookie: a=b"}, 403, ""},
 		"its own, 401":    {nil, &transport.AuthError{Status: 401}, 401, `Bearer error="invalid_token"`},
+		"its own, empty":  {nil, &transport.AuthError{}, 401, `Bearer error="invalid_token"`},
+		"its own, 200":    {nil, &transport.AuthError{Status: 200}, 401, `Bearer error="invalid_token"`},
+		"its own, odd":    {nil, &transport.AuthError{Status: 4010, Challenge: "Basic"}, 401, "Basic"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -101,6 +101,9 @@ func (b *bearer) complete(told *transport.AuthError) *transport.AuthError {
 	if own.Err == nil {
 		own.Err = told
 	}
+	if own.Status < http.StatusBadRequest || http.StatusText(own.Status) == "" {
+		own.Status = http.StatusUnauthorized // what carriers make of it
+	}
 	if strings.ContainsFunc(own.Challenge, func(r rune) bool { return r < ' ' || r > '~' }) {
 		own.Challenge = ""
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 const (
@@ -326,4 +328,38 @@ func TestNothingLeaks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// own is an authenticator of a program's own that lets nobody in.
+type own struct{ err error }
+
+func (o own) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	return nil, o.err
+}
+
+// Whatever an authenticator of one's own says, the answer is a refusal that can be written.
+func TestOwnAuthenticator(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err       error
+		status    int
+		challenge string
+	}{
+		"nobody, and no error": {nil, 401, "Bearer"},
+		"any error":            {errors.New("no"), 401, "Bearer"},
+		"what it says":         {&transport.AuthError{Status: 403, Challenge: `X a="b"`}, 403, `X a="b"`},
+		"no challenge":         {&transport.AuthError{Status: 429}, 429, ""},
+		"no status":            {&transport.AuthError{}, 401, "Bearer"},
+		"a success":            {&transport.AuthError{Status: 200}, 401, "Bearer"},
+		"no status of HTTP":    {&transport.AuthError{Status: 9999, Challenge: "X"}, 401, "X"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			overHTTP(t, own{tt.err}, func(t *testing.T, s *site) {
+				if got := s.whoami(t); got.status != tt.status || got.challenge() != tt.challenge {
+					t.Errorf("%d %s", got.status, got.challenge())
+				}
+			})
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -239,13 +240,7 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 	if err == nil && principal != nil {
 		return transport.WithPrincipal(ctx, principal), nil
 	}
-	status, challenge := http.StatusUnauthorized, "Bearer"
-	if refused, ok := errors.AsType[*transport.AuthError](err); ok {
-		status, challenge = refused.Status, refused.Challenge
-	}
-	if status < http.StatusBadRequest {
-		status = http.StatusUnauthorized
-	}
+	status, challenge := unauthorized(err)
 	if status == http.StatusServiceUnavailable {
 		return ctx, refuse(status, http.StatusText(status), retryAfter)
 	}
@@ -253,4 +248,17 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 		return ctx, refuse(status, http.StatusText(status))
 	}
 	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
+}
+
+// unauthorized is how err refuses. A status that is none, or no refusal's, is 401: it would
+// break the connection, or let the client believe that it was heard.
+func unauthorized(err error) (status int, challenge string) {
+	refused, ok := errors.AsType[*transport.AuthError](err)
+	switch {
+	case !ok:
+		return http.StatusUnauthorized, "Bearer"
+	case refused.Status < http.StatusBadRequest || http.StatusText(refused.Status) == "":
+		return http.StatusUnauthorized, cmp.Or(refused.Challenge, "Bearer")
+	}
+	return refused.Status, refused.Challenge
 }
