@@ -92,7 +92,7 @@ func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMess
 	if m == nil || len(arguments) == 0 {
 		return arguments, nil
 	}
-	masked = m.Append(nil, arguments, hiddenText, func(value []byte) { hidden = texts(hidden, value) })
+	masked = m.Append(nil, arguments, hiddenText, func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) })
 	return masked, hidden
 }
 
@@ -117,26 +117,6 @@ const hiddenText = "[hidden]"
 // SecretName says whether a member or field of this name is hidden from clients by
 // Log: password, token, api_key and the like.
 func SecretName(name string) bool { return secretName(name) }
-
-// texts are the strings and numbers in a value.
-func texts(all []string, value []byte) []string {
-	switch jsontext.KindOf(value) {
-	case jsontext.KindObject:
-		for _, member := range jsontext.Members(value) {
-			all = texts(all, member)
-		}
-	case jsontext.KindArray:
-		for item := range jsontext.Elements(value) {
-			all = texts(all, item)
-		}
-	case jsontext.KindString:
-		text, _ := jsontext.String(value)
-		all = append(all, text)
-	case jsontext.KindNumber:
-		all = append(all, string(value))
-	}
-	return all
-}
 
 // OutputChecker judges results of the tool that ctx calls by its output schema, which
 // it compiles: a step keeps it for the component that it is in front of. Nil where

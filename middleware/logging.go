@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"regexp"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,8 @@ func Sample(n int) LogOption { return logOption(func(l *logging) { l.sample = in
 // information. What a call says of itself is for framework.Log.
 //
 // Arguments are logged as text of at most 2 KiB, without secrets (see Redact); so are
-// errors, without the secrets of the call's arguments. Results never are. A call that
+// errors, without the secrets of the call's arguments. Results never are. A call in which
+// a step further in has panicked has the outcome "panic". A call that
 // was asked in rounds is logged when it is over, with the time of its last round.
 // Phase: trace.
 func Logging(opts ...LogOption) framework.Middleware {
@@ -90,30 +92,36 @@ type logging struct {
 }
 
 func (l *logging) wrap(next framework.Handler) framework.Handler {
-	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-		began := call.Began()
+	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		received := call.Arguments // a step further in may change them
-		result, err := next(ctx, call)
-		outcome := framework.OutcomeOf(ctx, result, err)
-		if outcome == framework.OutcomePending {
-			return result, err
-		}
-		level := levelOf(outcome)
-		if level == zapcore.InfoLevel && l.sample > 1 && l.calls.Add(1)%l.sample != 1 {
-			return result, err
-		}
-		if entry := framework.ServerFrom(ctx).Logger().Check(level, "call"); entry != nil {
-			was := *call
-			was.Arguments = received
-			entry.Write(l.fields(ctx, &was, outcome, time.Since(began), err)...)
-		}
+		outcome := outcomePanic
+		defer func() { // the engine recovers: a call that crashes is no less logged
+			l.write(ctx, call, received, outcome, err)
+		}()
+		result, err = next(ctx, call)
+		outcome = framework.OutcomeOf(ctx, result, err)
 		return result, err
+	}
+}
+
+func (l *logging) write(ctx context.Context, call *framework.Call, received json.RawMessage, outcome framework.Outcome, err error) {
+	if outcome == framework.OutcomePending {
+		return
+	}
+	level := levelOf(outcome)
+	if level == zapcore.InfoLevel && l.sample > 1 && l.calls.Add(1)%l.sample != 1 {
+		return
+	}
+	if entry := framework.ServerFrom(ctx).Logger().Check(level, "call"); entry != nil {
+		was := *call
+		was.Arguments = received
+		entry.Write(l.fields(ctx, &was, outcome, time.Since(call.Began()), err)...)
 	}
 }
 
 func levelOf(outcome framework.Outcome) zapcore.Level {
 	switch outcome {
-	case framework.OutcomeFailed, framework.OutcomeTimeout, framework.OutcomeLimited, framework.OutcomeRejected, framework.OutcomeDenied:
+	case framework.OutcomeFailed, framework.OutcomeTimeout, framework.OutcomeLimited, framework.OutcomeRejected, framework.OutcomeDenied, outcomePanic:
 		return zapcore.WarnLevel
 	default:
 		return zapcore.InfoLevel

@@ -102,6 +102,29 @@ func TestLoggingHidesSecretsOfErrors(t *testing.T) {
 	}
 }
 
+// Wherever in the arguments they are, and however the error spells them.
+func TestLoggingHidesSecretsWithin(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ arguments, format, secret string }{
+		"in a list":    {`{"passwords":["correct-horse"]}`, "refused: %s", "correct-horse"},
+		"in an object": {`{"password":{"old":[{"x":"correct-horse"}]}}`, "refused: %s", "correct-horse"},
+		"quoted":       {`{"password":"correct\"horse\n"}`, "refused: %q", "correct\"horse\n"},
+		"a number":     {`{"passwords":[47114711]}`, "refused: %s", "47114711"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app, logs := watched()
+			s := build(t, app.Use(middleware.Logging()).Add(framework.Tool("t", func(context.Context, map[string]any) (string, error) {
+				return "", framework.UserErrorf(tt.format, tt.secret)
+			})))
+			call(t.Context(), t, s, tt.arguments)
+			if got := line(t, logs.TakeAll()[0])["error"]; !strings.HasPrefix(fmt.Sprint(got), "refused: ") || !strings.Contains(fmt.Sprint(got), "[hidden]") || strings.Contains(fmt.Sprint(got), "horse") {
+				t.Errorf("logged %s", got)
+			}
+		})
+	}
+}
+
 func line(t *testing.T, entry interface{ ContextMap() map[string]any }) map[string]any {
 	t.Helper()
 	return entry.ContextMap()
@@ -211,6 +234,20 @@ func TestLoggingRounds(t *testing.T) {
 	}
 	if logs.Len() != 1 || line(t, logs.All()[0])["rounds"] != int64(3) {
 		t.Errorf("logged %v, want one line of 3 rounds", logs.All())
+	}
+}
+
+func TestLoggingPanics(t *testing.T) {
+	t.Parallel()
+	app, logs := watched()
+	s := build(t, app.Use(middleware.Logging(middleware.Sample(1000)), boom).Add(doing(nothing)))
+	for range 2 {
+		logs.TakeAll()
+		call(t.Context(), t, s, `{"a":1}`)
+		calls := logs.FilterMessage("call").All()
+		if len(calls) != 1 || calls[0].Level != zapcore.WarnLevel || line(t, calls[0])["outcome"] != "panic" || line(t, calls[0])["arguments"] != `{"a":1}` {
+			t.Errorf("logged %v", calls)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -56,6 +57,8 @@ func (r *redactor) text(text string, secrets []string) string {
 	for _, secret := range secrets {
 		if len(secret) >= minSecret {
 			text = strings.ReplaceAll(text, secret, hidden)
+			quoted := strconv.Quote(secret) // as %q and JSON write it
+			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], hidden)
 		}
 	}
 	text = secretText.ReplaceAllString(text, hidden)
@@ -87,7 +90,7 @@ func (r *redactor) value(dst, raw []byte, secrets []string) ([]byte, []string) {
 			name := key.String()
 			dst = append(jsontext.Quote(dst, r.text(name, nil)), ':')
 			if r.secretName(name) {
-				secrets = append(secrets, plain(member)...)
+				secrets = jsontext.AppendTexts(secrets, member)
 				dst = jsontext.Quote(dst, hidden)
 				continue
 			}
@@ -110,18 +113,6 @@ func (r *redactor) value(dst, raw []byte, secrets []string) ([]byte, []string) {
 
 func (r *redactor) secretName(name string) bool {
 	return framework.SecretName(name) || len(r.names) > 0 && slices.Contains(r.names, fold(name))
-}
-
-// plain is the text of a hidden value that is no list or object.
-func plain(value []byte) []string {
-	switch jsontext.KindOf(value) {
-	case jsontext.KindString:
-		text, _ := jsontext.String(value)
-		return []string{text}
-	case jsontext.KindNumber:
-		return []string{string(value)}
-	}
-	return nil
 }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")

@@ -103,3 +103,24 @@ func appendEscaped(dst, escape []byte) []byte {
 	}
 	return utf8.AppendRune(dst, r)
 }
+
+// AppendTexts appends the strings, unescaped, and the numbers, as written, that a checked
+// value has anywhere in it. Names of members are not among them.
+func AppendTexts(all []string, value []byte) []string {
+	switch KindOf(value) {
+	case KindObject:
+		for _, member := range Members(value) {
+			all = AppendTexts(all, member)
+		}
+	case KindArray:
+		for item := range Elements(value) {
+			all = AppendTexts(all, item)
+		}
+	case KindString:
+		text, _ := String(value)
+		all = append(all, text)
+	case KindNumber:
+		all = append(all, string(value))
+	}
+	return all
+}

@@ -264,3 +264,15 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestAppendTexts(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`"a\n"`: "a\n", `-1.0e2`: "-1.0e2", `null`: "", `true`: "", `{}`: "", ``: "",
+		`{"k":["a",{"l":"b","m":[2]}],"n":[[]]}`: "a|b|2",
+	} {
+		if got := strings.Join(jsontext.AppendTexts(nil, []byte(value)), "|"); got != want {
+			t.Errorf("AppendTexts(%s) = %q, want %q", value, got, want)
+		}
+	}
+}
