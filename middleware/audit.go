@@ -64,14 +64,18 @@ func (a *audit) wrap(next framework.Handler) framework.Handler {
 
 func (a *audit) write(ctx context.Context, l *auditLine) {
 	brief := framework.BriefOf(ctx)
-	a.mu.Lock()
-	a.buf = append(l.append(a.buf[:0], framework.MaskedName(ctx, l.call), &brief), '\n')
-	_, err := a.w.Write(a.buf)
-	a.mu.Unlock()
-	if err != nil {
+	if err := a.put(l, framework.MaskedName(ctx, l.call), &brief); err != nil {
 		framework.ServerFrom(ctx).Logger().Error("a line of the audit was not written",
 			zap.String("call", l.call.ID), zap.String("outcome", string(l.outcome)), zap.Error(err))
 	}
+}
+
+func (a *audit) put(l *auditLine, name string, brief *framework.Brief) error {
+	a.mu.Lock()
+	defer a.mu.Unlock() // also where the writer panics, which costs one call and not all after it
+	a.buf = append(l.append(a.buf[:0], name, brief), '\n')
+	_, err := a.w.Write(a.buf)
+	return err
 }
 
 // auditLine is one call that is over.

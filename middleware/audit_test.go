@@ -153,6 +153,37 @@ func TestAuditFails(t *testing.T) {
 	}
 }
 
+// torn is a writer that panics.
+type torn struct{ whole bool }
+
+func (w *torn) Write(line []byte) (int, error) {
+	if !w.whole {
+		panic("torn")
+	}
+	return len(line), nil
+}
+
+// A writer that panics fails the call that it was called for, and no other.
+func TestAuditWriterPanics(t *testing.T) {
+	t.Parallel()
+	w := &torn{}
+	s := build(t, quiet().Use(middleware.Audit(w)).Add(doing(nothing)))
+	if got := call(t.Context(), t, s, `{}`); got.text() == "done" {
+		t.Errorf("answered %s", got.raw)
+	}
+	w.whole = true
+	answered := make(chan string, 1)
+	go func() { answered <- call(t.Context(), t, s, `{}`).text() }()
+	select {
+	case got := <-answered:
+		if got != "done" {
+			t.Errorf("the next is answered %s", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the next waits for good")
+	}
+}
+
 // A task that runs again after an error of its own is one call: one line, one event.
 func TestTaskIsOneCall(t *testing.T) {
 	t.Parallel()
