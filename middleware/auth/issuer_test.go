@@ -15,6 +15,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -253,6 +254,35 @@ func TestUnknownKey(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		bad(t, v, old, false)
 		good(t, v, i.token(t, "k2"))
+	})
+}
+
+// Where neither keys nor tokens have names, a token that no key fits is one of an unknown
+// key.
+func TestRotationWithoutNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i, stranger := newIssuer(t, "k1"), newIssuer(t, "x")
+		names := regexp.MustCompile(`"kid":"\w*",?`)
+		i.serve = func(*http.Request) (int, string) {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			return 200, names.ReplaceAllString(i.set(), "")
+		}
+		nameless := func(i *issuer, kid string) string {
+			return sign(t, i.keys[kid], jwt.SigningMethodES256, nil, goodClaims())
+		}
+		v := i.jwt()
+		good(t, v, nameless(i, "k1"))
+		i.change(func() { delete(i.keys, "k1") })
+		i.add(t, "k2")
+		good(t, v, nameless(i, "k2"))
+		for range 5 {
+			bad(t, v, nameless(stranger, "x"), false)
+		}
+		if n := i.fetched(); n != 2 {
+			t.Errorf("%d fetches", n)
+		}
 	})
 }
 

@@ -133,6 +133,9 @@ func (j *JWT) by(ctx context.Context, set *keySet, token, audience string) (*tra
 	if err == nil {
 		err = accessToken(parsed.Header)
 	}
+	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && parsed.Header["kid"] == nil {
+		err = errors.Join(err, jwkset.ErrKeyNotFound) // it names none, and none of the set fits
+	}
 	if err != nil {
 		return nil, notValid(err)
 	}
