@@ -201,6 +201,20 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
+// What is missing is an error of Serve.
+func TestFromEnvOfNothing(t *testing.T) {
+	t.Setenv("KAGAMI_TEST_TOKEN", "key")
+	for name, carrier := range map[string]transport.Transport{
+		"no verifier":  auth.FromEnv("KAGAMI_TEST_TOKEN", nil, &stage{}),
+		"no transport": auth.FromEnv("KAGAMI_TEST_TOKEN", auth.Static{}, nil),
+		"no guard":     auth.Env("KAGAMI_TEST_TOKEN", nil)(&stage{}),
+	} {
+		if err := carrier.Serve(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "has no ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A principal that expires while its token is kept is refused from then on.
 func TestExpiryOfStatic(t *testing.T) {
 	t.Parallel()

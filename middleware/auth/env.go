@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -48,6 +49,12 @@ type fromEnv struct {
 
 // Serve verifies, and serves.
 func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
+	switch {
+	case f.carrier == nil:
+		return errors.New("auth: FromEnv has no transport")
+	case f.verifier == nil:
+		return unavailable("FromEnv has no verifier")
+	}
 	token := os.Getenv(f.variable)
 	if token == "" {
 		return fmt.Errorf("auth: set %s to a token", f.variable)

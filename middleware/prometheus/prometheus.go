@@ -21,8 +21,10 @@ package prometheus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -53,6 +55,19 @@ type config struct {
 	measure    []sdk.Option
 }
 
+// missing is what was given as nil, which the libraries would call.
+func (c *config) missing() error {
+	switch {
+	case slices.ContainsFunc(c.collectors, func(c prometheus.Collector) bool { return c == nil }):
+		return errors.New("prometheus: Collect: a collector is nil")
+	case slices.ContainsFunc(c.export, func(o exporter.Option) bool { return o == nil }):
+		return errors.New("prometheus: Export: an option is nil")
+	case slices.ContainsFunc(c.measure, func(o sdk.Option) bool { return o == nil }):
+		return errors.New("prometheus: Measure: an option is nil")
+	}
+	return nil
+}
+
 // Collect adds collectors of client_golang to the page, such as those of the Go runtime
 // (collectors.NewGoCollector()).
 func Collect(c ...prometheus.Collector) Option {
@@ -78,6 +93,9 @@ func New(opts ...Option) (*Metrics, error) {
 		if o != nil {
 			o.option(&cfg)
 		}
+	}
+	if err := cfg.missing(); err != nil {
+		return nil, err
 	}
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	for _, c := range cfg.collectors {

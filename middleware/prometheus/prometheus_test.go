@@ -141,6 +141,21 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// What is nil is an error, where the libraries would crash the program.
+func TestNilOptions(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]prometheus.Option{
+		"collector": prometheus.Collect(nil), "export": prometheus.Export(nil), "measure": prometheus.Measure(nil),
+	} {
+		if m, err := prometheus.New(o); err == nil || !strings.Contains(err.Error(), "is nil") {
+			t.Errorf("%s: %v, %v", name, m, err)
+		}
+	}
+	if _, err := prometheus.New(nil); err != nil {
+		t.Errorf("an Option that is nil: %v", err)
+	}
+}
+
 // Two providers have pages of their own.
 func TestTwo(t *testing.T) {
 	t.Parallel()
