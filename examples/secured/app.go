@@ -58,6 +58,9 @@ type Identity struct {
 
 func whoami(ctx context.Context, _ struct{}) (Identity, error) {
 	p := framework.Caller(ctx).Principal
+	if p == nil { // as on stdio, where no guard stands
+		return Identity{}, framework.UserErrorf("Nobody knows who you are.")
+	}
 	return Identity{p.Subject, p.Issuer, p.Scopes}, nil
 }
 

@@ -42,6 +42,16 @@ func TestNotesEverywhere(t *testing.T) {
 	}, ann())
 }
 
+// Without a principal, as on stdio, there are no notes, and no crash.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, fresh())
+	if n := len(s.Tools()); n != 1 {
+		t.Errorf("nobody sees %d tools", n)
+	}
+	s.CallRaw("whoami", "").IsError().Mentions("Nobody knows who you are.")
+}
+
 // The surface, the scopes that it needs included, is a file of its own.
 func TestContract(t *testing.T) {
 	t.Parallel()
