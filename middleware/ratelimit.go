@@ -35,14 +35,17 @@ type Rate struct {
 
 // RateLimit refuses what is too much, by a JSON-RPC error that says when there is room
 // again (protocol.TooMany): over HTTP with Retry-After, and with status 429 where the
-// revision lets the status follow the error (2026-07-28). One logical call is one event, in however many rounds or
-// repetitions of a task; a round that a client sends again is one more. Lists count
-// like calls.
+// revision lets the status follow the error (2026-07-28). One logical call is one event,
+// in however many rounds or repetitions of a task; a round that a client sends again is
+// one more. Lists count like calls.
 //
 // All components behind the same value share the buckets, and there is one for each
 // caller. Give By the name as well to have one for each tool:
 //
-//	By: func(c *framework.CallInfo, name string) string { return c.RemoteAddr + " " + name }
+//	By: func(c *framework.CallInfo, name string) string {
+//		host, _, _ := net.SplitHostPort(c.RemoteAddr) // of ports a client has many
+//		return host + " " + name
+//	}
 //
 // By default a client that has no principal has a bucket for each of its sessions, and
 // an address is that of the connection: behind a proxy it is the proxy's, and what
