@@ -28,8 +28,10 @@ import (
 // A proof is for the method of its request and for its URL: that of Resource, or the
 // path of the request on the host of Resource, which is what clients see where a proxy
 // stands between. No header decides it, Host and those of proxies included. Without a
-// Resource everything is refused with 503. Proofs are remembered by this process: behind several, a proof may be used once at
-// each, within its minute. Nonces of the server are not used.
+// Resource everything is refused with 503. Proofs are remembered by this process: behind
+// several, a proof may be used once at each, within its minute. There is room for 500,000
+// in it, some 7,500 a second; what comes beyond that is refused with 503. Nonces of the
+// server are not used.
 func DPoP() Option {
 	return optionFunc(func(c *config) { c.proofs = newProofs() })
 }

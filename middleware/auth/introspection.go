@@ -18,7 +18,8 @@ import (
 
 // Introspection verifies tokens by RFC 7662: the authorization server says what they
 // are worth. What it says is kept for TTL, so that is how long a token that was revoked
-// may still be taken. Set the fields before the first use, and do not copy it
+// may still be taken; a stream that only listens lasts until the token would have
+// expired. Set the fields before the first use, and do not copy it
 // afterwards.
 type Introspection struct {
 	Endpoint     string
