@@ -3,6 +3,7 @@ package transporttest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -139,10 +140,18 @@ func testCORS(t *testing.T, serve SiteFunc) {
 	}
 	for name, want := range map[string]string{
 		"Access-Control-Allow-Origin": page, "Access-Control-Allow-Methods": "GET, POST, DELETE",
-		"Access-Control-Allow-Headers": "mcp-param-user", "Vary": "Origin",
+		"Vary": "Origin",
 	} {
 		if got := preflight.Header.Get(name); !strings.Contains(got, want) {
 			t.Errorf("preflight: %s: %q, want %q", name, got, want)
+		}
+	}
+	allowed := preflight.Header.Get("Access-Control-Allow-Headers")
+	for _, name := range []string{
+		"Authorization", "DPoP", "Traceparent", "Content-Type", "Last-Event-ID", "Mcp-Session-Id", "Mcp-Protocol-Version", "mcp-param-user",
+	} {
+		if !slices.ContainsFunc(strings.Split(allowed, ", "), func(is string) bool { return strings.EqualFold(is, name) }) {
+			t.Errorf("preflight: a page may not send %s: %q", name, allowed)
 		}
 	}
 	for _, a := range []ask{

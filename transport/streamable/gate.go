@@ -194,11 +194,11 @@ func own(origin, host string) bool {
 	return loopback(u.Hostname()) || strings.EqualFold(u.Host, host)
 }
 
-// allowedHeaders are those of the protocol and the mirrored arguments that the
-// browser asks for.
+// allowedHeaders are those of the protocol, proofs of possession (RFC 9449) and trace
+// context among them, and the mirrored arguments that the browser asks for.
 func allowedHeaders(f transport.Fields) string {
 	list := []string{
-		"Authorization", "Content-Type", "Accept", "Last-Event-ID",
+		"Authorization", "DPoP", "Traceparent", "Tracestate", "Content-Type", "Accept", "Last-Event-ID",
 		headerSession, headerVersion, "Mcp-Method", "Mcp-Name",
 	}
 	for _, value := range f.Values("Access-Control-Request-Headers") {
