@@ -18,11 +18,11 @@ const maxToken = 8 << 10
 //
 // Where an option is wrong nobody is let in: everything is refused with 503, and OnRefuse
 // is told why. framework.WithAuth asks for such faults at Build, those of [JWT] and
-// [Introspection] included: they are warnings, and a server of fiberhttp.New or
-// nethttp.New does not begin to serve. Wrong are a missing verifier, a Resource that is
-// no absolute URL or has a fragment (RFC 8707 §2), authorization servers that are no URLs,
-// and scopes that are none (RFC 6749 §3.3: printable, no spaces, quotes or backslashes):
-// each scope is an argument of its own.
+// [Introspection] included: they are warnings, which are errors under WithStrict, and a
+// server of fiberhttp.New or nethttp.New does not begin to serve. Wrong are a missing
+// verifier, a Resource that is no absolute URL or has a fragment (RFC 8707 §2),
+// authorization servers that are no URLs, and scopes that are none (RFC 6749 §3.3:
+// printable, no spaces, quotes or backslashes): each scope is an argument of its own.
 func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	b := &bearer{config: newConfig(v, opts), verifier: v}
 	b.metadata = newMetadata(&b.config)
