@@ -153,6 +153,26 @@ func TestAuditFails(t *testing.T) {
 	}
 }
 
+// What is no call passes no step.
+func TestAuditOfNoCalls(t *testing.T) {
+	t.Parallel()
+	type key struct {
+		X string `uri:"x"`
+	}
+	b := &book{}
+	s := build(t, quiet().Use(middleware.Audit(b)).Add(framework.ResourceTemplate("a://{x}",
+		func(context.Context, key) (string, error) { return "", nil },
+		framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) { return []string{"yes"}, nil }))))
+	got := request(t.Context(), t, s, "completion/complete", "", `"ref":{"type":"ref/resource","uri":"a://{x}"},"argument":{"name":"x","value":""},`)
+	if !strings.Contains(got.raw, `"yes"`) {
+		t.Errorf("answered %s", got.raw)
+	}
+	request(t.Context(), t, s, "server/discover", "", "")
+	if lines := b.take(t); len(lines) != 0 {
+		t.Errorf("wrote %v", lines)
+	}
+}
+
 // torn is a writer that panics.
 type torn struct{ whole bool }
 
