@@ -276,7 +276,7 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 		v.class = classCancelled
 	}
 	if v.class == classInternal || errors.As(err, &because) || errors.Is(err, ErrUncertain) {
-		s.logFailure(c, err, b.noun, b.info.Name)
+		s.logFailure(ctx, c, err, b.noun, b.info.Name)
 	}
 	if v.class == classInternal {
 		v.text = fmt.Sprintf("The %s failed. The error was logged.", b.noun)
@@ -297,8 +297,8 @@ func (s *Server) mapped(ctx context.Context, err error) (out error) {
 }
 
 // logFailure writes an error that the client is not told in full.
-func (s *Server) logFailure(c *engine.Call, err error, noun, name string) {
-	fields := []zap.Field{zap.String(noun, name), zap.Error(err)}
+func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun, name string) {
+	fields := []zap.Field{zap.String(noun, name), failure(ctx, err)}
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()))
 	}
@@ -306,6 +306,16 @@ func (s *Server) logFailure(c *engine.Call, err error, noun, name string) {
 		fields = append(fields, zap.ByteString("stack", panicked.Stack))
 	}
 	s.cfg.logger.Error("a "+noun+" failed", fields...)
+}
+
+// failure is err for the log, without what the tag secret hides of the arguments.
+func failure(ctx context.Context, err error) zap.Field {
+	if h := handlingFrom(ctx); h != nil {
+		if _, hidden := Masked(ctx, h.seen.Arguments); len(hidden) > 0 {
+			return zap.String("error", WithoutSecrets(fmt.Sprint(err), hidden))
+		}
+	}
+	return zap.Error(err)
 }
 
 // invalidFault is the teaching error.

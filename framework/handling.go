@@ -161,7 +161,7 @@ func (b *bound) answered(step Handler) Handler {
 			return result, err
 		}
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
-			b.server.logFailure(handlingFrom(ctx).call, panicked, b.noun, b.info.Name)
+			b.server.logFailure(ctx, handlingFrom(ctx).call, panicked, b.noun, b.info.Name)
 		}
 		return nil, ErrPending
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -14,7 +16,7 @@ import (
 )
 
 // What middleware that every call goes through can reach, at little cost. Caller
-// copies the header and reads _meta for each call; nothing here does.
+// reads _meta for each call; nothing here does.
 
 // Logger is the app's own, of WithLogger: unlike Log it tells clients nothing. Never
 // nil.
@@ -94,6 +96,21 @@ func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMess
 	}
 	masked = m.Append(nil, arguments, hiddenText, func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) })
 	return masked, hidden
+}
+
+// WithoutSecrets is a text, such as that of an error, without what Masked has hidden: as
+// it is, and as %q and JSON write it. What has less than 4 bytes is not looked for, since
+// of "1" every text is full.
+func WithoutSecrets(text string, hidden []string) string {
+	for _, secret := range hidden {
+		if len(secret) < 4 {
+			continue
+		}
+		quoted := strconv.Quote(secret)
+		text = strings.ReplaceAll(text, secret, hiddenText)
+		text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], hiddenText)
+	}
+	return text
 }
 
 // MaskedName is what may be logged of the call's Name: the URI template instead of the

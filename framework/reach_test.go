@@ -112,6 +112,50 @@ func TestAsked(t *testing.T) {
 	}
 }
 
+// The log of the engine's own has no secret of the arguments, either, whether the handler
+// failed or crashed.
+func TestFailuresWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Word []string `json:"word" secret:"true"`
+		How  string   `json:"how"`
+	}
+	core, logs := observer.New(zap.ErrorLevel)
+	s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(framework.Tool("t", func(_ context.Context, in in) (string, error) {
+		if in.How == "panic" {
+			panic("no such word: " + in.Word[0])
+		}
+		return "", fmt.Errorf("no such word: "+in.How, in.Word[0])
+	})))
+	p := dial(t, s, protocol.Rev20260728)
+	for how, want := range map[string]string{"%s": "no such word: [hidden]", "%q": `no such word: "[hidden]"`, "panic": "panic: no such word: [hidden]"} {
+		logs.TakeAll()
+		p.tool("t", `{"word":["horse\"battery"],"how":"`+how+`"}`)
+		got := logs.TakeAll()
+		if len(got) != 1 || got[0].Message != "a tool failed" || got[0].ContextMap()["error"] != want {
+			t.Errorf("%s: logged %v, want %q", how, got, want)
+		}
+	}
+}
+
+func TestWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text, want string
+		hidden     []string
+	}{
+		{"a horse", "a [hidden]", []string{"horse"}},
+		{"horse horses", "[hidden] [hidden]s", []string{"horse", ""}},
+		{"1 of 1000", "1 of [hidden]", []string{"1", "1000"}},
+		{`say "a\"bc"`, `say "[hidden]"`, []string{`a"bc`}},
+		{"nothing", "nothing", nil},
+	} {
+		if got := framework.WithoutSecrets(tt.text, tt.hidden); got != tt.want {
+			t.Errorf("%q without %q: %q, want %q", tt.text, tt.hidden, got, tt.want)
+		}
+	}
+}
+
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	type in struct {

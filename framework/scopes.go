@@ -74,7 +74,7 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 		h.seen = Call{Method: c.Params.Method(), Name: name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, b.witnesses, &h.seen)
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
-			s.logFailure(c, panicked, b.noun, b.info.Name)
+			s.logFailure(ctx, c, panicked, b.noun, b.info.Name)
 		}
 	}
 	if up := s.stepUp(ctx, e.Scopes); up != nil {

@@ -276,8 +276,8 @@ func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 
 // failed logs what the engine answers without its text: errors outside of a
 // component's own, such as a panic of a middleware.
-func (s *Server) failed(_ context.Context, c *engine.Call, err error) {
-	s.logFailure(c, err, "request", methodName(c))
+func (s *Server) failed(ctx context.Context, c *engine.Call, err error) {
+	s.logFailure(ctx, c, err, "request", methodName(c))
 }
 
 func methodName(c *engine.Call) string {

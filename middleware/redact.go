@@ -4,7 +4,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -54,23 +53,13 @@ const maxRedacted = 32 << 10
 
 // text hides what looks like a secret, and the secrets of the call.
 func (r *redactor) text(text string, secrets []string) string {
-	for _, secret := range secrets {
-		if len(secret) >= minSecret {
-			text = strings.ReplaceAll(text, secret, hidden)
-			quoted := strconv.Quote(secret) // as %q and JSON write it
-			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], hidden)
-		}
-	}
+	text = framework.WithoutSecrets(text, secrets)
 	text = secretText.ReplaceAllString(text, hidden)
 	for _, p := range r.patterns {
 		text = p.ReplaceAllLiteralString(text, hidden)
 	}
 	return text
 }
-
-// minSecret is what a secret needs to be looked for in other texts: of "1" every text is
-// full.
-const minSecret = 4
 
 // value writes a JSON text without the members that have a secret name and without what
 // looks like one in texts.
