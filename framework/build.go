@@ -313,6 +313,9 @@ func (b *builder) bind(m *member) {
 	}
 	m.bound.steps = arranged(m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
 	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.bound.steps, m.broken(b))
+	if m.entry.Complete != nil && !m.failed {
+		m.entry.Complete = m.completing(b, m.entry.Complete)
+	}
 	if len(m.options.scopes) > 0 && !m.failed {
 		m.bound.witnesses = witnessing(m.bound.steps, m.broken(b))
 	}

@@ -95,7 +95,7 @@ type ComponentInfo struct {
 // ErrPending whatever the handler returned: it is not a failure, and not to be
 // replaced. The handler will run again, with a higher Round of the same ID.
 type Result struct {
-	Body protocol.Result // *protocol.CallToolResult, *protocol.ReadResourceResult, *protocol.GetPromptResult, *protocol.CustomResult; nil for lists
+	Body protocol.Result // *protocol.CallToolResult, *protocol.ReadResourceResult, *protocol.GetPromptResult, *protocol.CompleteResult, *protocol.CustomResult; nil for lists
 	List []ComponentInfo // of a list: middleware may take components away
 }
 
@@ -149,9 +149,6 @@ func adapter[R body](name string, only kind, fn func(context.Context, *Call, Nex
 	}
 	return Middleware{Name: name, Wrap: wrap, only: only}
 }
-
-// kindList is met by lists only.
-const kindList kind = 1 << 7
 
 // OnList is for all lists. The list is all that the caller may see, before it is
 // cut into pages; what fn adds or reorders is ignored.
@@ -325,6 +322,8 @@ func (k kind) answeredBy(r protocol.Result) bool {
 		return r != nil && k&kindsRead != 0
 	case *protocol.GetPromptResult:
 		return r != nil && k == kindPrompt
+	case *protocol.CompleteResult:
+		return r != nil && k == kindCompletion
 	case *protocol.CustomResult:
 		return r != nil && k == kindMethod
 	}
@@ -356,11 +355,13 @@ func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, p
 	}
 }
 
+var errContext = errors.New("a middleware replaced the context instead of deriving from it")
+
 // listed is the innermost step of lists.
 func listed(ctx context.Context, _ *Call) (*Result, error) {
 	h := handlingFrom(ctx)
 	if h == nil {
-		return nil, errors.New("a middleware replaced the context instead of deriving from it")
+		return nil, errContext
 	}
 	return &Result{List: slices.Clone(h.list)}, nil
 }

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,9 +16,12 @@ import (
 // mostCompletions is the specification's bound (server/utilities/completion).
 const mostCompletions = 100
 
+// entryCompleter is what a catalog's entry has.
+type entryCompleter = func(context.Context, *engine.Call, *protocol.CompleteParams) (*protocol.Completion, error)
+
 // completion completes the arguments of a prompt or the variables of a template:
 // by their Complete option, else by the values that their type allows.
-func (b *builder) completion(m *member, plan *binding.Plan) func(context.Context, *engine.Call, *protocol.CompleteParams) (*protocol.Completion, error) {
+func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
 	enums := make(map[string][]string)
 	var names []string
 	for _, f := range plan.Fields() {
@@ -32,8 +36,8 @@ func (b *builder) completion(m *member, plan *binding.Plan) func(context.Context
 			m.fault(b, "", fmt.Sprintf("Complete: there is no argument %q", argument), didYouMean(argument, names))
 		}
 	}
-	completers, bound := m.options.completers, m.bound
-	return func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
+	completers := m.options.completers
+	return func(ctx context.Context, _ *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
 		if !slices.Contains(names, p.Argument) {
 			return nil, unknownArgument(p.Argument, names)
 		}
@@ -41,16 +45,71 @@ func (b *builder) completion(m *member, plan *binding.Plan) func(context.Context
 		if fn == nil {
 			return completed(matching(enums[p.Argument], p.Value)), nil
 		}
-		h := &handling{Context: ctx, server: bound.server, call: c, bound: bound}
-		values, err := guarded(h, func(ctx context.Context, p *protocol.CompleteParams) ([]string, error) {
-			return fn(ctx, p.Value, p.Context)
-		}, p)
+		values, err := fn(ctx, p.Value, p.Context)
 		if err != nil {
-			_, err = bound.refusePlain(h, c, err)
 			return nil, err
 		}
 		return completed(values), nil
 	}
+}
+
+// completing puts the steps that completions meet in front of complete: they are to be
+// limited as calls are (server/utilities/completion "Security").
+func (m *member) completing(b *builder, complete entryCompleter) entryCompleter {
+	steps := arranged(kindCompletion, b.server.chain, m.options.groupChain, m.options.ownChain)
+	innermost := recovered(func(ctx context.Context, call *Call) (*Result, error) {
+		h := handlingFrom(ctx)
+		if h == nil {
+			return nil, errContext
+		}
+		p, err := asked(*h.call.Params.(*protocol.CompleteParams), call.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		completion, err := complete(ctx, h.call, p)
+		if err != nil {
+			return nil, err
+		}
+		return &Result{Body: &protocol.CompleteResult{Completion: *completion}}, nil
+	})
+	run, bound := compose(innermost, steps, m.broken(b)), m.bound
+	return func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
+		h := &handling{Context: ctx, server: bound.server, call: c, bound: bound}
+		h.seen = Call{Method: p.Method(), Name: bound.info.Name, Arguments: given(p), ID: c.ID(), Component: bound.info}
+		result, err := run(h, &h.seen)
+		if err == nil && result.Body == nil {
+			err = fmt.Errorf("a middleware of %s %q answered a completion without a body", bound.noun, bound.info.Name)
+		}
+		if err != nil {
+			_, err = bound.refusePlain(h, c, err)
+			return nil, err
+		}
+		return &result.Body.(*protocol.CompleteResult).Completion, nil
+	}
+}
+
+// given are the arguments as far as they are written, the one to be completed among them.
+func given(p *protocol.CompleteParams) []byte {
+	arguments := maps.Clone(p.Context)
+	if arguments == nil {
+		arguments = make(map[string]string, 1)
+	}
+	arguments[p.Argument] = p.Value
+	return stringObject(arguments)
+}
+
+// asked undoes given, for the arguments that the steps have handed on.
+func asked(p protocol.CompleteParams, arguments []byte) (*protocol.CompleteParams, error) {
+	members, err := stringMembers(arguments)
+	if err != nil {
+		return nil, err
+	}
+	p.Value = members[p.Argument]
+	delete(members, p.Argument)
+	if p.Context != nil || len(members) > 0 {
+		p.Context = members
+	}
+	return &p, nil
 }
 
 func isBool(plan *binding.Plan, field string) bool {

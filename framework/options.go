@@ -244,8 +244,8 @@ func Size(n int64) Option {
 
 // Complete an argument of a prompt or a variable of a template. args are the
 // arguments already given. At most 100 values are sent, best first. fn is called as the
-// user types, by callers who have the scopes of the component; middleware, rate limits
-// included, does not see it.
+// user types, by callers who have the scopes of the component, behind the steps of its
+// middleware but for those of OnRead and OnPrompt.
 func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
 	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
 		if fn == nil {

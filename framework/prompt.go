@@ -82,7 +82,7 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 	for key, value := range jsontext.Members(arguments) {
 		text, ok := jsontext.String(value)
 		if !ok {
-			return nil, fmt.Errorf("a middleware made the prompt argument %q no string", key.String())
+			return nil, fmt.Errorf("a middleware made the argument %q no string", key.String())
 		}
 		out[key.String()] = text
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -89,6 +91,56 @@ func TestPromptErrors(t *testing.T) {
 
 func completions(p *peer, ref, argument, value, context string) reply {
 	return p.call("completion/complete", fmt.Sprintf(`{"ref":%s,"argument":{"name":%q,"value":%q}%s}`, ref, argument, value, context))
+}
+
+// TestCompletionSteps: completions pass the steps of their component like other calls.
+func TestCompletionSteps(t *testing.T) {
+	t.Parallel()
+	var met []string
+	step := func(name string) framework.Middleware {
+		return framework.Middleware{Name: name, Wrap: func(next framework.Handler) framework.Handler {
+			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+				met = append(met, fmt.Sprintf("%s %s %s %s %s", name, call.Method, call.Component.Kind, call.Name, call.Arguments))
+				switch {
+				case strings.Contains(string(call.Arguments), "wrong"):
+					return &framework.Result{Body: &protocol.CallToolResult{}}, nil
+				case strings.Contains(string(call.Arguments), "nothing"):
+					return &framework.Result{}, nil
+				case strings.Contains(string(call.Arguments), "lost"):
+					return next(context.Background(), call)
+				case strings.Contains(string(call.Arguments), "changed"):
+					call.Arguments = json.RawMessage(`{"code":"c","lang":"go"}`)
+				}
+				return next(ctx, call)
+			}
+		}}
+	}
+	never := framework.OnPrompt("never", func(context.Context, *framework.Call, framework.Next[*protocol.GetPromptResult]) (*protocol.GetPromptResult, error) {
+		t.Error("a completion is no prompts/get")
+		return nil, nil
+	})
+	s := build(t, quiet().Use(step("app"), never).Add(
+		framework.Prompt("review", review, framework.With(step("own")), framework.Complete("code", func(_ context.Context, prefix string, args map[string]string) ([]string, error) {
+			return []string{prefix + "-" + args["lang"]}, nil
+		}))))
+	p := dial(t, s, protocol.Rev20260728)
+	const ref = `{"type":"ref/prompt","name":"review"}`
+	ask := func(value string) reply {
+		return completions(p, ref, "code", value, `,"context":{"arguments":{"lang":"rust"}}`)
+	}
+	if got := fmt.Sprint(ask("x").field("completion.values")); got != "[x-rust]" {
+		t.Errorf("completes to %s", got)
+	}
+	const seen = ` completion/complete prompt review {"code":"x","lang":"rust"}`
+	if !slices.Equal(met, []string{"app" + seen, "own" + seen}) {
+		t.Errorf("met %q", met)
+	}
+	if got := fmt.Sprint(ask("changed").field("completion.values")); got != "[c-go]" {
+		t.Errorf("what a step hands on completes to %s", got)
+	}
+	for _, value := range []string{"wrong", "nothing", "lost"} {
+		ask(value).code(protocol.CodeInternal)
+	}
 }
 
 func TestCompletion(t *testing.T) {

@@ -15,7 +15,7 @@ type Component interface{ component() }
 type Provider interface{ Components() []Component }
 
 // kind of a component, as a set bit: options say which kinds they fit.
-type kind uint8
+type kind uint16
 
 const (
 	kindTool kind = 1 << iota
@@ -25,6 +25,8 @@ const (
 	kindMethod
 	kindMethods // what Methods returns: the only one that is no component of its own
 	kindFunc    // what only options see: a tool that Func has made
+	kindList    // what only middleware sees
+	kindCompletion
 
 	kindsRead = kindResource | kindTemplate
 	kindsAll  = kindTool | kindsRead | kindPrompt | kindMethod
@@ -42,6 +44,8 @@ func (k kind) String() string {
 		return "prompt"
 	case kindMethod:
 		return "method"
+	case kindCompletion:
+		return "completion"
 	default:
 		return "component"
 	}

@@ -153,8 +153,8 @@ func TestAuditFails(t *testing.T) {
 	}
 }
 
-// What is no call passes no step.
-func TestAuditOfNoCalls(t *testing.T) {
+// A completion is a call. What the protocol asks for itself is none, and passes no step.
+func TestAuditOfCompletions(t *testing.T) {
 	t.Parallel()
 	type key struct {
 		X string `uri:"x"`
@@ -168,8 +168,9 @@ func TestAuditOfNoCalls(t *testing.T) {
 		t.Errorf("answered %s", got.raw)
 	}
 	request(t.Context(), t, s, "server/discover", "", "")
-	if lines := b.take(t); len(lines) != 0 {
-		t.Errorf("wrote %v", lines)
+	lines := b.take(t)
+	if len(lines) != 1 || lines[0]["method"] != "completion/complete" || lines[0]["name"] != "a://{x}" {
+		t.Errorf("wrote %v, want the completion alone", lines)
 	}
 }
 

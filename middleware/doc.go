@@ -23,8 +23,9 @@
 // Nothing trusts what a client says of itself, forwarding headers included: who calls is
 // its principal, its session or the address of its connection.
 //
-// Completions, subscriptions, pings and the polling of tasks are no calls, and come to
-// none of them.
+// A completion is a call of the prompt or template, with the arguments that were written
+// so far; clients ask as their users type. Subscriptions, pings and the polling of tasks
+// are no calls, and come to none of them.
 //
 // A call that is refused because the caller lacks scopes of the component comes to those
 // of the phase trace only, with the outcome "denied".

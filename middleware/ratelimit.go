@@ -37,7 +37,7 @@ type Rate struct {
 // again (protocol.TooMany): over HTTP with Retry-After, and with status 429 where the
 // revision lets the status follow the error (2026-07-28). One logical call is one event,
 // in however many rounds or repetitions of a task; a round that a client sends again is
-// one more. Lists count like calls.
+// one more. Lists and completions count like calls.
 //
 // All components behind the same value share the buckets, and there is one for each
 // caller. Give By the name as well to have one for each tool:

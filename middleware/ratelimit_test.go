@@ -71,6 +71,30 @@ func TestRateLimit(t *testing.T) {
 
 // A step that makes the call again when it was told to is let through, though to those
 // who measure it is one call.
+// Completions are to be limited as well (server/utilities/completion "Security").
+func TestRateLimitCompletions(t *testing.T) {
+	t.Parallel()
+	type key struct {
+		X string `uri:"x" validate:"oneof=yes no"`
+	}
+	s := build(t, quiet().Use(middleware.RateLimit(middleware.Rate{Events: 2, Per: time.Hour})).Add(
+		framework.ResourceTemplate("a://{x}", func(context.Context, key) (string, error) { return "", nil })))
+	complete := func() answer {
+		return request(t.Context(), t, s, "completion/complete", "", `"ref":{"type":"ref/resource","uri":"a://{x}"},"argument":{"name":"x","value":"y"},`)
+	}
+	for range 2 {
+		if got := complete(); !strings.Contains(got.raw, `"values":["yes"]`) {
+			t.Errorf("answered %s", got.raw)
+		}
+	}
+	if got := complete(); got.code() != protocol.CodeTooMany {
+		t.Errorf("the third: %s", got.raw)
+	}
+	if got := request(t.Context(), t, s, "resources/read", "", `"uri":"a://yes",`); got.code() != protocol.CodeTooMany {
+		t.Errorf("a read by the same caller: %s", got.raw)
+	}
+}
+
 func TestRateLimitMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
