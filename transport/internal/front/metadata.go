@@ -2,6 +2,7 @@ package front
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/streamable"
@@ -29,8 +30,8 @@ func Describe(host transport.Host, method, path string) *streamable.Reply {
 	if status >= http.StatusBadRequest {
 		reply = streamable.Refusal(status, http.StatusText(status))
 	}
-	for name := range header {
-		reply.Header = append(reply.Header, streamable.Field{Name: name, Value: header.Get(name)})
+	for name, values := range header {
+		reply.Header = append(reply.Header, streamable.Field{Name: name, Value: strings.Join(values, ", ")})
 	}
 	return reply
 }
