@@ -82,6 +82,8 @@ func registrationFaults() map[string]faulty {
 		"panicking middleware":  {framework.Group("g", framework.Tool("t", none)).With(framework.With(framework.Middleware{Name: "m", Wrap: panics})), []string{`tool "g_t"`, `the Wrap of the middleware "m" panicked: boom`}},
 		"phase":                 {framework.Tool("t", none, framework.With(framework.Middleware{Name: "m", Phase: 99, Wrap: func(n framework.Handler) framework.Handler { return n }})), []string{"phase"}},
 		"icon":                  {framework.Tool("t", none, framework.Icons(protocol.Icon{})), []string{"Icons", "Src"}},
+		"icon's theme":          {framework.Tool("t", none, framework.Icons(protocol.Icon{Src: "https://a", Theme: "dusk"})), []string{"Icons", `no theme "dusk"`}},
+		"audience":              {framework.Resource("a://b", text, framework.Annotate(protocol.Annotations{Audience: []protocol.Role{"system"}})), []string{"Annotate", `no role "system"`}},
 		"handle twice":          {framework.Group("", twice, twice), []string{"same handle is registered twice"}},
 		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: framework/build_test.go:", "Group"}},
 		"unused group option":   {framework.Group("g", framework.Tool("a", none)).With(framework.MIME("a/b")), []string{`group "g"`, "MIME", "fits no member"}},

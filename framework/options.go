@@ -118,8 +118,11 @@ func Name(name string) Option {
 func Icons(icons ...protocol.Icon) Option {
 	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string {
 		for _, icon := range icons {
-			if icon.Src == "" {
+			switch {
+			case icon.Src == "":
 				return "an icon has no Src"
+			case icon.Theme != "" && icon.Theme != "light" && icon.Theme != "dark":
+				return fmt.Sprintf("there is no theme %q: it is light, dark or empty", icon.Theme)
 			}
 		}
 		s.icons = slices.Clone(icons)
@@ -150,6 +153,11 @@ func Annotate(a protocol.Annotations) Option {
 	return componentOption{"Annotate", kindsRead, func(s *settings) string {
 		if a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
 			return "the priority must be between 0 and 1"
+		}
+		for _, role := range a.Audience {
+			if role != protocol.RoleUser && role != protocol.RoleAssistant {
+				return fmt.Sprintf("there is no role %q: it is user or assistant", role)
+			}
 		}
 		s.annotations = &a
 		return ""

@@ -230,9 +230,13 @@ func (w *writer) annotations(a *protocol.Annotations) {
 		w.open('[')
 		for _, r := range a.Audience {
 			w.comma()
+			w.known(r)
 			w.b = jsontext.Quote(w.b, string(r))
 		}
 		w.shut(']')
+	}
+	if p := a.Priority; p != nil && !(*p >= 0 && *p <= 1) {
+		w.fail("the priority of an annotation is %v: want 0 to 1", *p)
 	}
 	w.floatPtr("priority", a.Priority)
 	if w.d.lastModified {
@@ -253,6 +257,9 @@ func (w *writer) icons(list []protocol.Icon) {
 		w.str("src", list[i].Src)
 		w.text("mimeType", list[i].MIMEType)
 		w.someTexts("sizes", list[i].Sizes)
+		if theme := list[i].Theme; theme != "" && theme != "light" && theme != "dark" {
+			w.fail("an icon has the theme %q: want light or dark", theme)
+		}
 		w.text("theme", list[i].Theme)
 		w.shut('}')
 	}

@@ -68,6 +68,11 @@ func TestEncodingRefuses(t *testing.T) {
 			result:  &protocol.GetPromptResult{Messages: []protocol.Message{{Content: text, More: []protocol.Block{text}}}},
 			refused: "11111",
 		},
+		"message of the system":   {result: &protocol.GetPromptResult{Messages: []protocol.Message{{Role: "system", Content: text}}}, refused: "11111"},
+		"sample of the system":    {result: &protocol.CreateMessageResult{Role: "system", Content: []protocol.Block{text}}, refused: "11111"},
+		"priority of a hundred":   {result: annotated(protocol.Annotations{Priority: new(100.0)}), refused: "11111"},
+		"audience of the system":  {result: annotated(protocol.Annotations{Audience: []protocol.Role{"system"}}), refused: "11111"},
+		"icon of a theme unknown": {result: linked(protocol.Icon{Src: "https://a", Theme: "dusk"}), refused: "00011"},
 		"answer of a list": {
 			result: &protocol.ElicitResult{Action: "accept", Content: []byte(`{"a":["b"]}`)}, refused: "11100",
 		},
@@ -99,6 +104,14 @@ func TestEncodingRefuses(t *testing.T) {
 			t.Errorf("%s: refused by %s, want %s", name, got, c.refused)
 		}
 	}
+}
+
+func annotated(a protocol.Annotations) *protocol.CallToolResult {
+	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: "x", Annotations: &a}}}
+}
+
+func linked(icon protocol.Icon) *protocol.CallToolResult {
+	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Link{URI: "a:b", Name: "b", Icons: []protocol.Icon{icon}}}}
 }
 
 func form(properties string) *protocol.ElicitParams {

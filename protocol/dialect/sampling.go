@@ -89,7 +89,15 @@ func (w *writer) role(r, usual protocol.Role) {
 	if r == "" {
 		r = usual
 	}
+	w.known(r)
 	w.str("role", string(r))
+}
+
+// known fails for a role that no revision has: clients refuse all that it is in.
+func (w *writer) known(r protocol.Role) {
+	if r != protocol.RoleUser && r != protocol.RoleAssistant {
+		w.fail("there is no role %q: want user or assistant", r)
+	}
 }
 
 // samplingContent writes one block bare, several as an array (2025-11-25 on).
