@@ -14,7 +14,7 @@ import (
 // a call that is let through allocates nothing for it, and that no two callers can be
 // spelled alike.
 type caller struct {
-	kind byte // 'p', 's', 'a' or 'b'
+	kind byte // 'p', 's', 'a' or 'b'; upper case: of completions
 	a, b string
 }
 

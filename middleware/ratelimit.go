@@ -37,7 +37,8 @@ type Rate struct {
 // again (protocol.TooMany): over HTTP with Retry-After, and with status 429 where the
 // revision lets the status follow the error (2026-07-28). One logical call is one event,
 // in however many rounds or repetitions of a task; a round that a client sends again is
-// one more. Lists and completions count like calls.
+// one more. Lists count like calls; completions are of the same rate, and have buckets of
+// their own: they come as a user types.
 //
 // All components behind the same value share the buckets, and there is one for each
 // caller. Give By the name as well to have one for each tool:
@@ -176,6 +177,9 @@ func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framew
 		if len(who.a) > maxName { // what a client has chosen must not fill the memory
 			who.b, who.a = digest(who.a), ""
 		}
+	}
+	if call.Method == protocol.MethodComplete { // which come as a user types, and must not use up the calls
+		who.kind -= 'a' - 'A'
 	}
 	if store := l.store(ctx); store != nil {
 		after, ok, err := l.takeShared(ctx, store, who)

@@ -71,27 +71,37 @@ func TestRateLimit(t *testing.T) {
 
 // A step that makes the call again when it was told to is let through, though to those
 // who measure it is one call.
-// Completions are to be limited as well (server/utilities/completion "Security").
+// Completions are to be limited as well (server/utilities/completion "Security"), and do
+// not use up the calls of whoever types.
 func TestRateLimitCompletions(t *testing.T) {
 	t.Parallel()
 	type key struct {
 		X string `uri:"x" validate:"oneof=yes no"`
 	}
-	s := build(t, quiet().Use(middleware.RateLimit(middleware.Rate{Events: 2, Per: time.Hour})).Add(
-		framework.ResourceTemplate("a://{x}", func(context.Context, key) (string, error) { return "", nil })))
-	complete := func() answer {
-		return request(t.Context(), t, s, "completion/complete", "", `"ref":{"type":"ref/resource","uri":"a://{x}"},"argument":{"name":"x","value":"y"},`)
-	}
-	for range 2 {
-		if got := complete(); !strings.Contains(got.raw, `"values":["yes"]`) {
-			t.Errorf("answered %s", got.raw)
-		}
-	}
-	if got := complete(); got.code() != protocol.CodeTooMany {
-		t.Errorf("the third: %s", got.raw)
-	}
-	if got := request(t.Context(), t, s, "resources/read", "", `"uri":"a://yes",`); got.code() != protocol.CodeTooMany {
-		t.Errorf("a read by the same caller: %s", got.raw)
+	for where, mw := range limits(middleware.Rate{Events: 2, Per: time.Hour}) {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			s := build(t, quiet().Use(mw).Add(
+				framework.ResourceTemplate("a://{x}", func(context.Context, key) (string, error) { return "", nil })))
+			complete := func() answer {
+				return request(t.Context(), t, s, "completion/complete", "", `"ref":{"type":"ref/resource","uri":"a://{x}"},"argument":{"name":"x","value":"y"},`)
+			}
+			read := func() answer { return request(t.Context(), t, s, "resources/read", "", `"uri":"a://yes",`) }
+			for range 2 {
+				if got := complete(); !strings.Contains(got.raw, `"values":["yes"]`) {
+					t.Errorf("answered %s", got.raw)
+				}
+				if got := read(); got.Error != nil {
+					t.Errorf("a read: %s", got.raw)
+				}
+			}
+			if got := complete(); got.code() != protocol.CodeTooMany {
+				t.Errorf("the third completion: %s", got.raw)
+			}
+			if got := read(); got.code() != protocol.CodeTooMany {
+				t.Errorf("the third read: %s", got.raw)
+			}
+		})
 	}
 }
 
