@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(transporttest.Settled(m)) }
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,30 @@
+package transporttest
+
+import (
+	"bytes"
+	"runtime"
+	"time"
+)
+
+// Settled is for goleak.VerifyTestMain of a carrier over HTTP: it runs m and waits, for
+// two seconds at most, until no worker of an endpoint is left. One that has nothing to do
+// stays for half a second where the host does not stop, as none does that a test leaves
+// to itself.
+func Settled(m interface{ Run() int }) interface{ Run() int } { return settled{m} }
+
+type settled struct{ m interface{ Run() int } }
+
+// Run is that of the tests.
+func (s settled) Run() int {
+	code := s.m.Run()
+	for end := time.Now().Add(2 * time.Second); working() && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return code
+}
+
+func working() bool {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return bytes.Contains(stacks, []byte("transport/internal/crew."))
+}
