@@ -116,16 +116,21 @@ func TestEndedSession(t *testing.T) {
 	running.wait()
 }
 
+// changing tells of a change, which belongs to no exchange, in each call.
+func changing() *host {
+	return &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+		link, _ := transport.RequestFrom(ctx).Sessions.Find()
+		_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
+		return http.StatusOK, `{"a":1}`
+	}}
+}
+
 // TestStandalone: what belongs to no exchange waits for a GET stream, goes to the
 // newest, and can be resumed.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
-			link, _ := transport.RequestFrom(ctx).Sessions.Find()
-			_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
-			return http.StatusOK, `{"a":1}`
-		}}, streamable.Config{})
+		s := newSite(t, changing(), streamable.Config{})
 		defer s.stop()
 		change := func() {
 			if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
@@ -162,11 +167,7 @@ func TestStandalone(t *testing.T) {
 func TestPrimingIDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
-			link, _ := transport.RequestFrom(ctx).Sessions.Find()
-			_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
-			return http.StatusOK, `{"a":1}`
-		}}, streamable.Config{})
+		s := newSite(t, changing(), streamable.Config{})
 		defer s.stop()
 		listen := func(fields ...string) []event {
 			c := s.carry(s.do(http.MethodGet, "", fields...), -1)
