@@ -59,6 +59,11 @@ func TestServerOfCarriers(t *testing.T) {
 	default:
 		t.Error("it is not closing after Shutdown")
 	}
+	select {
+	case <-s.GaveUp():
+		t.Error("it gave up calls, and there were none")
+	default:
+	}
 }
 
 func TestReleaseStream(t *testing.T) {

@@ -267,6 +267,15 @@ func (s *Server) Closing() <-chan struct{} {
 	return s.engine.Closing()
 }
 
+// GaveUp is closed when Shutdown or the end of Serve has stopped waiting for calls that
+// did not end when they were cancelled.
+func (s *Server) GaveUp() <-chan struct{} {
+	if s.engine == nil {
+		return nil
+	}
+	return s.engine.GaveUp()
+}
+
 // ResourceUpdated tells subscribers. It never blocks.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	if s.engine != nil {

@@ -40,6 +40,15 @@ type Host interface {
 	Accept(ctx context.Context, frame []byte) (Exchange, error)
 }
 
+// Quitter is a Host that says when it has given up on calls which do not end, though
+// they were cancelled. Carriers that end do not wait for those.
+// *framework.Server is one.
+type Quitter interface {
+	Host
+	// GaveUp is closed then; never, if all calls ended.
+	GaveUp() <-chan struct{}
+}
+
 // Exchange is one inbound frame and all it causes.
 type Exchange interface {
 	// Serve runs the exchange and sends what answers it to out. The error is

@@ -107,6 +107,8 @@ type Engine struct {
 	closing atomic.Bool
 	stopped atomic.Bool    // tasks were told to end
 	closed  chan struct{}  // closed with closing
+	gaveUp  chan struct{}  // closed when Shutdown waits no longer for handlers
+	givesUp sync.Once      // closes gaveUp
 	inside  gate           // of exchanges
 	running sync.WaitGroup // feeds and workers of tasks
 	jobs    jobs
@@ -159,6 +161,7 @@ func New(cfg Config) *Engine {
 		frames:     compose(cfg.Frames),
 		callPrefix: rand.Text()[:8] + "-",
 		closed:     make(chan struct{}),
+		gaveUp:     make(chan struct{}),
 		inside:     gate{idle: make(chan struct{})},
 		nodes:      newNodes(),
 		agrees:     own && cfg.SharedClaims && cfg.Claims != nil,
@@ -268,9 +271,14 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	select {
 	case <-idle:
 	case <-timer.C:
+		e.givesUp.Do(func() { close(e.gaveUp) })
 	}
 	return ctx.Err()
 }
+
+// GaveUp is closed when a Shutdown has returned while handlers ran on, though they
+// were cancelled.
+func (e *Engine) GaveUp() <-chan struct{} { return e.gaveUp }
 
 // Closing is closed when Shutdown begins.
 func (e *Engine) Closing() <-chan struct{} { return e.closed }

@@ -367,6 +367,53 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
+// TestShutdownGivesUp says when, and only when, a handler runs on after it was cancelled.
+func TestShutdownGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		takes  time.Duration // of the handler, which ignores its context
+		after  time.Duration // Shutdown returns
+		gaveUp bool
+	}{
+		"in time":             {500 * time.Millisecond, 500 * time.Millisecond, false},
+		"after cancelling":    {2 * time.Second, 2 * time.Second, false},
+		"longer than any one": {time.Hour, 3 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx := context.Background()
+				e := newEngine(t, catalog{"deaf": func(context.Context, *engine.Call) (protocol.Result, error) {
+					time.Sleep(tt.takes)
+					return &protocol.CallToolResult{}, nil
+				}})
+				p := &peer{t: t, e: e, frames: make(chan string, 100)}
+				p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+				p.initialize("2025-11-25", `{}`)
+				p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deaf"}}`)
+				grace, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				began := time.Now()
+				_ = e.Shutdown(grace) // it says whether calls were cancelled
+				if d := time.Since(began); d != tt.after {
+					t.Errorf("Shutdown took %s, want %s", d, tt.after)
+				}
+				select {
+				case <-e.GaveUp():
+					if !tt.gaveUp {
+						t.Error("it gave up a call that ended")
+					}
+				default:
+					if tt.gaveUp {
+						t.Error("it does not say that a call does not end")
+					}
+				}
+				p.next() // the handler has ended
+			})
+		})
+	}
+}
+
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newEngine(t, catalog{"echo": echo}))

@@ -182,6 +182,10 @@ func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
 		case <-ctx.Done():
 		}
 		return x.result(ctx, out, "held")
+	case "stuck": // to whatever ends its context
+		x.host.holding <- struct{}{}
+		<-x.host.released
+		return nil
 	case "block":
 		x.host.holding <- struct{}{}
 		<-ctx.Done()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -35,6 +36,7 @@ func HTTPServer(t *testing.T, server ServerFunc) {
 		"Health":    func(t *testing.T) { testHealth(t, serve) },
 		"Paths":     func(t *testing.T) { testPaths(t, serve) },
 		"Taken":     func(t *testing.T) { testTakenPaths(t, server) },
+		"Stuck":     func(t *testing.T) { testStuck(t, serve) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,6 +70,36 @@ func site(addr net.Addr, secure *tls.Config, stop func()) Site {
 		scheme = "https://"
 	}
 	return Site{URL: scheme + addr.String() + "/mcp", SSE: scheme + addr.String() + "/sse", Stop: stop}
+}
+
+// quitter is a host that does not wait for calls which do not end.
+type quitter struct {
+	*httpHost
+	gaveUp chan struct{}
+}
+
+// GaveUp implements transport.Quitter.
+func (q *quitter) GaveUp() <-chan struct{} { return q.gaveUp }
+
+// testStuck: a handler that ignores its end holds the server up until the host gives
+// it up, however long the carrier would wait.
+func testStuck(t *testing.T, serve SiteFunc) {
+	host := &quitter{httpHost: newHTTPHost(t), gaveUp: make(chan struct{})}
+	site := serve(t, host, Settings{Grace: time.Hour, WriteTimeout: 50 * time.Millisecond})
+	release := sync.OnceFunc(func() { close(host.released) })
+	t.Cleanup(release) // before the server is stopped
+	c := dialRaw(t, site.URL)
+	c.send(ask{body: frame(1, "stuck", script{})})
+	within(t, "the exchange to begin", host.holding)
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); site.Stop() }()
+	close(host.gaveUp)
+	within(t, "the end of the server", stopped)
+	if n := host.ended.Load(); n > 0 {
+		t.Errorf("%d exchanges ended, want none", n)
+	}
+	release()
+	eventually(t, "the handler to end", func() bool { return host.ended.Load() == 1 })
 }
 
 // testAddresses: a port alone is this machine only, and what others reach needs names.

@@ -107,7 +107,8 @@ func WriteTimeout(d time.Duration) Option {
 
 // Grace is how long Serve of New waits for accepted exchanges when it ends; default
 // 30 s. Those that run on are cancelled then and have two more seconds; what is left to be
-// written, and a handler that does not end, has WriteTimeout.
+// written, and a handler that does not end, has WriteTimeout. It waits no longer than the
+// host for what does not end: see [transport.Quitter].
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }

@@ -34,27 +34,40 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 		return err
 	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
-	return c.run(ctx, f, build(f, ctx.Done()), conns, conns.listener(l))
+	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns}
+	if q, ok := host.(transport.Quitter); ok {
+		r.gaveUp = q.GaveUp()
+	}
+	return r.serve(ctx, conns.listener(l))
 }
 
-func (c *Config) run(ctx context.Context, f *Front, s Server, conns *conns, l net.Listener) error {
-	if c.OnListen != nil {
-		c.OnListen(l.Addr())
+// run is one run of a stand-alone server.
+type run struct {
+	*Config
+	front  *Front
+	server Server
+	conns  *conns
+	gaveUp <-chan struct{} // closed when nobody waits for calls that do not end
+}
+
+func (r *run) serve(ctx context.Context, l net.Listener) error {
+	if r.OnListen != nil {
+		r.OnListen(l.Addr())
 	}
 	served := make(chan struct{})
 	var ended, failure error
-	go func() { defer close(served); ended = s.Serve(l) }()
+	go func() { defer close(served); ended = r.server.Serve(l) }()
 	select {
 	case <-served:
 		failure = ended // without being told to end
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
-	within(detached, c.Grace, func(ctx context.Context) {
-		_ = f.Shutdown(ctx) // what had to be cancelled knows it
+	within(detached, r.Grace, r.gaveUp, func(ctx context.Context) {
+		_ = r.front.Shutdown(ctx) // what had to be cancelled knows it
 	})
 	_ = l.Close() // before the last look at the connections
-	within(detached, c.WriteTimeout, func(ctx context.Context) { conns.shutdown(ctx, s) })
+	within(detached, r.WriteTimeout, nil, func(ctx context.Context) { r.conns.shutdown(ctx, r.server) })
 	<-served
 	if failure != nil {
 		return fmt.Errorf("serving %s: %w", l.Addr(), failure)
@@ -62,9 +75,17 @@ func (c *Config) run(ctx context.Context, f *Front, s Server, conns *conns, l ne
 	return nil
 }
 
-func within(ctx context.Context, d time.Duration, do func(context.Context)) {
+// within runs do with a context that ends after d, and with stop.
+func within(ctx context.Context, d time.Duration, stop <-chan struct{}, do func(context.Context)) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	do(ctx)
 }
 
