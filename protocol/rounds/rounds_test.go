@@ -2,8 +2,10 @@ package rounds_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +48,48 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// TestStable: what clients hold while a server is replaced is read by the next one.
+func TestStable(t *testing.T) {
+	t.Parallel()
+	const text = "010b41424344454647482d317a0380c8ceb40d0202713100a62a13d950a9c711137b22616374696f6e223a22616363657074227d" +
+		"000200678bacde33fa1c027b7d0206636861726765042269642200000102713301e80b369582507c47"
+	if got := hex.EncodeToString(sample().Append(nil)); got != text {
+		t.Errorf("the form of a journal has changed, and its version has not:\n%s\nwas\n%s", got, text)
+	}
+	s, err := rounds.NewSealer(bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := s.Open("U-tFdnm20JqRecKps6kw62QoUMWleVyq4o5hXyG8kueodIc9yg", []byte("use")); string(plain) != "plain" {
+		t.Errorf("a state of before: %q, %v", plain, err)
+	}
+}
+
+// TestParseRefuses what no journal contains.
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	endless := bytes.Repeat([]byte{0xff}, 11) // a number that does not end in 64 bits
+	for name, text := range map[string][]byte{
+		"an endless round":            slices.Concat([]byte{1, 0}, endless, make([]byte, 4)),
+		"an endless time":             slices.Concat([]byte{1, 0, 0}, endless, make([]byte, 3)),
+		"more answers than bytes":     {1, 0, 0, 0, 4, 0, 0},
+		"an unknown kind of question": {1, 0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		if j, err := rounds.Parse(text); !errors.Is(err, rounds.ErrMalformed) {
+			t.Errorf("%s: %+v, %v", name, j, err)
+		}
+	}
+}
+
+// TestRandomSecret: no two processes open each other's states.
+func TestRandomSecret(t *testing.T) {
+	t.Parallel()
+	one, other := rounds.RandomSecret(), rounds.RandomSecret()
+	if len(one) != 32 || bytes.Equal(one, other) {
+		t.Errorf("%x and %x", one, other)
+	}
+}
+
 // TestClone: what is added to a copy is not in the original.
 func TestClone(t *testing.T) {
 	t.Parallel()
@@ -63,6 +107,12 @@ func TestClone(t *testing.T) {
 	}
 	if _, ok := j.Answered("q3"); ok {
 		t.Error("an open question is answered")
+	}
+	if e, ok := j.Happened("charge"); !ok || string(e.Value) != `"id"` {
+		t.Errorf("the effect of charge: %v, %v", e, ok)
+	}
+	if _, ok := j.Happened("q1"); ok {
+		t.Error("an answer has happened as an effect")
 	}
 }
 
