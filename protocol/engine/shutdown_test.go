@@ -1,0 +1,84 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		wait := func(ctx context.Context, _ *engine.Call) (protocol.Result, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		e := newEngine(t, catalog{"wait": wait})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		p.initialize("2025-11-25", `{}`)
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait"}}`)
+		grace, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := e.Shutdown(grace); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("shutdown: %v", err)
+		}
+		shows(t, p.next(), `"id":1`, `shutting down`)
+		if _, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); !errors.Is(err, engine.ErrShutdown) {
+			t.Fatalf("accept after shutdown: %v", err)
+		}
+	})
+}
+
+// TestShutdownGivesUp says when, and only when, a handler runs on after it was cancelled.
+func TestShutdownGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		takes  time.Duration // of the handler, which ignores its context
+		after  time.Duration // Shutdown returns
+		gaveUp bool
+	}{
+		"in time":             {500 * time.Millisecond, 500 * time.Millisecond, false},
+		"after cancelling":    {2 * time.Second, 2 * time.Second, false},
+		"longer than any one": {time.Hour, 3 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx := context.Background()
+				e := newEngine(t, catalog{"deaf": func(context.Context, *engine.Call) (protocol.Result, error) {
+					time.Sleep(tt.takes)
+					return &protocol.CallToolResult{}, nil
+				}})
+				p := &peer{t: t, e: e, frames: make(chan string, 100)}
+				p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+				p.initialize("2025-11-25", `{}`)
+				p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deaf"}}`)
+				grace, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				began := time.Now()
+				_ = e.Shutdown(grace) // it says whether calls were cancelled
+				if d := time.Since(began); d != tt.after {
+					t.Errorf("Shutdown took %s, want %s", d, tt.after)
+				}
+				select {
+				case <-e.GaveUp():
+					if !tt.gaveUp {
+						t.Error("it gave up a call that ended")
+					}
+				default:
+					if tt.gaveUp {
+						t.Error("it does not say that a call does not end")
+					}
+				}
+				p.next() // the handler has ended
+			})
+		})
+	}
+}
