@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -42,6 +43,8 @@ type Server struct {
 	hooked   bool          // the OnStart functions have run
 	startErr error         // of theirs
 	started  atomic.Bool
+
+	startsLate sync.Once // to be told of
 
 	quitting sync.Once
 	draining sync.Once
@@ -105,12 +108,22 @@ func (s *Server) turn(ctx context.Context) error {
 		return nil
 	default:
 	}
+	late := time.AfterFunc(slowStart, func() { s.startsLate.Do(s.tellOfStart) })
+	defer late.Stop()
 	select {
 	case s.starting <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("framework: waiting for the start of the server: %w", context.Cause(ctx))
 	}
+}
+
+// slowStart is when to tell whoever reads the log why the first calls wait.
+const slowStart = 10 * time.Second
+
+func (s *Server) tellOfStart() {
+	s.cfg.logger.Warn("requests wait for the OnStart functions: one that uses this server by another context than the one it was given waits for itself",
+		zap.Duration("waited", slowStart))
 }
 
 func (s *Server) runHooks(ctx context.Context) error {

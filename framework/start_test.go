@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport"
@@ -65,6 +68,31 @@ func TestStartIsNotItsOwnClient(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestStartThatWaitsForItself is told of in the log, once: who uses another context than
+// that of OnStart cannot be recognized.
+func TestStartThatWaitsForItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		app := framework.New("a", "1", framework.WithLogger(zap.New(core))).OnStart(func(_ context.Context, s *framework.Server) error {
+			for range 2 {
+				own, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := connect(own, s); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("connecting during the start: %v", err)
+				}
+			}
+			return nil
+		})
+		if err := build(t, app).Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if told := logs.FilterMessageSnippet("OnStart").Len(); told != 1 {
+			t.Errorf("told %d times: %v", told, logs.All())
+		}
+	})
 }
 
 // TestStartIsServedAfterwards: what was refused while the server started is for that
