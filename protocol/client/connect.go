@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -128,7 +129,8 @@ func (c *Client) counterOffer(err error) *dialect.Dialect {
 // the search, but for a version that both sides know after all.
 func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
 	var fault *protocol.Fault
-	if ctx.Err() != nil || c.link.failure() != nil || c.http != nil && saysNothing(err) {
+	lost := c.link.failure() != nil || c.http == nil && errors.Is(err, io.ErrUnexpectedEOF)
+	if ctx.Err() != nil || lost || c.http != nil && saysNothing(err) {
 		return nil, err
 	}
 	if !errors.As(err, &fault) {

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -265,4 +266,47 @@ func TestHandshakeSaysWhatTheClientIs(t *testing.T) {
 			f.t.Errorf("frame %s", m.text)
 		}
 	}, client.Name("tester", "7"), client.OnRoots(roots), client.Revisions(protocol.Rev20251125))
+}
+
+// refusing is a connection that takes nothing. Reading sees no more than its end,
+// before or after Write says why.
+type refusing struct {
+	why       error
+	readFirst bool
+	ended     chan struct{}
+}
+
+func (r *refusing) Read(context.Context) ([]byte, error) {
+	if !r.readFirst {
+		<-r.ended
+	}
+	return nil, io.EOF
+}
+
+func (r *refusing) Write(context.Context, []byte) error {
+	if r.readFirst {
+		synctest.Wait() // until the reader has told of it
+		return r.why
+	}
+	time.AfterFunc(time.Second, func() { close(r.ended) })
+	return r.why
+}
+
+func (r *refusing) Close() error { return nil }
+
+// TestReasonOfTheEnd: why a connection takes nothing is told, not only that it ended.
+func TestReasonOfTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, readFirst := range []bool{false, true} {
+		t.Run(fmt.Sprintf("read first %v", readFirst), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := &refusing{why: errors.New("no more frames are taken"), readFirst: readFirst, ended: make(chan struct{})}
+				_, err := client.Connect(t.Context(), client.Over(func(context.Context) (transport.Conn, error) { return r, nil }))
+				if !errors.Is(err, r.why) || !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("Connect: %v", err)
+				}
+			})
+		})
+	}
 }

@@ -42,10 +42,13 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("tool %q: %s", e.Tool, text)
 }
 
+// errLost is all there is to say where the other side ended the connection.
+var errLost = fmt.Errorf("client: the connection was lost: %w", io.ErrUnexpectedEOF)
+
 // lostError says why the connection is gone; io.ErrUnexpectedEOF is always in its chain.
 func lostError(cause error) error {
 	if cause == nil || errors.Is(cause, io.EOF) {
-		return fmt.Errorf("client: the connection was lost: %w", io.ErrUnexpectedEOF)
+		return errLost
 	}
 	return fmt.Errorf("client: the connection was lost: %w (%w)", io.ErrUnexpectedEOF, cause)
 }

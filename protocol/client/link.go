@@ -253,7 +253,8 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if lost := l.failure(); lost != nil {
+	// Where reading has only seen the end, the failed Write may know the reason.
+	if lost := l.failure(); lost != nil && !errors.Is(lost, errLost) {
 		return lost
 	}
 	if one, ok := errors.AsType[*callError](err); ok {
