@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -274,6 +275,7 @@ type refusing struct {
 	why       error
 	readFirst bool
 	ended     chan struct{}
+	once      sync.Once // closes ended
 }
 
 func (r *refusing) Read(context.Context) ([]byte, error) {
@@ -288,7 +290,7 @@ func (r *refusing) Write(context.Context, []byte) error {
 		synctest.Wait() // until the reader has told of it
 		return r.why
 	}
-	time.AfterFunc(time.Second, func() { close(r.ended) })
+	time.AfterFunc(time.Second, func() { r.once.Do(func() { close(r.ended) }) })
 	return r.why
 }
 
