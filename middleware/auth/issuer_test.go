@@ -532,6 +532,20 @@ func TestLeeway(t *testing.T) {
 	}
 }
 
+// TestVerifiedOnce: a token costs its signature once, as long as the keys are the same.
+func TestVerifiedOnce(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "k1")
+	v := i.jwt()
+	token := i.token(t, "k1")
+	if first, again := good(t, v, token), good(t, v, token); first != again {
+		t.Error("the token was verified again")
+	}
+	if p := good(t, v, i.token(t, "k1")); p == good(t, v, token) {
+		t.Error("two tokens are taken for one")
+	}
+}
+
 // More tokens than are kept: all are verified still.
 func TestManyTokens(t *testing.T) {
 	t.Parallel()
