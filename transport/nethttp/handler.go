@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -48,8 +49,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = s.control.SetReadDeadline(time.Now().Add(h.ReadTimeout))
 	reply := h.answer(s, r)
 	if reply.Stream == nil {
-		_ = s.whole(reply) // a client that is gone does not matter any more
-		s.settle()
+		s.settle(s.whole(reply)) // a client that is gone does not matter any more
 		return
 	}
 	defer s.interruptible()()
@@ -130,9 +130,10 @@ func (s *sink) Swap(body []byte) (other []byte) {
 	return s.lent.Swap(body)
 }
 
-// settle gives back what was lent for an answer that is written.
-func (s *sink) settle() {
-	if s.lent != nil {
+// settle gives back what was lent for an answer that is written. After a Write that failed
+// HTTP/2 may read it still: what it sends then must not be of another answer.
+func (s *sink) settle(failed error) {
+	if s.lent != nil && failed == nil {
 		_ = s.lent.Close() // it cannot fail
 	}
 }
@@ -168,24 +169,28 @@ func (s *sink) Open(status int, header []streamable.Field, length int) error {
 		}
 		h.Set(f.Name, f.Value)
 	}
-	if length > 0 {
+	if length > 0 && h.Get("Content-Encoding") == "" { // else middleware makes it another length
 		h.Set("Content-Length", strconv.Itoa(length))
 	}
 	s.w.WriteHeader(status)
 	return nil
 }
 
-// Write sends a part at once. No deadline is left behind: HTTP/2 would end the
-// stream by it, and HTTP/1 a later response on the same connection.
+// Write sends a part at once, as long as the client takes a piece of it within the timeout.
+// No deadline is left behind: HTTP/2 would end the stream by it, and HTTP/1 a later
+// response on the same connection.
 func (s *sink) Write(part []byte) error {
-	if s.left.Load() {
-		return net.ErrClosed
+	bounded := false
+	for piece := range slices.Chunk(part, front.Piece) {
+		if s.left.Load() {
+			return net.ErrClosed
+		}
+		bounded = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) == nil
+		if _, err := s.w.Write(piece); err != nil {
+			return err
+		}
 	}
-	bounded := s.control.SetWriteDeadline(time.Now().Add(s.timeout)) == nil
-	_, err := s.w.Write(part)
-	if err == nil {
-		err = s.flush()
-	}
+	err := s.flush()
 	if err == nil && bounded {
 		_ = s.control.SetWriteDeadline(time.Time{})
 	}

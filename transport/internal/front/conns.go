@@ -182,7 +182,7 @@ func (t *tracked) together(head, p []byte) (int, error) {
 	if !ok {
 		return apart(t, head, p)
 	}
-	first := min(len(p), piece)
+	first := min(len(p), Piece)
 	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // a socket has deadlines
 	if err := socket.write(head, p[:first]); err != nil {
 		return 0, err
@@ -215,8 +215,8 @@ func apart(conn net.Conn, head, p []byte) (int, error) {
 	return conn.Write(p)
 }
 
-// piece is what a client must take within one timeout.
-const piece = 256 << 10
+// Piece is what a client must take within one timeout.
+const Piece = 256 << 10
 
 // Write writes p, as long as the client takes a piece within timeout.
 func Write(conn net.Conn, p []byte, timeout time.Duration) (n int, err error) {
@@ -224,7 +224,7 @@ func Write(conn net.Conn, p []byte, timeout time.Duration) (n int, err error) {
 		// A connection without deadlines has another way out, or none.
 		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
 		var m int
-		m, err = conn.Write(p[n:min(len(p), n+piece)])
+		m, err = conn.Write(p[n:min(len(p), n+Piece)])
 		n += m
 	}
 	return n, err
