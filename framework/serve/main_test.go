@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 
 var apps = map[string]func() *framework.App{
 	"greeter": greeter,
+	"orderly": orderly,
 	"faulty": func() *framework.App {
 		return framework.New("faulty", "1").Add(
 			framework.Tool("bad name!", hello), framework.Tool("twice", hello), framework.Tool("twice", hello))
@@ -46,6 +47,18 @@ var apps = map[string]func() *framework.App{
 	"unstartable": func() *framework.App {
 		return greeter().OnStart(func(context.Context, *framework.Server) error { return errors.New("no database") })
 	},
+}
+
+// stopped names the file in which "orderly" leaves word when it has stopped.
+const stopped = "SERVE_TEST_STOPPED"
+
+// orderly logs, as programs do, before it does what has to be done in the end.
+func orderly() *framework.App {
+	return greeter().OnStop(func(context.Context, *framework.Server) error {
+		_, _ = fmt.Fprintln(os.Stderr, "stopping") // perhaps nobody reads it
+		_, _ = fmt.Println("stopping")
+		return os.WriteFile(os.Getenv(stopped), []byte("in order"), 0o600)
+	})
 }
 
 type helloIn struct {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -130,6 +131,38 @@ func TestMainServes(t *testing.T) {
 	}
 	if !strings.Contains(errs.String(), "noise") {
 		t.Errorf("what the handler printed did not go to stderr: %s", errs.String())
+	}
+}
+
+// A client that dies takes stdin, stdout and stderr with it. The server ends in order all the
+// same, and is not killed by the first line of its log.
+func TestMainOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]string{
+		"idle": "",
+		"in a call": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noisy","_meta":{` +
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, _ := program(t, "orderly")
+			word := filepath.Join(t.TempDir(), "word")
+			cmd.Env = append(cmd.Env, stopped+"="+word)
+			ours, theirs, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(call), theirs, theirs
+			if err := errors.Join(ours.Close(), cmd.Start(), theirs.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("the server: %v", err)
+			}
+			if got, err := os.ReadFile(word); string(got) != "in order" {
+				t.Errorf("what it leaves is %q, %v", got, err)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -26,7 +27,8 @@ const (
 )
 
 // Main is Run with os.Args[1:] and SIGINT/SIGTERM. It writes an error to stderr, sets the exit code ([ExitCode]) and does not return.
-// It never touches flag.CommandLine.
+// It never touches flag.CommandLine. A line of the log that nobody reads any more does not end the program, as SIGPIPE would:
+// it ends in order when its client dies.
 //
 // Unless GOGC or GOMEMLIMIT are set in the environment, the heap may grow to 32 MB before it
 // is collected, which costs a small server that much memory under load, and saves it a fifth
@@ -41,7 +43,7 @@ func program(app *framework.App, args []string, opts []Option) int {
 	// The second signal finds the system's default again: the process ends.
 	context.AfterFunc(ctx, stop)
 	keepRoomy(ctx)
-	err := Run(ctx, app, args, opts...)
+	err := Run(ctx, app, args, append(slices.Clip(opts), asProgram)...)
 	if err != nil {
 		_, _ = fmt.Fprintf(configured(opts).errs, "%s: %v\n", programName(), err)
 	}
@@ -69,6 +71,9 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	}
 	if app == nil {
 		return errors.New("serve: no app")
+	}
+	if s.program && !f.looks() {
+		surviveReaders()
 	}
 	if f.store == "" || f.looks() {
 		return s.run(ctx, app, f)
@@ -142,6 +147,16 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 	})
 }
 
+// asProgram says that the process is ours.
+var asProgram = optionFunc(func(s *settings) { s.program = true })
+
+// surviveReaders lets the process outlive who reads its log. A client that dies takes all
+// three streams with it, and the next line to stderr would be a SIGPIPE: calls would break
+// off, and what [framework.App.OnStop] was given would not run. Now that Write fails.
+//
+// The signal is not ignored, since children would inherit that.
+func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_HTTP,
 // KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.
 func Env(prefix string) Option {
@@ -160,6 +175,7 @@ type settings struct {
 	in        io.Reader
 	out, errs io.Writer
 	own       bool // the streams are the program's own choice
+	program   bool // Main runs it
 	http      []fiberhttp.Option
 	wraps     []func(transport.Transport) transport.Transport // of stdio
 }
