@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,6 +84,61 @@ func TestStepUpOfComponents(t *testing.T) {
 				if strings.Contains(got.body, "refund") || !strings.Contains(got.body, "open") {
 					t.Errorf("%s: listed %s", revision, got.body)
 				}
+			}
+		}
+	})
+}
+
+// A batch of 2025-03-26 in which nothing may be done is refused as one call is. Where some of
+// it was done it is answered, and the challenges say what would have got the rest.
+func TestStepUpOfBatches(t *testing.T) {
+	t.Parallel()
+	tool := func(name string, opts ...framework.Option) framework.Component {
+		return framework.Tool(name, func(context.Context, struct{}) (string, error) { return "ok", nil }, append(opts, framework.Describe("x"))...)
+	}
+	a := auth.Bearer(auth.Static{"some": {Subject: "a", Scopes: []string{"mcp"}}},
+		auth.Resource(resource), auth.AuthorizationServers("https://login.example.com"), auth.Require("mcp"))
+	app := framework.New("auth", "1", framework.WithAuth(a)).Add(
+		tool("open"), tool("read", framework.Scopes("orders:read")), tool("write", framework.Scopes("orders:write")))
+	demand := func(scope string) string {
+		return `Bearer resource_metadata="` + metadataURL + `", scope="mcp ` + scope + `", error="insufficient_scope", error_description="more scopes are needed"`
+	}
+	read, write := demand("orders:read"), demand("orders:write")
+	const initialized = `,{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	tests := []struct {
+		tools     []string
+		more      string
+		status    int
+		challenge string
+	}{
+		{[]string{"open"}, "", 200, ""},
+		{[]string{"open", "open"}, initialized, 200, ""},
+		{[]string{"read"}, "", 403, read},
+		{[]string{"read", "read"}, initialized, 403, read},
+		{[]string{"write", "read"}, "", 403, read + ", " + write},
+		{[]string{"read", "open"}, "", 200, read},
+		{[]string{"open", "write", "read"}, "", 200, read + ", " + write},
+	}
+	onApp(t, app, func(t *testing.T, s *site) {
+		session := s.initialize(t, "2025-03-26", "Authorization", "Bearer some").header.Get("Mcp-Session-Id")
+		for _, tt := range tests {
+			var calls []string
+			for i, name := range tt.tools {
+				calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, i, name))
+			}
+			got := s.send(t, http.MethodPost, "/mcp", "["+strings.Join(calls, ",")+tt.more+"]", "Content-Type", "application/json",
+				"Accept", "application/json", "Authorization", "Bearer some", "Mcp-Session-Id", session)
+			for i, name := range tt.tools {
+				want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32600,"message":"Forbidden"}}`, i)
+				if name == "open" {
+					want = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}`, i)
+				}
+				if !strings.Contains(got.body, want) {
+					t.Errorf("%v: %s has no %s", tt.tools, got.body, want)
+				}
+			}
+			if got.status != tt.status || got.challenge() != tt.challenge {
+				t.Errorf("%v: %d %s\nwant %d %s", tt.tools, got.status, got.challenge(), tt.status, tt.challenge)
 			}
 		}
 	})

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -74,7 +76,7 @@ func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
 		wg.Go(func() { _ = x.serve(ctx, collect) }) // a failed send shows below
 	}
 	wg.Wait()
-	return collect.flush(transport.Final(ctx, http.StatusOK))
+	return collect.flush(ctx)
 }
 
 // Plan tells an HTTP carrier how to respond.
@@ -99,13 +101,17 @@ func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exc
 type collector struct {
 	next transport.Outbound
 
-	mu      sync.Mutex // guards answers
+	mu      sync.Mutex // guards the fields below
 	answers []byte
+	done    bool     // some answer demands nothing of the caller
+	status  int      // of one that does
+	demands []string // the challenges of those
 }
 
 // Send sends a frame of one of the members, or keeps it.
 func (c *collector) Send(ctx context.Context, frame []byte) error {
-	if _, answer := transport.FinalFrom(ctx); !answer {
+	status, answer := transport.FinalFrom(ctx)
+	if !answer {
 		return c.next.Send(ctx, frame)
 	}
 	c.mu.Lock()
@@ -115,16 +121,38 @@ func (c *collector) Send(ctx context.Context, frame []byte) error {
 		sep = '['
 	}
 	c.answers = append(append(c.answers, sep), frame...)
+	c.judge(status, transport.ChallengeFrom(ctx))
 	return nil
 }
 
+// judge takes down what an answer demands. Under mu.
+func (c *collector) judge(status int, challenge string) {
+	if challenge == "" {
+		c.done = true
+		return
+	}
+	c.status = status
+	if !slices.Contains(c.demands, challenge) {
+		c.demands = append(c.demands, challenge)
+	}
+}
+
+// flush sends the answers. Where each of them refuses the caller nothing was done, and the
+// batch is refused, so that the client comes back with all of it. Else it is answered; a
+// challenge then says that another token would have got more (RFC 9110 section 11.6.1).
 func (c *collector) flush(ctx context.Context) error {
 	c.mu.Lock()
-	answers := c.answers
-	c.answers = nil
-	c.mu.Unlock()
-	if answers == nil { // nothing but notifications and responses
+	defer c.mu.Unlock()
+	if c.answers == nil { // nothing but notifications and responses
 		return nil
 	}
-	return c.next.Send(ctx, append(answers, ']'))
+	status := http.StatusOK
+	if !c.done {
+		status = c.status
+	}
+	if len(c.demands) > 0 {
+		slices.Sort(c.demands) // members run in any order
+		ctx = transport.Challenged(ctx, strings.Join(c.demands, ", "))
+	}
+	return c.next.Send(transport.Final(ctx, status), append(c.answers, ']'))
 }
