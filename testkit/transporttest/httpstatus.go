@@ -52,6 +52,7 @@ func contentCases() []statusCase {
 		{"Content-Type missing", echoing("Content-Type:"), 415},
 		{"Content-Type text", echoing("Content-Type: text/plain"), 415},
 		{"Content-Type form", echoing("Content-Type: application/x-www-form-urlencoded"), 415},
+		{"Content-Type multipart", echoing("Content-Type: multipart/form-data; boundary=x"), 415},
 		{"charset other", echoing("Content-Type: application/json; charset=latin1"), 415},
 		{"Content-Encoding", echoing("Content-Encoding: gzip"), 415},
 		{"Accept missing", echoing("Accept:"), 200},

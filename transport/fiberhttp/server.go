@@ -73,6 +73,8 @@ func (s *server) newApp() *fiber.App {
 		ReadTimeout:           s.ReadTimeout,
 		IdleTimeout:           s.IdleTimeout,
 		ErrorHandler:          refuse,
+		// Forms are refused, and not taken apart before that.
+		DisablePreParseMultipartForm: true,
 	})
 	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: tally.New()}
 	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
