@@ -73,6 +73,7 @@ func testSSEPair(t *testing.T, serve SiteFunc) {
 		{"foreign page", ask{path: p.post, body: "{}", fields: []string{alice, "Origin: https://evil.example.com"}}, 403},
 		{"foreign host", ask{path: p.post, body: "{}", fields: []string{alice, "Host: evil.example.com"}}, 403},
 		{"stream by POST", ask{body: "{}", fields: []string{alice}}, 405},
+		{"stream by half a method", ask{method: "GE", fields: []string{alice}}, 405},
 		{"messages by GET", ask{method: "GET", path: p.post, fields: []string{alice}}, 405},
 		{"stream as JSON", ask{method: "GET", fields: []string{alice, "Accept: application/json"}}, 406},
 	} {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -31,6 +30,10 @@ const (
 	Messages Role = http.MethodPost
 	Both     Role = http.MethodGet + ", " + http.MethodPost
 )
+
+func (r Role) serves(method string) bool {
+	return method == http.MethodGet && r != Messages || method == http.MethodPost && r != Stream
+}
 
 // Request is an HTTP request but for its body, as a carrier read it.
 type Request struct {
@@ -91,7 +94,7 @@ func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *streamable.R
 	}
 	v := &Visit{Entry: entry, e: e, r: r}
 	switch {
-	case !strings.Contains(string(r.Role), r.Method) || r.Method == "":
+	case !r.Role.serves(r.Method):
 		refused = v.NotAllowed(string(r.Role))
 	case r.Method == http.MethodPost:
 		refused = v.NoJSON()
