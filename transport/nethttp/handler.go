@@ -47,6 +47,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.recovered()
 	// The program's server may have no deadline for the body, or one that is too near.
 	_ = s.control.SetReadDeadline(time.Now().Add(h.ReadTimeout))
+	if r.ProtoMajor > 1 { // where its WriteTimeout ends a stream on which nothing is being written
+		_ = s.control.SetWriteDeadline(time.Time{})
+	}
 	reply := h.answer(s, r)
 	if reply.Stream == nil {
 		s.settle(s.whole(reply)) // a client that is gone does not matter any more

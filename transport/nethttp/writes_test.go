@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
@@ -42,11 +43,9 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
-// WriteTimeout is for a client that does not read. One that takes the answer slowly gets all of
-// it, however long that takes.
-func TestSlowReader(t *testing.T) {
-	t.Parallel()
-	const timeout = time.Second
+// overPipes runs body for HTTP/1 and for HTTP/2 in a bubble, with a client of s.
+func overPipes(t *testing.T, server func() *http.Server, body func(t *testing.T, client *http.Client)) {
+	t.Helper()
 	for name, two := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,27 +54,68 @@ func TestSlowReader(t *testing.T) {
 				protocols.SetHTTP1(!two)
 				protocols.SetUnencryptedHTTP2(two)
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
-				s := &http.Server{ //nolint:gosec // nobody attacks it
-					Protocols: protocols,
-					Handler:   nethttp.Handler(transporttest.NewScripted(), nethttp.WriteTimeout(timeout), nethttp.BodyLimit(64<<20)),
-				}
+				s := server()
+				s.Protocols = protocols
 				go func() { _ = s.Serve(l) }()
 				carrier := &http.Transport{Protocols: protocols, DialContext: l.dial}
-				want := strings.Repeat("x", 8<<20)
-				answer := post(t.Context(), t, &http.Client{Transport: carrier}, "http://localhost/", transporttest.Frame("echo", `"`+want+`"`))
-				var got bytes.Buffer
-				began := time.Now()
-				for err := error(nil); err == nil; time.Sleep(timeout / 4) {
-					_, err = io.CopyN(&got, answer.Body, 128<<10)
-				}
-				if answer.ProtoMajor == 2 != two || !strings.Contains(got.String(), want) || time.Since(began) < 10*timeout {
-					t.Errorf("%s: %d bytes of %d in %v", answer.Proto, got.Len(), len(want), time.Since(began))
-				}
+				body(t, &http.Client{Transport: carrier})
 				carrier.CloseIdleConnections()
 				_ = s.Close()
+				time.Sleep(time.Second) // until those who have nothing to do any more have ended
 			})
 		})
 	}
+}
+
+// WriteTimeout is for a client that does not read. One that takes the answer slowly gets all of
+// it, however long that takes.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	want := strings.Repeat("x", 6<<20)
+	overPipes(t, func() *http.Server {
+		return &http.Server{Handler: nethttp.Handler( //nolint:gosec // nobody attacks it
+			transporttest.NewScripted(), nethttp.WriteTimeout(timeout), nethttp.BodyLimit(64<<20))}
+	}, func(t *testing.T, client *http.Client) {
+		answer := post(t.Context(), t, client, "http://localhost/", transporttest.Frame("echo", `"`+want+`"`))
+		var got bytes.Buffer
+		began := time.Now()
+		for err := error(nil); err == nil; time.Sleep(timeout / 4) {
+			_, err = io.CopyN(&got, answer.Body, 128<<10)
+		}
+		if !strings.Contains(got.String(), want) || time.Since(began) < 10*timeout {
+			t.Errorf("%s: %d bytes of %d in %v", answer.Proto, got.Len(), len(want), time.Since(began))
+		}
+	})
+}
+
+// silent is a host that takes a minute for an answer.
+type silent struct{}
+
+func (silent) Accept(context.Context, []byte) (transport.Exchange, error) { return silent{}, nil }
+
+func (silent) Plan() transport.Plan { return transport.Plan{Answered: true, CancelByClose: true} }
+
+func (silent) Serve(ctx context.Context, out transport.Outbound) error {
+	select {
+	case <-time.After(time.Minute):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"jsonrpc":"2.0","id":1,"result":"late"}`))
+}
+
+// The timeouts of the program's server do not cut off a call that takes longer, be it that
+// nothing was written yet.
+func TestServerTimeoutsOfSilence(t *testing.T) {
+	t.Parallel()
+	overPipes(t, func() *http.Server {
+		return &http.Server{Handler: nethttp.Handler(silent{}), ReadTimeout: time.Second, WriteTimeout: time.Second}
+	}, func(t *testing.T, client *http.Client) {
+		if got := text(t, post(t.Context(), t, client, "http://localhost/", "{}")); !strings.Contains(got, `"result":"late"`) {
+			t.Errorf("the answer is %q", got)
+		}
+	})
 }
 
 // failing is a response whose first Write fails, and reads what it was given all the same later:
