@@ -115,6 +115,8 @@ type Engine struct {
 	watches watches
 	nodes   nodes
 
+	unreadable unreadables
+
 	resources topics        // that sessions and listen streams watch
 	tasks     topics        // that listen streams watch
 	learned   atomic.Uint64 // how often sessions began to watch something

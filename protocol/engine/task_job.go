@@ -266,7 +266,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 		}
 	case ctx.Err() != nil: // the server stops
 	case err != nil: // who waits looks by himself
-		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+		e.unread(ctx, id, err)
 	default:
 		e.job(id).sees(&r)
 		e.publishToSession(&r)

@@ -193,7 +193,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	return result, nil
 }
 
-// tasksAfter are up to limit tasks of an owner.
+// tasksAfter are up to limit tasks of an owner, without those that cannot be read.
 func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int) ([]protocol.Task, error) {
 	tasks := []protocol.Task{}
 	for len(tasks) < limit {
@@ -203,7 +203,12 @@ func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int)
 			return nil, err
 		}
 		for i := range records {
-			tasks, after = append(tasks, taskOf(&records[i])), records[i].ID
+			if r := &records[i]; r.Readable() {
+				tasks = append(tasks, taskOf(r))
+			} else {
+				e.leftOut(ctx, r.ID)
+			}
+			after = records[i].ID
 		}
 		if len(records) < step {
 			break

@@ -72,7 +72,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
-			e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+			e.unread(ctx, lease.Task, err)
 			e.rest(takePause) // it would come again at once
 		}
 		return

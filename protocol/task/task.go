@@ -29,6 +29,10 @@ var (
 	ErrNotFound = errors.New("task: not found")
 	ErrExists   = errors.New("task: exists")
 	ErrConflict = errors.New("task: version conflict")
+	// ErrUnreadable: the record is there, and is damaged, sealed with a key that the
+	// store does not have, or of a newer program, which another node may be. It can be
+	// deleted, and expires.
+	ErrUnreadable = errors.New("task: unreadable")
 )
 
 // ErrTerminal says that a task has its final status already.
@@ -80,6 +84,9 @@ func (r *Record) Terminal() bool {
 	}
 }
 
+// Readable says whether a record of a list is more than its place; see Store.List.
+func (r *Record) Readable() bool { return known(r.Status) }
+
 // Store keeps records until they expire or are deleted. Safe for concurrent use.
 // It neither keeps nor hands out a caller's slice. A record is found under its id
 // whoever asks: who may see it is the engine's to say.
@@ -89,10 +96,10 @@ func (r *Record) Terminal() bool {
 type Store interface {
 	// Create keeps the record as version 1, whatever r.Version is. ErrExists.
 	Create(ctx context.Context, r Record) error
-	// Get is the record, or ErrNotFound, also for an expired one.
+	// Get is the record, or ErrNotFound, also for an expired one. ErrUnreadable.
 	Get(ctx context.Context, id string) (Record, error)
 	// Update replaces the record, but for Owner and Created, which stay as they are;
-	// r.Version must be the stored one, else ErrConflict. ErrNotFound.
+	// r.Version must be the stored one, else ErrConflict. ErrNotFound. ErrUnreadable.
 	Update(ctx context.Context, r Record) error
 	// Delete forgets the record. Nothing there is no error.
 	Delete(ctx context.Context, id string) error
@@ -100,7 +107,8 @@ type Store interface {
 	// after the one with id after ("": with the first). An id that is not there any
 	// more does not disturb: the list goes on where it was. A store need not remember
 	// such an id for ever; after one that it does not know, or that is another
-	// owner's, nothing follows.
+	// owner's, nothing follows. A record that is unreadable hides none of the others: it
+	// is in its place, and has nothing but ID and Owner.
 	List(ctx context.Context, owner, after string, limit int) ([]Record, error)
 	// Count is how many records of an owner are not terminal.
 	Count(ctx context.Context, owner string) (int, error)

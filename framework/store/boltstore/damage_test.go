@@ -368,3 +368,52 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the copy has %d tasks, %v", n, err)
 	}
 }
+
+// TestUnreadable: a task that cannot be read hides none of the others, goes through the
+// line, and can be deleted.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	s, ctx := reopen(t, path), t.Context()
+	for _, id := range []string{"a", "b", "c"} {
+		if err := s.Tasks().Create(ctx, working(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := boltstore.Spoil(s, "b"); err != nil {
+		t.Fatal(err)
+	}
+	closes(t, s)
+	s = reopen(t, path)
+	for after, want := range map[string]string{"": "abc", "a": "bc", "b": "c"} {
+		list, err := s.Tasks().List(ctx, "owner", after, 9)
+		got := ""
+		for i, r := range list {
+			got += r.ID
+			if r.Readable() != (r.ID != "b") || r.Owner != "owner" {
+				t.Errorf("record %d is %+v", i, r)
+			}
+		}
+		if got != want || err != nil {
+			t.Errorf("after %q: %q, %v", after, got, err)
+		}
+	}
+	r, err := s.Tasks().Get(ctx, "b")
+	if !errors.Is(err, task.ErrUnreadable) || !errors.Is(err, boltstore.ErrDamaged) {
+		t.Errorf("Get: %+v, %v", r, err)
+	}
+	if err := s.Tasks().Update(ctx, working("b")); !errors.Is(err, task.ErrUnreadable) {
+		t.Errorf("Update: %v", err)
+	}
+	for _, want := range []string{"a", "b", "c"} {
+		if l, err := s.Tasks().(task.Queue).Take(ctx); l.Task != want || err != nil {
+			t.Errorf("taken: %+v, %v", l, err)
+		}
+	}
+	if err := s.Tasks().Delete(ctx, "b"); err != nil {
+		t.Error(err)
+	}
+	if list, err := s.Tasks().List(ctx, "owner", "", 9); len(list) != 2 || err != nil {
+		t.Errorf("%d tasks are left, %v", len(list), err)
+	}
+}

@@ -122,11 +122,11 @@ func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []t
 			}
 			k, err := x.find(place.id)
 			if err != nil {
-				return err
+				continue
 			}
 			r, err := k.parse()
-			if err != nil {
-				return err
+			if err != nil { // the others are not to suffer for it
+				r = task.Record{ID: k.id, Owner: string(k.owner)}
 			}
 			out = append(out, r)
 		}

@@ -78,7 +78,7 @@ func (k *kept) row() []byte {
 func (k *kept) parse() (task.Record, error) {
 	r, err := record.ParseTask(k.record)
 	if err != nil {
-		return task.Record{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return task.Record{}, fmt.Errorf("%w: %w: %w", ErrDamaged, task.ErrUnreadable, err)
 	}
 	r.ID, r.Owner = k.id, string(k.owner)
 	return r, nil

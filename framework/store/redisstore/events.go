@@ -60,8 +60,8 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	for i, kept := range frames {
 		held, _ := text(kept)
 		frame, err := e.store.box.open(held, where)
-		if err != nil {
-			return nil, failed("reading events", err)
+		if err != nil { // it will not become readable: who waits for it would wait for good
+			return nil, failed("reading events", fmt.Errorf("%w: %w", eventlog.ErrExpired, err))
 		}
 		out[i] = eventlog.Event{Seq: seq + uint64(i) + 1, Frame: frame}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/testkit/storetest"
@@ -245,4 +246,57 @@ func TestFull(t *testing.T) {
 	create(t, queueOf(s), "a")
 	wantTask(t, queueOf(s), "before")
 	wantTask(t, queueOf(s), "a")
+}
+
+// TestUnreadable: what cannot be read hides none of the others.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, redisserver.Start(t).Addr())
+	s, ctx := storeWith(t, client), t.Context()
+	for name, spoil := range map[string]func(key string){
+		"of a later program": func(key string) { client.HSet(ctx, key, "d", "\x00\xff") },
+		"without data":       func(key string) { client.HDel(ctx, key, "d") },
+		"without version":    func(key string) { client.HDel(ctx, key, "v") },
+		"without creation":   func(key string) { client.HSet(ctx, key, "c", "x") },
+	} {
+		for _, id := range []string{"a", "b", "c"} {
+			if err := s.Tasks().Create(ctx, working(id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spoil(s.RecordKey("b"))
+		for after, want := range map[string]string{"": "abc", "a": "bc", "b": "c"} {
+			list, err := s.Tasks().List(ctx, "x", after, 9)
+			got := ""
+			for _, r := range list {
+				got += r.ID
+				if r.Readable() != (r.ID != "b") || r.Owner != "x" {
+					t.Errorf("%s: %+v", name, r)
+				}
+			}
+			if got != want || err != nil {
+				t.Errorf("%s, after %q: %q, %v", name, after, got, err)
+			}
+		}
+		if _, err := s.Tasks().Get(ctx, "b"); !errors.Is(err, task.ErrUnreadable) {
+			t.Errorf("%s: Get: %v", name, err)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			if l := take(t, queueOf(s)); l.Task != id {
+				t.Errorf("%s: %+v is taken", name, l)
+			}
+			if err := s.Tasks().Delete(ctx, id); err != nil {
+				t.Errorf("%s: Delete: %v", name, err)
+			}
+		}
+	}
+	for range 2 {
+		if _, err := s.Events().Append(ctx, "stream", []byte("frame")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client.HSet(ctx, s.StreamKeys("stream")[0], "2", "\x01")
+	if _, err := s.Events().After(ctx, "stream", 0); !errors.Is(err, eventlog.ErrExpired) || !errors.Is(err, redisstore.ErrKey) {
+		t.Errorf("a stream with an unreadable frame: %v", err)
+	}
 }

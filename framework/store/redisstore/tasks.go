@@ -93,7 +93,7 @@ func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
 	}
 	r, err := s.parse(id, owner, fields[1:])
 	if err != nil {
-		return task.Record{}, failed(doing, err)
+		return task.Record{}, failed(doing, fmt.Errorf("%w: %w", task.ErrUnreadable, err))
 	}
 	return r, nil
 }
@@ -173,8 +173,8 @@ func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]tas
 		for fields := reply[1:]; len(fields) >= 4; fields = fields[4:] {
 			id, _ := text(fields[0])
 			r, err := s.parse(id, owner, fields[1:])
-			if err != nil {
-				return nil, failed("listing tasks", err)
+			if err != nil { // the others are not to suffer for it
+				r = task.Record{ID: id, Owner: owner}
 			}
 			out = append(out, r)
 		}

@@ -30,7 +30,7 @@ while true do
     if r[1] == owner then
       local n = #out
       out[n + 1], out[n + 2], out[n + 3], out[n + 4] = page[i], r[2], r[3], r[4]
-      bytes = bytes + #r[4]
+      bytes = bytes + #(r[4] or '')
     end
   end
 end

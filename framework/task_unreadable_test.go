@@ -1,0 +1,102 @@
+package framework_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// spoilt is a store in which some tasks cannot be read.
+type spoilt struct {
+	*memory.Store
+	bad *sync.Map // ids
+}
+
+type spoiltTasks struct {
+	task.Store
+	task.Queue
+	bad *sync.Map
+}
+
+func (s spoilt) Tasks() task.Store {
+	t := s.Store.Tasks()
+	return spoiltTasks{t, t.(task.Queue), s.bad}
+}
+
+func (s spoiltTasks) Get(ctx context.Context, id string) (task.Record, error) {
+	if _, bad := s.bad.Load(id); bad {
+		return task.Record{}, fmt.Errorf("a test: %w: newer", task.ErrUnreadable)
+	}
+	return s.Store.Get(ctx, id)
+}
+
+func (s spoiltTasks) List(ctx context.Context, owner, after string, limit int) ([]task.Record, error) {
+	records, err := s.Store.List(ctx, owner, after, limit)
+	for i, r := range records {
+		if _, bad := s.bad.Load(r.ID); bad {
+			records[i] = task.Record{ID: r.ID, Owner: r.Owner}
+		}
+	}
+	return records, err
+}
+
+// TestTasksThatCannotBeRead: they hide none of the others, on whatever page they are, keep
+// no worker from the others, and are in the log once, each with its id and the reason.
+func TestTasksThatCannotBeRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		entries, logs := observer.New(zapcore.ErrorLevel)
+		store := spoilt{memory.New(), new(sync.Map)}
+		gate := make(chan struct{})
+		app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(store), framework.WithTaskWorkers(1))
+		app.Add(framework.Tool("job", func(context.Context, struct{}) (string, error) { <-gate; return "done", nil },
+			framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		s := build(t, app)
+		p := dial(t, s, core)
+		var good, bad []string
+		for i := range 70 {
+			id := p.start("job", `{}`, `{}`).TaskID
+			if i == 1 || i == 9 || i == 10 || i == 50 || i == 51 || i == 69 {
+				store.bad.Store(id, true)
+				bad = append(bad, id)
+			} else {
+				good = append(good, id)
+			}
+		}
+		for range 3 {
+			if ids, pages := p.pages(); !slices.Equal(ids, good) || pages != 2 {
+				t.Errorf("%d tasks on %d pages, want %d", len(ids), pages, len(good))
+			}
+		}
+		close(gate)
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for _, id := range good {
+			if got := p.get(id); got.Status != "completed" {
+				t.Errorf("%+v", got)
+			}
+		}
+		if n := logs.Len(); n != len(bad) {
+			t.Errorf("%d entries for %d tasks: %v", n, len(bad), logs.All())
+		}
+		for i, id := range bad {
+			text := fmt.Sprint(logs.All()[i].ContextMap()["error"])
+			if !strings.Contains(text, id) || !strings.Contains(text, "newer") || !strings.Contains(text, fmt.Sprint("(", i+1, " such")) {
+				t.Errorf("entry %d: %s", i, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// maxUnreadable bounds the tasks that are remembered to be unreadable. When there are
+// more, all are forgotten, and told of once more.
+const maxUnreadable = 1024
+
+// unreadables are the tasks of the store that were found to be unreadable. Lists leave
+// them out, and workers put them back: they are met again and again, and told of once.
+type unreadables struct {
+	mu    sync.Mutex // guards all below
+	told  map[string]struct{}
+	count int
+}
+
+// met is how many there were with this one; 0: it is none of the first time.
+func (u *unreadables) met(id string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, again := u.told[id]; again {
+		return 0
+	}
+	if u.told == nil || len(u.told) == maxUnreadable {
+		u.told = make(map[string]struct{})
+	}
+	u.told[id] = struct{}{}
+	u.count++
+	return u.count
+}
+
+// unread tells of a task that could not be read.
+func (e *Engine) unread(ctx context.Context, id string, err error) {
+	if !errors.Is(err, task.ErrUnreadable) {
+		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+	} else if n := e.unreadable.met(id); n > 0 {
+		e.passedOver(ctx, id, n, err)
+	}
+}
+
+// leftOut tells of a task of which a list has nothing but its place. Why, the store says
+// to who asks for that task alone.
+func (e *Engine) leftOut(ctx context.Context, id string) {
+	n := e.unreadable.met(id)
+	if n == 0 {
+		return
+	}
+	_, err := e.cfg.Tasks.Get(ctx, id)
+	if err == nil {
+		err = fmt.Errorf("%w: its status is unknown", task.ErrUnreadable)
+	}
+	e.passedOver(ctx, id, n, err)
+}
+
+// passedOver has the id, though it may be all that one must know of a task that is
+// nobody's: nothing can be fetched by this one.
+func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
+	e.failed(ctx, nil, fmt.Errorf("engine: the task %s is left out until it expires, the store cannot read it (%d such tasks so far): %w", id, n, err))
+}
