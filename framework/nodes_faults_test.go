@@ -24,6 +24,7 @@ import (
 
 // hooks are told of, or stand in the way of, what a store does.
 type hooks struct {
+	update  func() error        // before an Update
 	updated func(r task.Record) // after an Update
 	lost    func() error        // of an Update that has happened
 	get     func(ctx context.Context, id string) error
@@ -91,6 +92,11 @@ func (c hookedClaims) Swap(ctx context.Context, key string, old, v []byte, d tim
 }
 
 func (t hookedTasks) Update(ctx context.Context, r task.Record) error {
+	if t.h.update != nil {
+		if err := t.h.update(); err != nil {
+			return err
+		}
+	}
 	err := t.Store.Update(ctx, r)
 	if err == nil && t.h.updated != nil {
 		t.h.updated(r)

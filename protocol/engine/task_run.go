@@ -175,26 +175,35 @@ func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 }
 
 const (
-	storePause    = 250 * time.Millisecond // between two attempts to reach a store that is away
+	storePause    = 250 * time.Millisecond // before the second attempt at a store that is away, or full; doubled for each
+	maxStorePause = 8 * time.Second
 	storePatience = 10 * time.Second
 )
 
 // change makes an event happen, unless another worker has the task by now. What has
 // been done must not be lost because the store is away for a moment: it tries again for
-// a while, and one that has a lease for as long as it has that.
+// a while, and one that has a lease for as long as it has that. A store may be full for
+// hours: it is not asked all the time then, and the log tells of it.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
-	for begun, again := time.Now(), false; ; again = true {
+	begun := time.Now()
+	for wait := storePause; ; wait = min(2*wait, maxStorePause) {
 		_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
 			if r.Runs != runs {
 				return task.Event{}, errLost
 			}
 			return event(r), nil
 		})
-		if again && decided(err) { // perhaps by an attempt before
+		if wait > storePause && decided(err) { // perhaps by an attempt before
 			j.e.spread(j.id)
 		}
-		if err == nil || decided(err) || !j.lease && time.Since(begun) > storePatience || pause(j.ctx, storePause) != nil {
+		if err == nil || decided(err) || !j.lease && time.Since(begun) > storePatience {
+			return err
+		}
+		if wait == maxStorePause/2 {
+			j.e.failed(ctx, nil, fmt.Errorf("engine: a task waits for the store to take what it has done: %w", err))
+		}
+		if pause(j.ctx, wait) != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +98,39 @@ func TestTasksThatCannotBeRead(t *testing.T) {
 			if !strings.Contains(text, id) || !strings.Contains(text, "newer") || !strings.Contains(text, fmt.Sprint("(", i+1, " such")) {
 				t.Errorf("entry %d: %s", i, text)
 			}
+		}
+	})
+}
+
+// TestTasksOfAFullStore: a worker whose result the store has no room for asks it seldom, says
+// so in the log, and has brought it soon after there is room.
+func TestTasksOfAFullStore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		entries, logs := observer.New(zapcore.ErrorLevel)
+		var tries atomic.Int32
+		var room atomic.Bool
+		h := &hooks{update: func() error {
+			if tries.Add(1); room.Load() {
+				return nil
+			}
+			return memory.ErrFull
+		}}
+		app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(hooked{memory.New(), h}))
+		app.Add(framework.Tool("film", func(context.Context, struct{}) (string, error) { return "done", nil },
+			framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		p := dialTasks(t, build(t, app))
+		id := p.task("film", `{}`)
+		time.Sleep(10 * time.Minute)
+		if n := tries.Load(); n < 30 || n > 90 {
+			t.Errorf("the store was asked %d times in ten minutes", n)
+		}
+		if n := logs.Len(); n != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "no room") {
+			t.Errorf("the log has %v", logs.All())
+		}
+		room.Store(true)
+		time.Sleep(10 * time.Second)
+		if got := p.get(id); got.Status != "completed" {
+			t.Errorf("%+v", got)
 		}
 	})
 }
