@@ -578,3 +578,37 @@ func TestNodesRoundIsKept(t *testing.T) {
 		}
 	})
 }
+
+// TestNodesOutcomeIsKept: a store that is away when the outcome of a round is to be recorded
+// has it as soon as it is back: the round does not run twice, and its client is not held up.
+func TestNodesOutcomeIsKept(t *testing.T) {
+	for _, seconds := range []int{1, 5, 20} {
+		bubble(t, func(t *testing.T) {
+			var runs atomic.Int32
+			var back time.Time
+			h := &hooks{swap: func(key string) error {
+				if strings.HasPrefix(key, "round/") && time.Now().Before(back) {
+					return errors.New("away")
+				}
+				return nil
+			}}
+			s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})).Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+				answer, err := framework.Elicit[name](ctx, "Who?")
+				return fmt.Sprint(answer.Name, runs.Add(1)), err
+			}, framework.Describe("d"))))
+			p := dial(t, s, protocol.Rev20260728, withCaps(canElicit))
+			state := as2[struct{ RequestState string }](t, p.tool("ask", `{}`).ok().Result).RequestState
+			params := fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, state, accepted)
+			begun := time.Now()
+			back = begun.Add(time.Duration(seconds) * time.Second)
+			for i := range 3 {
+				if got := p.call("tools/call", params).text(); got != "Ada2" {
+					t.Errorf("away for %d s, sent for the %d. time: %s", seconds, i, got)
+				}
+				if i == 0 && time.Since(begun) > 0 {
+					t.Errorf("it is answered after %v", time.Since(begun))
+				}
+			}
+		})
+	}
+}

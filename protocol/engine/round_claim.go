@@ -20,6 +20,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // A round may be sent again as it was: by a client that lost the answer, by a proxy,
@@ -132,7 +133,7 @@ func digestOf(responses map[string]json.RawMessage) [32]byte {
 // keep renews the lease until the outcome is there, or another execution has the state. A
 // store that is away may be back the next time, before the lease has run out.
 func (r *record) keep(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
+	ctx = r.after(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.timer = time.AfterFunc(leaseRenew, func() {
@@ -152,29 +153,64 @@ func (r *record) stop() {
 	r.timer = nil
 }
 
+// after is the context of what may go on when the request has been answered.
+func (r *record) after(ctx context.Context) context.Context {
+	return transport.Outlive(r.x.outside(ctx))
+}
+
 func (r *record) store() claim.Store { return r.x.conn.e.cfg.Claims }
 
-// settle records the outcome; a nil one gives the state free for another attempt.
+// settle records the outcome; a nil one gives the state free for another attempt. Nobody
+// waits for a store that is away: the claim is held meanwhile, and who sends the request
+// again joins.
 func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
-	r.stop()
-	ctx = context.WithoutCancel(ctx)
+	e, write := r.x.conn.e, r.writer(mark, outcome)
+	held, err := write(context.WithoutCancel(ctx))
+	switch {
+	case err == nil && !held:
+		e.failed(ctx, r.x.call, errors.New("engine: the lease of a round was lost while it ran"))
+		fallthrough
+	case err == nil:
+		r.stop()
+	case !e.begin():
+		r.stop()
+		e.failed(ctx, r.x.call, err)
+	default:
+		ctx = r.after(ctx)
+		go func() {
+			defer e.running.Done()
+			if err := e.insist(ctx, write); err != nil {
+				e.failed(ctx, nil, fmt.Errorf("engine: recording the outcome of a round: %w", err))
+			}
+			r.stop()
+		}()
+	}
+}
+
+// writer is what records the outcome, as often as it is called. It says whether the claim
+// was held; after an attempt whose answer was lost, nobody can tell.
+func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held bool, err error) {
+	store, key, lease, life := r.store(), r.key, r.lease, r.x.conn.e.cfg.StateTTL
 	if outcome == nil {
-		if err := r.store().Delete(ctx, r.key, r.lease); err != nil {
-			r.x.conn.e.failed(ctx, r.x.call, err)
-		}
-		return
+		return func(ctx context.Context) (bool, error) { return true, store.Delete(ctx, key, lease) }
 	}
 	if len(outcome) > maxOutcome {
 		mark, outcome = markLarge, nil
 	}
 	value := append(append([]byte{mark}, r.digest[:]...), outcome...)
-	held, err := r.store().Swap(ctx, r.key, r.lease, value, r.x.conn.e.cfg.StateTTL)
-	if err == nil && !held {
-		err = errors.New("engine: the lease of a round was lost while it ran")
+	return func(ctx context.Context) (bool, error) { return store.Swap(ctx, key, lease, value, life) }
+}
+
+// insist writes again until it succeeds, while the claim may be held and the engine runs.
+func (e *Engine) insist(ctx context.Context, write func(context.Context) (held bool, err error)) (err error) {
+	begun := time.Now()
+	for wait := storePause; time.Since(begun) < leaseLife; wait *= 2 {
+		e.rest(wait)
+		if _, err = write(ctx); err == nil || e.closing.Load() {
+			break
+		}
 	}
-	if err != nil {
-		r.x.conn.e.failed(ctx, r.x.call, err)
-	}
+	return err
 }
 
 // settled records what the exchange answers. What the same handler might not answer
