@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -55,7 +54,8 @@ type Rate struct {
 // At most 100,000 callers and as many rounds are remembered, about 40 MB; of more, those
 // that were quiet longest are forgotten, whose buckets are fullest. A store keeps what
 // is not full, and its nodes need clocks that agree. Where it fails this process counts
-// alone, and says so in the log once a minute. Phase: limit.
+// alone, asks it once a second whether it is back, and says so in the log once a minute.
+// Phase: limit.
 func RateLimit(r Rate) framework.Middleware {
 	switch {
 	case r.Events < 1:
@@ -99,11 +99,13 @@ type limiter struct {
 	rate     Rate
 	interval time.Duration // between two events
 	warned   atomic.Int64  // unix nanoseconds
+	turns    turns         // at buckets of a store
 
 	mu      sync.Mutex // guards all below
 	now     time.Time  // the clock of the buckets, which never goes back
 	buckets *lru[caller, *rate.Limiter]
 	seen    *lru[execution, struct{}]
+	away    time.Time // until when the store is not asked; zero: it is there
 }
 
 func (l *limiter) wrap(next framework.Handler) framework.Handler {
@@ -153,12 +155,11 @@ const seenLife = time.Hour
 
 // first says whether the execution was not seen before, and sees it.
 func (l *limiter) first(ctx context.Context, e execution) bool {
-	if store := l.store(ctx); store != nil {
+	if store := l.store(ctx); store != nil && l.asks() {
 		_, mine, err := store.Claim(ctx, l.key("seen", e.call, e.round), []byte{1}, seenLife)
-		if err == nil {
+		if l.heard(ctx, err); err == nil {
 			return mine
 		}
-		l.warn(ctx, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,11 +183,9 @@ func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framew
 		who.kind -= 'a' - 'A'
 	}
 	if store := l.store(ctx); store != nil {
-		after, ok, err := l.takeShared(ctx, store, who)
-		if err == nil {
+		if after, ok, err := l.takeShared(ctx, store, who); err == nil {
 			return after, ok
 		}
-		l.warn(ctx, err)
 	}
 	return l.takeHere(who, call.Began())
 }
@@ -226,13 +225,4 @@ func (l *limiter) store(ctx context.Context) claim.Store {
 		return l.rate.Store
 	}
 	return framework.ServerFrom(ctx).Claims()
-}
-
-func (l *limiter) warn(ctx context.Context, err error) {
-	last, now := l.warned.Load(), time.Now().UnixNano()
-	if now-last < int64(warnInterval) || !l.warned.CompareAndSwap(last, now) {
-		return
-	}
-	framework.ServerFrom(ctx).Logger().Warn("the store of a rate limit failed: this process counts alone",
-		zap.String("limit", l.rate.Name), zap.Error(err))
 }

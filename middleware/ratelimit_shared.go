@@ -5,9 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"math"
 	"strconv"
+	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
@@ -18,13 +23,35 @@ const maxSwaps = 64
 var (
 	errContended  = errors.New("the bucket was changed by others too often")
 	errUnreadable = errors.New("the bucket is unreadable")
+	errAway       = errors.New("the store has failed just now")
 )
 
-// takeShared is a bucket as one number in a store, the generic cell rate algorithm: the
-// moment at which the bucket will be full again. An event moves it by an interval, and
-// must not move it beyond Burst intervals from now.
+// takeShared waits for its turn. Where an error comes, this process counts alone.
 func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller) (after time.Duration, ok bool, err error) {
 	key := l.key("bucket", string(who.kind)+strconv.Itoa(len(who.a))+":"+who.a+who.b, 0)
+	mine, err := l.turns.enter(ctx, key)
+	if err != nil {
+		return 0, false, err
+	}
+	defer l.turns.leave(key, mine)
+	began := time.Now()
+	if after := mine.empty.Sub(began); after > 0 {
+		return after, false, nil
+	}
+	if !l.asks() {
+		return 0, false, errAway
+	}
+	after, ok, err = l.takeAt(ctx, store, key)
+	if l.heard(ctx, err); err == nil && !ok {
+		mine.empty = began.Add(after)
+	}
+	return after, ok, err
+}
+
+// takeAt is a bucket as one number in a store, the generic cell rate algorithm: the
+// moment at which the bucket will be full again. An event moves it by an interval, and
+// must not move it beyond Burst intervals from now.
+func (l *limiter) takeAt(ctx context.Context, store claim.Store, key string) (after time.Duration, ok bool, err error) {
 	for range maxSwaps {
 		now := time.Now()
 		full := now.Add(l.interval)
@@ -68,4 +95,100 @@ func moment(t time.Time) []byte { return strconv.AppendInt(nil, t.UnixNano(), 10
 func (l *limiter) key(what, who string, n int) string {
 	sum := sha256.Sum256([]byte(what + "/" + strconv.Itoa(n) + "/" + strconv.Itoa(len(l.rate.Name)) + ":" + l.rate.Name + who))
 	return "rate/" + base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// awayPause is how long a store that has failed is not asked: each call would wait until
+// it fails again.
+const awayPause = time.Second
+
+// asks says whether the store is to be asked. After a failure one call in awayPause is,
+// to find out whether it is back.
+func (l *limiter) asks() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.away.IsZero() {
+		return true
+	}
+	now := time.Now()
+	if now.Before(l.away) {
+		return false
+	}
+	l.away = now.Add(awayPause)
+	return true
+}
+
+// heard takes note of what the store has said. One that answers is there, though it has no
+// room for a new bucket, or has a bucket that is of no use; and whose call is cancelled
+// has learnt nothing.
+func (l *limiter) heard(ctx context.Context, err error) {
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	there := err == nil || errors.Is(err, errContended) || errors.Is(err, errUnreadable) || errors.Is(err, claim.ErrFull)
+	l.mu.Lock()
+	if l.away = (time.Time{}); !there {
+		l.away = time.Now().Add(awayPause)
+	}
+	l.mu.Unlock()
+	if err != nil {
+		l.warn(ctx, err)
+	}
+}
+
+func (l *limiter) warn(ctx context.Context, err error) {
+	last, now := l.warned.Load(), time.Now().UnixNano()
+	if now-last < int64(warnInterval) || !l.warned.CompareAndSwap(last, now) {
+		return
+	}
+	framework.ServerFrom(ctx).Logger().Warn("the store of a rate limit failed: this process counts alone",
+		zap.String("limit", l.rate.Name), zap.Error(err))
+}
+
+// turns let the calls of one caller change its bucket one after the other: at the same
+// time all but one of them would have to try again, and again, with two round trips each.
+// Where one is refused, those that wait behind it are, too.
+type turns struct {
+	mu    sync.Mutex // guards byKey, and users in it
+	byKey map[string]*turn
+}
+
+// turn is one of a bucket that somebody has, or waits for.
+type turn struct {
+	bulkhead
+
+	users int
+	empty time.Time // until when there is nothing in the bucket; whose turn it is has it
+}
+
+func (t *turns) enter(ctx context.Context, key string) (*turn, error) {
+	t.mu.Lock()
+	b := t.byKey[key]
+	if b == nil {
+		if t.byKey == nil {
+			t.byKey = make(map[string]*turn)
+		}
+		b = &turn{bulkhead: bulkhead{free: 1, room: math.MaxInt}}
+		t.byKey[key] = b
+	}
+	b.users++
+	t.mu.Unlock()
+	if err := b.enter(ctx); err != nil {
+		t.forget(key, b)
+		return nil, err
+	}
+	return b, nil
+}
+
+func (t *turns) leave(key string, b *turn) {
+	b.leave()
+	t.forget(key, b)
+}
+
+// forget a bucket that nobody uses.
+func (t *turns) forget(key string, b *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.users--; b.users == 0 {
+		delete(t.byKey, key)
+	}
 }
