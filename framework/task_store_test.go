@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
@@ -131,6 +132,80 @@ func TestTasksOfAFullStore(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if got := p.get(id); got.Status != "completed" {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// walled keeps tasks by the wall clock, which is not the memory's: ten times as long as
+// anybody asks for them.
+type walled struct{ *memory.Store }
+
+type walledTasks struct {
+	task.Store
+	task.Queue
+}
+
+func (s walled) Tasks() task.Store {
+	t := s.Store.Tasks()
+	return walledTasks{t, t.(task.Queue)}
+}
+
+func (s walledTasks) Create(ctx context.Context, r task.Record) error {
+	r.TTL *= 10
+	return s.Store.Create(ctx, r)
+}
+
+func (s walledTasks) Get(ctx context.Context, id string) (task.Record, error) {
+	r, err := s.Store.Get(ctx, id)
+	r.TTL /= 10
+	return r, err
+}
+
+func (s walledTasks) Update(ctx context.Context, r task.Record) error {
+	r.TTL *= 10
+	return s.Store.Update(ctx, r)
+}
+
+// TestTasksClockJumpsBack: a task lives until the clock shows its end. A handler that runs
+// meanwhile is not stopped before, nor run again.
+func TestTasksClockJumpsBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var back atomic.Int64
+		var runs atomic.Int32
+		entries, logs := observer.New(zapcore.ErrorLevel)
+		app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(walled{memory.New()}))
+		type filmIn struct {
+			Minutes int `json:"minutes"`
+		}
+		app.Add(framework.Tool("film", func(ctx context.Context, in filmIn) (string, error) {
+			runs.Add(1)
+			select {
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			case <-time.After(time.Duration(in.Minutes) * time.Minute):
+				return "done", nil
+			}
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.TTL(time.Hour))))
+		s, err := app.BuildFor(&rehearsal.Stage{Now: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+		p := dialTasks(t, s)
+		done, late := p.task("film", `{"minutes":90}`), p.task("film", `{"minutes":1000}`)
+		time.Sleep(30 * time.Minute)
+		back.Store(int64(time.Hour))
+		time.Sleep(65 * time.Minute)
+		if got := p.get(done); got.Status != "completed" {
+			t.Errorf("after 95 minutes: %+v", got)
+		}
+		if got := p.get(late); got.Status != "working" {
+			t.Errorf("after 95 minutes: %+v", got)
+		}
+		time.Sleep(30 * time.Minute)
+		p.byID("tasks/get", late).code(-32602)
+		if n := runs.Load(); n != 2 || logs.Len() != 0 {
+			t.Errorf("two tasks ran %d times, the log has %v", n, logs.All())
 		}
 	})
 }

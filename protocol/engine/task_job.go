@@ -125,19 +125,27 @@ func (e *Engine) stopJobs(cause error) {
 	}
 }
 
-// expire ends the task when its time is over. Most stores have forgotten it by then.
+// expire ends the task when its time is over. Most stores have forgotten it by then; one
+// that goes by a clock that has jumped back has it for longer.
 func (j *job) expire() {
-	defer j.finish(errExpired)
 	if !j.e.begin() {
+		j.finish(errExpired)
 		return
 	}
 	defer j.e.running.Done()
-	_, err := j.e.change(context.WithoutCancel(j.ctx), j.id, func(*task.Record) (task.Event, error) {
+	r, err := j.e.change(context.WithoutCancel(j.ctx), j.id, func(*task.Record) (task.Event, error) {
 		return task.Event{Kind: task.Expire}, nil
 	})
-	if err != nil && !errors.Is(err, task.ErrNotFound) && !errors.Is(err, task.ErrTerminal) {
+	switch {
+	case errors.Is(err, task.ErrIgnored):
+		j.mu.Lock()
+		j.timer.Reset(j.left(&r))
+		j.mu.Unlock()
+		return
+	case err != nil && !errors.Is(err, task.ErrNotFound) && !errors.Is(err, task.ErrTerminal):
 		j.e.failed(j.ctx, nil, fmt.Errorf("engine: a task expires: %w", err))
 	}
+	j.finish(errExpired)
 }
 
 // finish is the end of the job: the handler's context ends, and who waits looks again.
