@@ -60,6 +60,20 @@ func WithTaskWorkers(n int) AppOption {
 	}}
 }
 
+// WithTasksPerCaller is how many tasks of one principal, or of a session that has none, may
+// be unfinished at once; default 1,024. More are refused. The workers of a shared store
+// take tasks in the order in which they came, whosever they are: this bounds how long the
+// tasks of one keep all others waiting. It is not for tasks that belong to nobody.
+func WithTasksPerCaller(n int) AppOption {
+	return appOption{"WithTasksPerCaller", func(c *appConfig) string {
+		if n < 1 {
+			return "the number must be 1 or more"
+		}
+		c.tasks.PerOwner = n
+		return ""
+	}}
+}
+
 // ports are what a server keeps things in.
 type ports struct {
 	events   eventlog.Store

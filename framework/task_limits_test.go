@@ -72,3 +72,30 @@ func TestTaskOverItsLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksPerCaller: a task more than so many is refused, until one is over; others have
+// their own, and sessions of one principal the same.
+func TestTasksPerCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		app := quiet(framework.WithTasksPerCaller(2)).Add(framework.Tool("job", func(context.Context, struct{}) (string, error) { <-gate; return "done", nil },
+			framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		s := build(t, app)
+		alice := as(&framework.Principal{Issuer: "i", Subject: "alice"})
+		one, two, bob := dial(t, s, core, alice), dial(t, s, core, alice), dial(t, s, core, as(&framework.Principal{Issuer: "i", Subject: "bob"}))
+		one.start("job", `{}`, `{}`)
+		two.start("job", `{}`, `{}`)
+		for _, p := range []*peer{one, two} {
+			if got := p.call("tools/call", `{"name":"job","arguments":{},"task":{}}`).code(-32603).Error.Message; !strings.Contains(got, "at most 2") {
+				t.Errorf("refused by %q", got)
+			}
+		}
+		bob.start("job", `{}`, `{}`)
+		close(gate)
+		synctest.Wait()
+		one.start("job", `{}`, `{}`)
+	})
+	if _, err := quiet(framework.WithTasksPerCaller(0)).Build(); err == nil || !strings.Contains(err.Error(), "WithTasksPerCaller") {
+		t.Errorf("0 per caller: %v", err)
+	}
+}

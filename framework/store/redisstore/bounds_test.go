@@ -3,12 +3,14 @@ package redisstore_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/redisserver"
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -169,6 +171,71 @@ func TestIndexesAreSwept(t *testing.T) {
 	for _, key := range client.Keys(t.Context(), "*:g:*").Val() {
 		if ttl := client.TTL(t.Context(), key).Val(); ttl <= 0 {
 			t.Errorf("%q stays for ever", key)
+		}
+	}
+}
+
+// TestEnded: of an owner's tasks that have ended so many are kept, in so many bytes; others'
+// tasks, and those that have not ended, are not touched, and nothing is left in the end.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, redisserver.Start(t, "--appendfsync", "no").Addr())
+	s, ctx := storeWith(t, client, redisstore.EndedTasks(3), redisstore.EndedBytes(20<<10)), t.Context()
+	end := func(id string, result int) {
+		r, err := s.Tasks().Get(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Status, r.Call, r.Result = protocol.TaskCompleted, nil, make([]byte, result)
+		if err := s.Tasks().Update(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(owner string, ids ...string) {
+		t.Helper()
+		list, err := s.Tasks().List(ctx, owner, "", 99)
+		got := []string{}
+		for _, r := range list {
+			got = append(got, r.ID)
+		}
+		if !slices.Equal(got, ids) || err != nil {
+			t.Errorf("%s has %q, want %q: %v", owner, got, ids, err)
+		}
+	}
+	other := working("y")
+	other.Owner, other.Status, other.Result = "other", protocol.TaskCompleted, []byte("{}")
+	if err := s.Tasks().Create(ctx, other); err != nil {
+		t.Fatal(err)
+	}
+	create(t, queueOf(s), "a", "b", "c", "d", "e", "f")
+	for _, id := range []string{"e", "b", "a"} {
+		end(id, 10)
+		time.Sleep(2 * time.Millisecond) // the order of ending is that of a clock
+	}
+	want("x", "a", "b", "c", "d", "e", "f")
+	end("c", 10)
+	want("x", "a", "b", "c", "d", "f")
+	want("x", "a", "b", "c", "d", "f")
+	if list, err := s.Tasks().List(ctx, "x", "e", 1); len(list) != 1 || list[0].ID != "f" || err != nil {
+		t.Errorf("after the one that is gone: %v, %v", list, err)
+	}
+	end("d", 19<<10)
+	want("x", "d", "f")
+	end("f", 1<<20)
+	want("x", "f")
+	want("other", "y")
+	if n, err := s.Tasks().Count(ctx, "x"); n != 0 || err != nil {
+		t.Errorf("%d have not ended, %v", n, err)
+	}
+	create(t, queueOf(s), "g")
+	end("g", 10)
+	want("x", "g")
+	if err := errors.Join(s.Tasks().Delete(ctx, "g"), s.Tasks().Delete(ctx, "y")); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range client.Keys(ctx, "*").Val() {
+		if !strings.Contains(key, ":g:") && key != s.LineKey() && !strings.HasSuffix(key, "}:n") {
+			t.Errorf("%q is left", key)
 		}
 	}
 }

@@ -11,7 +11,11 @@ type options struct {
 	sweep     time.Duration
 	keys      [][]byte
 	events    eventBounds
+	ended     endedBounds
 }
+
+// endedBounds are of the tasks of one owner that have ended.
+type endedBounds struct{ records, bytes int }
 
 // eventBounds are of one stream.
 type eventBounds struct {
@@ -26,6 +30,7 @@ func settle(opts []Option) options {
 		leaseLife: 30 * time.Second,
 		sweep:     10 * time.Second,
 		events:    eventBounds{events: 16384, bytes: 8 << 20, ttl: time.Hour},
+		ended:     endedBounds{records: 16384, bytes: 256 << 20},
 	}
 	for _, opt := range opts {
 		if opt != nil {
@@ -73,3 +78,12 @@ func StreamTTL(d time.Duration) Option {
 	const longest = 100 * 365 * 24 * time.Hour // so that a day more is one
 	return func(o *options) { o.events.ttl = min(max(d, 10*time.Millisecond), longest) }
 }
+
+// EndedTasks bounds the number of tasks of one owner that have ended, and are kept for
+// their results; default 16,384. The one that ended first goes first. n below 1 is 1.
+func EndedTasks(n int) Option { return func(o *options) { o.ended.records = max(n, 1) } }
+
+// EndedBytes bounds these tasks of one owner in bytes, all of what is kept of a task;
+// default 256 MiB. The one that ended last is kept even if it alone is larger. n below 1
+// is 1.
+func EndedBytes(n int) Option { return func(o *options) { o.ended.bytes = max(n, 1) } }

@@ -37,11 +37,12 @@ var (
 // tasks is the task.Store and the task.Queue; lua/task.lua says what is kept.
 type tasks struct {
 	store *Store
+	most  endedBounds
 	line  line
 }
 
 func newTasks(s *Store, o options) tasks {
-	return tasks{store: s, line: newLine(s, o)}
+	return tasks{store: s, most: o.ended, line: newLine(s, o)}
 }
 
 // run has the keys of a record.
@@ -67,7 +68,7 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	working, live := flags(&r)
 	data := s.store.box.seal(record.AppendTask(nil, &r), taskPlace(r.ID, r.Owner))
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
-		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data).Int()
+		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.records, s.most.bytes).Int()
 	switch {
 	case err != nil:
 		return failed("creating a task", err)
@@ -151,7 +152,7 @@ func (s *tasks) update(ctx context.Context, r *task.Record) (any, error) {
 	}
 	working, live := flags(r)
 	data := s.store.box.seal(record.AppendTask(nil, r), taskPlace(r.ID, r.Owner))
-	return s.run(ctx, taskUpdate, s.store.recordKey(r.ID), r.ID, r.Version, r.Owner, working, live, ttl, data).Result()
+	return s.run(ctx, taskUpdate, s.store.recordKey(r.ID), r.ID, r.Version, r.Owner, working, live, ttl, data, s.most.records, s.most.bytes).Result()
 }
 
 // Delete takes it out of the line, too.

@@ -7,6 +7,8 @@
 --           c time of creation, m the same in milliseconds, d data
 --   o:OWNER sorted set: ids by number
 --   l:OWNER sorted set: ids of those that have not ended, by expiry
+--   f:OWNER sorted set: ids of those that have ended, by the time of that
+--   b:OWNER hash: bytes of each of those, under i and its id, and of all together, under t
 --   x       sorted set: owner and id of those that expire, by expiry
 --   g:ID    string: number and owner of one that is gone
 --   q       stream: the line, with the group w
@@ -55,6 +57,21 @@ local function index(id, owner, live, expires)
   end
 end
 
+-- weigh notes the bytes of a record that has ended; nil: it has not, or is gone.
+local function weigh(owner, id, bytes)
+  local ended, sizes = base .. 'f:' .. owner, base .. 'b:' .. owner
+  local more = (bytes or 0) - tonumber(redis.call('HGET', sizes, 'i' .. id) or 0)
+  if more == 0 then return end
+  if bytes then
+    redis.call('ZADD', ended, digits(now()), id)
+    redis.call('HSET', sizes, 'i' .. id, bytes)
+  else
+    redis.call('ZREM', ended, id)
+    redis.call('HDEL', sizes, 'i' .. id)
+  end
+  if redis.call('HINCRBY', sizes, 't', more) <= 0 then redis.call('DEL', sizes) end
+end
+
 -- forget takes a record out of the indexes, and leaves a trace for an hour, so that a list
 -- can go on behind it. The trace comes last: where memory has ended, Redis refuses a script
 -- whose first write takes some, and lets one go on that has begun to free it.
@@ -63,6 +80,7 @@ local function forget(owner, id)
   redis.call('ZREM', ends, member(owner, id))
   redis.call('ZREM', base .. 'o:' .. owner, id)
   redis.call('ZREM', base .. 'l:' .. owner, id)
+  weigh(owner, id)
   if number then redis.call('SET', base .. 'g:' .. id, digits(tonumber(number)) .. ':' .. owner, 'EX', 3600) end
 end
 
@@ -72,5 +90,22 @@ local function sweep()
     local colon = string.find(m, ':', 1, true)
     local last = colon + tonumber(string.sub(m, 1, colon - 1))
     forget(string.sub(m, colon + 1, last), string.sub(m, last + 1))
+  end
+end
+
+-- place is index, and weigh, and lets those of the owner that ended first go for one that
+-- ends, while there are more than most of them, or in more bytes.
+local function place(id, owner, live, expires, data, most, bytes)
+  index(id, owner, live, expires)
+  weigh(owner, id, not live and #data + 512 or nil)
+  if live then return end
+  local ended, sizes = base .. 'f:' .. owner, base .. 'b:' .. owner
+  for i = 1, 1000 do -- Redis does nothing else meanwhile; what is left is the next one's
+    if redis.call('ZCARD', ended) <= most and tonumber(redis.call('HGET', sizes, 't') or 0) <= bytes then return end
+    local first = redis.call('ZRANGE', ended, 0, 0)[1]
+    if first == id then return end
+    if redis.call('HGET', base .. 'r:' .. first, 'o') == owner then redis.call('DEL', base .. 'r:' .. first) end
+    forget(owner, first)
+    redis.call('ZREM', ended, first)
   end
 end

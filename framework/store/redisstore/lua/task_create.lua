@@ -1,5 +1,6 @@
 -- KEYS: record. ARGV: base, id, owner, working, live, expiry in milliseconds or 0, time of
--- creation, the same in milliseconds, data. 0: it exists.
+-- creation, the same in milliseconds, data, most of those that have ended, and their bytes.
+-- 0: it exists.
 local id, owner = ARGV[2], ARGV[3]
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 local number, turn = redis.call('INCR', base .. 'n'), ''
@@ -7,5 +8,5 @@ sweep() -- after a write that takes memory: where that has ended, nothing is cre
 if ARGV[4] == '1' then turn = enqueue(id) end
 redis.call('HSET', KEYS[1], 'v', 1, 'o', owner, 'q', number, 't', turn, 'c', ARGV[7], 'm', ARGV[8], 'd', ARGV[9])
 redis.call('ZADD', base .. 'o:' .. owner, number, id)
-index(id, owner, ARGV[5] == '1', tonumber(ARGV[6]))
+place(id, owner, ARGV[5] == '1', tonumber(ARGV[6]), ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]))
 return 1

@@ -1,4 +1,5 @@
--- KEYS: record. ARGV: base, id, version, owner, working, live, TTL in milliseconds or 0, data.
+-- KEYS: record. ARGV: base, id, version, owner, working, live, TTL in milliseconds or 0, data,
+-- most of those that have ended, and their bytes.
 -- 0: there is none. 2: it has another version. A list: it has another owner, this one. Else
 -- the entry of a turn that is over, or empty.
 local id, working = ARGV[2], ARGV[5] == '1'
@@ -17,5 +18,6 @@ end
 redis.call('HINCRBY', KEYS[1], 'v', 1)
 redis.call('HSET', KEYS[1], 't', turn, 'd', ARGV[8])
 local ttl = tonumber(ARGV[7])
-index(id, r[2], ARGV[6] == '1', ttl == 0 and 0 or math.max(tonumber(r[4]) + ttl, 1))
+local expires = ttl == 0 and 0 or math.max(tonumber(r[4]) + ttl, 1)
+place(id, r[2], ARGV[6] == '1', expires, ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]))
 return over
