@@ -59,6 +59,9 @@ func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, er
 		// goroutine where a page that is not in order ends the process.
 	})
 	if err != nil {
+		if fresh && !errors.Is(err, ErrInUse) {
+			unmake(path)
+		}
 		return nil, err
 	}
 	f := &file{db: db}
@@ -70,6 +73,17 @@ func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, er
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
+}
+
+// firstPages are what bbolt writes into a new file, at once.
+const firstPages = 4
+
+// unmake empties a file for whose first pages there was no room on the disk: what is there
+// would be taken for a store that has lost its end.
+func unmake(path string) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < firstPages*int64(os.Getpagesize()) {
+		_ = os.Truncate(path, 0) // the error that matters is that of the disk
+	}
 }
 
 // openBolt opens a file without leaving it locked if bbolt panics over what is in it.

@@ -30,8 +30,9 @@ const victims = 8 // that write at the same time
 //	c ID SUM        a counter
 //	e ID SEQ        an event
 func victim(path string) {
+	limited := limitFiles()
 	s, err := boltstore.Open(path)
-	if err = errors.Join(err, limitFiles()); err != nil {
+	if err = errors.Join(err, limited); err != nil {
 		_, _ = fmt.Fprintln(os.Stdout, "!", err)
 		os.Exit(1)
 	}
