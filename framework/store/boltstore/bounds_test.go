@@ -85,39 +85,41 @@ func TestTaskBytes(t *testing.T) {
 
 func TestClaimAndSessionBounds(t *testing.T) {
 	t.Parallel()
-	s := open(t, boltstore.ClaimEntries(2), boltstore.SessionRecords(2), boltstore.SessionBytes(2000), boltstore.ClaimBytes(2000))
-	claims, sessions, ctx := s.Claims(), s.Sessions(), t.Context()
-	_, _, err := claims.Claim(ctx, "a", []byte("a"), time.Hour)
-	_, errAdd := claims.Add(ctx, "b", 1, 50*time.Millisecond)
-	if err := errors.Join(err, errAdd, sessions.Create(ctx, session.Record{ID: "a"}),
-		sessions.Create(ctx, session.Record{ID: "b", Expires: time.Now().Add(50 * time.Millisecond)})); err != nil {
-		t.Fatal(err)
-	}
-	if _, mine, err := claims.Claim(ctx, "c", nil, time.Hour); mine || !errors.Is(err, claim.ErrFull) {
-		t.Errorf("a third claim: %v, %v", mine, err)
-	}
-	if err := sessions.Create(ctx, session.Record{ID: "c"}); !errors.Is(err, session.ErrFull) {
-		t.Errorf("a third session: %v", err)
-	}
-	if swapped, err := claims.Swap(ctx, "a", []byte("a"), []byte("b"), time.Hour); !swapped || err != nil {
-		t.Errorf("renewing in a full store: %v, %v", swapped, err)
-	}
-	if swapped, err := claims.Swap(ctx, "a", []byte("b"), make([]byte, 3000), time.Hour); swapped || !errors.Is(err, claim.ErrFull) {
-		t.Errorf("a value that is larger than all: %v, %v", swapped, err)
-	}
-	if err := sessions.Update(ctx, session.Record{ID: "a", Version: 1, Data: make([]byte, 3000)}); !errors.Is(err, session.ErrFull) {
-		t.Errorf("data larger than all: %v", err)
-	}
-	time.Sleep(60 * time.Millisecond) // b expires
-	if _, mine, err := claims.Claim(ctx, "c", nil, time.Hour); !mine || err != nil {
-		t.Errorf("a claim in the place of an expired one: %v, %v", mine, err)
-	}
-	if err := sessions.Create(ctx, session.Record{ID: "c"}); err != nil {
-		t.Errorf("a session in the place of an expired one: %v", err)
-	}
-	if err := boltstore.Verify(s); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, boltstore.ClaimEntries(2), boltstore.SessionRecords(2), boltstore.SessionBytes(2000), boltstore.ClaimBytes(2000))
+		claims, sessions, ctx := s.Claims(), s.Sessions(), t.Context()
+		_, _, err := claims.Claim(ctx, "a", []byte("a"), time.Hour)
+		_, errAdd := claims.Add(ctx, "b", 1, 50*time.Millisecond)
+		if err := errors.Join(err, errAdd, sessions.Create(ctx, session.Record{ID: "a"}),
+			sessions.Create(ctx, session.Record{ID: "b", Expires: time.Now().Add(50 * time.Millisecond)})); err != nil {
+			t.Fatal(err)
+		}
+		if _, mine, err := claims.Claim(ctx, "c", nil, time.Hour); mine || !errors.Is(err, claim.ErrFull) {
+			t.Errorf("a third claim: %v, %v", mine, err)
+		}
+		if err := sessions.Create(ctx, session.Record{ID: "c"}); !errors.Is(err, session.ErrFull) {
+			t.Errorf("a third session: %v", err)
+		}
+		if swapped, err := claims.Swap(ctx, "a", []byte("a"), []byte("b"), time.Hour); !swapped || err != nil {
+			t.Errorf("renewing in a full store: %v, %v", swapped, err)
+		}
+		if swapped, err := claims.Swap(ctx, "a", []byte("b"), make([]byte, 3000), time.Hour); swapped || !errors.Is(err, claim.ErrFull) {
+			t.Errorf("a value that is larger than all: %v, %v", swapped, err)
+		}
+		if err := sessions.Update(ctx, session.Record{ID: "a", Version: 1, Data: make([]byte, 3000)}); !errors.Is(err, session.ErrFull) {
+			t.Errorf("data larger than all: %v", err)
+		}
+		time.Sleep(60 * time.Millisecond) // b expires
+		if _, mine, err := claims.Claim(ctx, "c", nil, time.Hour); !mine || err != nil {
+			t.Errorf("a claim in the place of an expired one: %v, %v", mine, err)
+		}
+		if err := sessions.Create(ctx, session.Record{ID: "c"}); err != nil {
+			t.Errorf("a session in the place of an expired one: %v", err)
+		}
+		if err := boltstore.Verify(s); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestFarEnds: lives of centuries, and sums at their ends.
