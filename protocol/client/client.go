@@ -72,6 +72,8 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, done := c.link.dispatch.calling(ctx)
+	defer done()
 	got, err := c.link.roundTrip(ctx, w, frame)
 	if err != nil {
 		return nil, err
@@ -119,6 +121,8 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	if h.nilOption {
 		return nil, errors.New("client: an option of the call is nil")
 	}
+	ctx, done := c.link.dispatch.calling(ctx)
+	defer done()
 	raw, err := c.attempt(ctx, d, p, h)
 	if err == nil || h.quiet || h.once {
 		return raw, err

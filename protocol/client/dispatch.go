@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,10 @@ const (
 	patience = time.Second
 )
 
+// errFlooded is the error of a call that a handler makes while the queue is full: the
+// answer is behind what the reader has no room for before the handler has returned.
+var errFlooded = fmt.Errorf("client: a handler called while %d notifications waited for it, so that no answer can be read before it returns", queueSize)
+
 // dispatcher runs the handlers of notifications in order.
 type dispatcher struct {
 	queue   chan func(context.Context) // closed by the reader
@@ -24,6 +30,10 @@ type dispatcher struct {
 	stopped chan struct{}              // closed by Close: what waits is dropped
 	once    sync.Once
 	ctx     context.Context //nolint:containedctx // what handlers get; marked, so that their calls are known
+
+	mu    sync.Mutex
+	full  bool                                  // the reader waits for room
+	calls map[*context.CancelCauseFunc]struct{} // those that handlers make
 }
 
 type insideKey struct{}
@@ -31,6 +41,7 @@ type insideKey struct{}
 func (d *dispatcher) init(l *link) {
 	d.queue = make(chan func(context.Context), queueSize)
 	d.stopped = make(chan struct{})
+	d.calls = map[*context.CancelCauseFunc]struct{}{}
 	d.ctx = context.WithValue(l.life, insideKey{}, d)
 }
 
@@ -57,8 +68,57 @@ func (d *dispatcher) push(work func(context.Context)) {
 	d.waiting.Add(1)
 	select {
 	case d.queue <- work:
+		return
+	default:
+	}
+	d.setFull(true)
+	defer d.setFull(false)
+	select {
+	case d.queue <- work:
 	case <-d.stopped:
 	}
+}
+
+// setFull ends the calls of handlers when the queue is full: they would wait for the
+// reader, which waits for them.
+func (d *dispatcher) setFull(full bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = full
+	if full {
+		for cancel := range d.calls {
+			(*cancel)(errFlooded)
+		}
+	}
+}
+
+// calling is the context of a call, which ends when a handler makes it and the queue is
+// full. done is to be called at the end.
+func (d *dispatcher) calling(ctx context.Context) (_ context.Context, done func()) {
+	if ctx.Value(insideKey{}) != d {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full {
+		cancel(errFlooded)
+	}
+	d.calls[&cancel] = struct{}{}
+	return ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.calls, &cancel)
+		cancel(nil)
+	}
+}
+
+// endOf is why the context of a call has ended.
+func endOf(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errFlooded) {
+		return errFlooded
+	}
+	return ctx.Err()
 }
 
 // barrier is closed when everything pushed before has been handled; nil if that

@@ -53,7 +53,9 @@
 // up. The handlers of questions run concurrently, each question in a goroutine of its
 // own. A handler that itself calls the client does not wait for its own end, if it
 // passes on the context it got; with another context that call is held up for a
-// second before it gives up the order.
+// second before it gives up the order. When the queue is full meanwhile, such a call
+// cannot be answered before the handler returns: with the handler's context it ends
+// with an error that says so, with another one it lasts as long as that.
 //
 // A call ends with its context, open questions included: the server is told by
 // notifications/cancelled, over HTTP of 2026-07-28 by the end of the response, and a

@@ -251,7 +251,7 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return endOf(ctx)
 	}
 	// Where reading has only seen the end, the failed Write may know the reason.
 	if lost := l.failure(); lost != nil && !errors.Is(lost, errLost) {
@@ -274,16 +274,21 @@ func (l *link) roundTrip(ctx context.Context, w *waiter, frame []byte) (answer, 
 }
 
 func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
+	var got answer
 	select {
-	case got := <-w.answer:
-		if got.err != nil {
-			return answer{}, got.err
-		}
-		return got, l.dispatch.settle(ctx, w, got.settled)
+	case got = <-w.answer:
 	case <-ctx.Done():
 		l.forget(w)
-		return answer{}, ctx.Err()
+		select {
+		case got = <-w.answer: // it was there before
+		default:
+			return answer{}, endOf(ctx)
+		}
 	}
+	if got.err != nil {
+		return answer{}, got.err
+	}
+	return got, l.dispatch.settle(ctx, w, got.settled)
 }
 
 // fail ends all calls, now and later. The first reason stays.

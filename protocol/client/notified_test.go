@@ -121,6 +121,75 @@ func TestHandlersMayCall(t *testing.T) {
 	}
 }
 
+// A call that a handler makes while the queue is full ends: its answer is behind
+// notifications for which there is room when the handler has returned. It may be written
+// already, or the server does not read before it has written.
+func TestHandlersCallInAFlood(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		era   string
+		reads bool // the server has read the call before it floods
+		call  func(context.Context, *client.Client) error
+	}{
+		"a request":         {"2025-11-25", true, func(ctx context.Context, c *client.Client) error { return c.Ping(ctx) }},
+		"a request, unread": {"2025-11-25", false, func(ctx context.Context, c *client.Client) error { return c.Ping(ctx) }},
+		"an exchange":       {"2025-11-25", true, exchanged},
+		"a subscription":    {"2026-07-28", true, listened},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var c *client.Client
+				const sent = 3000
+				handled, got := 0, make(chan error, 1)
+				ready := make(chan struct{})
+				c, wait := connect(t, func(f *fake) {
+					f.era(tt.era)
+					<-ready
+					f.notify(protocol.NotificationToolsChanged, `{}`)
+					if tt.reads {
+						f.next()
+					}
+					for range sent {
+						f.notify(protocol.NotificationMessage, `{"level":"info","data":1}`)
+					}
+					m := f.next()
+					for m.Method != protocol.MethodCallTool { // it is told that nobody waits any more
+						m = f.next()
+					}
+					f.result(m, `{"resultType":"complete","content":[]}`)
+				}, client.OnNotification(func(ctx context.Context, n protocol.Notification) {
+					if handled++; n.Method == protocol.NotificationToolsChanged {
+						got <- tt.call(ctx, c)
+					}
+				}))
+				close(ready)
+				if err := <-got; err == nil || !strings.Contains(err.Error(), "1024 notifications waited") {
+					t.Errorf("error %v", err)
+				}
+				if _, err := c.CallTool(t.Context(), "afterwards", nil); err != nil {
+					t.Error(err)
+				}
+				if handled != sent+1 {
+					t.Errorf("%d of %d notifications handled", handled, sent+1)
+				}
+				wait()
+			})
+		})
+	}
+}
+
+func exchanged(ctx context.Context, c *client.Client) error {
+	_, err := c.Exchange(ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	return err
+}
+
+func listened(ctx context.Context, c *client.Client) error {
+	_, err := c.Listen(ctx, protocol.SubscriptionFilter{Tools: true})
+	return err
+}
+
 // Handlers that are slow hold up the reader, not the memory.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func (c *Client) renew(ctx context.Context, dead string) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return endOf(ctx)
 	}
 }
 

@@ -79,10 +79,12 @@ func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.
 		return fmt.Errorf("%s: %w", protocol.MethodListen, err)
 	}
 	s := c.streams.add(id, u)
-	err = c.link.send(ctx, frame)
+	opening, done := c.link.dispatch.calling(ctx)
+	err = c.link.send(opening, frame)
 	if err == nil {
-		err = c.acknowledged(ctx, d, s, w, f)
+		err = c.acknowledged(opening, d, s, w, f)
 	}
+	done()
 	if err != nil {
 		c.closeStream(d, w)
 		return fmt.Errorf("%s: %w", protocol.MethodListen, err)
@@ -115,7 +117,7 @@ func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream
 	case <-s.ended:
 		return errors.New("the server cancelled the stream before acknowledging it")
 	case <-ctx.Done():
-		return ctx.Err()
+		return endOf(ctx)
 	}
 }
 
