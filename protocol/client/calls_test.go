@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -383,6 +384,31 @@ func TestCancellation(t *testing.T) {
 			wait()
 		})
 	}
+}
+
+// A server that takes nothing more is told of the end of a call for so long only: what
+// waits to be told must not become more with each call.
+func TestCancellationThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, wait := connect(t, func(f *fake) {
+			f.modern()
+			f.expect(protocol.MethodCallTool)
+			time.Sleep(time.Minute)
+			f.result(f.expect(protocol.MethodDiscover), discovery) // and no notification before it
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if _, err := c.CallTool(ctx, "slow", nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 2*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		time.Sleep(30 * time.Second)
+		if err := c.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wait()
+	})
 }
 
 func TestLostConnection(t *testing.T) {

@@ -248,7 +248,9 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID, quietly bool) {
 	told := make(chan struct{})
 	if !c.link.spawn(func() {
 		defer close(told)
-		_ = c.notify(c.link.life, d, &protocol.CancelledParams{ID: id, Reason: "the caller gave up"})
+		ctx, cancel := context.WithTimeout(c.link.life, farewell)
+		defer cancel()
+		_ = c.notify(ctx, d, &protocol.CancelledParams{ID: id, Reason: "the caller gave up"})
 		if c.http != nil {
 			c.http.abandon(id) // nobody reads it any more
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// farewell bounds a resources/unsubscribe that nobody waits for.
+// farewell bounds what a server is told and nobody waits for, such as resources/unsubscribe.
 const farewell = 10 * time.Second
 
 // watchTable holds the subscriptions of a handshake session.
