@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -59,10 +60,13 @@ func ParseForm(schema []byte) (*Form, error) {
 		f.closed = string(more) == "false"
 	}
 	required, _ := jsontext.Member(schema, "required")
-	mandatory := textsOf(required)
+	mandatory := map[string]bool{}
+	for _, name := range textsOf(required) {
+		mandatory[name] = true
+	}
 	for name, v := range jsontext.Members(properties) {
 		field := readField(name.String(), v)
-		field.Required = slices.Contains(mandatory, field.Name)
+		field.Required = mandatory[field.Name]
 		f.Fields = append(f.Fields, field)
 	}
 	return f, nil
@@ -210,10 +214,16 @@ func (f *Form) Check(content json.RawMessage) error {
 	if jsontext.Check(content, limits()) != nil || jsontext.KindOf(content) != jsontext.KindObject {
 		return errors.New("it must be an object")
 	}
-	var faults []error
+	given := map[string][]byte{}
+	for key, value := range jsontext.Members(content) {
+		if name := key.String(); given[name] == nil {
+			given[name] = value
+		}
+	}
+	var faults faultList
 	for i := range f.Fields {
 		field := &f.Fields[i]
-		value, ok := jsontext.Member(content, field.Name)
+		value, ok := given[field.Name]
 		if !ok {
 			if field.Required {
 				faults = append(faults, fmt.Errorf("%s: is required", field.Name))
@@ -224,23 +234,38 @@ func (f *Form) Check(content json.RawMessage) error {
 			faults = append(faults, fmt.Errorf("%s: %w", field.Name, err))
 		}
 	}
-	for key := range jsontext.Members(content) {
-		known := slices.ContainsFunc(f.Fields, func(field Field) bool { return key.Is(field.Name) })
-		if f.closed && !known {
-			faults = append(faults, fmt.Errorf("%s: there is no such field", key.String()))
-		}
+	if f.closed {
+		faults = append(faults, f.unknown(content)...)
 	}
-	return joined(faults)
-}
-
-// joined is errors.Join on one line.
-func joined(faults []error) error {
-	if len(faults) == 0 {
+	if faults == nil {
 		return nil
 	}
-	err := faults[0]
-	for _, next := range faults[1:] {
-		err = fmt.Errorf("%w; %w", err, next)
-	}
-	return err
+	return faults
 }
+
+// unknown are the members that are no fields.
+func (f *Form) unknown(content []byte) (faults []error) {
+	known := map[string]bool{}
+	for i := range f.Fields {
+		known[f.Fields[i].Name] = true
+	}
+	for key := range jsontext.Members(content) {
+		if name := key.String(); !known[name] {
+			faults = append(faults, fmt.Errorf("%s: there is no such field", name))
+		}
+	}
+	return faults
+}
+
+// faultList is errors.Join on one line.
+type faultList []error
+
+func (l faultList) Error() string {
+	texts := make([]string, len(l))
+	for i, err := range l {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (l faultList) Unwrap() []error { return l }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -150,6 +152,30 @@ func TestFormCheck(t *testing.T) {
 	closed := parse(t, `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`)
 	if err := closed.Check(json.RawMessage(`{"a":"x","b":1}`)); err == nil || err.Error() != "b: there is no such field" {
 		t.Errorf("an unknown field: %v", err)
+	}
+}
+
+// The size of a form is the server's choice: it must not take quadratic time.
+func TestLargeForms(t *testing.T) {
+	t.Parallel()
+	const size = 30_000
+	names, fields := make([]string, size), make([]string, size)
+	for i := range size {
+		names[i] = fmt.Sprintf(`"f%d"`, i)
+		fields[i] = names[i] + `:{"type":"string"}`
+	}
+	all := "[" + strings.Join(names, ",") + "]"
+	start := time.Now()
+	form := parse(t, `{"type":"object","additionalProperties":false,"required":`+all+`,"properties":{`+strings.Join(fields, ",")+
+		`,"list":{"type":"array","items":{"enum":`+all+`},"default":`+all+`}}}`)
+	if err := form.Check(form.Fill(json.RawMessage(`{}`))); err == nil || strings.Count(err.Error(), "is required") != size {
+		t.Errorf("%.100v", err)
+	}
+	if err := form.Check(json.RawMessage(`{"other":0,` + strings.Join(names, ":1,") + `:1}`)); err == nil || strings.Count(err.Error(), "must be") != size {
+		t.Errorf("%.100v", err)
+	}
+	if d := time.Since(start); d > time.Minute {
+		t.Errorf("it took %v", d)
 	}
 }
 

@@ -67,8 +67,9 @@ func a(noun string) string {
 }
 
 func (f *Field) checkChoice(value []byte) error {
+	key := valueKey(value)
 	for _, c := range f.Choices {
-		if sameValue(c.Value, value) {
+		if valueKey(c.Value) == key {
 			return nil
 		}
 	}
@@ -84,13 +85,12 @@ func (f *Field) listing() string {
 	return strings.Join(texts, ", ")
 }
 
-func sameValue(x, y []byte) bool {
-	s, isText := jsontext.String(x)
-	t, too := jsontext.String(y)
-	if isText || too {
-		return isText && too && s == t
+// valueKey is the same for two spellings of one text, and for nothing else.
+func valueKey(value []byte) string {
+	if text, ok := jsontext.String(value); ok {
+		return `"` + text
 	}
-	return string(x) == string(y)
+	return string(value)
 }
 
 func (f *Field) checkList(value []byte) error {
@@ -103,8 +103,12 @@ func (f *Field) checkList(value []byte) error {
 	case f.Choices == nil:
 		return nil
 	}
+	choices := make(map[string]bool, len(f.Choices))
+	for _, c := range f.Choices {
+		choices[valueKey(c.Value)] = true
+	}
 	for one := range jsontext.Elements(value) {
-		if f.checkChoice(one) != nil {
+		if !choices[valueKey(one)] {
 			return fmt.Errorf("must hold only %s", f.listing())
 		}
 	}
