@@ -261,6 +261,30 @@ func newOld(t testing.TB, endpoint string) (*old, string) {
 	return o, s.URL + "/sse"
 }
 
+// What a notification is accepted with is of no interest: nobody waits for it.
+func TestHTTPAcceptedWithABodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		if v.Method != protocol.NotificationInitialized {
+			return false
+		}
+		v.w.Header().Set("Content-Length", "10")
+		v.w.WriteHeader(http.StatusAccepted)
+		v.write("Acc")
+		v.hold()
+		return true
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := client.Connect(ctx, client.HTTP(s.URL+"/mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHTTPFallsBackToSSE(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"/messages?session=1", "messages?session=1", "SELF/messages?session=1"} {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -32,12 +33,13 @@ func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *out
 	if err != nil {
 		return err
 	}
-	defer discard(resp)
+	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case !accepted(resp):
 		return c.refused(ctx, o, resp, session)
 	case c.oldBinding(): // the answer comes by the stream
 		o.waiting = nil
+		discard(resp)
 		return nil
 	case isStream(resp):
 		return c.follow(ctx, stop, o, resp.Body)
@@ -91,10 +93,12 @@ func isStream(resp *http.Response) bool {
 }
 
 // discard ends with a response whose body does not matter; a short one is read, so
-// that the connection can be used again.
+// that the connection can be used again, but nobody waits long for one that does not come.
 func discard(resp *http.Response) {
-	if resp.ContentLength >= 0 && resp.ContentLength < 4<<10 {
+	if resp.ContentLength > 0 && resp.ContentLength < 4<<10 {
+		late := time.AfterFunc(linger, func() { _ = resp.Body.Close() })
 		_, _ = io.Copy(io.Discard, resp.Body)
+		late.Stop()
 	}
 	_ = resp.Body.Close()
 }
