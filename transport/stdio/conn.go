@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 //
 // Read keeps no frame that was not asked for: one that arrives while its context
 // ends is returned by the next Read. A frame that is too long is skipped and
-// reported as [ErrFrameTooLong]; the connection goes on. A Write in progress ends
-// with Close, not with its context, since half a frame cannot be taken back.
+// reported as [ErrFrameTooLong]; the connection goes on. Write returns when its context
+// ends, but half a frame cannot be taken back: what has been begun is written before
+// anything else, or ends with Close.
 func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option) transport.Conn {
 	c := newConfig(opts)
 	if closeStreams == nil {
@@ -119,8 +121,27 @@ func readError(err error) error {
 	return fmt.Errorf("reading frames: %w", err)
 }
 
-// Write sends one frame. Frames of concurrent calls do not mix.
-func (c *conn) Write(ctx context.Context, frame []byte) error { return c.out.Send(ctx, frame) }
+// Write sends one frame. Frames of concurrent calls do not mix. It has a goroutine of its
+// own, because a Write of a stream does not end with a context either: a server that does
+// not read must not hold up a caller whose time is over.
+func (c *conn) Write(ctx context.Context, frame []byte) error {
+	if ctx.Done() == nil {
+		return c.out.Send(ctx, frame)
+	}
+	sent := make(chan error, 1)
+	frame = slices.Clone(frame) // the caller may be gone before it is written
+	go func() {
+		err := errNoReturn
+		defer func() { sent <- err }()
+		err = c.out.Send(ctx, frame)
+	}()
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return c.out.late(ctx)
+	}
+}
 
 // Close closes the streams and ends a Read and a Write that are in progress.
 // Calling it again returns what the first call returned.

@@ -23,7 +23,8 @@ import (
 // down: it closes the process's standard input, waits, sends SIGTERM (where there
 // is one), waits, and kills it. It returns an error when the process ended badly
 // by itself or had to be killed. Without Close the process and two goroutines
-// stay. Read returns io.EOF when the process is gone.
+// stay. Read returns io.EOF when the process is gone, and with it all that it has started
+// and left its standard output to.
 func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, error) {
 	if cmd == nil {
 		return nil, errors.New("stdio: there is no command to start: it is nil")

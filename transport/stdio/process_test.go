@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport/stdio"
@@ -232,6 +233,39 @@ func TestConnTooLong(t *testing.T) {
 			t.Errorf("Read: %q, %v; want %q, %v", got, err, want.frame, want.err)
 		}
 	}
+}
+
+// TestConnWriteEndsWithItsContext: a server that does not read holds up nobody whose time
+// is over, and what was begun comes whole when it reads again.
+func TestConnWriteEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := ioPipe(t)
+		conn := stdio.NewConn(p.clientIn, p.clientOut, nil)
+		for _, frame := range []string{"begun", "waits"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			start := time.Now()
+			if err := conn.Write(ctx, []byte(frame)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+				t.Errorf("%s, after %v: %v", frame, time.Since(start), err)
+			}
+			cancel()
+		}
+		var got []byte
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			got, _ = io.ReadAll(p.serverIn)
+		}()
+		if err := conn.Write(t.Context(), []byte("next")); err != nil {
+			t.Error(err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if <-read; string(got) != "begun\nnext\n" {
+			t.Errorf("the server has read %q", got)
+		}
+	})
 }
 
 // TestConnClosesStreams: without a function of the caller's.
