@@ -143,6 +143,12 @@ func TestCommands(t *testing.T) {
 		{"negative timeout", []string{"tools", everything, "--timeout", "-1s"}, 2, "", "--timeout must not be negative"},
 		{"unknown flag", []string{"call", everything, "slow", "--nope"}, 2, "", "--nope"},
 		{"no server", []string{"call"}, 2, "", "no server"},
+		{"empty server", []string{"tools", ""}, 2, "", "no server"},
+		{"no scheme", []string{"tools", "localhost:8080/mcp"}, 2, "", "did you mean http://localhost:8080/mcp?"},
+		{"other scheme", []string{"tools", "ws://localhost/mcp"}, 2, "", "no server is reached by ws, want http or https"},
+		{"scheme in capitals", []string{"tools", "HTTP://127.0.0.1:1/mcp"}, 1, "", "connecting to HTTP://127.0.0.1:1/mcp"},
+		{"path of Windows", []string{"tools", "--cmd", `C:\new\server.exe "a \"b\""`}, 1, "", `connecting to C:\new\server.exe a "b"`},
+		{"no program", []string{"tools", "nowhere"}, 1, "", `"nowhere" is no file here and no program in PATH`},
 		{"no tool", []string{"call", everything}, 2, "", "no TOOL given"},
 		{"no URI", []string{"read", everything}, 2, "", "no URI given"},
 		{"too much", []string{"tools", everything, "more"}, 2, "", `unexpected argument "more"`},
@@ -166,6 +172,37 @@ func TestCommands(t *testing.T) {
 			}
 			if !strings.Contains(errs, tt.errs) {
 				t.Errorf("stderr:\n%swant %q", errs, tt.errs)
+			}
+		})
+	}
+}
+
+// What a server prints beside its messages is shown, and how it ended.
+func TestServersThatDoNotSpeak(t *testing.T) {
+	t.Parallel()
+	const printed = "kagami: the server prints to stdout what is no message of MCP: "
+	for name, tt := range map[string]struct {
+		script string
+		code   int
+		errs   []string
+	}{
+		"a banner":        {`echo "Welcome to 1.0"; exec ` + everything, 0, []string{printed + "Welcome to 1.0\n"}},
+		"logs":            {`printf '{"level":"info"}\n\033[31m7\n'; exec ` + everything, 0, []string{printed + `{"level":"info"}`, printed + `\x1b[31m7`}},
+		"without end":     {`for i in 1 2 3 4 5 6 7 8 9; do echo "line $i"; done; exec ` + everything, 0, []string{printed + "line 5\nkagami: the server prints more of that\n"}},
+		"its usage":       {`echo "usage: server FILE"; exit 64`, 1, []string{printed + "usage: server FILE\n", "(server process: exit status 64)\n"}},
+		"crash":           {`echo "no key" >&2; exit 3`, 1, []string{"no key\n", "the connection was lost", "(server process: exit status 3)\n"}},
+		"crash in a call": {`read line; echo '{"jsonrpc":"2.0","id":1001,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}}'; read line; exit 4`, 1, []string{"tools/list: client: the connection was lost", "(server process: exit status 4)\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, errs, code := kagami(t, "tools", "--", "sh", "-c", tt.script)
+			if code != tt.code || strings.Contains(errs, "line 6") {
+				t.Errorf("exit code %d\n%s", code, errs)
+			}
+			for _, want := range tt.errs {
+				if !strings.Contains(errs, want) {
+					t.Errorf("want %q in\n%s", want, errs)
+				}
 			}
 		})
 	}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"math"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -19,6 +21,19 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+// A server may give a task a life that no clock has room for.
+func TestPrintTask(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for ttl, year := range map[int64]string{60_000: "2026", math.MaxInt64: "2319", 1e15: "2319", math.MinInt64: "2026"} {
+		var out strings.Builder
+		printTask(&out, &protocol.Task{Status: protocol.TaskWorking, Created: created, Updated: created, TTL: &ttl})
+		if !strings.Contains(out.String(), "expires "+year) {
+			t.Errorf("%d: %s", ttl, out.String())
+		}
+	}
+}
 
 func TestPrintResult(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -35,7 +36,7 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	case len(args) > 0:
 		server, rest = args[:1], args[1:]
 	}
-	if len(server) == 0 {
+	if len(server) == 0 || server[0] == "" { // the text of a variable that is not set
 		return nil, nil, usagef("no server: give SERVER, --cmd COMMAND, or -- COMMAND")
 	}
 	open := len(want) > 0 && strings.HasSuffix(want[len(want)-1], "...")
@@ -51,7 +52,8 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	return server, rest, nil
 }
 
-// words splits a command line as a shell does, as far as quotes and backslashes go.
+// words splits a command line as a shell does, as far as quotes and backslashes go. A
+// backslash before a letter stays, so that paths of Windows need no quotes.
 func words(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder
@@ -60,6 +62,9 @@ func words(line string) ([]string, error) {
 	for _, r := range line {
 		switch {
 		case escaped:
+			if !strings.ContainsRune(" \t\n\\'\"", r) {
+				word.WriteByte('\\')
+			}
 			word.WriteRune(r)
 			escaped = false
 		case r == '\\' && quote != '\'':
@@ -118,8 +123,12 @@ func (a *cli) session(
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w%s", strings.Join(server, " "), cause(ctx, err), otherPath(server, err))
 	}
-	defer func() { _ = c.Close() }() // how a server ends after its last answer is its own affair
-	return cause(ctx, body(ctx, c))
+	err = cause(ctx, body(ctx, c))
+	// How a server ends after its last answer is its own affair.
+	if ended := c.Close(); ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w (%w)", err, ended)
+	}
+	return err
 }
 
 // cause puts the reason why ctx ended in the place of "context canceled".
@@ -158,6 +167,9 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	if len(server) > 1 || isFile || pathErr == nil {
 		return exec.Command(path, server[1:]...), func() error { return nil }, nil //nolint:noctx // see above
 	}
+	if err := looksLikeURL(path); statErr != nil && err != nil {
+		return nil, nil, err
+	}
 	if errors.Is(statErr, fs.ErrNotExist) && (filepath.IsAbs(path) || strings.HasPrefix(path, ".")) {
 		return nil, nil, fmt.Errorf("no server at %s: neither a Go package nor a program", path)
 	}
@@ -167,6 +179,9 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	}
 	cleanup = func() error { return os.RemoveAll(dir) }
 	binary, err := a.build(ctx, path, dir)
+	if err != nil && statErr != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w\n%q is no file here and no program in PATH: it was taken for the import path of a Go package", err, path)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())
 	}

@@ -16,7 +16,21 @@ import (
 const bearerEnv = "KAGAMI_BEARER"
 
 func isURL(server string) bool {
-	return strings.HasPrefix(server, "http://") || strings.HasPrefix(server, "https://")
+	scheme, _, ok := strings.Cut(server, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// looksLikeURL says what is wrong with a SERVER that is none of the three things, but was
+// most likely meant as a URL.
+func looksLikeURL(server string) error {
+	if scheme, _, ok := strings.Cut(server, "://"); ok {
+		return usagef("SERVER %q: no server is reached by %s, want http or https", server, scheme)
+	}
+	host, _, _ := strings.Cut(server, "/")
+	if _, port, ok := strings.Cut(host, ":"); ok && port != "" && strings.Trim(port, "0123456789") == "" {
+		return usagef("SERVER %q: did you mean http://%s?", server, server)
+	}
+	return nil
 }
 
 // target is where the server is: at a URL, or a program to start. cleanup removes
@@ -34,7 +48,7 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 		return nil, nil, err
 	}
 	program.Stderr = a.errs
-	return client.Command(program), cleanup, nil
+	return a.started(program), cleanup, nil
 }
 
 // anonymous says that nothing in the requests tells the server who asks.

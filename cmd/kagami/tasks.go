@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,7 +128,8 @@ func (a *cli) taskResultCommand() *cobra.Command {
 func printTask(w io.Writer, t *protocol.Task) {
 	life := "does not expire"
 	if t.TTL != nil {
-		life = "expires " + t.Created.Add(time.Duration(*t.TTL)*time.Millisecond).Local().Format(time.DateTime)
+		ttl := min(max(*t.TTL, 0), math.MaxInt64/int64(time.Millisecond)) // a server may say anything
+		life = "expires " + t.Created.Add(time.Duration(ttl)*time.Millisecond).Local().Format(time.DateTime)
 	}
 	_, _ = fmt.Fprintf(w, "%s\ncreated %s, updated %s, %s\n", stateLine(t),
 		t.Created.Local().Format(time.DateTime), t.Updated.Local().Format(time.DateTime), life)

@@ -40,7 +40,7 @@ type flags struct {
 func (f *flags) looks() bool { return f.version || f.inspect.Wanted() }
 
 // wording is ours for what package flag says.
-var wording = strings.NewReplacer("flag provided but not defined: -", "unknown flag --", " for -", " for --", "parse error", "want true or false")
+var wording = strings.NewReplacer("invalid boolean value", "invalid value", "flag provided but not defined: -", "unknown flag --", " for -", " for --", "parse error", "want true or false")
 
 // parse returns flag.ErrHelp where help is asked for.
 func (s *settings) parse(args []string) (*flags, error) {

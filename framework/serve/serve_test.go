@@ -32,7 +32,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--http"}, "--http"},
 		{[]string{"extra"}, `unexpected argument "extra"`},
 		{[]string{"--inspect", "json"}, "write --inspect=json"},
-		{[]string{"--inspect=xml"}, "want text or json"},
+		{[]string{"--inspect=xml"}, `invalid value "xml" for --inspect: want text or json`},
 		{[]string{"--stdio=false"}, "leaves nothing to serve"},
 		{[]string{"--stdio=perhaps"}, "perhaps"},
 		{[]string{"--worker", "--http", ":0"}, "--worker serves no client"},

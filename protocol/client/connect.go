@@ -40,9 +40,12 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		_ = c.Close() // the reason is err
-		if ctx.Err() != nil {
+		ended := c.Close()
+		switch {
+		case ctx.Err() != nil:
 			err = ctx.Err()
+		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // how the process has ended
+			err = fmt.Errorf("%w (%w)", err, ended)
 		}
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
