@@ -44,6 +44,15 @@ func main() {
 // what strangers should not reach: the metrics, and here the issuer. The commands to try
 // and the audit go to out.
 func run(ctx context.Context, address string, args []string, out io.Writer) error {
+	address, options := reached(address, args), []fiberhttp.Option(nil)
+	if strings.HasSuffix(address, ":0") { // the system chooses, before the tokens are made
+		chosen, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = chosen.Close() }() // the server does it, too, if there is one
+		address, options = chosen.Addr().String(), append(options, fiberhttp.Listener(chosen))
+	}
 	private, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -60,10 +69,10 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 	ended := make(chan error, 1)
 	go func() { ended <- beside.Serve(private) }()
 
-	resource := "http://" + reached(address, args) + "/mcp" // what clients and tokens call this server
+	resource := "http://" + address + "/mcp" // what clients and tokens call this server
 	guard := newGuard(idp.url, resource)
 	err = serve.Run(ctx, newApp(guard, out, counts), append([]string{"--http", address}, args...),
-		serve.HTTP(fiberhttp.OnListen(func(net.Addr) { greet(out, idp, resource) })))
+		serve.HTTP(append(options, fiberhttp.OnListen(func(net.Addr) { greet(out, idp, resource) }))...))
 
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -213,6 +213,19 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// A port that the system chooses is that of the commands and tokens, too.
+func TestAnyPort(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{":0", "127.0.0.1:0"} {
+		p, _ := startAt(t, "", "127.0.0.1:8080", []string{"--http", address})
+		p.url = regexp.MustCompile(`http://127\.0\.0\.1:[1-9]\d*/mcp`).FindString(p.out.String())
+		c := p.connect(t, p.token(1), protocol.Revisions()[0])
+		if notes, err := client.Call[[]string](t.Context(), c, "list_notes", nil); err != nil || len(notes) != 0 {
+			t.Errorf("%s: %q, %v\n%s", address, notes, err, p.out)
+		}
+	}
+}
+
 // What each may is what each sees, and everybody's notes are their own.
 func TestScopes(t *testing.T) {
 	t.Parallel()
