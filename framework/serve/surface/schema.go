@@ -9,11 +9,8 @@ import (
 	"strings"
 )
 
-// Bounds, because a schema may refer to itself.
-const (
-	maxRefs         = 16 // references in a chain
-	maxAlternatives = 4  // alternatives within alternatives
-)
+// maxRefs is how many references in a chain are followed: a schema may refer to itself.
+const maxRefs = 16
 
 // Schema is one (sub)schema. Fields are as written; references are followed by
 // [Schema.Resolve]. Read-only and then safe for concurrent use.
@@ -188,23 +185,42 @@ func (s *Schema) Allows(typ string) bool {
 }
 
 // AllTypes are the types that s or its alternatives name; empty means any.
-func (s *Schema) AllTypes() Types { return s.allTypes(maxAlternatives) }
-
-func (s *Schema) allTypes(depth int) Types {
+func (s *Schema) AllTypes() Types {
 	s = s.Resolve()
-	alternatives := slices.Concat(s.AnyOf, s.OneOf)
-	if len(s.Types) > 0 || len(alternatives) == 0 || depth == 0 {
+	if len(s.Types) > 0 {
 		return s.Types
 	}
 	var all Types
-	for _, a := range alternatives {
-		types := a.allTypes(depth - 1)
-		if len(types) == 0 {
-			return nil
-		}
-		all = append(all, types...)
+	if !s.gather(&all, map[*Schema]bool{}) {
+		return nil
 	}
 	return all
+}
+
+// gather adds the types of each schema once: alternatives may lead to the same ones in
+// any number of ways. False: one of them allows any.
+func (s *Schema) gather(all *Types, seen map[*Schema]bool) bool {
+	s = s.Resolve()
+	if seen[s] {
+		return true
+	}
+	seen[s] = true
+	for _, t := range s.Types {
+		if !slices.Contains(*all, t) {
+			*all = append(*all, t)
+		}
+	}
+	if len(s.Types) > 0 {
+		return true
+	}
+	for _, alternatives := range [][]*Schema{s.AnyOf, s.OneOf} {
+		for _, a := range alternatives {
+			if !a.gather(all, seen) {
+				return false
+			}
+		}
+	}
+	return len(s.AnyOf)+len(s.OneOf) > 0
 }
 
 // Property is the schema of a member by name: a declared one, else that of

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -132,6 +134,37 @@ func TestWriteText(t *testing.T) {
 			}
 			golden(t, name+".txt", out.Bytes())
 		})
+	}
+}
+
+// A schema of some kilobytes may have more members, types and text than anybody can read.
+func TestWriteTextIsBounded(t *testing.T) {
+	t.Parallel()
+	const levels, wide = 5, 100
+	layers := func(open, each, end string) string {
+		var defs []string
+		for level := range levels {
+			var inner []string
+			for i := range wide {
+				inner = append(inner, fmt.Sprintf(each, i, level+1))
+			}
+			defs = append(defs, fmt.Sprintf(`"d%d":%s%s%s`, level, open, strings.Join(inner, ","), end))
+		}
+		return fmt.Sprintf(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{%s,"d%d":{"type":"string"}}}`, strings.Join(defs, ","), levels)
+	}
+	for name, schema := range map[string]string{
+		"members":      layers(`{"type":"object","properties":{`, `"p%d":{"$ref":"#/$defs/d%d"}`, `}}`),
+		"alternatives": layers(`{"anyOf":[`, `{"title":"%d","$ref":"#/$defs/d%d"}`, `]}`),
+		"a long name":  `{"type":"object","properties":{"` + strings.Repeat("x", 1<<20) + `":{"type":"string"},` + strings.Repeat(`"b":{"description":"b","enum":["`+strings.Repeat("x", 1<<10)+`"]},`, 1000) + `"c":{}}}`,
+	} {
+		var out bytes.Buffer
+		s := &surface.Surface{Parts: surface.Tools, Tools: []protocol.Tool{{Name: "x", InputSchema: json.RawMessage(schema)}}}
+		if err := s.WriteText(&out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if out.Len() > 1<<20 || name == "members" && !strings.HasSuffix(out.String(), "      …\n") {
+			t.Errorf("%s: %d bytes, the last %q", name, out.Len(), out.Bytes()[max(0, out.Len()-50):])
+		}
 	}
 }
 

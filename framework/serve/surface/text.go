@@ -12,8 +12,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// maxDepth of the members that are described: deeper ones are "object".
-const maxDepth = 4
+// Bounds of what is described: schemas come from servers that nobody knows, and a short
+// one may describe millions of members.
+const (
+	maxDepth = 4    // of members: deeper ones are "object"
+	maxRows  = 1000 // of one list of members
+	maxName  = 120  // characters
+	maxType  = 240
+)
 
 // WriteText writes the surface for a person: each component with its description
 // and, indented below, its arguments.
@@ -100,7 +106,7 @@ func (p *printer) tool(t *protocol.Tool) {
 		p.line("    (%v)", err)
 		return
 	}
-	p.fields("", rows(in, "", maxDepth))
+	p.fields("", members(in))
 	if out, err := ParseSchema(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
 		p.fields("returns", results(out))
 	}
@@ -108,7 +114,7 @@ func (p *printer) tool(t *protocol.Tool) {
 
 // results are the members of a result, or the result itself where it has none.
 func results(out *Schema) [][3]string {
-	if r := rows(out, "", maxDepth); len(r) > 0 {
+	if r := members(out); len(r) > 0 {
 		return r
 	}
 	out = out.Resolve()
@@ -159,7 +165,7 @@ func (p *printer) fields(title string, table [][3]string) {
 	var aligned bytes.Buffer
 	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range table {
-		_, _ = fmt.Fprintf(tw, "%s%s\t%s\t%s\n", indent, row[0], row[1], strings.Join(strings.Fields(row[2]), " "))
+		_, _ = fmt.Fprintf(tw, "%s%s\t%s\t%s\n", indent, clip(row[0], maxName), clip(row[1], maxType), onOneLine(row[2]))
 	}
 	_ = tw.Flush() // to memory
 	for text := range strings.Lines(aligned.String()) {
@@ -167,60 +173,93 @@ func (p *printer) fields(title string, table [][3]string) {
 	}
 }
 
-// rows describes the members of an object, nested ones by dotted names. above are
-// the schemas that s is inside of: a recursive type is described once.
-func rows(s *Schema, prefix string, depth int, above ...*Schema) [][3]string {
+func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// clip shortens what is long: the columns are as wide as their widest text.
+func clip(text string, most int) string {
+	text = onOneLine(text)
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// table is a list of members: name, type and description.
+type table struct{ rows [][3]string }
+
+// members describes those of an object.
+func members(s *Schema) [][3]string {
+	t := &table{}
+	t.members(s, "", maxDepth)
+	return t.rows
+}
+
+// add a row; the last one says that there are more.
+func (t *table) add(row [3]string) {
+	switch {
+	case t.full():
+	case len(t.rows) == maxRows-1:
+		t.rows = append(t.rows, [3]string{"…"})
+	default:
+		t.rows = append(t.rows, row)
+	}
+}
+
+func (t *table) full() bool { return len(t.rows) >= maxRows }
+
+// members of an object, nested ones by dotted names. above are the schemas that s is
+// inside of: a recursive type is described once.
+func (t *table) members(s *Schema, prefix string, depth int, above ...*Schema) {
 	s = s.settled()
-	var table [][3]string
 	for _, property := range s.Properties {
+		if t.full() {
+			return
+		}
 		name := prefix + property.Name
-		table = append(table, [3]string{
+		t.add([3]string{
 			name, summary(property.Schema.Resolve(), slices.Contains(s.Required, property.Name)), describe(property.Schema),
 		})
 		if member := property.Schema.settled(); depth > 0 && member != s && !slices.Contains(above, member) {
-			table = append(table, nested(member, name, depth-1, append(above, s))...)
+			t.nested(member, name, depth-1, append(above, s))
 		}
 	}
-	return table
 }
 
 // nested describes what is inside of a member: its members, items, names and values.
-func nested(s *Schema, name string, depth int, above []*Schema) [][3]string {
-	table := rows(s, name+".", depth, above...)
+func (t *table) nested(s *Schema, name string, depth int, above []*Schema) {
+	t.members(s, name+".", depth, above...)
 	above = append(slices.Clip(above), s)
-	table = append(table, inside(s.Items, name+"[]", depth, above)...)
+	t.inside(s.Items, name+"[]", depth, above)
 	if s.Keys != nil {
 		names := *s.Keys.Resolve()
 		names.Types = Types{"string"} // as names of members are, also where the schema does not say so
-		table = append(table, remark(&names, name+" (names)")...)
+		t.remark(&names, name+" (names)")
 	}
 	if s.Additional != nil && !s.Additional.Never {
-		table = append(table, inside(s.Additional, name+".*", depth-1, above)...)
+		t.inside(s.Additional, name+".*", depth-1, above)
 	}
-	return table
 }
 
 // inside describes items or values.
-func inside(s *Schema, name string, depth int, above []*Schema) [][3]string {
+func (t *table) inside(s *Schema, name string, depth int, above []*Schema) {
 	inner := s.settled()
 	if s == nil || depth < 0 || slices.Contains(above, inner) {
-		return nil
+		return
 	}
 	if len(inner.Properties) == 0 {
 		depth-- // a list of lists of lists goes down, too
 	}
-	return append(remark(s, name), nested(inner, name, depth, above)...)
+	t.remark(s, name)
+	t.nested(inner, name, depth, above)
 }
 
 // remark is a row for what has no name of its own, where there is more to say of
 // it than its type: a rule that no keyword expresses is a sentence in the description.
-func remark(s *Schema, name string) [][3]string {
+func (t *table) remark(s *Schema, name string) {
 	inner := s.Resolve()
-	text, note := summary(inner, true), describe(s)
-	if note == "" && text == typeName(inner, maxDepth) {
-		return nil
+	if text, note := summary(inner, true), describe(s); note != "" || text != typeName(inner, maxDepth) {
+		t.add([3]string{name, text, note})
 	}
-	return [][3]string{{name, text, note}}
 }
 
 // describe prefers what is said at the place over what is said of the type.
