@@ -113,7 +113,11 @@ func union(a, b object) []string {
 
 // without are the items that only a has.
 func without(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+	known := map[string]bool{}
+	for _, s := range b {
+		known[s] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return known[s] })
 }
 
 // entries compares the components of one kind. What needs scopes is left out where
@@ -173,40 +177,49 @@ func byKey(entries []Entry) map[string]Entry {
 // pair finds what has got another key and is the same otherwise.
 func pair(k kind, old, now map[string]Entry) [][2]string {
 	var pairs [][2]string
-	taken := map[string]bool{}
-	for _, was := range slices.Sorted(maps.Keys(old)) {
-		if _, stays := now[was]; stays {
+	added := without(slices.Sorted(maps.Keys(now)), slices.Collect(maps.Keys(old)))
+	unknown := make([]nameless, len(added))
+	for i, is := range added {
+		unknown[i] = withoutKey(k.key, now[is])
+	}
+	for _, was := range without(slices.Sorted(maps.Keys(old)), slices.Collect(maps.Keys(now))) {
+		gone := withoutKey(k.key, old[was])
+		i := slices.IndexFunc(unknown, gone.alike)
+		if i < 0 {
 			continue
 		}
-		for _, is := range slices.Sorted(maps.Keys(now)) {
-			if _, known := old[is]; known || taken[is] || !alike(k.key, old[was], now[is]) {
-				continue
-			}
-			taken[is] = true
-			pairs = append(pairs, [2]string{was, is})
-			break
-		}
+		pairs = append(pairs, [2]string{was, added[i]})
+		added, unknown = slices.Delete(added, i, i+1), slices.Delete(unknown, i, i+1)
 	}
 	return pairs
 }
 
-// alike says that two components differ in their keys only. Resources have a name
-// besides, which is the URI where nobody gave one.
-func alike(key string, a, b Entry) bool {
-	was, _ := parseObject(a.Listed)
-	is, _ := parseObject(b.Listed)
+// nameless is a component but for its key. Resources have a name besides, which is the
+// URI where nobody gave one.
+type nameless struct {
+	own  bool // the name is not the key
+	name string
+	rest string
+}
+
+func withoutKey(key string, e Entry) nameless {
+	o, _ := parseObject(e.Listed)
+	var n nameless
 	if key != "name" {
-		if was["name"] != was[key] && was["name"] == is["name"] {
-			return true
-		}
-		delete(was, "name")
-		delete(is, "name")
+		n.own, n.name = canonical(o["name"]) != canonical(o[key]), canonical(o["name"])
+		delete(o, "name")
 	}
-	for _, o := range []object{was, is} {
-		delete(o, key)
-		delete(o, "title")
+	delete(o, key)
+	delete(o, "title")
+	if len(o) > 0 {
+		n.rest = canonical(o)
 	}
-	return len(was) > 0 && canonical(was) == canonical(is)
+	return n
+}
+
+// alike says that two components differ in their keys only.
+func (n nameless) alike(other nameless) bool {
+	return n.own && n.name == other.name || n.rest != "" && n.rest == other.rest
 }
 
 // entry compares two forms of one component.

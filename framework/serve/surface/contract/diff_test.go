@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 )
@@ -285,6 +286,43 @@ func TestOrder(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The size of a surface is the server's choice: it must not take minutes.
+func TestLargeSurfaces(t *testing.T) {
+	t.Parallel()
+	const size = 2000
+	list := func(format string, from int) string {
+		items := make([]string, size)
+		for i := range items {
+			items[i] = fmt.Sprintf(format, from+i)
+		}
+		return strings.Join(items, ",")
+	}
+	tool := func(schema string) string {
+		return `{"kagamiLock":1,"tools":[{"listed":{"name":"t","inputSchema":{` + schema + `}}}]}`
+	}
+	start := time.Now()
+	for name, lock := range map[string]func(from int) string{
+		"tools": func(from int) string {
+			return `{"kagamiLock":1,"tools":[` + list(`{"listed":{"name":"t%[1]d","description":"%[1]d"}}`, from) + `]}`
+		},
+		"values": func(from int) string { return tool(`"enum":[` + list(`"v%d"`, from) + `]`) },
+		"alternatives": func(from int) string {
+			return tool(`"anyOf":[` + list(`{"properties":{"kind":{"const":"k%d"}}}`, from) + `]`)
+		},
+		"demands": func(from int) string { return tool(`"allOf":[` + list(`{"pattern":"k%d"}`, from) + `]`) },
+		"members": func(from int) string {
+			return tool(`"properties":{` + list(`"v%d":{}`, from) + `},"required":[` + list(`"v%d"`, from) + `]`)
+		},
+	} {
+		if n := len(contract.Diff(parse(t, lock(0)), parse(t, lock(size)))); n != 2*size {
+			t.Errorf("%s: %d changes", name, n)
+		}
+	}
+	if d := time.Since(start); d > time.Minute {
+		t.Errorf("it took %v", d)
 	}
 }
 

@@ -165,17 +165,26 @@ func (w walker) alternatives(before, after object) {
 		w.compare(gone[0], added[0])
 		return
 	}
+	labelled := map[string][]int{} // places in added, of those that have no partner yet
+	for i, s := range added {
+		l := label(w.after, s)
+		labelled[l] = append(labelled[l], i)
+	}
+	paired := map[int]bool{}
 	for _, s := range gone {
-		i := slices.IndexFunc(added, func(c any) bool { return label(w.after, c) == label(w.before, s) })
-		if i < 0 {
-			w.narrower("alternative %s removed", label(w.before, s))
+		l := label(w.before, s)
+		if len(labelled[l]) == 0 {
+			w.narrower("alternative %s removed", l)
 			continue
 		}
+		i := labelled[l][0]
+		labelled[l], paired[i] = labelled[l][1:], true
 		w.compare(s, added[i])
-		added = slices.Delete(added, i, i+1)
 	}
-	for _, s := range added {
-		w.wider("alternative %s added", label(w.after, s))
+	for i, s := range added {
+		if !paired[i] {
+			w.wider("alternative %s added", label(w.after, s))
+		}
 	}
 }
 
@@ -196,9 +205,11 @@ func alone(o, other object) []any {
 
 // unmatched are the schemas of a that are not in b as they are.
 func unmatched(a, b []any) []any {
-	return slices.DeleteFunc(slices.Clone(a), func(s any) bool {
-		return slices.ContainsFunc(b, func(other any) bool { return canonical(s) == canonical(other) })
-	})
+	known := map[string]bool{}
+	for _, other := range b {
+		known[canonical(other)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(s any) bool { return known[canonical(s)] })
 }
 
 // label of an alternative: the constants that tell it from others, else its types.

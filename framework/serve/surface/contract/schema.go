@@ -210,6 +210,10 @@ func lacking(a, b []string) []string {
 // properties compares declared members.
 func (w walker) properties(before, after object) {
 	old, now := asObject(before["properties"]), asObject(after["properties"])
+	required := map[string]bool{}
+	for _, name := range texts(after["required"]) {
+		required[name] = !w.output
+	}
 	for _, name := range union(old, now) {
 		at := w.below(name)
 		_, had := old[name]
@@ -219,7 +223,7 @@ func (w walker) properties(before, after object) {
 			at.compare(old[name], now[name])
 		case had:
 			at.add(Breaking, "removed")
-		case !w.output && slices.Contains(texts(after["required"]), name):
+		case required[name]:
 			at.add(Breaking, "added, and required")
 		default:
 			at.add(Additive, "added")
