@@ -39,6 +39,9 @@ func AtOf(s *Session) Option { return at(s.config.dialect) }
 // ReplayIn is Replay for a test of tests.
 func ReplayIn(t testing.TB, app *framework.App, path string) { replay(t, app, path) }
 
+// Given is what the runners of bodies look at first.
+var Given = given
+
 // Matches is how a replay compares texts.
 var Matches = matches
 

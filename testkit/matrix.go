@@ -51,6 +51,7 @@ func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Sessi
 // so that it wins.
 func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T, *Session), opts []Option, own ...Option) {
 	t.Helper()
+	given(t, body)
 	run := func(t *testing.T) {
 		t.Helper()
 		body(t, New(t, app, slices.Concat(opts, own)...))
@@ -59,6 +60,14 @@ func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T
 		run = bubble(run)
 	}
 	t.Run(name, run)
+}
+
+// given ends a test that has nothing to run.
+func given(t testing.TB, body func(*testing.T, *Session)) {
+	t.Helper()
+	if body == nil {
+		t.Fatalf("testkit: the body is nil")
+	}
 }
 
 func newest() *dialect.Dialect {

@@ -83,6 +83,13 @@ func TestNilSources(t *testing.T) {
 			s.CallRaw("whoami", "")
 		}, []string{"returned nil"}},
 		"time": {func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Timeout(0)) }, []string{"Timeout(0s)"}},
+		"condition": {func(t testing.TB) {
+			testkit.New(t, newHandles().app()).Eventually("it is so", nil)
+		}, []string{`Eventually("it is so"): the condition is nil`}},
+		"answer": {func(t testing.TB) {
+			testkit.New(t, newHandles().app()).OnElicit("Why", (func(testkit.Form) any)(nil))
+		}, []string{`OnElicit("Why"): the function that answers is nil`}},
+		"body": {func(t testing.TB) { testkit.Given(t, nil) }, []string{"the body is nil"}},
 		"tool of Call": {func(t testing.TB) {
 			_, _ = testkit.Call(testkit.New(t, newHandles().app()), (*framework.ToolOf[struct{}, string])(nil), struct{}{})
 		}, []string{"the tool is nil"}},

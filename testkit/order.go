@@ -15,6 +15,10 @@ import (
 //	s.Eventually("the index is built", func() bool { return len(s.Resources()) == 3 })
 func (s *Session) Eventually(what string, cond func() bool) {
 	s.t.Helper()
+	if cond == nil {
+		s.t.Fatalf("testkit: Eventually(%q): the condition is nil", what)
+		return
+	}
 	timer := time.NewTimer(s.config.timeout)
 	defer timer.Stop()
 	for {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/kagami-mcp/kagami/framework"
 )
 
 // recordVersion of the format.
@@ -17,7 +19,32 @@ type recordHead struct {
 	Version  int      `json:"testkit"`
 	Revision string   `json:"revision"`
 	User     string   `json:"user,omitempty"`
+	Issuer   string   `json:"issuer,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
+	Claims   any      `json:"claims,omitempty"`
+}
+
+// headOf is what a record says of a session, and its claims as they were.
+func headOf(c *config) (head recordHead, claims []byte, err error) {
+	head = recordHead{Version: recordVersion, Revision: c.dialect.String()}
+	p := c.principal
+	if p == nil {
+		return head, nil, nil
+	}
+	head.User, head.Issuer, head.Scopes = p.Subject, p.Issuer, p.Scopes
+	if len(p.Claims) > 0 {
+		claims, err = json.Marshal(p.Claims)
+	}
+	return head, claims, err
+}
+
+// principal is who called; nil: nobody was known.
+func (h *recordHead) principal() *framework.Principal {
+	if h.User == "" && h.Issuer == "" && h.Scopes == nil && h.Claims == nil {
+		return nil
+	}
+	claims, _ := new(player).resolve(h.Claims).(map[string]any)
+	return &framework.Principal{Subject: h.User, Issuer: h.Issuer, Scopes: h.Scopes, Claims: claims}
 }
 
 // recordLine is one frame: JSON, or as a JSON string what is none.
@@ -28,7 +55,8 @@ type recordLine struct {
 
 // Record the session's frames, redacted and normalised, to a file. It is written when
 // the test ends, unless that failed, with all frames of the session from its beginning,
-// one a line, which [Replay] holds against another version of the server.
+// one a line, which [Replay] holds against another version of the server. It begins with
+// who called: subject, issuer, scopes and claims.
 //
 // Redacted are the strings under names that speak of passwords, tokens, secrets and
 // keys, what is under the names of [Redact], in JSON that is a text, too; the same texts
@@ -57,9 +85,13 @@ func (s *Session) Record(path string) {
 }
 
 func (s *Session) save(path string, frames []frame) error {
-	head := recordHead{Version: recordVersion, Revision: s.config.dialect.String()}
-	if p := s.config.principal; p != nil {
-		head.User, head.Scopes = p.Subject, p.Scopes
+	head, claims, err := headOf(&s.config)
+	if err != nil {
+		return fmt.Errorf("writing the claims: %w", err)
+	}
+	n := newNormal(s.config.secrets, append(slices.Clip(frames), frame{text: claims}))
+	if claims != nil {
+		head.Claims = n.frame(claims)
 	}
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -67,7 +99,6 @@ func (s *Session) save(path string, frames []frame) error {
 	if err := lines.Encode(head); err != nil {
 		return fmt.Errorf("writing the head: %w", err)
 	}
-	n := newNormal(s.config.secrets, frames)
 	for _, f := range frames {
 		v := n.frame(f.text)
 		line := recordLine{Server: v}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/inmem"
@@ -41,8 +40,8 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 	c := newConfig(nil)
 	st := newSite(t, app, c)
 	ctx := t.Context()
-	if head.User != "" {
-		ctx = transport.WithPrincipal(ctx, &framework.Principal{Subject: head.User, Scopes: head.Scopes})
+	if who := head.principal(); who != nil {
+		ctx = transport.WithPrincipal(ctx, who)
 	}
 	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
 	_ = st.labelled(t, func() error { p.conn = inmem.Dial(ctx, st.server); return nil })

@@ -57,6 +57,29 @@ func recorded(t *testing.T, opts ...testkit.Option) string {
 	return path
 }
 
+// Who called is the same in the replay, as far as it is no secret.
+func TestReplayOfAPrincipal(t *testing.T) {
+	t.Parallel()
+	app := framework.New("who", "1").Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+		p := framework.Caller(ctx).Principal
+		return fmt.Sprintf("%s at %s of %v may %v until %v", p.Subject, p.Issuer, p.Claims["tenant"], p.Scopes, p.Claims["level"]), nil
+	}, framework.Describe("d")))
+	path := filepath.Join(t.TempDir(), "who.jsonl")
+	t.Run("record", func(t *testing.T) {
+		s := testkit.New(t, app, testkit.Principal(framework.Principal{
+			Subject: "ann", Issuer: "https://id.example", Scopes: []string{"read"},
+			Claims: map[string]any{"tenant": "acme", "level": 3, "access_token": "hunter22"},
+		}))
+		s.Record(path)
+		s.CallRaw("who", "").OK().Mentions("ann at https://id.example of acme may [read] until 3")
+	})
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(text), "hunter22") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	testkit.Replay(t, app, path)
+}
+
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	testkit.AllRevisions(t, door("x"), func(t *testing.T, s *testkit.Session) {
