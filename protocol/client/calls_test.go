@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,13 +58,19 @@ func TestListsGoThroughAllPages(t *testing.T) {
 
 func TestListsThatDoNotEnd(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(i int) string{
-		"repeats the cursor": func(int) string { return "again" },
-		"ever new cursors":   func(i int) string { return fmt.Sprint(i) },
+	tests := map[string]struct {
+		cursor func(i int) string
+		most   int // pages that are asked for
+	}{
+		"repeats the cursor": {func(int) string { return "again" }, 2},
+		"in a circle":        {func(i int) string { return fmt.Sprint(i % 100) }, 300},
+		"into a circle":      {func(i int) string { return fmt.Sprint(min(i, 50+i%7)) }, 300},
+		"ever new cursors":   {func(i int) string { return fmt.Sprint(i) }, 10_000},
 	}
-	for name, cursor := range tests {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var pages atomic.Int64
 			c, _ := connect(t, func(f *fake) {
 				f.modern()
 				for i := 0; ; i++ {
@@ -71,7 +78,8 @@ func TestListsThatDoNotEnd(t *testing.T) {
 					case frame := <-f.in:
 						var m message
 						_ = json.Unmarshal(frame, &m)
-						f.result(m, fmt.Sprintf(`{"resultType":"complete","ttlMs":0,"cacheScope":"public","resources":[],"nextCursor":%q}`, cursor(i)))
+						pages.Add(1)
+						f.result(m, fmt.Sprintf(`{"resultType":"complete","ttlMs":0,"cacheScope":"public","resources":[],"nextCursor":%q}`, tt.cursor(i)))
 					case <-f.gone:
 						return
 					}
@@ -81,8 +89,8 @@ func TestListsThatDoNotEnd(t *testing.T) {
 			for _, err := range c.Resources(t.Context()) {
 				last = err
 			}
-			if last == nil || !strings.Contains(last.Error(), "does not end") {
-				t.Errorf("error %v", last)
+			if n := int(pages.Load()); n > tt.most || last == nil || !strings.Contains(last.Error(), "does not end") {
+				t.Errorf("after %d pages: %v", n, last)
 			}
 		})
 	}

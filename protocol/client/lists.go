@@ -65,8 +65,8 @@ func pages[R protocol.Result, T any](
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		var cursor *string
-		for range maxPages {
+		var cursor, mark *string
+		for n := 1; n <= maxPages; n++ {
 			r, err := ask[R](ctx, c, params(cursor), how{})
 			if err != nil {
 				yield(none, err)
@@ -81,11 +81,13 @@ func pages[R protocol.Result, T any](
 			if next == nil {
 				return
 			}
-			if cursor != nil && *next == *cursor {
-				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %q", params(nil).Method(), *next))
+			if mark != nil && *next == *mark {
+				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %.100q", params(nil).Method(), *next))
 				return
 			}
-			cursor = next
+			if cursor = next; n&(n-1) == 0 { // a circle of any length comes back to a mark
+				mark = next
+			}
 		}
 		yield(none, fmt.Errorf("client: %s does not end: %d pages", params(nil).Method(), maxPages))
 	}

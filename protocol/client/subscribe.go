@@ -21,7 +21,8 @@ func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], e
 }
 
 // Listen asks for the notifications of filter, which reach OnNotification until
-// stop is called or ctx ends. It returns when the server has acknowledged; a server
+// stop is called, ctx ends, or on 2026-07-28 the server or the network ends the stream,
+// of which only [Client.Subscribe] tells. It returns when the server has acknowledged; a server
 // may leave out what it does not announce, but not everything. On handshake
 // revisions changed lists are announced unasked, and only filter.URIs is subscribed to.
 func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter) (stop func(), err error) {
