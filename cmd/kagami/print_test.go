@@ -22,6 +22,28 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// What is long does not make all else as wide.
+func TestPrintWide(t *testing.T) {
+	t.Parallel()
+	long, rows := strings.Repeat("x", 10_000), strings.Repeat(`,{"a":"1","b":"2"}`, 1000)
+	for _, structured := range []string{
+		`[{"a":"` + long + `","b":"2"}` + rows + `]`,
+		`[{"` + long + `":"1","b":"2"},{"` + long + `":"1","b":"2"}]`,
+		`{"` + long + `":1` + strings.Repeat(`,"a":1`, 1000) + `}`,
+	} {
+		var out strings.Builder
+		printResult(&out, &protocol.CallToolResult{Structured: json.RawMessage(structured)})
+		if n := out.Len(); n < len(long) || n > 200_000 || strings.Contains(out.String(), strings.Repeat(" ", 100)) {
+			t.Errorf("%.20s: %d bytes", structured, n)
+		}
+	}
+	var out strings.Builder
+	printResult(&out, &protocol.CallToolResult{Structured: json.RawMessage(`[{"a":"1","b":"` + long + `"},{"a":"2","b":"y"}]`)})
+	if want := "a  b\n1  " + long + "\n2  y\n"; out.String() != want {
+		t.Errorf("the last column is no reason: %.100s", out.String())
+	}
+}
+
 // A server may give a task a life that no clock has room for.
 func TestPrintTask(t *testing.T) {
 	t.Parallel()

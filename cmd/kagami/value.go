@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 )
 
-// maxInline is how long a list may be on one line, in characters.
-const maxInline = 76
+const (
+	maxInline = 76  // characters of a list on one line, and of a name that values are aligned by
+	maxCell   = 120 // of what is in a column with others behind it: all its rows are as wide
+)
 
 // value is a JSON value with its members in the order of the document.
 type value struct {
@@ -88,19 +91,23 @@ func (v *value) inline() (string, bool) {
 }
 
 // table says whether the value is a list of objects with the same members, each
-// of which fits into a cell.
+// of which fits into a cell; behind the last there is nothing to align.
 func (v *value) table() bool {
 	if !v.array || len(v.items) == 0 || !v.items[0].object || len(v.items[0].names) == 0 {
 		return false
 	}
 	head := strings.Join(v.items[0].names, "\x00")
+	if slices.ContainsFunc(v.items[0].names, func(name string) bool { return utf8.RuneCountInString(name) > maxCell }) {
+		return false
+	}
 	for i := range v.items {
 		row := &v.items[i]
 		if !row.object || strings.Join(row.names, "\x00") != head {
 			return false
 		}
 		for j := range row.items {
-			if _, ok := row.items[j].inline(); !ok {
+			line, ok := row.items[j].inline()
+			if !ok || j < len(row.items)-1 && utf8.RuneCountInString(line) > maxCell {
 				return false
 			}
 		}
@@ -144,7 +151,7 @@ func (v *value) printObject(w io.Writer, indent string) {
 	width := 0
 	for i, name := range v.names {
 		if _, ok := v.items[i].inline(); ok {
-			width = max(width, utf8.RuneCountInString(name))
+			width = max(width, min(utf8.RuneCountInString(name), maxInline))
 		}
 	}
 	for i, name := range v.names {
@@ -154,7 +161,7 @@ func (v *value) printObject(w io.Writer, indent string) {
 			v.items[i].print(w, indent+"  ")
 			continue
 		}
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(name))
+		pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
 		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+name+pad+"  "+line, " "))
 	}
 }
