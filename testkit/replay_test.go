@@ -58,7 +58,7 @@ func recorded(t *testing.T, opts ...testkit.Option) string {
 }
 
 // Who called is the same in the replay, as far as it is no secret.
-func TestReplayOfAPrincipal(t *testing.T) {
+func TestReplayOfAPrincipal(t *testing.T) { //nolint:tparallel // the subtest leaves what is replayed
 	t.Parallel()
 	app := framework.New("who", "1").Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
 		p := framework.Caller(ctx).Principal

@@ -65,8 +65,9 @@ func pages[R protocol.Result, T any](
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		var cursor, mark *string
-		for n := 1; n <= maxPages; n++ {
+		var cursor *string
+		var seen circle
+		for range maxPages {
 			r, err := ask[R](ctx, c, params(cursor), how{})
 			if err != nil {
 				yield(none, err)
@@ -81,14 +82,29 @@ func pages[R protocol.Result, T any](
 			if next == nil {
 				return
 			}
-			if mark != nil && *next == *mark {
+			if seen.closes(*next) {
 				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %.100q", params(nil).Method(), *next))
 				return
 			}
-			if cursor = next; n&(n-1) == 0 { // a circle of any length comes back to a mark
-				mark = next
-			}
+			cursor = next
 		}
 		yield(none, fmt.Errorf("client: %s does not end: %d pages", params(nil).Method(), maxPages))
 	}
+}
+
+// circle notices cursors that come again: it keeps one, a later one each time that there
+// are twice as many, and a circle of any length comes back to it.
+type circle struct {
+	n    int
+	mark *string
+}
+
+func (c *circle) closes(cursor string) bool {
+	if c.mark != nil && *c.mark == cursor {
+		return true
+	}
+	if c.n++; c.n&(c.n-1) == 0 {
+		c.mark = &cursor
+	}
+	return false
 }
