@@ -41,11 +41,7 @@ type Step struct {
 // that it is something else.
 func Parse(doc []byte) (*Surface, error) {
 	var raw struct {
-		Server struct {
-			Name    string `json:"name"`
-			Title   string `json:"title"`
-			Version string `json:"version"`
-		} `json:"server"`
+		Server       json.RawMessage `json:"server"`
 		Revision     string          `json:"revision"`
 		Instructions string          `json:"instructions"`
 		Tools        json.RawMessage `json:"tools"`
@@ -57,17 +53,30 @@ func Parse(doc []byte) (*Surface, error) {
 	if err := json.Unmarshal(doc, &raw); err != nil {
 		return nil, fmt.Errorf("reading a surface: %w", err)
 	}
-	if raw.Revision == "" || raw.Server.Name == "" {
+	server := serverIn(raw.Server)
+	if raw.Revision == "" || server.Name == "" {
 		return nil, errors.New("reading a surface: no server")
 	}
-	s := &Surface{
-		Server:   protocol.Implementation{Name: raw.Server.Name, Title: raw.Server.Title, Version: raw.Server.Version},
-		Revision: raw.Revision, Instructions: raw.Instructions, Inside: raw.Inside,
-	}
+	s := &Surface{Server: server, Revision: raw.Revision, Instructions: raw.Instructions, Inside: raw.Inside}
 	return s, errors.Join(
 		s.parse(Tools, raw.Tools), s.parse(Resources, raw.Resources),
 		s.parse(Templates, raw.Templates), s.parse(Prompts, raw.Prompts),
 	)
+}
+
+// serverIn is who the server is, read by the dialect that has written it; nobody where
+// that cannot be read.
+func serverIn(raw json.RawMessage) protocol.Implementation {
+	if raw == nil {
+		return protocol.Implementation{}
+	}
+	newest := dialect.All()[len(dialect.All())-1]
+	result, fault := newest.DecodeResult(protocol.MethodDiscover, fmt.Appendf(nil,
+		`{"resultType":"complete","supportedVersions":[],"capabilities":{},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":%s}}`, raw))
+	if found, ok := result.(*protocol.DiscoverResult); ok && fault == nil {
+		return found.Server
+	}
+	return protocol.Implementation{}
 }
 
 // Fill reads one part from its entries, as they are on the wire of the newest revision.

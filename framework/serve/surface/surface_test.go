@@ -92,6 +92,8 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	s := full()
 	s.Tools, s.Inside = s.Tools[:2], known()
+	s.Server.Title, s.Server.Description, s.Server.WebsiteURL = "The shop", "Sells.", "https://shop.example"
+	s.Server.Icons = []protocol.Icon{{Src: "https://shop.example/i.png"}}
 	var doc, again bytes.Buffer
 	if err := s.WriteJSON(&doc); err != nil {
 		t.Fatal(err)
@@ -104,7 +106,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%v\n%s\nwant\n%s", err, again.Bytes(), doc.Bytes())
 	}
 	for _, bad := range []string{
-		``, `[]`, `{}`, `{"server":{"name":"x"}}`, `{"server":{"name":"x"},"revision":"y","tools":7}`,
+		``, `[]`, `{}`, `{"server":{"name":"x"}}`, `{"server":7,"revision":"y"}`, `{"server":{"name":7},"revision":"y"}`, `{"server":{"name":"x"},"revision":"y","tools":7}`,
 		`{"server":{"name":"x"},"revision":"y","prompts":[{"name":7}]}`, `{"problems":1,"faults":[]}`,
 	} {
 		if got, err := surface.Parse([]byte(bad)); err == nil {
