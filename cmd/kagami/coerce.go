@@ -22,8 +22,8 @@ func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage,
 		return json.RawMessage(args[0]), nil
 	}
 	schema, err := surface.ParseSchema(inputSchema)
-	if err != nil {
-		return nil, err
+	if err != nil { // the server's fault, which is no reason not to call it
+		schema = &surface.Schema{}
 	}
 	root := &node{}
 	for _, arg := range args {

@@ -118,11 +118,14 @@ func TestToolArgumentsRefused(t *testing.T) {
 	}
 }
 
+// A server whose schema cannot be read is called as one without.
 func TestToolArgumentsWithoutSchema(t *testing.T) {
 	t.Parallel()
-	got, err := toolArguments(nil, []string{"a=1", "b.c=x", "d=true", "d=no"})
-	if err != nil || string(got) != `{"a":1,"b":{"c":"x"},"d":[true,"no"]}` {
-		t.Errorf("got %s, %v", got, err)
+	for _, schema := range []string{``, `{"properties":[]}`, `{"required":"a"}`} {
+		got, err := toolArguments(json.RawMessage(schema), []string{"a=1", "b.c=x", "d=true", "d=no"})
+		if err != nil || string(got) != `{"a":1,"b":{"c":"x"},"d":[true,"no"]}` {
+			t.Errorf("%s: got %s, %v", schema, got, err)
+		}
 	}
 }
 
