@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -43,6 +44,9 @@ func (f Form) wants() string {
 // answer is what the user says, if the form lets it pass.
 func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
 	if fn, ok := answer.(func(Form) any); ok {
+		if fn == nil {
+			return nil, errors.New("the function that answers is nil")
+		}
 		answer = fn(f)
 	}
 	if action, ok := answer.(refusal); ok {

@@ -87,8 +87,10 @@ func TestNilSources(t *testing.T) {
 			testkit.New(t, newHandles().app()).Eventually("it is so", nil)
 		}, []string{`Eventually("it is so"): the condition is nil`}},
 		"answer": {func(t testing.TB) {
-			testkit.New(t, newHandles().app()).OnElicit("Why", (func(testkit.Form) any)(nil))
-		}, []string{`OnElicit("Why"): the function that answers is nil`}},
+			s := testkit.New(t, door("Welcome"))
+			s.OnElicit("Why", (func(testkit.Form) any)(nil))
+			s.CallRaw("login", `{"name":"Ann","password":"","pin":""}`)
+		}, []string{`the answer to "Why?": the function that answers is nil`}},
 		"body": {func(t testing.TB) { testkit.Given(t, nil) }, []string{"the body is nil"}},
 		"tool of Call": {func(t testing.TB) {
 			_, _ = testkit.Call(testkit.New(t, newHandles().app()), (*framework.ToolOf[struct{}, string])(nil), struct{}{})
