@@ -306,6 +306,27 @@ func TestHTTPUnaskedMessages(t *testing.T) {
 	}
 }
 
+// An id that no header can carry does not make the client deaf either.
+func TestHTTPUnaskedMessagesAfterAnOddID(t *testing.T) {
+	t.Parallel()
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		if v.verb != http.MethodGet {
+			return false
+		}
+		v.stream()
+		v.event("a\x01b", fmt.Sprintf("{\"jsonrpc\":\"2.0\",\"method\":\"stream%d%s\"}", v.n, v.header("Last-Event-ID")))
+		if v.write("retry: 10\n\n"); v.n > 0 {
+			v.hold()
+		}
+		return true
+	})
+	var h heard
+	visitor(t, s, nil, h.option())
+	if got := h.wait(2); !slices.Equal(got, []string{"stream0", "stream1"}) {
+		t.Errorf("heard %v", got)
+	}
+}
+
 // A refusal does not make the client deaf for good: not of the event to resume
 // after, and not of a token.
 func TestHTTPUnaskedMessagesAfterARefusal(t *testing.T) {

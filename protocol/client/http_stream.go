@@ -7,8 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/kagami-mcp/kagami/protocol/client/internal/sse"
 )
@@ -88,7 +90,9 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 		if len(event.Data) > 0 || event.ID != s.id {
 			s.events++
 		}
-		s.id = event.ID
+		if s.id = event.ID; strings.ContainsFunc(s.id, unicode.IsControl) {
+			s.id = "" // no header can say it
+		}
 		// Without data an event carries an id only (2025-11-25 basic/transports);
 		// other types are none of ours.
 		if len(event.Data) == 0 || event.Type != "message" {
