@@ -335,6 +335,15 @@ func TestElicitScalars(t *testing.T) {
 	}
 }
 
+// TestElicitConsent: a form without fields is still one that clients accept.
+func TestElicitConsent(t *testing.T) {
+	t.Parallel()
+	r, asked := elicits(t, scalar[struct{}], accept(`{}`))
+	if r.text() != "{}" || !strings.Contains(string(asked[0]), `"requestedSchema":{"type":"object","properties":{}}`) {
+		t.Errorf("got %s for %s", r.text(), asked[0])
+	}
+}
+
 func scalar[T any](ctx context.Context) (string, error) {
 	v, err := framework.Elicit[T](ctx, "?")
 	return fmt.Sprint(v), err

@@ -20,11 +20,7 @@ func (w *writer) elicit(p *protocol.ElicitParams) {
 		return
 	}
 	w.key("requestedSchema")
-	if w.d.elicitModes {
-		w.raw(p.Schema)
-		return
-	}
-	w.oldForm(p.Schema)
+	w.form(p.Schema)
 }
 
 func (w *writer) elicitURL(p *protocol.ElicitParams) {
@@ -43,25 +39,37 @@ func (w *writer) elicitURL(p *protocol.ElicitParams) {
 	w.str("url", p.URL)
 }
 
-// oldForm writes a form schema for 2025-06-18 client/elicitation, which knows
-// flat objects of strings, numbers, booleans and enums with enumNames.
-func (w *writer) oldForm(schema []byte) {
+// form writes a form schema. Its type and its properties are required, also of a
+// question without fields, to which one only agrees (client/elicitation "Requested Schema").
+func (w *writer) form(schema []byte) {
 	w.open('{')
+	if _, typed := jsontext.Member(schema, "type"); !typed {
+		w.str("type", "object")
+	}
 	for key, v := range jsontext.Members(schema) {
-		if key.Is("$schema") {
-			continue
-		}
-		w.keyOf(key.String())
-		if !key.Is("properties") {
+		switch {
+		case !w.d.elicitModes && key.Is("$schema"):
+		case !w.d.elicitModes && key.Is("properties"):
+			w.key("properties")
+			w.oldFields(v)
+		default:
+			w.keyOf(key.String())
 			w.raw(v)
-			continue
 		}
-		w.open('{')
-		for name, field := range jsontext.Members(v) {
-			w.keyOf(name.String())
-			w.oldField(name.String(), field)
-		}
-		w.shut('}')
+	}
+	if _, asks := jsontext.Member(schema, "properties"); !asks {
+		w.empty("properties")
+	}
+	w.shut('}')
+}
+
+// oldFields writes the fields of a form for 2025-06-18 client/elicitation, which knows
+// flat objects of strings, numbers, booleans and enums with enumNames.
+func (w *writer) oldFields(fields []byte) {
+	w.open('{')
+	for name, field := range jsontext.Members(fields) {
+		w.keyOf(name.String())
+		w.oldField(name.String(), field)
 	}
 	w.shut('}')
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // What a revision has not and what cannot be said otherwise is refused. refused
@@ -182,6 +183,27 @@ func TestStructuredContentIsCopiedAsText(t *testing.T) {
 	}, func(d *dialect.Dialect) ([]byte, error) {
 		return d.AppendResult(nil, &protocol.CallToolResult{Structured: json.RawMessage(`{"a":"<b>"}`)}, nil)
 	})
+}
+
+// A question without fields asks for consent alone; all revisions demand both members.
+func TestFormsHaveTypeAndProperties(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{}`:                      `{"type":"object","properties":{}}`,
+		`{"type":"object"}`:       `{"type":"object","properties":{}}`,
+		`{"properties":{"a":{}}}`: `{"type":"object","properties":{"a":{}}}`,
+		`{"required":["a"]}`:      `{"type":"object","required":["a"],"properties":{}}`,
+	} {
+		for _, d := range dialect.All() {
+			if !d.Elicits() {
+				continue
+			}
+			got, err := d.AppendParams(nil, &protocol.ElicitParams{Message: "x", Schema: json.RawMessage(schema)}, nil)
+			if sent, _ := jsontext.Member(got, "requestedSchema"); err != nil || string(sent) != want {
+				t.Errorf("%s: %s is sent as %s, %v; want %s", d, schema, sent, err, want)
+			}
+		}
+	}
 }
 
 func TestRequiredArraysAreNeverNull(t *testing.T) {
