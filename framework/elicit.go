@@ -77,7 +77,8 @@ type Answer[T any] struct {
 }
 
 // Elicit asks the user. T is a flat struct, or bool, string, a number, an enum
-// or a slice of enums, which travel as {"value": ...}.
+// or a slice of enums, which travel as {"value": ...}. A field with the tag secret
+// is an error: forms must not ask for secrets, pages (ElicitURL) may.
 //
 // The answer is validated like arguments, and asked for again with an
 // explanation where it does not fit. The error is ErrDeclined or ErrCancelled as

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -177,6 +178,10 @@ func TestForms(t *testing.T) {
 	_, err := form.Decode(t.Context(), []byte(`{"name":"n","mail":"a@b.co","age":17,"color":"red","zip":"x"}`), reflect.ValueOf(&f).Elem())
 	if paths(err) != "/age /zip" {
 		t.Errorf("what the form cannot say is still enforced: %v", err)
+	}
+	addr := mustCompile(t, reflect.TypeFor[netip.Addr](), binding.Form, binding.Options{})
+	if n := strings.Count(string(addr.Schema()), "An IP address."); n != 1 {
+		t.Errorf("said %d times: %s", n, addr.Schema())
 	}
 }
 

@@ -145,6 +145,7 @@ func TestFaults(t *testing.T) {
 		{"strings map", reflect.TypeFor[map[string]string](), binding.Strings, "is no struct"},
 		{"form struct", structWith(reflect.TypeFor[tBase](), ""), binding.Form, "fits no field of a form"},
 		{"form list", structWith(reflect.TypeFor[[]int](), ""), binding.Form, "fits no field of a form"},
+		{"form secret", structWith(str, `secret:"true"`), binding.Form, "In.V: a form must not ask for a secret"},
 		{"form map", reflect.TypeFor[map[string]string](), binding.Form, "fits no field of a form"},
 	}
 	for _, tc := range cases {

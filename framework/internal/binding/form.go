@@ -35,6 +35,9 @@ func (c *compiler) checkFlat(n *structNode) {
 			if c.mode == Form && !hasFormField(f.node) {
 				c.fault("", fmt.Sprintf("type %s fits no field of a form", f.node.goType()), "Use a text, a number, a bool, an enum or a list of texts or enums")
 			}
+			if c.mode == Form && f.secret { // 2026-07-28 client/elicitation "Form Mode Security"
+				c.fault("", "a form must not ask for a secret", "Send the user to a page of yours by ElicitURL")
+			}
 		})
 	}
 }

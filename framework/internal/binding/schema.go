@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -72,7 +73,10 @@ func (k *keywords) note(sentence string) {
 	if sentence == "" {
 		return
 	}
-	if d := k.text("description"); d != "" {
+	switch d := k.text("description"); {
+	case d == sentence, strings.HasSuffix(d, " "+sentence):
+		return // it says so already
+	case d != "":
 		sentence = d + " " + sentence
 	}
 	k.setText("description", sentence)
