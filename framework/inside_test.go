@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,28 @@ func TestProgress(t *testing.T) {
 		silent.tool("t", `{}`).ok()
 		if got := silent.notifications(protocol.NotificationProgress); got != nil {
 			t.Errorf("unasked progress: %s", got)
+		}
+	})
+}
+
+// TestProgressOfNoNumbers: what JSON cannot say must not stand in the way of what follows.
+func TestProgressOfNoNumbers(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+		framework.Progress(ctx, math.NaN(), 4, "nothing yet")
+		framework.Progress(ctx, 1, 4, "")
+		framework.Progress(ctx, math.Inf(1), 4, "")
+		framework.Progress(ctx, math.NaN(), 4, "")
+		framework.Progress(ctx, 0.5, 4, "less than before")
+		framework.Progress(ctx, 2, math.Inf(1), "")
+		return nil
+	})))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev, withMeta("progressToken", `7`))
+		p.tool("t", `{}`).ok()
+		got := fmt.Sprintf("%s", p.notifications(protocol.NotificationProgress))
+		if want := `[{"progressToken":7,"progress":1,"total":4} {"progressToken":7,"progress":2}]`; got != want {
+			t.Errorf("notified %s, want %s", got, want)
 		}
 	})
 }

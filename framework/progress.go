@@ -15,7 +15,8 @@ type Number interface {
 
 // Progress reports. total 0 = unknown. It does nothing where the client did not
 // ask for progress, and outside a handler. A report that does not increase done
-// is not sent: the specification forbids it (basic/utilities/progress).
+// is not sent: the specification forbids it (basic/utilities/progress). Nor is one whose
+// done is NaN or infinite; a total that is, is unknown.
 func Progress[N Number](ctx context.Context, done, total N, message string) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || !h.call.WantsProgress() {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -152,8 +153,9 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 }
 
 // Progress tells the client how far the call is, if it asked for that. total
-// nil is unknown. Values that do not increase are dropped: the specification
-// wants each to be greater than the one before (basic/utilities/progress).
+// nil is unknown, and so is one that is no number. Values that do not increase, or are
+// no numbers, are dropped: the specification wants each to be greater than the one
+// before (basic/utilities/progress).
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
@@ -161,8 +163,11 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 		}
 		return
 	}
-	if c.Meta.ProgressToken.IsZero() || c.silent {
+	if c.Meta.ProgressToken.IsZero() || c.silent || !finite(done) {
 		return
+	}
+	if total != nil && !finite(*total) {
+		total = nil
 	}
 	c.x.reporting.Lock()
 	defer c.x.reporting.Unlock()
@@ -171,6 +176,9 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 	}
 	c.x.report(ctx, c.Meta.ProgressToken, done, total, message)
 }
+
+// finite says that JSON has the number.
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // WantsProgress says whether the client asked for progress. In a task of 2026-07-28
 // it always does: the message is that of the task's status.
