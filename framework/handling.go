@@ -123,7 +123,7 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	if result.Body == nil {
 		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered without a body", b.noun, b.info.Name))
 	}
-	return result.Body, nil
+	return located(result.Body, name), nil
 }
 
 // method is what is called, which for a tool that a model calls is not what the

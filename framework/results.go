@@ -271,8 +271,7 @@ func (o *output) blocks(ctx context.Context, name string, v reflect.Value) ([]pr
 		if data == nil {
 			data = []byte{}
 		}
-		// An embedded resource needs a URI; this one names where it came from.
-		return []protocol.Block{Embedded{Contents: Contents{URI: "result://" + name, Data: data}}}, nil
+		return []protocol.Block{Embedded{Contents: Contents{URI: resultURI(name), Data: data}}}, nil
 	case shapeBlock:
 		block, _ := reflect.TypeAssert[protocol.Block](v)
 		return present([]protocol.Block{block})

@@ -123,7 +123,7 @@ func (ToolResult) block() {}
 
 // Contents is one item of a resources/read result: Text or Data, never both.
 type Contents struct {
-	URI  string // empty: the URI that was asked for
+	URI  string // empty: the URI that was asked for; in a block, one of the tool or prompt
 	MIME string // empty: sniffed
 	Text string
 	Data []byte // non-nil: sent as a blob

@@ -1,0 +1,75 @@
+package framework
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// located gives contents that have no URI one, wherever in the chain they were made: all
+// revisions demand it, and clients refuse the whole result for one that is empty. What
+// was read has the URI that was asked for, what is embedded one that says where it came
+// from. A result that other calls may have, too, is not changed.
+func located(r protocol.Result, name string) protocol.Result {
+	switch r := r.(type) {
+	case *protocol.CallToolResult:
+		if content, changed := mend(r.Content, func(i int, b protocol.Block) (protocol.Block, bool) { return housed(b, name, i) }); changed {
+			c := *r
+			c.Content = content
+			return &c
+		}
+	case *protocol.GetPromptResult:
+		if messages, changed := mend(r.Messages, func(i int, m protocol.Message) (_ protocol.Message, changed bool) {
+			m.Content, changed = housed(m.Content, name, i)
+			return m, changed
+		}); changed {
+			c := *r
+			c.Messages = messages
+			return &c
+		}
+	case *protocol.ReadResourceResult:
+		if contents, changed := mend(r.Contents, func(_ int, c protocol.Contents) (protocol.Contents, bool) {
+			changed := c.URI == ""
+			if changed {
+				c.URI = name
+			}
+			return c, changed
+		}); changed {
+			c := *r
+			c.Contents = contents
+			return &c
+		}
+	}
+	return r
+}
+
+// mend is the list with what fix has changed of it, in a copy.
+func mend[T any](list []T, fix func(i int, item T) (T, bool)) (_ []T, changed bool) {
+	for i, item := range list {
+		if mended, did := fix(i, item); did {
+			if !changed {
+				list, changed = slices.Clone(list), true
+			}
+			list[i] = mended
+		}
+	}
+	return list, changed
+}
+
+// housed is an embedded resource with a URI.
+func housed(b protocol.Block, name string, i int) (_ protocol.Block, changed bool) {
+	e, ok := b.(protocol.Embedded)
+	if !ok || e.Contents.URI != "" {
+		return b, false
+	}
+	e.Contents.URI = resultURI(name)
+	if i > 0 { // the first is mostly the only one
+		e.Contents.URI += "/" + strconv.Itoa(i)
+	}
+	return e, true
+}
+
+// resultURI names where something came from that is no resource.
+func resultURI(name string) string { return "result://" + url.PathEscape(name) }
