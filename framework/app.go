@@ -220,6 +220,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		Info:           protocol.Implementation{Name: a.name, Title: a.cfg.title, Version: a.version},
 		Instructions:   a.cfg.instructions,
 		Catalog:        s.registry,
+		Secret:         s.registry.Secret,
 		Frames:         frames,
 		RootsChanged:   s.roots.forget,
 		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),

@@ -2,11 +2,13 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -208,4 +210,68 @@ func sameButFor(got, absent *wireError, id string, hidden []string) bool {
 	}
 	return got.Code == absent.Code && masked(message, id) == masked(plain, "absent") &&
 		masked(string(got.Data), id) == masked(string(absent.Data), "absent")
+}
+
+// TestUpdatesHideWhatScopesHide: whoever watches a resource hears of those below it, but
+// not by the names of those that callers need scopes for, unless he watches these.
+func TestUpdatesHideWhatScopesHide(t *testing.T) {
+	t.Parallel()
+	type key struct {
+		X string `uri:"x"`
+	}
+	below := func(context.Context, key) (string, error) { return "", nil }
+	parts := []framework.Component{
+		framework.Resource("r://all", text),
+		framework.Resource("r://all/open", text),
+		framework.Resource("r://all/secret", text, framework.Scopes("admin")),
+		framework.ResourceTemplate("r://all/secrets/{x}", below, framework.Scopes("admin")),
+		framework.ResourceTemplate("r://all/both/{x}", below),
+		framework.Resource("r://all/both/a", text, framework.Scopes("admin")),
+	}
+	for _, rev := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
+		for who, watched := range map[string][]string{"anybody": {"r://all"}, "admin": {"r://all", "r://all/secret"}} {
+			t.Run(rev.String()+" "+who, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := build(t, quiet().Add(parts...))
+					p := dial(t, s, rev, as(&framework.Principal{Subject: who, Scopes: []string{who}}))
+					p.watchResources(watched...)
+					synctest.Wait()
+					var told []string
+					for _, uri := range []string{"r://all/open", "r://all/secret", "r://all/secrets/x", "r://all/both/a", "r://all/none"} {
+						s.ResourceUpdated(t.Context(), uri)
+						synctest.Wait()
+					}
+					for _, n := range p.notifications(protocol.NotificationResourceUpdated) {
+						var params struct{ URI string }
+						_ = json.Unmarshal(n, &params)
+						told = append(told, params.URI)
+					}
+					want := "[r://all/open r://all r://all r://all/both/a r://all/none]"
+					if who == "admin" {
+						want = "[r://all/open r://all/secret r://all r://all/both/a r://all/none]"
+					}
+					if got := fmt.Sprint(told); got != want {
+						t.Errorf("told of %s, want %s", got, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// watchResources subscribes, until the test ends.
+func (p *peer) watchResources(uris ...string) {
+	p.t.Helper()
+	if p.handshake() {
+		for _, uri := range uris {
+			p.subscribe(uri).ok()
+		}
+		return
+	}
+	filter, _ := json.Marshal(map[string]any{"notifications": map[string]any{"resourceSubscriptions": uris}})
+	go p.frame(fmt.Sprintf(`{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":%s}`, p.params("subscriptions/listen", string(filter))))
+	p.t.Cleanup(func() {
+		p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"listen"}}`)
+	})
 }

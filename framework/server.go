@@ -289,7 +289,8 @@ func (s *Server) GaveUp() <-chan struct{} {
 	return s.engine.GaveUp()
 }
 
-// ResourceUpdated tells subscribers. It never blocks.
+// ResourceUpdated tells subscribers of the resource, and of those above it. Where the
+// resource has Scopes, the latter hear of the one that they watch. It never blocks.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	if s.engine != nil {
 		s.engine.Updated(uri)

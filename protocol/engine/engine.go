@@ -30,6 +30,10 @@ type Config struct {
 	Instructions string
 	Catalog      Catalog
 
+	// Secret says that not everybody may know of the resource; nil: everybody may of all.
+	// It must not block.
+	Secret func(uri string) bool
+
 	// Frames is the frame-level chain, first = outermost.
 	Frames []transport.Middleware
 	// RootsChanged is told at once, in the order of arrival, that a session's roots are
@@ -209,9 +213,23 @@ func (e *Engine) Updated(uri string) {
 }
 
 func (e *Engine) updated(uri string) {
-	for _, h := range e.resources.covering(uri) {
-		h.feed.updated(h.watched, uri)
+	for _, h := range e.toldOf(uri) {
+		h.feed.updated(h.watched, h.uri)
 	}
+}
+
+// toldOf are the feeds that hear of an update. Whoever watches a resource above one that
+// not everybody may know of hears of that above alone, which covers it.
+func (e *Engine) toldOf(uri string) []hit {
+	hits := e.resources.covering(uri)
+	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
+	for i, h := range hits {
+		hits[i].uri = uri
+		if secret && !e.resources.has(h.feed, uri) {
+			hits[i].uri = h.watched
+		}
+	}
+	return hits
 }
 
 func (e *Engine) eachFeed(do func(*feed)) {

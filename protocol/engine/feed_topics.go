@@ -26,6 +26,7 @@ type audience struct {
 type hit struct {
 	feed    *feed
 	watched string
+	uri     string // that it is told of an update of; of Engine.toldOf
 }
 
 // replace makes the feed watch the names after, and before no more. That is one step: who
@@ -133,11 +134,11 @@ func (t *topics) covering(uri string) []hit {
 
 func (a audience) appendTo(hits []hit, name string) []hit {
 	if a.one != nil {
-		hits = append(hits, hit{a.one, name})
+		hits = append(hits, hit{feed: a.one, watched: name})
 	}
 	hits = slices.Grow(hits, len(a.more))
 	for f := range a.more {
-		hits = append(hits, hit{f, name})
+		hits = append(hits, hit{feed: f, watched: name})
 	}
 	return hits
 }

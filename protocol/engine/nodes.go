@@ -263,8 +263,8 @@ func (e *Engine) echoed(n *news) {
 	if n.Kind != newsUpdated {
 		return
 	}
-	for _, h := range e.resources.covering(n.URI) {
-		h.feed.updatedSince(n.Version, h.watched, n.URI)
+	for _, h := range e.toldOf(n.URI) {
+		h.feed.updatedSince(n.Version, h.watched, h.uri)
 	}
 }
 

@@ -172,6 +172,25 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (en
 	return nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
 }
 
+// secret says that a resource is there, and not for everybody.
+func (s *Snapshot) secret(uri string) bool {
+	e := s.byKey[Resource][uri]
+	if e != nil && len(e.Scopes) == 0 {
+		return false
+	}
+	found := e != nil
+	for t := range s.templates.of(uri) {
+		if h, err := t.Match(uri); h == nil || err != nil {
+			continue
+		}
+		if len(t.Scopes) == 0 {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
 func notFound(uri string) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found", URI: uri}
 }
