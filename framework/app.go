@@ -219,6 +219,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	s.engine = engine.New(engine.Config{
 		Info:           protocol.Implementation{Name: a.name, Title: a.cfg.title, Version: a.version},
 		Instructions:   a.cfg.instructions,
+		Extensions:     a.cfg.extensions,
 		Catalog:        s.registry,
 		Secret:         s.registry.Secret,
 		Frames:         frames,

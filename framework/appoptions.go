@@ -3,6 +3,8 @@ package framework
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -47,6 +49,7 @@ type appConfig struct {
 	askTimeout          time.Duration           // 0: the engine's default
 	store               Store                   // nil: in memory, of this process alone
 	tasks               engine.TaskLimits
+	extensions          map[string]json.RawMessage
 	replayCheck         bool
 }
 
@@ -82,6 +85,36 @@ func WithTitle(title string) AppOption {
 // WithInstructions for the model.
 func WithInstructions(text string) AppOption {
 	return set("WithInstructions", func(c *appConfig) { c.instructions = text })
+}
+
+// WithExtension declares an extension of the protocol, such as
+// "io.modelcontextprotocol/ui", with its settings: what encodes to a JSON object, or nil
+// for none. Clients of 2026-07-28 find it in server/discover; earlier revisions have no
+// place for it. The extension of tasks is declared where a component has Task.
+func WithExtension(name string, settings any) AppOption {
+	return appOption{"WithExtension", func(c *appConfig) string {
+		if prefix, rest, _ := strings.Cut(name, "/"); prefix == "" || rest == "" { // SEP-2133: the prefix is mandatory
+			return fmt.Sprintf("%q is no name of an extension: it has a prefix, as example.com/name", name)
+		}
+		if name == "io.modelcontextprotocol/tasks" {
+			return "the extension of tasks is declared where a component has Task"
+		}
+		if settings == nil {
+			settings = struct{}{}
+		}
+		raw, err := json.Marshal(settings)
+		if err == nil && !isObject(raw) {
+			err = fmt.Errorf("%T is no JSON object", settings)
+		}
+		if err != nil {
+			return "the settings of " + name + ": " + err.Error()
+		}
+		if c.extensions == nil {
+			c.extensions = make(map[string]json.RawMessage)
+		}
+		c.extensions[name] = raw
+		return ""
+	}}
 }
 
 // WithLogger replaces the logger (stderr, info).

@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -232,4 +233,23 @@ func TestTimeoutIsNotTheUsersError(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Add(failing(framework.UserErrorf("mine"), framework.Timeout(time.Hour))))
 	dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("mine")
+}
+
+// TestExtensions: those that the program declares stand beside that of tasks, and only
+// where the revision has them.
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet(
+		framework.WithExtension("io.modelcontextprotocol/ui", nil), framework.WithExtension("example.com/x", map[string]int{"a": 1}),
+	).Add(framework.Tool("t", none, framework.Task(framework.TaskOptional))))
+	got, _ := json.Marshal(dial(t, s, protocol.Rev20260728).call("server/discover", "").field("capabilities.extensions"))
+	if want := `{"example.com/x":{"a":1},"io.modelcontextprotocol/tasks":{},"io.modelcontextprotocol/ui":{}}`; string(got) != want {
+		t.Errorf("declared %s, want %s", got, want)
+	}
+	for _, rev := range protocol.Revisions()[:4] {
+		p := dial(t, s, rev)
+		if p.answers["1"].field("capabilities.extensions") != nil {
+			t.Errorf("%s: %s", rev, p.answers["1"].Result)
+		}
+	}
 }

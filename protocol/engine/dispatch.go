@@ -100,6 +100,7 @@ func (x *exchange) discover() protocol.Result {
 func (e *Engine) capabilities() protocol.ServerCapabilities {
 	caps := e.cfg.Catalog.Snapshot().Capabilities()
 	caps.Logging = true
+	caps.Extensions = e.cfg.Extensions
 	caps.Tasks = caps.Tasks && e.cfg.Tasks != nil
 	caps.TaskList, caps.TaskCancel = caps.Tasks, caps.Tasks // a list is that of a principal or a session
 	return caps

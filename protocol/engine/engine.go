@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,7 @@ var ErrShutdown = errors.New("engine: shut down")
 type Config struct {
 	Info         protocol.Implementation
 	Instructions string
+	Extensions   map[string]json.RawMessage // that the server declares; that of tasks declares itself
 	Catalog      Catalog
 
 	// Secret says that not everybody may know of the resource; nil: everybody may of all.
