@@ -267,8 +267,14 @@ func Hints(models ...string) GenerateOption {
 
 // Priorities between 0 and 1.
 func Priorities(cost, speed, intelligence float64) GenerateOption {
-	return generating(func(p *protocol.CreateMessageParams) {
-		w := preferences(p)
+	return generateOption(func(g *generation) {
+		for _, p := range []float64{cost, speed, intelligence} {
+			if !(p >= 0 && p <= 1) {
+				g.fault = fmt.Errorf("Priorities: %v is not between 0 and 1", p)
+				return
+			}
+		}
+		w := preferences(&g.request)
 		w.Cost, w.Speed, w.Intelligence = &cost, &speed, &intelligence
 	})
 }
