@@ -68,9 +68,10 @@ func listedTools(t *testing.T, rev protocol.Revision, capabilities string) int {
 	}
 	conn := inmem.Dial(t.Context(), server)
 	defer func() { _ = conn.Close() }()
-	ask := func(id int, method, params string) (answer struct {
+	type list struct {
 		Result struct{ Tools []json.RawMessage }
-	}) {
+	}
+	ask := func(id int, method, params string) (answer list) {
 		frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
 		if err := conn.Write(t.Context(), []byte(frame)); err != nil {
 			t.Fatal(err)
