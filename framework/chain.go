@@ -71,8 +71,8 @@ type Call struct {
 	began time.Time
 }
 
-// Began is when the first step that asks was reached: steps that measure read the clock
-// once for all.
+// Began is when it was asked for first: steps that measure read the clock once for all.
+// Ask before you call next, or the duration is none.
 func (c *Call) Began() time.Time {
 	if c.began.IsZero() {
 		c.began = time.Now()

@@ -93,6 +93,7 @@ type logging struct {
 
 func (l *logging) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
+		call.Began()               // before the call, not when its duration is asked for
 		received := call.Arguments // a step further in may change them
 		outcome := outcomePanic
 		defer func() { // the engine recovers: a call that crashes is no less logged

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
@@ -123,6 +125,19 @@ func TestLoggingHidesSecretsWithin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where no other step measures, the duration is that of the call all the same.
+func TestLoggingMeasures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		app, logs := watched()
+		s := build(t, app.Use(middleware.Logging()).Add(loginTool(func(login) error { time.Sleep(time.Second); return nil })))
+		call(t.Context(), t, s, `{"user":"ann"}`)
+		if got := line(t, logs.TakeAll()[0])["duration"]; got != time.Second {
+			t.Errorf("a call of a second took %v", got)
+		}
+	})
 }
 
 func line(t *testing.T, entry interface{ ContextMap() map[string]any }) map[string]any {
