@@ -312,7 +312,7 @@ func TestHooksAreCopied(t *testing.T) {
 		B tMoney `json:"b"`
 	}
 	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
-	want := `{"type":"object","properties":{"a":{"type":"number","title":"first","description":"one an amount, in euros"},"b":{"type":"number","description":"an amount, in euros"}},"required":["a","b"],"additionalProperties":false}`
+	want := `{"type":"object","properties":{"a":{"type":"number","title":"first","description":"one. an amount, in euros"},"b":{"type":"number","description":"an amount, in euros"}},"required":["a","b"],"additionalProperties":false}`
 	if got := string(p.Schema()); got != want {
 		t.Errorf("got %s", got)
 	}

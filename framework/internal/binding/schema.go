@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -77,9 +79,19 @@ func (k *keywords) note(sentence string) {
 	case d == sentence, strings.HasSuffix(d, " "+sentence):
 		return // it says so already
 	case d != "":
-		sentence = d + " " + sentence
+		sentence = sentenceOf(d) + " " + sentence
 	}
 	k.setText("description", sentence)
+}
+
+// sentenceOf ends a text that another sentence follows: most doc tags have no full stop.
+func sentenceOf(text string) string {
+	text = strings.TrimRightFunc(text, unicode.IsSpace)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	if unicode.In(last, unicode.Sentence_Terminal) || strings.ContainsRune(":;,…", last) {
+		return text
+	}
+	return text + "."
 }
 
 // render writes the object, its members in schemaOrder.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -74,6 +75,45 @@ func TestSchemasAreGolden(t *testing.T) {
 		got.WriteString(tc.name + "\t" + string(p.Schema()) + "\n")
 	}
 	golden(t, file, got.String())
+}
+
+// What the rules say is no part of the sentence that the doc tag has not ended.
+func TestDescriptionsAreSentences(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		in   any
+		want string
+	}{
+		"no full stop": {struct {
+			A time.Time `json:"a" doc:"when it is due" validate:"gt"`
+		}{}, "when it is due. In the future."},
+		"two sentences": {struct {
+			A time.Duration `json:"a" doc:"how long" validate:"min=1m"`
+		}{}, "how long. A duration such as 90s, 5m or 1h30m. At least 1m."},
+		"a full stop and a space": {struct {
+			A time.Time `json:"a" doc:"When it is due. " validate:"gt"`
+		}{}, "When it is due. In the future."},
+		"a question": {struct {
+			A time.Time `json:"a" doc:"When?" validate:"gt"`
+		}{}, "When? In the future."},
+		"in brackets": {struct {
+			A time.Time `json:"a" doc:"the end (if any)" validate:"gt"`
+		}{}, "the end (if any). In the future."},
+		"another script": {struct {
+			A time.Time `json:"a" doc:"締め切り。" validate:"gt"`
+		}{}, "締め切り。 In the future."},
+		"alone": {struct {
+			A time.Time `json:"a" validate:"gt"`
+		}{}, "In the future."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := mustCompile(t, reflect.TypeOf(tt.in), binding.Input, binding.Options{})
+			if got := string(p.Schema()); !strings.Contains(got, `"description":"`+tt.want+`"`) {
+				t.Errorf("want %q in %s", tt.want, got)
+			}
+		})
+	}
 }
 
 var defName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
