@@ -297,7 +297,7 @@ func (c *compiler) iface(t reflect.Type) node {
 	if c.mode == Output || t.NumMethod() == 0 {
 		return &anyNode{t}
 	}
-	c.fault("", fmt.Sprintf("interface %s cannot be decoded", t), "Use a concrete type, any, or json.RawMessage")
+	c.fault("", fmt.Sprintf("interface %s cannot be decoded", t), "Say which types stand behind it by framework.OneOf, or use a concrete type, any, or json.RawMessage")
 	return nil
 }
 

@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 		{"url", structWith(reflect.TypeFor[url.URL](), ""), binding.Input, "type url.URL has no text form"},
 		{"url pointer", structWith(reflect.TypeFor[*url.URL](), ""), binding.Input, "type url.URL"},
 		{"chan out", reflect.TypeFor[chan int](), binding.Output, "Out: type chan int has no JSON form"},
-		{"interface", structWith(reflect.TypeFor[fIface](), ""), binding.Input, "interface binding_test.fIface cannot be decoded"},
+		{"interface", structWith(reflect.TypeFor[fIface](), ""), binding.Input, "interface binding_test.fIface cannot be decoded. Say which types stand behind it by framework.OneOf"},
 		{"unexported embedded pointer", reflect.TypeFor[fUnexportedEmbed](), binding.Input, "fUnexportedEmbed.tBase: embedded pointer"},
 		{"scalar root", reflect.TypeFor[int](), binding.Input, "type int is no object in JSON"},
 		{"list root", reflect.TypeFor[[]int](), binding.Input, "type []int is no object"},
@@ -133,6 +133,15 @@ func TestFaults(t *testing.T) {
 		{"json name twice, promoted", reflect.StructOf([]reflect.StructField{{Name: "E", Type: twice, Anonymous: true}}), binding.Input, `In.To: name "from" is that of From`},
 		{"json name twice in a result", reflect.SliceOf(twice), binding.Output, `To: name "from" is that of From`},
 		{"name twice without tags", reflect.TypeFor[struct{ ID, Id string }](), binding.Strings, `In.Id: name "id" is that of ID`}, //nolint:revive // two letters of one name are the fault
+		{"tag without quotes", structWith(str, `doc:the name`), binding.Input, `In.V: the tag cannot be read from "doc:the name" on. Write key:"value" pairs with a space between them`},
+		{"tag with a space", structWith(str, `doc: "the name"`), binding.Input, `cannot be read from "doc: \"the name\"" on`},
+		{"tags with a comma", structWith(str, `title:"a",doc:"b"`), binding.Input, `cannot be read from ",doc:\"b\"" on`},
+		{"tag without end", structWith(str, `title:"a" doc:"b`), binding.Output, `cannot be read from "doc:\"b" on`},
+		{"not exported", hidden(`json:"name"`), binding.Input, "In.name: the field has a json tag and is not exported, so that nothing can read or set it. Begin its name with a capital letter"},
+		{"not exported in a result", hidden(`doc:"x"`), binding.Output, "name: the field has a doc tag and is not exported"},
+		{"commas between words", structWith(str, `validate:"oneof=a,b,c"`), binding.Input, `In.V: validate rule "b" does not exist. If it is a word of oneof: they are separated by spaces`},
+		{"a space between rules", structWith(str, `validate:"min=1, max=3"`), binding.Input, `validate rule " max=3" does not exist. Write it without spaces: max`},
+		{"jsonschema text", structWith(str, `jsonschema:"the name, in full"`), binding.Input, `the jsonschema tag is a text, not keyword=value. Use doc:"…" to describe a member`},
 		{"secret", structWith(str, `secret:"yes"`), binding.Input, "neither true nor false"},
 		{"header on float", structWith(reflect.TypeFor[float64](), `header:"X"`), binding.Input, "header on type float64"},
 		{"header token", structWith(str, `header:"a b"`), binding.Input, "is no token"},
@@ -220,5 +229,21 @@ func TestWarnings(t *testing.T) {
 	}
 	if p == nil || strings.Join(got, " ") != "in.A in.R in.O" {
 		t.Errorf("got %v", faults)
+	}
+}
+
+func hidden(tag reflect.StructTag) reflect.Type {
+	return reflect.StructOf([]reflect.StructField{{Name: "name", PkgPath: "example.com/x", Type: reflect.TypeFor[string](), Tag: tag}})
+}
+
+// What a package keeps for itself, with tags of others, is none of ours.
+func TestTagsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []reflect.Type{
+		hidden(""), hidden(`json:"-"`), hidden(`protogen:"open.v1"`),
+		structWith(reflect.TypeFor[string](), `  db:"a b, c"doc:"\"x\" : y"   `),
+	} {
+		mustCompile(t, typ, binding.Input, binding.Options{})
+		mustCompile(t, typ, binding.Output, binding.Options{})
 	}
 }

@@ -133,6 +133,7 @@ func (c *compiler) candidates(t reflect.Type) []candidate {
 // candidate looks at field i of l: a member, an embedded struct, or nothing.
 func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
 	sf := l.t.Field(i)
+	c.lintTag(sf)
 	inner := sf.Type
 	if inner.Name() == "" && inner.Kind() == reflect.Pointer {
 		inner = inner.Elem()

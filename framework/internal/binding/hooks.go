@@ -245,6 +245,9 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
 		switch {
+		case value == "" && strings.Contains(strings.TrimSpace(name), " "): // as the official SDK has it
+			c.fault("", "the jsonschema tag is a text, not keyword=value", `Use doc:"…" to describe a member`)
+			return false
 		case name == "required":
 			c.fault("", "jsonschema:\"required\" is not read", `Use validate:"required"`)
 			ok = false

@@ -3,6 +3,7 @@ package binding
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,11 @@ import (
 func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 	t = deref(t)
 	ok := true
-	for _, r := range k.rules {
+	for i, r := range k.rules {
+		if i > 0 && c.isWord(k.rules[i-1], r, t) {
+			c.fault("", fmt.Sprintf("validate rule %q does not exist", r), "If it is a word of "+k.rules[i-1].name+": they are separated by spaces")
+			return false
+		}
 		ok = c.lintRule(r, t, owner) && c.lintVerdict(r, t) && ok
 	}
 	if k.elem == nil {
@@ -36,6 +41,15 @@ func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 		return false
 	}
 	return c.lint(k.elem, t.Elem(), owner) && ok
+}
+
+// isWord is whether r seems to be meant as a word of the list of choices before it.
+func (c *compiler) isWord(before, r rule, t reflect.Type) bool {
+	if !slices.Contains([]string{"oneof", "noneof", "oneofci", "noneofci"}, before.name) || r.structural() || r.param != "" || len(r.alts) > 0 || r.check != nil {
+		return false
+	}
+	_, problem := tryRule(c.single(), r, sample(t, 3))
+	return strings.HasPrefix(problem, undefined)
 }
 
 func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
@@ -95,6 +109,9 @@ func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
 
 // meantRule suggests a rule for one that does not exist.
 func (c *compiler) meantRule(r rule) string {
+	if name := strings.TrimSpace(r.name); name != r.name {
+		return "Write it without spaces: " + name
+	}
 	var known []string
 	for _, k := range c.opts.Checks {
 		known = append(known, k.Tag)
