@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
@@ -187,6 +188,8 @@ func OncePerCall(mw Middleware) Middleware {
 // problem is what is wrong with the middleware, or "".
 func (m Middleware) problem() string {
 	switch {
+	case m.Wrap == nil && strings.Contains(m.Name, ": "): // so package middleware tells of an argument
+		return "middleware." + m.Name
 	case m.Wrap == nil:
 		return fmt.Sprintf("the middleware %q does nothing: its function is nil", m.Name)
 	case m.Phase < PhaseApp || m.Phase > PhaseValidate:

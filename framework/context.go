@@ -15,7 +15,7 @@ type CallInfo struct {
 	Client       protocol.Implementation
 	Capabilities protocol.ClientCapabilities
 	Revision     string // for logs only
-	Session      string
+	Session      string // empty on 2026-07-28, which has none: a map by it would be one entry for all those clients
 	Request      string
 	Call         string // the same in every round
 	Round        int

@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -34,13 +35,13 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 			return nil, fmt.Errorf("Choices has nothing to choose for %q", field)
 		}
 	}
-	found := 0
+	var fields []string
 	out := editProperties(schema, func(name string, property []byte) []byte {
+		fields = append(fields, name)
 		list, ok := choices[name]
 		if !ok {
 			return property
 		}
-		found++
 		titled, members := choiceMembers(list)
 		items, isList := jsontext.Member(property, "items")
 		switch {
@@ -53,8 +54,10 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 		}
 		return withMember(property, "enum", members)
 	})
-	if found < len(choices) {
-		return nil, fmt.Errorf("Choices names a field that the question does not have")
+	for field := range choices {
+		if !slices.Contains(fields, field) {
+			return nil, fmt.Errorf("Choices names the field %q, which the question does not have: it has %q", field, fields)
+		}
 	}
 	return out, nil
 }

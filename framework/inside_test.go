@@ -416,6 +416,17 @@ func TestElicitOptions(t *testing.T) {
 			t.Errorf("got %s for %s", r.text(), asked)
 		}
 	})
+	t.Run("choices of no field", func(t *testing.T) {
+		t.Parallel()
+		var err error
+		_, asked := elicits(t, func(ctx context.Context) (string, error) {
+			_, err = framework.Elicit[string](ctx, "?", framework.Choices("colour", framework.Choice{Value: "a"}))
+			return "", err
+		})
+		if asked != nil || err == nil || !strings.Contains(err.Error(), `Choices names the field "colour", which the question does not have: it has ["value"]`) {
+			t.Errorf("asked %s: %v", asked, err)
+		}
+	})
 	t.Run("titled choices", func(t *testing.T) {
 		t.Parallel()
 		_, asked := elicits(t, func(ctx context.Context) (string, error) {

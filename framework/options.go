@@ -202,7 +202,8 @@ func OpenWorld(yes bool) Option {
 }
 
 // Scopes that the caller must have, all of them; without them the component is
-// not listed either, and a call is answered as if it did not exist. Each is one argument:
+// not listed either. A call over HTTP is then answered with 403 and the scopes to come
+// back with, elsewhere as if the component did not exist. Each is one argument:
 // what has spaces, quotes or backslashes is none (RFC 6749 §3.3), and nobody could be told
 // to come back with it.
 func Scopes(scopes ...string) Option {

@@ -39,7 +39,7 @@ func (s *Server) Claims() claim.Store {
 // Brief is the part of CallInfo that is at hand.
 type Brief struct {
 	Principal  *Principal
-	Session    string
+	Session    string // see CallInfo
 	Revision   string // for logs only
 	RemoteAddr string
 	Task       string

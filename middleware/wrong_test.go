@@ -32,7 +32,7 @@ func TestWrongArguments(t *testing.T) {
 	} {
 		_, err := quiet().Use(mw).Build()
 		var faults *framework.BuildError
-		if !errors.As(err, &faults) || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &faults) || !strings.Contains(err.Error(), " middleware."+want) {
 			t.Errorf("want %q in the report, got %v", want, err)
 		}
 	}

@@ -29,6 +29,15 @@ func (f VerifierFunc) Verify(ctx context.Context, token string) (*transport.Prin
 // away, or the verifier is not set up. Clients should come again.
 var ErrUnavailable = errors.New("auth: tokens cannot be verified now")
 
+// misset is ErrUnavailable to those who ask what to answer. Its text is for the program's
+// author: it is not that tokens cannot be verified now, but that they never can.
+type misset struct{ text string }
+
+func (m *misset) Error() string { return "auth: " + m.text }
+func (m *misset) Unwrap() error { return ErrUnavailable }
+
+func missetf(format string, args ...any) error { return &misset{fmt.Sprintf(format, args...)} }
+
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, fmt.Errorf(format, args...))
 }

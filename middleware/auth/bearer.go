@@ -28,7 +28,7 @@ func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	b.metadata = newMetadata(&b.config)
 	b.broken = b.fault()
 	if v == nil {
-		b.broken = unavailable("Bearer has no verifier")
+		b.broken = missetf("Bearer has no verifier")
 	}
 	return b
 }

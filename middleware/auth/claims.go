@@ -122,7 +122,7 @@ func (c claims) intendedFor(audience string) error {
 // needed demands that an audience is known.
 func needed(verifier, audience string) error {
 	if audience == "" {
-		return unavailable("%s: there is no Audience, and Bearer has no Resource", verifier)
+		return missetf("%s: there is no Audience, and Bearer has no Resource", verifier)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (b *bearer) bound(ctx context.Context, header http.Header, token string, p 
 	at, told := transport.TargetFrom(ctx)
 	base := httpURL(b.resource)
 	if !told || base == nil {
-		return unavailable("DPoP needs Resource, and a carrier over HTTP, which says what a request is for")
+		return missetf("DPoP needs Resource, and a carrier over HTTP, which says what a request is for")
 	}
 	// A path that begins with two slashes stays one: it names no host.
 	asked, err := url.ParseRequestURI(at.URL)

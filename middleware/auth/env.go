@@ -20,7 +20,7 @@ import (
 func Env(variable string, guard transport.Authenticator) func(transport.Transport) transport.Transport {
 	v := VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
 		if guard == nil {
-			return nil, unavailable("Env has no guard")
+			return nil, missetf("Env has no guard")
 		}
 		return guard.Authenticate(ctx, http.Header{"Authorization": {"Bearer " + token}})
 	})
@@ -53,7 +53,7 @@ func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
 	case f.carrier == nil:
 		return errors.New("auth: FromEnv has no transport")
 	case f.verifier == nil:
-		return unavailable("FromEnv has no verifier")
+		return missetf("FromEnv has no verifier")
 	}
 	token := os.Getenv(f.variable)
 	if token == "" {

@@ -64,7 +64,7 @@ func (i *Introspection) fault(resource string) error {
 // misset is what is wrong with the fields; it takes too long for each call.
 func (i *Introspection) misset() error {
 	if httpURL(i.Endpoint) == nil {
-		return unavailable("Introspection: the Endpoint must be an absolute URL, not %q", i.Endpoint)
+		return missetf("Introspection: the Endpoint must be an absolute URL, not %q", i.Endpoint)
 	}
 	return nil
 }

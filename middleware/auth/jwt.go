@@ -78,14 +78,14 @@ func (j *JWT) fault(resource string) error {
 func (j *JWT) misset() error {
 	switch {
 	case j.Issuer == "":
-		return unavailable("JWT has no Issuer")
+		return missetf("JWT has no Issuer")
 	case j.JWKS == "" && httpURL(j.Issuer) == nil:
-		return unavailable("JWT: the Issuer must be an absolute URL where there is no JWKS, not %q", j.Issuer)
+		return missetf("JWT: the Issuer must be an absolute URL where there is no JWKS, not %q", j.Issuer)
 	case j.JWKS != "" && httpURL(j.JWKS) == nil:
-		return unavailable("JWT: JWKS must be an absolute URL, not %q", j.JWKS)
+		return missetf("JWT: JWKS must be an absolute URL, not %q", j.JWKS)
 	case slices.ContainsFunc(j.Algorithms, symmetric):
 		// Whoever knows the public key could sign with it as if it were a secret.
-		return unavailable("JWT: no Algorithms but asymmetric ones go with published keys")
+		return missetf("JWT: no Algorithms but asymmetric ones go with published keys")
 	}
 	return nil
 }

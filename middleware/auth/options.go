@@ -34,15 +34,15 @@ func (c *config) fault() error {
 	case c.wrong != nil:
 		return c.wrong
 	case c.resource != "" && u == nil:
-		return unavailable("Resource must be an absolute URL of http or https, not %q", c.resource)
+		return missetf("Resource must be an absolute URL of http or https, not %q", c.resource)
 	case u != nil && u.Fragment != "":
-		return unavailable("Resource must have no fragment: %q", c.resource)
+		return missetf("Resource must have no fragment: %q", c.resource)
 	case u == nil && c.proofs != nil:
-		return unavailable("DPoP needs Resource")
+		return missetf("DPoP needs Resource")
 	}
 	for _, server := range c.servers {
 		if httpURL(server) == nil {
-			return unavailable("an authorization server must be an absolute URL, not %q", server)
+			return missetf("an authorization server must be an absolute URL, not %q", server)
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (c *config) fault() error {
 func (c *config) add(option string, list, scopes []string) []string {
 	for _, scope := range scopes {
 		if !scopeToken(scope) && c.wrong == nil {
-			c.wrong = unavailable("%s: %q is no scope: it must be printable, without spaces, quotes and backslashes", option, scope)
+			c.wrong = missetf("%s: %q is no scope: it must be printable, without spaces, quotes and backslashes", option, scope)
 		}
 	}
 	return appendNew(list, scopes)

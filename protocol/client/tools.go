@@ -73,6 +73,10 @@ func marshalArguments(args any) (json.RawMessage, error) {
 // Call calls a tool and decodes its structured result by encoding/json. Where there
 // is none, a string Out is the text, any other is decoded from the text: revisions
 // without structured results carry it there. An isError result becomes *ToolError.
+//
+// Types of Kagami's that encoding/json writes in another way, such as a time.Duration,
+// which is a text like "90s" on the wire, are read by Client.CallTool and
+// framework.DecodeResult; framework.EncodeJSON writes such arguments.
 func Call[Out any](ctx context.Context, c *Client, name string, args any, opts ...CallOption) (Out, error) {
 	var out Out
 	result, err := c.CallTool(ctx, name, args, opts...)
