@@ -419,11 +419,11 @@ func TestElicitOptions(t *testing.T) {
 	t.Run("choices of no field", func(t *testing.T) {
 		t.Parallel()
 		var err error
-		_, asked := elicits(t, func(ctx context.Context) (string, error) {
+		r, asked := elicits(t, func(ctx context.Context) (string, error) {
 			_, err = framework.Elicit[string](ctx, "?", framework.Choices("colour", framework.Choice{Value: "a"}))
 			return "", err
 		})
-		if asked != nil || err == nil || !strings.Contains(err.Error(), `Choices names the field "colour", which the question does not have: it has ["value"]`) {
+		if r.isError(); asked != nil || err == nil || !strings.Contains(err.Error(), `Choices names the field "colour", which the question does not have: it has ["value"]`) {
 			t.Errorf("asked %s: %v", asked, err)
 		}
 	})
@@ -436,14 +436,6 @@ func TestElicitOptions(t *testing.T) {
 		if p := properties(t, asked[0]); !strings.Contains(string(p["name"]), `"oneOf":[{"const":"a1","title":"Ann"},{"const":"b1","title":"b1"}]`) {
 			t.Errorf("asked %s", asked[0])
 		}
-	})
-	t.Run("choices of no field", func(t *testing.T) {
-		t.Parallel()
-		r, _ := elicits(t, func(ctx context.Context) (string, error) {
-			_, err := framework.Elicit[booking](ctx, "?", framework.Choices("nobody", framework.Choice{Value: "a"}))
-			return "", err
-		})
-		r.isError()
 	})
 	t.Run("form", func(t *testing.T) {
 		t.Parallel()
