@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,6 +11,18 @@ import (
 )
 
 type shape interface{ area() float64 }
+
+// Who has no app does not know what stands behind an interface, and is told so.
+func TestUnionWithoutApp(t *testing.T) {
+	t.Parallel()
+	type drawing struct {
+		Shape shape `json:"shape"`
+	}
+	_, err := framework.DecodeJSON[drawing](json.RawMessage(`{"shape":{"kind":"circle"}}`))
+	if err == nil || !strings.Contains(err.Error(), "Want null: what stands behind framework_test.shape is known only to handles of an app with framework.OneOf") {
+		t.Error(err)
+	}
+}
 
 type circle struct {
 	Radius float64 `json:"radius" validate:"gt=0"`

@@ -57,6 +57,9 @@ func namesake(server *framework.Server, name string) string {
 
 // CallAs calls a tool by its listed name. in is anything that encodes to an
 // object, or JSON as json.RawMessage; nil sends no arguments.
+//
+// Where the result has interfaces of the app's OneOf, use Call with the handle of the
+// tool, or an Out that has any in their place.
 func CallAs[Out any](s *Session, name string, in any) (Out, error) {
 	s.t.Helper()
 	var none Out

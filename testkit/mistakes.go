@@ -26,7 +26,8 @@ import (
 //
 // The calls are made from the schema. Where the tool has rules that its schema cannot
 // express, so that no good call is found, give the argument a default, or its schema an
-// example, that shows one.
+// example, that shows one. A tool that needs its app's OneOf or Validation is a handle of
+// an app that was built.
 func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	t.Helper()
 	j, err := newJudge(tool)

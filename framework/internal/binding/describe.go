@@ -19,6 +19,10 @@ func (p *Plan) wanted(n node, c *constraints) string {
 		return "an object" + memberWords(inner.names(), len(inner.fields) > 0)
 	case *unionNode:
 		return inner.words()
+	case *anyNode:
+		if inner.t.NumMethod() > 0 { // of a result: arguments are refused at Build
+			return "null: what stands behind " + inner.t.String() + " is known only to handles of an app with framework.OneOf"
+		}
 	case *arrayNode:
 		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
 	}
