@@ -98,7 +98,7 @@ var pageGroups = []pageGroup{
 		"Numbers as codes", "", "integer", "iso4217_numeric port",
 	},
 	{
-		"Other members", "The parameter is the Go name of a field; texts tell its name on the wire. The tags with cs may name a field of another struct.", "text",
+		"Other members", "The parameter is the Go name of a field; texts tell its name on the wire. The tags with cs may name a field of another struct. A field that was left out counts as its zero value, and a pointer that is nil breaks each rule that names it: of a range whose bounds are optional neither is a pointer (`omitzero`), and the upper one has the rule (gtfield).", "text",
 		"eqfield=Other nefield=Other gtfield=Other gtefield=Other ltfield=Other ltefield=Other eqcsfield=Other necsfield=Other gtcsfield=Other gtecsfield=Other " +
 			"ltcsfield=Other ltecsfield=Other fieldcontains=Other fieldexcludes=Other",
 	},

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
@@ -251,6 +252,39 @@ func TestRelations(t *testing.T) {
 		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
 		if got := paths(err); got != want {
 			t.Errorf("%s: faults at %q, want %q (%v)", raw, got, want, err)
+		}
+	}
+}
+
+// TestRange is what the page says of bounds of which one may be left out.
+func TestRange(t *testing.T) {
+	t.Parallel()
+	type values struct {
+		Since time.Time `json:"since,omitzero"`
+		Until time.Time `json:"until,omitzero" validate:"gtfield=Since"`
+	}
+	type pointers struct {
+		Since *time.Time `json:"since"`
+		Until *time.Time `json:"until" validate:"gtfield=Since"`
+	}
+	const since, until = `"since":"2026-01-01T00:00:00Z"`, `"until":"2026-01-02T00:00:00Z"`
+	for _, tt := range []struct {
+		in        any
+		raw, want string
+	}{
+		{values{}, `{}`, ""},
+		{values{}, `{` + since + `}`, ""},
+		{values{}, `{` + until + `}`, ""},
+		{values{}, `{` + since + `,` + until + `}`, ""},
+		{pointers{}, `{}`, ""},
+		{pointers{}, `{` + since + `}`, ""},
+		{pointers{}, `{` + until + `}`, "/until"},
+		{pointers{}, `{` + since + `,` + until + `}`, ""},
+	} {
+		p := mustCompile(t, reflect.TypeOf(tt.in), binding.Input, binding.Options{})
+		_, err := p.Decode(t.Context(), []byte(tt.raw), reflect.New(p.Type()).Elem())
+		if got := paths(err); got != tt.want {
+			t.Errorf("%T %s: faults at %q, want %q (%v)", tt.in, tt.raw, got, tt.want, err)
 		}
 	}
 }
