@@ -140,7 +140,7 @@ func TestFaults(t *testing.T) {
 		{"not exported", hidden(`json:"name"`), binding.Input, "In.name: the field has a json tag and is not exported, so that nothing can read or set it. Begin its name with a capital letter"},
 		{"not exported in a result", hidden(`doc:"x"`), binding.Output, "name: the field has a doc tag and is not exported"},
 		{"commas between words", structWith(str, `validate:"oneof=a,b,c"`), binding.Input, `In.V: validate rule "b" does not exist. If it is a word of oneof: they are separated by spaces`},
-		{"a space between rules", structWith(str, `validate:"min=1, max=3"`), binding.Input, `validate rule " max=3" does not exist. Write it without spaces: max`},
+		{"a space between rules", structWith(str, `validate:"min=1, max=3"`), binding.Input, `validate rule " max=3" does not exist. Write it without spaces: max=3`},
 		{"jsonschema text", structWith(str, `jsonschema:"the name, in full"`), binding.Input, `the jsonschema tag is a text, not keyword=value. Use doc:"…" to describe a member`},
 		{"secret", structWith(str, `secret:"yes"`), binding.Input, "neither true nor false"},
 		{"header on float", structWith(reflect.TypeFor[float64](), `header:"X"`), binding.Input, "header on type float64"},

@@ -109,8 +109,8 @@ func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
 
 // meantRule suggests a rule for one that does not exist.
 func (c *compiler) meantRule(r rule) string {
-	if name := strings.TrimSpace(r.name); name != r.name {
-		return "Write it without spaces: " + name
+	if whole := r.String(); strings.TrimSpace(whole) != whole {
+		return "Write it without spaces: " + strings.TrimSpace(whole)
 	}
 	var known []string
 	for _, k := range c.opts.Checks {
