@@ -2,12 +2,15 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -206,6 +209,39 @@ func TestTasksClockJumpsBack(t *testing.T) {
 		p.byID("tasks/get", late).code(-32602)
 		if n := runs.Load(); n != 2 || logs.Len() != 0 {
 			t.Errorf("two tasks ran %d times, the log has %v", n, logs.All())
+		}
+	})
+}
+
+// TestTasksProgressGoesOn: what was reported before a task asked is not reported again by
+// the run after it (2025-11-25 basic/utilities/progress: it MUST increase).
+func TestTasksProgressGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		app := framework.New("test", "1.0.0", framework.WithLogger(zap.NewNop()), framework.WithStore(memory.New()))
+		app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) {
+			for i := range 3 {
+				framework.Progress(ctx, float64(i+1), 4, "")
+				if _, err := framework.Once(ctx, fmt.Sprint("shot", i), func(context.Context) (int, error) { return i, nil }); err != nil {
+					return "", err
+				}
+			}
+			if _, err := framework.Elicit[name](ctx, "Who?"); err != nil {
+				return "", err
+			}
+			framework.Progress(ctx, 4, 4, "")
+			return "done", nil
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		p := dial(t, build(t, app), core, withMeta("progressToken", `"tok"`), withCaps(canElicit),
+			answering(func(string, json.RawMessage) string { return `"result":` + accepted }))
+		id := p.start("film", `{}`, `{}`).TaskID
+		p.byID("tasks/result", id).mentions("done")
+		synctest.Wait()
+		var told []string
+		for _, n := range p.notifications("notifications/progress") {
+			told = append(told, regexp.MustCompile(`"progress":(\d)`).FindStringSubmatch(string(n))[1])
+		}
+		if got := strings.Join(told, " "); got != "1 2 3 4" {
+			t.Errorf("told %s", got)
 		}
 	})
 }

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -314,6 +317,34 @@ func (j *job) advance(done float64) bool {
 	}
 	j.progress = &done
 	return true
+}
+
+// progressKey is the effect of a task's journal that has the progress which was told of
+// last: the next run may be on another node, and must not report less (2025-11-25
+// basic/utilities/progress "MUST increase"). No Once has such a key.
+const progressKey = "\x00progress"
+
+// progressed is effects and the progress.
+func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.progress == nil {
+		return effects
+	}
+	return append(slices.Clip(effects), rounds.Effect{Key: progressKey, Value: strconv.AppendFloat(nil, *j.progress, 'g', -1, 64)})
+}
+
+// goesOn takes the progress up where a run before this one has left it, and leaves the
+// other effects.
+func (j *job) goesOn(effects []rounds.Effect) []rounds.Effect {
+	i := slices.IndexFunc(effects, func(e rounds.Effect) bool { return e.Key == progressKey })
+	if i < 0 {
+		return effects
+	}
+	if done, err := strconv.ParseFloat(string(effects[i].Value), 64); err == nil {
+		j.advance(done)
+	}
+	return slices.Delete(effects, i, i+1)
 }
 
 // says makes the message of progress the task's.

@@ -100,6 +100,7 @@ func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int,
 		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
 		snapshot: j.snapshot, job: j, closed: true, cancel: cancel,
 	}
+	journal.Effects = j.goesOn(journal.Effects)
 	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, id: journal.Call, runs: runs}
 	c.effects.done, c.effects.kept = journal.Effects, len(journal.Effects)
 	journal.Open = nil
@@ -243,6 +244,9 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	defer r.mu.Unlock()
 	j := r.journal.Clone()
 	j.Effects, j.Open, j.Round = c.effects.all(), r.open, j.Round+rounds
+	if c.x.job != nil {
+		j.Effects = c.x.job.progressed(j.Effects)
+	}
 	return j
 }
 
