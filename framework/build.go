@@ -316,6 +316,9 @@ func (b *builder) bind(m *member) {
 	if m.entry.Complete != nil && !m.failed {
 		m.entry.Complete = m.completing(b, m.entry.Complete)
 	}
+	if m.options.maySubscribe != nil {
+		m.entry.Subscribe = m.bound.subscribing(m.options.maySubscribe)
+	}
 	if len(m.options.scopes) > 0 && !m.failed {
 		m.bound.witnesses = witnessing(m.bound.steps, m.broken(b))
 	}

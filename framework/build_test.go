@@ -100,6 +100,8 @@ func registrationFaults() map[string]faulty {
 		"variables":             {framework.ResourceTemplate("orders://{user}/{year}", orders), []string{"orderURI.Yeaar", `uri "yeaar" is not in orders://{user}/{year}`, `Did you mean "year"?`, `no field takes the variable "year"`}},
 		"nested prompt":         {framework.Prompt("p", func(context.Context, struct{ In struct{ X int } }) (framework.Messages, error) { return nil, nil }), []string{`prompt "p"`}},
 		"completion":            {framework.Prompt("p", prompt, framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) { return nil, nil })), []string{`no argument "x"`}},
+		"nil watcher":           {framework.Resource("a://b", text, framework.MaySubscribe(nil)), []string{"MaySubscribe: the function is nil"}},
+		"watched tool":          {framework.Tool("t", none, framework.MaySubscribe(ownOnly)), []string{"MaySubscribe does not fit a tool"}},
 		"nil completion":        {framework.Prompt("p", prompt, framework.Complete("x", nil)), []string{"Complete"}},
 		"spec's method":         {framework.Method("tools/call", search), []string{"the specification has a method of this name"}},
 		"notification":          {framework.Method("notifications/x", search), []string{"notification"}},

@@ -361,7 +361,10 @@ func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (pro
 	case classArguments:
 		return nil, invalidFault(protocol.FaultInvalidParams, b.info.Name, v.invalid)
 	case classNotFound:
-		if p, ok := c.Params.(*protocol.ReadResourceParams); ok {
+		switch p := c.Params.(type) {
+		case *protocol.ReadResourceParams:
+			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: v.text, URI: p.URI}
+		case *protocol.SubscribeParams:
 			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: v.text, URI: p.URI}
 		}
 	case classMissing:

@@ -44,6 +44,7 @@ type settings struct {
 	mime                     string
 	size                     int64
 	completers               map[string]completer
+	maySubscribe             func(ctx context.Context, uri string) error
 	cache                    protocol.CacheHints
 	inputSchema              json.RawMessage
 	outputSchema             json.RawMessage
@@ -280,6 +281,23 @@ func Complete(argument string, fn func(ctx context.Context, prefix string, args 
 			s.completers = make(map[string]completer)
 		}
 		s.completers[argument] = fn
+		return ""
+	}}
+}
+
+// MaySubscribe decides who may subscribe to a URI of a resource or template, of the callers
+// who have its scopes; without it all of them may, also to what the handler would not let
+// them read. An error refuses: it is answered as one of the handler would be, and on
+// 2026-07-28 the URI is left out of what is acknowledged. ctx is as in the handler; the steps
+// of middleware are not run. It is asked when a subscription begins, and not again.
+//
+// Who watches a parent of such a resource hears of the parent, as with [Scopes].
+func MaySubscribe(allow func(ctx context.Context, uri string) error) Option {
+	return componentOption{"MaySubscribe", kindsRead, func(s *settings) string {
+		if allow == nil {
+			return "the function is nil"
+		}
+		s.maySubscribe = allow
 		return ""
 	}}
 }

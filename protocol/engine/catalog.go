@@ -28,6 +28,10 @@ type Snapshot interface {
 	// GetPromptParams or CustomParams, or the fault that there is none.
 	Find(ctx context.Context, c *Call, p protocol.Params) (Handler, error)
 
+	// Subscribe says whether the caller may hear of changes of a resource: nil, or the
+	// fault or error that is the answer.
+	Subscribe(ctx context.Context, c *Call, uri string) error
+
 	// Complete an argument: at most 100 values.
 	Complete(ctx context.Context, c *Call, p *protocol.CompleteParams) (*protocol.Completion, error)
 

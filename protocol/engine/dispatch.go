@@ -122,10 +122,8 @@ func (x *exchange) complete(ctx context.Context, p *protocol.CompleteParams) (pr
 	return &protocol.CompleteResult{Completion: *completion}, nil
 }
 
-// subscribe demands that the resource could be read: a subscription must not
-// tell of what the caller may not see.
 func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (protocol.Result, error) {
-	if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: p.URI}); err != nil {
+	if err := x.snapshot.Subscribe(ctx, x.call, p.URI); err != nil {
 		return nil, err
 	}
 	full := false

@@ -63,6 +63,11 @@ func (k catalog) Find(_ context.Context, _ *engine.Call, p protocol.Params) (eng
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found")
 }
 
+func (k catalog) Subscribe(ctx context.Context, c *engine.Call, uri string) error {
+	_, err := k.Find(ctx, c, &protocol.ReadResourceParams{URI: uri})
+	return err
+}
+
 func (k catalog) Mirrors(string) []dialect.Mirror { return nil }
 
 func (k catalog) Complete(context.Context, *engine.Call, *protocol.CompleteParams) (*protocol.Completion, error) {

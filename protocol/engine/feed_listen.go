@@ -88,7 +88,7 @@ func (x *exchange) honoured(ctx context.Context, want protocol.SubscriptionFilte
 		return got
 	}
 	for _, uri := range want.URIs[:min(len(want.URIs), maxWatched)] {
-		if _, err := x.snapshot.Find(ctx, x.call, &protocol.ReadResourceParams{URI: uri}); err == nil {
+		if x.snapshot.Subscribe(ctx, x.call, uri) == nil {
 			got.URIs = append(got.URIs, uri)
 		}
 	}

@@ -64,13 +64,22 @@ func Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	return struct{}{}, nil
 }
 
+// mayWatch leaves the diary, notes://diary-alice, to whose it is.
+func mayWatch(ctx context.Context, uri string) error {
+	owner, ok := strings.CutPrefix(uri, "notes://diary-")
+	if who := framework.Caller(ctx).Principal; ok && (who == nil || who.Subject != owner) {
+		return framework.NotFoundf("no such note")
+	}
+	return nil
+}
+
 // NewApp registers everything.
 func NewApp() *framework.App {
 	return framework.New("notes", "1.0.0").Add(
 		framework.Resource("notes://index", Index,
 			framework.Describe("The names of all notes."), framework.MIME("text/plain")),
 		framework.ResourceTemplate("notes://{name}", ReadNote,
-			framework.Describe("One note."), framework.Complete("name", completeName)),
+			framework.Describe("One note."), framework.Complete("name", completeName), framework.MaySubscribe(mayWatch)),
 		framework.Tool("write", Write, framework.Describe("Write a note.")),
 	)
 }

@@ -20,5 +20,10 @@ func TestNotes(t *testing.T) {
 		s.Subscribe("notes://milk")
 		s.CallRaw("write", `{"name":"milk","text":"bought"}`).OK()
 		s.AwaitNotification("notifications/resources/updated")
+
+		alice := s.As("alice")
+		alice.Subscribe("notes://diary-alice")
+		alice.CallRaw("write", `{"name":"diary-alice","text":"…"}`).OK()
+		alice.AwaitNotification("notifications/resources/updated")
 	})
 }

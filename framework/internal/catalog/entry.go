@@ -53,6 +53,9 @@ type Entry struct {
 	Specificity int
 	// Complete is nil where nothing can be completed.
 	Complete func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error)
+	// Subscribe says whether a caller who may know of the entry may hear of changes of the
+	// URI; nil: every one may.
+	Subscribe func(ctx context.Context, c *engine.Call, uri string) error
 
 	order uint64 // place in the lists; set by Update
 }
@@ -67,6 +70,9 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	}
 	return true
 }
+
+// open says that everybody may hear of changes of the entry.
+func (e *Entry) open() bool { return len(e.Scopes) == 0 && e.Subscribe == nil }
 
 // visibleIn is VisibleTo for the caller of ctx, who is looked for only where it matters; of
 // nil it is false.

@@ -61,8 +61,8 @@ func (r *Registry) Entries() []*Entry { return r.current.Load().all }
 // Lookup finds an entry by its key, whoever may see it; nil if there is none.
 func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load().byKey[kind][key] }
 
-// Secret says that there is a resource of that URI now, and that callers need scopes to
-// know of it.
+// Secret says that there is a resource of that URI now, and that not everybody may hear of
+// it.
 func (r *Registry) Secret(uri string) bool { return r.current.Load().secret(uri) }
 
 // Update removes and adds in one step. Entries to remove that are not there are

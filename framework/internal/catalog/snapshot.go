@@ -93,7 +93,8 @@ func (s *Snapshot) Find(ctx context.Context, c *engine.Call, p protocol.Params) 
 	case *protocol.GetPromptParams:
 		return s.named(ctx, c, Prompt, p.Name)
 	case *protocol.ReadResourceParams:
-		return s.resource(ctx, c, p.URI)
+		_, h, err := s.resource(ctx, c, p.URI)
+		return h, err
 	case *protocol.CustomParams:
 		e := s.byKey[Method][p.Name]
 		if e.visibleIn(ctx) {
@@ -149,10 +150,20 @@ func clip(name string) string {
 	return name
 }
 
-func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (engine.Handler, error) {
+// Subscribe says whether the caller may hear of changes of a resource. Who cannot find it
+// may not: a subscription must not tell of what the caller may not see.
+func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) error {
+	e, _, err := s.resource(ctx, c, uri)
+	if err != nil || e.Subscribe == nil {
+		return err
+	}
+	return e.Subscribe(ctx, c, uri)
+}
+
+func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*Entry, engine.Handler, error) {
 	who, hidden := transport.PrincipalFrom(ctx), s.byKey[Resource][uri]
 	if hidden != nil && hidden.VisibleTo(who) {
-		return hidden.Handler, nil
+		return hidden, hidden.Handler, nil
 	}
 	for e := range s.templates.of(uri) {
 		visible := e.VisibleTo(who)
@@ -162,20 +173,20 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (en
 		h, err := e.Match(uri)
 		switch {
 		case err != nil && visible:
-			return nil, notFound(uri) // an unsafe URI is not served by a laxer template either
+			return nil, nil, notFound(uri) // an unsafe URI is not served by a laxer template either
 		case h != nil && visible:
-			return h, nil
+			return e, h, nil
 		case h != nil:
 			hidden = e // what serves if nothing else does
 		}
 	}
-	return nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
+	return nil, nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
 }
 
-// secret says that a resource is there, and not for everybody.
+// secret says that a resource is there, and not everybody may hear of it.
 func (s *Snapshot) secret(uri string) bool {
 	e := s.byKey[Resource][uri]
-	if e != nil && len(e.Scopes) == 0 {
+	if e != nil && e.open() {
 		return false
 	}
 	found := e != nil
@@ -183,7 +194,7 @@ func (s *Snapshot) secret(uri string) bool {
 		if h, err := t.Match(uri); h == nil || err != nil {
 			continue
 		}
-		if len(t.Scopes) == 0 {
+		if t.open() {
 			return false
 		}
 		found = true

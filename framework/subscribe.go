@@ -1,0 +1,22 @@
+package framework
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/protocol/engine"
+)
+
+// subscribing asks the function of MaySubscribe, in the context of a handler.
+func (b *bound) subscribing(allow func(ctx context.Context, uri string) error) func(context.Context, *engine.Call, string) error {
+	return func(ctx context.Context, c *engine.Call, uri string) error {
+		h := &handling{Context: ctx, server: b.server, call: c, bound: b}
+		h.seen = Call{Method: c.Params.Method(), Name: b.info.Name, ID: c.ID(), Component: b.info}
+		_, err := guarded(h, func(ctx context.Context, uri string) (struct{}, error) {
+			return struct{}{}, allow(ctx, uri)
+		}, uri)
+		if err != nil {
+			_, err = b.refusePlain(h, c, err)
+		}
+		return err
+	}
+}
