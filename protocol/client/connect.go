@@ -132,9 +132,12 @@ func (c *Client) counterOffer(err error) *dialect.Dialect {
 // the search, but for a version that both sides know after all.
 func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
 	var fault *protocol.Fault
-	lost := c.link.failure() != nil || c.http == nil && errors.Is(err, io.ErrUnexpectedEOF)
-	if ctx.Err() != nil || lost || c.http != nil && saysNothing(err) {
+	lost := c.link.failure()
+	switch {
+	case ctx.Err() != nil, c.http != nil && saysNothing(err), c.http == nil && errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
+	case lost != nil:
+		return nil, lost
 	}
 	if !errors.As(err, &fault) {
 		return legacy, orNone(legacy, err, "")

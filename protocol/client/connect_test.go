@@ -279,18 +279,18 @@ type refusing struct {
 }
 
 func (r *refusing) Read(context.Context) ([]byte, error) {
-	if !r.readFirst {
-		<-r.ended
-	}
+	<-r.ended
 	return nil, io.EOF
 }
 
 func (r *refusing) Write(context.Context, []byte) error {
-	if r.readFirst {
-		synctest.Wait() // until the reader has told of it
+	end := func() { r.once.Do(func() { close(r.ended) }) }
+	if !r.readFirst {
+		time.AfterFunc(time.Second, end)
 		return r.why
 	}
-	time.AfterFunc(time.Second, func() { r.once.Do(func() { close(r.ended) }) })
+	end()
+	synctest.Wait() // until the reader has told of it
 	return r.why
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -42,6 +43,8 @@ type link struct {
 	pending   map[string]*waiter // by id
 	anonymous []*waiter          // of Exchange: they also take an error without id
 	err       error              // why nothing can be sent any more; nil while connected
+	reason    error              // why a Write has failed last
+	explained time.Time          // when that was
 
 	group  sync.WaitGroup // guarded by mu against Add after Wait
 	joined bool           // Close has begun to wait
@@ -250,17 +253,45 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
+	one, own := errors.AsType[*callError](err)
+	switch ended := ctx.Err(); {
+	case ended != nil:
+		if !own && !errors.Is(err, ended) && !errors.Is(err, context.Cause(ctx)) {
+			l.explain(err)
+		}
 		return endOf(ctx)
-	}
-	// Where reading has only seen the end, the failed Write may know the reason.
-	if lost := l.failure(); lost != nil && !errors.Is(lost, errLost) {
-		return lost
-	}
-	if one, ok := errors.AsType[*callError](err); ok {
+	case own && l.failure() == nil:
 		return fmt.Errorf("client: %w", one.err)
 	}
+	return l.untaken(ctx, err)
+}
+
+// untaken is why the connection takes no frames. What the other side said before it ended
+// is read first, and may be the reason.
+func (l *link) untaken(ctx context.Context, err error) error {
+	l.explain(err)
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-l.lost:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if lost := l.failure(); lost != nil {
+		return lost
+	}
 	return lostError(err)
+}
+
+// explain keeps why a Write has failed: where reading sees no more than the end of the
+// connection, before or soon after, that is the reason.
+func (l *link) explain(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reason, l.explained = lostError(err), time.Now()
+	if errors.Is(l.err, errLost) {
+		l.err = l.reason
+	}
 }
 
 // roundTrip sends the frame of a filed waiter and waits for the answer. When ctx
@@ -295,6 +326,9 @@ func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
 func (l *link) fail(err error) {
 	l.mu.Lock()
 	if l.err == nil {
+		if errors.Is(err, errLost) && l.reason != nil && time.Since(l.explained) <= linger {
+			err = l.reason
+		}
 		l.err = err
 		close(l.lost)
 	}
