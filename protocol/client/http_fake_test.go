@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -193,4 +194,55 @@ func only(t testing.TB, revision string) client.Option {
 	}
 	t.Fatalf("no revision %s", revision)
 	return nil
+}
+
+// local carries requests to a handler without a network, so that time can be faked.
+type local struct{ serve http.HandlerFunc }
+
+func (l local) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, w := io.Pipe()
+	answer := &localAnswer{header: http.Header{}, w: w, begun: make(chan struct{})}
+	served, over := context.WithCancel(r.Context())
+	context.AfterFunc(served, func() { _ = w.CloseWithError(io.ErrUnexpectedEOF) })
+	go func() {
+		defer over()
+		defer func() { // net/http's server does the same
+			if p := recover(); p == nil {
+				answer.WriteHeader(http.StatusOK)
+				_ = w.Close()
+			} else if p != http.ErrAbortHandler { //nolint:errorlint // it is this very value
+				panic(p)
+			}
+		}()
+		l.serve(answer, r.WithContext(served))
+	}()
+	select {
+	case <-answer.begun:
+		return &http.Response{StatusCode: answer.status, Header: answer.header, Body: body, ContentLength: -1, Request: r}, nil
+	case <-served.Done():
+		return nil, io.ErrUnexpectedEOF
+	}
+}
+
+// localAnswer is a response on its way through a pipe.
+type localAnswer struct {
+	header http.Header
+	w      *io.PipeWriter
+	once   sync.Once
+	status int
+	begun  chan struct{} // closed when the status is there
+}
+
+func (a *localAnswer) Header() http.Header { return a.header }
+
+func (a *localAnswer) WriteHeader(status int) {
+	a.once.Do(func() {
+		a.status, a.header = status, a.header.Clone()
+		close(a.begun)
+	})
+}
+
+func (a *localAnswer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.w.Write(p)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -367,17 +366,6 @@ func TestHTTPUnaskedMessagesAfterARefusal(t *testing.T) {
 	}
 }
 
-// local carries requests to a handler without a network, so that time can be faked.
-type local struct{ http.Handler }
-
-func (l local) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	l.ServeHTTP(w, r)
-	resp := w.Result()
-	resp.Request = r
-	return resp, nil
-}
-
 // A server that refuses the stream itself, after it has refused to resume it, is
 // left alone; one that refuses the token is asked again, but ever more seldom.
 func TestHTTPUnaskedMessagesRefusedForGood(t *testing.T) {
@@ -396,7 +384,7 @@ func TestHTTPUnaskedMessagesRefusedForGood(t *testing.T) {
 			return true
 		})
 		synctest.Test(t, func(t *testing.T) {
-			carrier := &http.Client{Transport: local{s.Config.Handler}}
+			carrier := &http.Client{Transport: local{s.Config.Handler.ServeHTTP}}
 			visitor(t, s, []client.HTTPOption{client.HTTPClient(carrier)})
 			time.Sleep(time.Hour)
 			if n := s.count("GET "); n < times[0] || n > times[1] {

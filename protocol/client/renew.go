@@ -134,6 +134,8 @@ func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
 		}
 		if refused {
 			c.watched.end(uri)
+		} else {
+			c.watched.missed(uri)
 		}
 	}
 	return nil
@@ -151,12 +153,17 @@ func (c *Client) again(ctx context.Context, d *dialect.Dialect, p protocol.Param
 }
 
 // end tells those who watch a URI that nothing more will come.
-func (t *watchTable) end(uri string) {
+func (t *watchTable) end(uri string) { t.each(uri, (*updates).end) }
+
+// missed tells those who watch a URI that there was a time without news.
+func (t *watchTable) missed(uri string) { t.each(uri, (*updates).missed) }
+
+func (t *watchTable) each(uri string, fn func(*updates)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, u := range t.all {
 		if u.uri == uri {
-			u.end()
+			fn(u)
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -19,19 +21,20 @@ type streamTable struct {
 }
 
 type stream struct {
+	waiter       *waiter                          // of its request
 	acknowledged chan protocol.SubscriptionFilter // one, buffered
 	ended        chan struct{}                    // closed when the server tears the stream down
 	updates      *updates                         // nil: for OnNotification only
 }
 
-func (t *streamTable) add(id jsonrpc.ID, u *updates) *stream {
-	s := &stream{acknowledged: make(chan protocol.SubscriptionFilter, 1), ended: make(chan struct{}), updates: u}
+func (t *streamTable) add(w *waiter, u *updates) *stream {
+	s := &stream{waiter: w, acknowledged: make(chan protocol.SubscriptionFilter, 1), ended: make(chan struct{}), updates: u}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
 		t.open = map[string]*stream{}
 	}
-	t.open[id.Key()] = s
+	t.open[w.id.Key()] = s
 	return s
 }
 
@@ -66,54 +69,109 @@ func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFil
 	}
 }
 
-// openStream sends subscriptions/listen, waits for the acknowledgement and keeps
-// the stream in a goroutine until ctx or the stream ends.
+// openStream opens a listen stream, and keeps it in a goroutine.
 func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
-	id := c.link.nextID()
-	frame, err := appendRequest(d, id, &protocol.ListenParams{Filter: f}, c.meta(d, len(f.Tasks) > 0))
+	s, err := c.startStream(ctx, d, f, u)
 	if err != nil {
 		return err
 	}
-	w, err := c.link.await(id, false)
-	if err != nil {
-		return fmt.Errorf("%s: %w", protocol.MethodListen, err)
-	}
-	s := c.streams.add(id, u)
-	opening, done := c.link.dispatch.calling(ctx)
-	err = c.link.send(opening, frame)
-	if err == nil {
-		err = c.acknowledged(opening, d, s, w, f)
-	}
-	done()
-	if err != nil {
-		c.closeStream(d, w)
-		return fmt.Errorf("%s: %w", protocol.MethodListen, err)
-	}
-	kept := c.link.spawn(func() {
-		select {
-		case <-ctx.Done():
-			c.closeStream(d, w)
-		case <-w.answer:
-			c.streams.remove(id)
-		case <-s.ended:
-			c.link.forget(w)
-		}
-		u.end()
-	})
-	if !kept {
+	if !c.link.spawn(func() { c.keepStream(ctx, d, s, f, u) }) {
 		return ErrClosed
 	}
 	return nil
 }
 
+// startStream sends subscriptions/listen and waits for the acknowledgement.
+func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) (*stream, error) {
+	id := c.link.nextID()
+	frame, err := appendRequest(d, id, &protocol.ListenParams{Filter: f}, c.meta(d, len(f.Tasks) > 0))
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.link.await(id, false)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
+	}
+	s := c.streams.add(w, u)
+	opening, done := c.link.dispatch.calling(ctx)
+	defer done()
+	if err = c.link.send(opening, frame); err == nil {
+		err = c.acknowledged(opening, d, s, f)
+	}
+	if err != nil {
+		c.closeStream(d, s)
+		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
+	}
+	return s, nil
+}
+
+// keepStream is there until the stream ends for good. One over HTTP that the client has
+// not ended is opened again, as a new request: servers restart, and connections break
+// (2026-07-28 changelog, major change 9). Nothing is repeated on the new one.
+func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {
+	defer u.end()
+	for failures := 0; s != nil; failures++ {
+		opened := time.Now()
+		if again := c.untilEnd(ctx, d, s); !again || c.http == nil {
+			return
+		}
+		if time.Since(opened) > maxDelay {
+			failures = 0
+		}
+		s, failures = c.reopenStream(ctx, d, f, u, failures)
+	}
+}
+
+// untilEnd waits for the end of a stream, and says whether it may be opened again.
+func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) (again bool) {
+	select {
+	case <-ctx.Done():
+		c.closeStream(d, s)
+		return false
+	case end := <-s.waiter.answer:
+		c.streams.remove(s.waiter.id)
+		return !unwanted(endError(d, end))
+	case <-s.ended:
+		c.link.forget(s.waiter)
+		return true
+	}
+}
+
+// reopenStream tries until the server acknowledges; nil: there is no sense in it.
+func (c *Client) reopenStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates, failures int) (*stream, int) {
+	pace := cursor{retry: defaultRetry}
+	for ; ; failures++ {
+		timer := time.NewTimer(pace.delay(failures))
+		select {
+		case <-timer.C:
+		case <-c.link.lost:
+			timer.Stop()
+			return nil, failures
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, failures
+		}
+		opening, done := context.WithTimeout(ctx, renewTime)
+		s, err := c.startStream(opening, d, f, u)
+		done()
+		if err == nil {
+			u.missed()
+			return s, failures
+		}
+		if ctx.Err() != nil || unwanted(err) {
+			return nil, failures
+		}
+	}
+}
+
 // acknowledged waits until the server says what it will honour, which is the
 // first message of the stream (2026-07-28 basic/patterns/subscriptions).
-func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream, w *waiter, want protocol.SubscriptionFilter) error {
+func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream, want protocol.SubscriptionFilter) error {
 	select {
 	case got := <-s.acknowledged:
 		return honoured(want, got)
-	case got := <-w.answer:
-		return c.endedEarly(d, s, w, got)
+	case got := <-s.waiter.answer:
+		return c.endedEarly(d, s, got)
 	case <-s.ended:
 		return errors.New("the server cancelled the stream before acknowledging it")
 	case <-ctx.Done():
@@ -123,21 +181,39 @@ func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream
 
 // endedEarly looks at the end of a stream that may have been acknowledged just
 // before; then the end is for the stream's keeper.
-func (c *Client) endedEarly(d *dialect.Dialect, s *stream, w *waiter, end answer) error {
+func (c *Client) endedEarly(d *dialect.Dialect, s *stream, end answer) error {
 	select {
 	case <-s.acknowledged:
-		w.answer <- end
+		s.waiter.answer <- end
 		return nil
 	default:
 	}
-	c.streams.remove(w.id) // nothing is left to be cancelled
-	if end.err != nil {
-		return end.err
-	}
-	if end.msg.Kind == jsonrpc.Failure {
-		return refusal(d, end)
+	c.streams.remove(s.waiter.id) // nothing is left to be cancelled
+	if err := endError(d, end); err != nil {
+		return err
 	}
 	return errors.New("the server ended the stream before acknowledging it")
+}
+
+// endError is why a stream ended; nil: the server has ended it in good order.
+func endError(d *dialect.Dialect, end answer) error {
+	if end.err == nil && end.msg.Kind == jsonrpc.Failure {
+		return refusal(d, end)
+	}
+	return end.err
+}
+
+// errUnheard is an acknowledgement of nothing.
+var errUnheard = errors.New("the server announces nothing of what was asked for")
+
+// unwanted says that the server refuses a stream, and not for this moment only: a token
+// may be about to change.
+func unwanted(err error) bool {
+	if status, ok := errors.AsType[*HTTPError](err); ok {
+		return final(status) && status.Status != http.StatusUnauthorized
+	}
+	_, refused := errors.AsType[*protocol.Error](err)
+	return refused || errors.Is(err, errUnheard)
 }
 
 func honoured(want, got protocol.SubscriptionFilter) error {
@@ -147,13 +223,13 @@ func honoured(want, got protocol.SubscriptionFilter) error {
 	if lists || uris || nothing || len(got.Tasks) > 0 {
 		return nil
 	}
-	return errors.New("the server announces nothing of what was asked for")
+	return errUnheard
 }
 
 // closeStream forgets a stream and tells the server, if the stream was still open.
-func (c *Client) closeStream(d *dialect.Dialect, w *waiter) {
-	c.link.forget(w)
-	if c.streams.remove(w.id) != nil && c.link.failure() == nil {
-		c.cancelled(d, w.id, false)
+func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
+	c.link.forget(s.waiter)
+	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {
+		c.cancelled(d, s.waiter.id, false)
 	}
 }

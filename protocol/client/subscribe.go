@@ -9,9 +9,11 @@ import (
 )
 
 // Subscribe watches a resource until ctx ends. The sequence yields the URI that
-// changed, which may be one below uri; it ends with ctx or the connection. Changes
-// that nobody has fetched yet are merged by URI. The error says that the server
-// refuses or does not offer the subscription.
+// changed, which may be one below uri; it ends with ctx or the connection, or when the
+// server does not want it any more. Changes that nobody has fetched yet are merged by URI.
+// Over HTTP it outlives a server that restarts: uri itself is yielded then, for what
+// has changed in between is not known. The error says that the server refuses or does
+// not offer the subscription.
 func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], error) {
 	u := newUpdates(uri)
 	if _, err := c.listen(ctx, protocol.SubscriptionFilter{URIs: []string{uri}}, u); err != nil {
@@ -21,9 +23,10 @@ func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], e
 }
 
 // Listen asks for the notifications of filter, which reach OnNotification until
-// stop is called, ctx ends, or on 2026-07-28 the server or the network ends the stream,
-// of which only [Client.Subscribe] tells. It returns when the server has acknowledged; a server
-// may leave out what it does not announce, but not everything. On handshake
+// stop is called, ctx ends, or the server does not want it any more, of which only
+// [Client.Subscribe] tells. It returns when the server has acknowledged; a server
+// may leave out what it does not announce, but not everything. Over HTTP it outlives a
+// server that restarts; what changed in between is not told. On handshake
 // revisions changed lists are announced unasked, and only filter.URIs is subscribed to.
 func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter) (stop func(), err error) {
 	return c.listen(ctx, filter, nil)

@@ -44,6 +44,13 @@ func (u *updates) offer(uri string) {
 	u.signal()
 }
 
+// missed is a time without news: what is watched may have changed.
+func (u *updates) missed() {
+	if u != nil {
+		u.offer(u.uri)
+	}
+}
+
 func (u *updates) end() {
 	if u == nil {
 		return
