@@ -64,29 +64,32 @@ func (l *limiter) takeAt(ctx context.Context, store claim.Store, key string) (af
 			return 0, false, errUnreadable
 		}
 		full, after = l.move(now, time.Unix(0, nanos))
-		if after > 0 {
+		if after > 0 && full.UnixNano() == nanos {
 			return after, false, nil
 		}
 		swapped, err := store.Swap(ctx, key, held, moment(full), full.Sub(now)+time.Millisecond)
 		if err != nil || swapped {
-			return 0, err == nil, err
+			return after, err == nil && after <= 0, err
 		}
 	}
 	return 0, false, errContended
 }
 
-// move is when the bucket is full after one event more, or how long until there is room
-// for it. A moment beyond what any event can have set is of a clock that is wrong.
+// move is when the bucket is full after one event more, or, where there is no room for it,
+// how long until there is. A moment beyond what any event can have set is of a clock that
+// was wrong: the bucket is empty then, and fills from now on.
 func (l *limiter) move(now, full time.Time) (moved time.Time, after time.Duration) {
-	most := time.Duration(l.rate.Burst) * l.interval
-	if full.Before(now) {
+	most := now.Add(time.Duration(l.rate.Burst) * l.interval)
+	switch {
+	case full.Before(now):
 		full = now
+	case full.After(most):
+		full = most
 	}
-	if full.Sub(now) > most {
-		full = now.Add(most)
+	if moved = full.Add(l.interval); moved.After(most) {
+		return full, moved.Sub(most)
 	}
-	moved = full.Add(l.interval)
-	return moved, moved.Sub(now) - most
+	return moved, 0
 }
 
 func moment(t time.Time) []byte { return strconv.AppendInt(nil, t.UnixNano(), 10) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -419,6 +420,35 @@ func TestRateLimitOddBuckets(t *testing.T) {
 			t.Errorf("%s: %s, want a wait of at most the whole bucket", name, got.raw)
 		}
 	}
+}
+
+// ahead keeps buckets that a clock has set that was a year ahead.
+type ahead struct{ claim.Store }
+
+func (a ahead) Claim(ctx context.Context, key string, value []byte, ttl time.Duration) ([]byte, bool, error) {
+	const year = 365 * 24 * time.Hour
+	wrong := strconv.AppendInt(nil, time.Now().Add(year).UnixNano(), 10)
+	if _, _, err := a.Store.Claim(ctx, key, wrong, year); err != nil {
+		return nil, false, err
+	}
+	return a.Store.Claim(ctx, key, value, ttl)
+}
+
+// Who met a bucket of a wrong clock waits as behind an empty one, and then goes on.
+func TestRateLimitAfterAWrongClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rate := middleware.Rate{Events: 3, Per: 3 * time.Second, Store: ahead{memory.New().Claims()}}
+		s := build(t, quiet().Use(middleware.RateLimit(rate)).Add(doing(nothing)))
+		var codes []int
+		for range 4 {
+			codes = append(codes, call(t.Context(), t, s, `{}`).code())
+			time.Sleep(time.Second)
+		}
+		if codes[0] == 0 || !slices.Equal(codes[1:], []int{0, 0, 0}) {
+			t.Errorf("codes %v, want one refusal and then none", codes)
+		}
+	})
 }
 
 // Many at once never get more than there is.
