@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
@@ -397,189 +394,6 @@ func TestAskingLimits(t *testing.T) {
 	}
 	if o.Error == nil || o.Error.Code != -32603 {
 		t.Errorf("round 4: %v", o)
-	}
-}
-
-// TestReplayCheck tells of handlers that are not the same twice.
-func TestReplayCheck(t *testing.T) {
-	t.Parallel()
-	n := 0
-	for name, tt := range map[string]struct {
-		h    handler
-		want []string
-	}{
-		"the same": {func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			_, _ = c.Once(ctx, "effect", func(context.Context) ([]byte, error) { return []byte("1"), nil })
-			_, err := want(ctx, c, "k", "K?")
-			return text("x"), err
-		}, nil},
-		"another question": {func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			n++
-			_, err := want(ctx, c, "k", fmt.Sprintf("number %d?", n))
-			return text("x"), err
-		}, []string{"- asks k: elicitation/create", "number 1?", "+ asks k", "number 2?"}},
-		"another effect": {func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			n++
-			_, _ = c.Once(ctx, fmt.Sprint("effect ", n%2), func(context.Context) ([]byte, error) { return []byte("1"), nil })
-			_, err := want(ctx, c, "k", "K?")
-			return text("x"), err
-		}, []string{"- does effect 1", "+ does effect 0"}},
-	} {
-		n = 0
-		a, f := start(t, tt.h, func(cfg *engine.Config) { cfg.ReplayCheck = true })
-		a.send("").asks(t, "k")
-		a.p.served.Wait()
-		var replay *engine.ReplayError
-		switch {
-		case tt.want == nil && len(f.all) == 0:
-		case len(f.all) != 1 || !errors.As(f.all[0], &replay):
-			t.Errorf("%s: %v", name, f.all)
-		default:
-			shows(t, replay.Diff, tt.want...)
-		}
-	}
-}
-
-// claims are a claim.Store without lives.
-type claims struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (c *claims) Claim(_ context.Context, key string, value []byte, _ time.Duration) ([]byte, bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if held, ok := c.values[key]; ok {
-		return held, false, nil
-	}
-	c.values[key] = bytes.Clone(value)
-	return nil, true, nil
-}
-
-func (c *claims) Swap(_ context.Context, key string, old, value []byte, _ time.Duration) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if held, ok := c.values[key]; !ok || !bytes.Equal(held, old) {
-		return false, nil
-	}
-	c.values[key] = bytes.Clone(value)
-	return true, nil
-}
-
-func (c *claims) Get(_ context.Context, key string) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if held, ok := c.values[key]; ok {
-		return held, nil
-	}
-	return nil, claim.ErrNotFound
-}
-
-func (c *claims) Delete(_ context.Context, key string, old []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old == nil || bytes.Equal(c.values[key], old) {
-		delete(c.values, key)
-	}
-	return nil
-}
-
-func (c *claims) Add(context.Context, string, int64, time.Duration) (int64, error) { return 0, nil }
-
-// TestResend: with a store a round that is sent again gets the outcome of the first
-// execution, also while that runs; other answers to the same state are refused.
-func TestResend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var runs atomic.Int32
-		store := &claims{values: map[string][]byte{}}
-		a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			v, err := want(ctx, c, "k", "K?")
-			if err != nil {
-				return nil, err
-			}
-			time.Sleep(time.Minute)
-			if v == "fail" {
-				return nil, protocol.Faultf(protocol.FaultInvalidParams, "run %d", runs.Add(1))
-			}
-			if v == "crash" && runs.Add(1) == 1 {
-				return nil, errors.New("internal")
-			}
-			return text(fmt.Sprintf("%s in run %d", v, runs.Add(1))), nil
-		}, func(cfg *engine.Config) { cfg.Claims = store })
-		for _, v := range []string{"v", "fail", "crash"} {
-			runs.Store(0)
-			a.send("").asks(t, "k")
-			state := a.state
-			send := func(value string) outcome {
-				a.state = state
-				return a.answer(`{"k":` + accepted(value) + `}`)
-			}
-			other := *a
-			other.p, other.id = connect(t, a.p.e), 0
-			joined := make(chan outcome, 1)
-			go func() {
-				time.Sleep(time.Second) // while the first runs
-				other.state = state
-				joined <- other.answer(`{"k":` + accepted(v) + `}`)
-			}()
-			first := send(v)
-			if v == "crash" { // no outcome: the other one ran in its place
-				if first.Error == nil || first.Error.Code != -32603 {
-					t.Errorf("crash: %v", first)
-				}
-				(<-joined).says(t, "crash in run 3")
-				continue
-			}
-			(<-joined).says(t, first.String())
-			send(v).says(t, first.String())
-			if o := send("another"); o.Error == nil || o.Error.Code != -32602 || strings.Contains(o.Error.Message, "run") {
-				t.Errorf("other answers: %v", o)
-			}
-			if n := runs.Load(); n != 1 {
-				t.Errorf("%s ran %d times", v, n)
-			}
-		}
-		if len(f.all) != 1 {
-			t.Errorf("%v", f.all)
-		}
-	})
-}
-
-// full is a store without room.
-type full struct{ claims }
-
-func (*full) Claim(context.Context, string, []byte, time.Duration) ([]byte, bool, error) {
-	return nil, false, fmt.Errorf("no room: %w", claim.ErrFull)
-}
-
-// TestOutcomesAreBounded: a large result is not kept, only that it was given; and a
-// store that is full hinders nobody.
-func TestOutcomesAreBounded(t *testing.T) {
-	t.Parallel()
-	h := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-		v, err := want(ctx, c, "k", "K?")
-		return text(strings.Repeat(v, 100_000)), err
-	}
-	store := &claims{values: map[string][]byte{}}
-	a, _ := start(t, h, func(cfg *engine.Config) { cfg.Claims = store })
-	a.send("").asks(t, "k")
-	state := a.state
-	a.answer(`{"k":`+accepted("v")+`}`).says(t, strings.Repeat("v", 100_000))
-	a.state = state
-	if o := a.answer(`{"k":` + accepted("v") + `}`); o.Error == nil || !strings.Contains(o.Error.Message, "too large") {
-		t.Errorf("sent again: %.100s", o)
-	}
-	for key, value := range store.values {
-		if len(value) > 100 {
-			t.Errorf("%s holds %d bytes", key, len(value))
-		}
-	}
-	b, f := start(t, h, func(cfg *engine.Config) { cfg.Claims = &full{} })
-	b.send("").asks(t, "k")
-	b.answer(`{"k":`+accepted("v")+`}`).says(t, strings.Repeat("v", 100_000))
-	if len(f.all) != 0 {
-		t.Errorf("%v", f.all)
 	}
 }
 
