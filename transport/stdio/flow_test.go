@@ -232,6 +232,7 @@ func TestFlowOfNoExchange(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := <-connected
+		synctest.Wait() // the end of the exchange would bring it out
 		for round := range 3 {
 			start := time.Since(out.start)
 			report(ctx, t, outOf(ctx), n)
