@@ -115,7 +115,7 @@ func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, 
 		if again := c.untilEnd(ctx, d, s); !again || c.http == nil {
 			return
 		}
-		if time.Since(opened) > maxDelay {
+		if time.Since(opened) > defaultRetry { // it was served
 			failures = 0
 		}
 		s, failures = c.reopenStream(ctx, d, f, u, failures)
