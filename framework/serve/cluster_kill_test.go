@@ -194,15 +194,14 @@ func asks(i int) bool { return i%5 == 0 }
 func surviveOn(ctx context.Context, t *testing.T, c *client.Client, i int, pause time.Duration) survivor {
 	var s survivor
 	var made *client.Task
-	for made == nil {
+	for {
 		s.label, s.effects = fmt.Sprintf("task %d, attempt %d", i, s.failed), killSteps
 		tool, args := "steps", map[string]any{"label": s.label, "steps": killSteps, "pause_ms": pause.Milliseconds()}
 		if asks(i) {
 			tool, args, s.effects = "ask", map[string]any{"label": s.label}, 2
 		}
-		task, err := c.CallTask(ctx, tool, args)
-		if err == nil {
-			made = task
+		var err error
+		if made, err = c.CallTask(ctx, tool, args); err == nil {
 			break
 		}
 		if s.failed++; !pauseFor(ctx, 100*time.Millisecond) {
