@@ -49,20 +49,25 @@ type cursor struct {
 	answered func() // hears of the server's answer to each attempt; may be nil
 }
 
-// delay is the wait before the next attempt: what the server says at least, longer
-// after failures, and never the same for all clients.
-func (s *cursor) delay(failures int) time.Duration {
+// delay is the wait before the next attempt: what the server says at least, be it in
+// the stream or with its last refusal (RFC 9110 section 10.2.3), longer after failures,
+// and never the same for all clients.
+func (s *cursor) delay(failures int, last error) time.Duration {
 	d := s.retry
 	for range failures {
 		if d < maxDelay {
 			d = min(max(2*d, minDelay), maxDelay)
 		}
 	}
+	if refused, ok := errors.AsType[*HTTPError](last); ok {
+		d = max(d, refused.RetryAfter)
+	}
 	return d + rand.N(d/8+time.Millisecond)
 }
 
-func (s *cursor) wait(ctx context.Context, failures int) error {
-	timer := time.NewTimer(s.delay(failures))
+// wait is over with ctx, or the delay after the last error.
+func (s *cursor) wait(ctx context.Context, failures int, last error) error {
+	timer := time.NewTimer(s.delay(failures, last))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -125,7 +130,7 @@ func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgo
 		if failures == maxResumes {
 			return fmt.Errorf("resumed %d times in vain: %w", failures, streamError(err))
 		}
-		if waited := s.wait(ctx, failures); waited != nil {
+		if waited := s.wait(ctx, failures, err); waited != nil {
 			return waited
 		}
 		before := s.events
@@ -264,7 +269,7 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 		if s.events > before {
 			failures = 0
 		}
-		if s.wait(ctx, failures) != nil {
+		if s.wait(ctx, failures, err) != nil {
 			return
 		}
 	}

@@ -110,58 +110,49 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 // (2026-07-28 changelog, major change 9). Nothing is repeated on the new one.
 func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {
 	defer u.end()
-	for failures := 0; s != nil; failures++ {
-		opened := time.Now()
-		if again := c.untilEnd(ctx, d, s); !again || c.http == nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.link.life, cancel)()
+	pace := cursor{retry: defaultRetry}
+	err := c.untilEnd(ctx, d, s)
+	for failures := 0; c.http != nil && !unwanted(err); failures++ {
+		if pace.wait(ctx, failures, err) != nil {
 			return
 		}
-		if time.Since(opened) > defaultRetry { // it was served
-			failures = 0
+		if s, err = c.restartStream(ctx, d, f, u); err != nil {
+			continue
 		}
-		s, failures = c.reopenStream(ctx, d, f, u, failures)
+		began := time.Now()
+		if err = c.untilEnd(ctx, d, s); time.Since(began) > defaultRetry {
+			failures = -1 // it was served
+		}
 	}
 }
 
-// untilEnd waits for the end of a stream, and says whether it may be opened again.
-func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) (again bool) {
+// untilEnd waits for the end of a stream, and is why it ended; nil: in good order.
+func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) error {
 	select {
 	case <-ctx.Done():
 		c.closeStream(d, s)
-		return false
+		return ctx.Err()
 	case end := <-s.waiter.answer:
 		c.streams.remove(s.waiter.id)
-		return !unwanted(endError(d, end))
+		return endError(d, end)
 	case <-s.ended:
 		c.link.forget(s.waiter)
-		return true
+		return nil
 	}
 }
 
-// reopenStream tries until the server acknowledges; nil: there is no sense in it.
-func (c *Client) reopenStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates, failures int) (*stream, int) {
-	pace := cursor{retry: defaultRetry}
-	for ; ; failures++ {
-		timer := time.NewTimer(pace.delay(failures))
-		select {
-		case <-timer.C:
-		case <-c.link.lost:
-			timer.Stop()
-			return nil, failures
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, failures
-		}
-		opening, done := context.WithTimeout(ctx, renewTime)
-		s, err := c.startStream(opening, d, f, u)
-		done()
-		if err == nil {
-			u.missed()
-			return s, failures
-		}
-		if ctx.Err() != nil || unwanted(err) {
-			return nil, failures
-		}
+// restartStream bounds the wait for an acknowledgement that nobody else waits for.
+func (c *Client) restartStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) (*stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	s, err := c.startStream(ctx, d, f, u)
+	if err == nil {
+		u.missed()
 	}
+	return s, err
 }
 
 // acknowledged waits until the server says what it will honour, which is the

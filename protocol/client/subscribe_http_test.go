@@ -150,17 +150,24 @@ func TestHTTPSubscriptionIsRefusedLater(t *testing.T) {
 // Neither a server that ends each stream at once nor one that is away is asked often.
 func TestHTTPSubscriptionHasPatience(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]func(*visit){
-		"ends each":    func(v *visit) { v.watching(); v.ending() },
-		"away":         func(v *visit) { v.say(503, "", "") },
-		"says nothing": (*visit).hold,
+	for name, tt := range map[string]struct {
+		answer      func(*visit)
+		least, most int // requests in an hour
+	}{
+		"ends each": {func(v *visit) { v.watching(); v.ending() }, 100, 150},
+		"away":      {func(v *visit) { v.say(503, "", "") }, 100, 150},
+		"away for long": {func(v *visit) {
+			v.w.Header().Set("Retry-After", "600")
+			v.say(503, "", "")
+		}, 6, 8},
+		"says nothing": {(*visit).hold, 35, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c, s := away(t, func(v *visit) {
 					if v.n > 0 {
-						answer(v)
+						tt.answer(v)
 						return
 					}
 					v.watching()
@@ -170,8 +177,8 @@ func TestHTTPSubscriptionHasPatience(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
-				if n := s.count("POST " + protocol.MethodListen); n < 30 || n > 150 {
-					t.Errorf("asked %d times in an hour", n)
+				if n := s.count("POST " + protocol.MethodListen); n < tt.least || n > tt.most {
+					t.Errorf("asked %d times in an hour, want %d to %d", n, tt.least, tt.most)
 				}
 			})
 		})
