@@ -18,7 +18,6 @@ import (
 // requests of ours go out as they happen.
 type batch struct {
 	conn    *conn
-	request *transport.Request
 	members []*exchange
 }
 
@@ -38,7 +37,7 @@ func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.
 			Code: jsonrpc.CodeInvalidRequest, Message: "the batch is too large",
 		}))
 	}
-	b := &batch{conn: c, request: request}
+	b := &batch{conn: c}
 	for _, f := range frames {
 		b.members = append(b.members, c.acceptMember(f, request))
 	}
