@@ -110,10 +110,15 @@ func (c *conn) classify(x *exchange, b *body, batched bool) *protocol.Fault {
 	case x.method == protocol.MethodPing:
 		x.dialect = dialect.Handshake("")
 	default:
-		return protocol.Faultf(protocol.FaultInvalidParams,
-			"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
+		return needsSession()
 	}
 	return c.inSession(x, b)
+}
+
+// needsSession is the fault of a request that names neither a revision nor a session.
+func needsSession() *protocol.Fault {
+	return protocol.Faultf(protocol.FaultInvalidParams,
+		"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
 }
 
 // classifyModern checks in the order that the official suite expects: missing

@@ -66,8 +66,7 @@ func (p *posting) accept(frame jsontext.Object) *exchange {
 	if msg.Kind != jsonrpc.Request {
 		p.oneWay(x, msg)
 	} else if fault := p.classify(x, &b); fault != nil {
-		x.refuse = x.fault(fault)
-		x.status = x.refusalStatus()
+		x.refuseBy(fault)
 	}
 	if x.conn == nil { // there is no session
 		x.conn = &conn{e: p.e, single: true}
@@ -134,8 +133,7 @@ func (p *posting) session(x *exchange) *protocol.Fault {
 		return x.notFound(err)
 	}
 	if link == nil {
-		return protocol.Faultf(protocol.FaultInvalidParams,
-			"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
+		return needsSession()
 	}
 	x.conn = p.e.connection(link)
 	x.session = x.conn.current()
@@ -192,8 +190,7 @@ func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
 	}
 	if fault != nil {
 		x.id = jsonrpc.ID{} // of a response: it names a request of ours
-		x.refuse = x.fault(fault)
-		x.status = x.refusalStatus()
+		x.refuseBy(fault)
 		return
 	}
 	if msg.Kind == jsonrpc.Notification {
@@ -214,11 +211,16 @@ func (p *posting) batch(frame []byte) (transport.Exchange, error) {
 		fault = p.session(x)
 	}
 	if fault != nil {
-		x.refuse = x.fault(fault)
-		x.status = x.refusalStatus()
+		x.refuseBy(fault)
 		return p.admit(x)
 	}
 	return x.conn.acceptBatch(frame, p.request)
+}
+
+// refuseBy makes the fault the only answer, with the HTTP status that belongs to it.
+func (x *exchange) refuseBy(fault *protocol.Fault) {
+	x.refuse = x.fault(fault)
+	x.status = x.refusalStatus()
 }
 
 // refusalStatus is the HTTP status of a fault that was found before any user code
