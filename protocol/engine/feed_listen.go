@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -111,9 +110,9 @@ func (x *exchange) farewell(ctx context.Context) error {
 	if x.conn.single {
 		return nil
 	}
-	params, err := x.dialect.AppendParams(nil, &protocol.CancelledParams{ID: x.id}, nil)
+	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: x.id}, nil)
 	if err != nil {
 		return err
 	}
-	return x.out.Send(ctx, jsonrpc.AppendNotification(nil, protocol.NotificationCancelled, params))
+	return x.out.Send(ctx, frame)
 }
