@@ -202,10 +202,7 @@ func (a *ask) advanced(p *protocol.ProgressParams) {
 	if a.progress == nil {
 		return
 	}
-	select {
-	case a.alive <- struct{}{}:
-	default:
-	}
+	signal(a.alive)
 	seen := protocol.Progress{Done: p.Done, Message: p.Message}
 	if p.Total != nil {
 		seen.Total = *p.Total

@@ -163,13 +163,6 @@ func (e *Engine) tellNow(ctx context.Context, n news) error {
 	return e.toBus(ctx, message)
 }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // telling publishes what tell left, to the end: what was said before Shutdown is heard,
 // unless the bus is away then.
 func (e *Engine) telling(ctx context.Context) {

@@ -98,17 +98,6 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 func outcomeOf(mark byte, value []byte) error {
 	if mark == markResult {
 		return &outcomeError{result: value}
@@ -205,7 +194,7 @@ func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held b
 func (e *Engine) insist(ctx context.Context, write func(context.Context) (held bool, err error)) (err error) {
 	begun := time.Now()
 	for wait := storePause; time.Since(begun) < leaseLife; wait *= 2 {
-		e.rest(wait)
+		e.pauseWhileOpen(wait)
 		if _, err = write(ctx); err == nil || e.closing.Load() {
 			break
 		}

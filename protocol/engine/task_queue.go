@@ -73,7 +73,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.unread(ctx, lease.Task, err)
-			e.rest(takePause) // it would come again at once
+			e.pauseWhileOpen(takePause) // it would come again at once
 		}
 		return
 	}
@@ -125,16 +125,6 @@ func (j *job) takeOver(r *task.Record) bool {
 	j.report(j.ctx, err)
 	j.runs = r.Runs + 1
 	return err == nil
-}
-
-// rest waits, but not for longer than the engine runs.
-func (e *Engine) rest(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.closed:
-	}
 }
 
 // renew keeps the lease for as long as the task runs here. Where the store is away it
