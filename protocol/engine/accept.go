@@ -67,7 +67,7 @@ func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched
 	x := &exchange{conn: c, frame: frame.Raw(), id: msg.ID, method: msg.Method, request: request}
 	switch msg.Kind {
 	case jsonrpc.Request:
-		b := look(msg.Body)
+		b := peek(msg.Body)
 		if fault := c.classify(x, &b, batched); fault != nil {
 			x.refuse = x.fault(fault)
 		}
@@ -86,7 +86,7 @@ type body struct {
 	claimed      bool
 }
 
-func look(params jsontext.Object) body {
+func peek(params jsontext.Object) body {
 	b := body{params: params, meta: dialect.MetaOf(params)}
 	b.version, b.claimed = dialect.PeekMeta(b.meta)
 	return b

@@ -138,7 +138,7 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	}
 	x.sending.RLock()
 	defer x.sending.RUnlock()
-	if x.closed || x.left.Load() || x.out == nil {
+	if x.closed || x.abandoned.Load() || x.out == nil {
 		return ErrCannotAsk
 	}
 	err = x.out.Send(ctx, jsonrpc.AppendRequest(nil, a.id, p.Method(), params))

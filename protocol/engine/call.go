@@ -240,13 +240,13 @@ type Reply struct {
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Replays() {
 		if err := c.Begin(ctx); err != nil {
-			return failed(len(all), err)
+			return failedReplies(len(all), err)
 		}
 		if c.returned.Load() {
-			return failed(len(all), ErrCannotAsk)
+			return failedReplies(len(all), ErrCannotAsk)
 		}
 		if c.crashed.Load() != nil || c.detached.Load() {
-			return failed(len(all), ErrPending)
+			return failedReplies(len(all), ErrPending)
 		}
 		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
 	}
@@ -266,7 +266,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 }
 
 // failed are replies that all have the same error.
-func failed(n int, err error) []Reply {
+func failedReplies(n int, err error) []Reply {
 	replies := make([]Reply, n)
 	for i := range replies {
 		replies[i].Err = err

@@ -39,7 +39,7 @@ type conn struct {
 
 	expected *expected // of tasks that the client may make of requests of ours; nil: none may come
 
-	left *left // answers that were left for other nodes; nil: none
+	left *leftAnswers // answers that were left for other nodes; nil: none
 }
 
 // session is a handshake session. Immutable but for what its own lock or

@@ -45,9 +45,9 @@ type exchange struct {
 	// sending is read-locked while a notification or a request of this call is
 	// being written, and locked to close the call: the answer goes out after
 	// all that was sent before it, and nothing after it.
-	sending sync.RWMutex
-	closed  bool        // guarded by sending
-	left    atomic.Bool // the client is not interested any more
+	sending   sync.RWMutex
+	closed    bool        // guarded by sending
+	abandoned atomic.Bool // the client is not interested any more
 
 	life   lifetime                // of the request
 	cancel context.CancelCauseFunc // of the execution of a task, instead
@@ -55,7 +55,7 @@ type exchange struct {
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
 	reporting sync.Mutex
-	told      bool // progress; guarded by reporting
+	reported  bool // progress; guarded by reporting
 	progress  float64
 
 	last transport.Answer // the context that the answer is sent in
@@ -207,7 +207,7 @@ func (x *exchange) end(cause error) {
 // is not interested (2026-07-28 basic/transports/stdio: MUST NOT send any
 // further message; earlier revisions: SHOULD NOT respond).
 func (x *exchange) abandon(cause error) {
-	x.left.Store(true) // before the handler hears of it, and answers
+	x.abandoned.Store(true) // before the handler hears of it, and answers
 	x.end(cause)
 	x.conn.unfile(x) // first: close waits for what is being written
 	x.close()
@@ -218,10 +218,10 @@ func (x *exchange) advance(done float64) bool {
 	if x.job != nil {
 		return x.job.advance(done)
 	}
-	if x.told && done <= x.progress {
+	if x.reported && done <= x.progress {
 		return false
 	}
-	x.told, x.progress = true, done
+	x.reported, x.progress = true, done
 	return true
 }
 
@@ -256,7 +256,7 @@ func (x *exchange) report(ctx context.Context, token jsonrpc.ID, done float64, t
 func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Params) {
 	x.sending.RLock()
 	defer x.sending.RUnlock()
-	if x.closed || x.left.Load() || x.out == nil {
+	if x.closed || x.abandoned.Load() || x.out == nil {
 		return
 	}
 	var err error
@@ -359,7 +359,7 @@ func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
 // final is the context in which the answer is sent; false: the call was abandoned, and
 // it is not. The id is free before the client can know that it is.
 func (x *exchange) final(ctx context.Context, status int) (_ context.Context, goes bool) {
-	if x.left.Load() || !x.close() {
+	if x.abandoned.Load() || !x.close() {
 		return ctx, false
 	}
 	if x.filed {

@@ -51,7 +51,7 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 const maxLeft = 64
 
 // left counts them.
-type left struct {
+type leftAnswers struct {
 	since time.Time
 	count int
 }
@@ -60,7 +60,7 @@ func (c *conn) mayLeave() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); c.left == nil || now.Sub(c.left.since) > c.e.cfg.AskTimeout {
-		c.left = &left{since: now}
+		c.left = &leftAnswers{since: now}
 	}
 	c.left.count++
 	return c.left.count <= maxLeft

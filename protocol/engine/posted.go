@@ -60,7 +60,7 @@ func (p *posting) accept(frame jsontext.Object) *exchange {
 	if fault != nil {
 		return p.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
-	b := look(msg.Body)
+	b := peek(msg.Body)
 	x := p.exchange(b.claimed || p.modern != nil)
 	x.frame, x.id, x.method = frame.Raw(), msg.ID, msg.Method
 	if msg.Kind != jsonrpc.Request {
