@@ -22,22 +22,22 @@ import (
 type conn struct {
 	e      *Engine
 	link   *transport.Connection // nil: the carrier told nothing
-	single bool                  // of one exchange, which no other shares
-	place  place                 // of a single one; guarded by loners
+	single bool                  // a lone exchange's own: no other frame shares it
+	place  place                 // in the list of lone exchanges; guarded by that list
 
-	known atomic.Pointer[session] // session, for each frame
+	known atomic.Pointer[session] // the same as session: each frame reads it, without the lock
 
 	mu      sync.Mutex // guards the fields below
 	session *session
-	only    *exchange                // a request in flight: mostly there is no other
-	calls   map[jsonrpc.ID]*exchange // the others, by canonical id; nil: none
-	listens map[string]*feed         // those of calls that are listen streams
-	asks    map[string]*ask          // our requests, by key of their id
-	lastAsk int64
-	version uint64 // of what is kept of the session, as it was seen last
-	gone    bool
+	only    *exchange                // one request in flight; the usual single one needs no map
+	calls   map[jsonrpc.ID]*exchange // the other requests in flight, by canonical id; nil: none
+	listens map[string]*feed         // those of listen streams, by key of the request's id
+	asks    map[string]*ask          // requests of ours that are not over, by key of their id
+	lastAsk int64                    // the id of our last request
+	version uint64                   // of the kept state (transport.Kept) that session has now
+	gone    bool                     // the connection has ended: nothing more may wait for it
 
-	expected *expected // of tasks that the client may make of requests of ours; nil: none may come
+	expected *expected // news of tasks that our requests may have become; nil: none are expected
 
 	left *leftAnswers // answers that were left for other nodes; nil: none
 }
@@ -47,13 +47,13 @@ type conn struct {
 type session struct {
 	*introduction
 	id       string
-	init     []byte // the parameters of initialize; nil where no other node may need them
+	init     []byte // the parameters of initialize, for other nodes; nil where there are none
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
 	feed     *feed
 	opened   latch      // initialize has been answered
 	ready    latch      // notifications/initialized has come
-	altering sync.Mutex // serializes changes of what is kept nowhere else
+	altering sync.Mutex // serializes changes of a session that no transport.Kept keeps
 }
 
 func (s *session) logLevel() protocol.Level {
@@ -134,7 +134,8 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 
 func (c *conn) current() *session { return c.known.Load() }
 
-// file puts a request in flight. The id must be free and the connection not full.
+// file puts a request in flight. It is a fault if the id is in use, or if MaxInFlight
+// requests are in flight already.
 func (c *conn) file(x *exchange) *protocol.Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +156,8 @@ func (c *conn) file(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// unfile frees the id, once: then it may be another's.
+// unfile takes a request out of flight. Only the first call does anything: afterwards
+// the id may be that of another request.
 func (c *conn) unfile(x *exchange) {
 	if x.unfiled.Swap(true) {
 		return
@@ -208,7 +210,7 @@ func (c *conn) listen(x *exchange, f *feed) {
 	}
 }
 
-// appendFeeds appends the ways by which changes reach this client.
+// appendFeeds appends the feeds of the session and of all listen streams.
 func (c *conn) appendFeeds(all []*feed) []*feed {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,33 +24,33 @@ type exchange struct {
 	dialect  *dialect.Dialect // nil: nothing is known yet
 	session  *session         // nil on 2026-07-28 and before initialize
 	snapshot Snapshot
-	call     *Call // nil: it is none, or was refused
-	filed    bool
-	unfiled  atomic.Bool // by now
+	call     *Call       // nil for responses, for requests that were refused, and for most notifications
+	filed    bool        // Accept has put the request in flight
+	unfiled  atomic.Bool // it has been taken out again; see conn.unfile
 
-	uncounted bool               // nobody waits for it
-	forwarded bool               // by another node
-	feed      *feed              // of a listen request
-	request   *transport.Request // nil: the frame came by a connection
-	record    *record            // nil: the execution is not recorded
-	job       *job               // the task that it is an execution of; nil: it is none
-	created   *job               // the task that the call became
+	uncounted bool               // accepted while the server stops: Shutdown does not wait for it
+	forwarded bool               // another node has received it
+	feed      *feed              // of a listen request; nil for all others
+	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
+	record    *record            // the claim of this round; nil: its outcome is not recorded
+	job       *job               // the task that this is an execution of; nil: the client's request itself
+	created   *job               // the task that the call became: it is started after the answer
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
-	run    step           // of notifications and responses
+	run    step           // what a notification or a response does; nil for requests
 
-	out transport.Outbound
+	out transport.Outbound // of Serve; nil before, and in executions of tasks
 
 	// sending is read-locked while a notification or a request of this call is
 	// being written, and locked to close the call: the answer goes out after
 	// all that was sent before it, and nothing after it.
 	sending   sync.RWMutex
 	closed    bool        // guarded by sending
-	abandoned atomic.Bool // the client is not interested any more
+	abandoned atomic.Bool // the client has cancelled: nothing more is sent for the call
 
-	life   lifetime                // of the request
-	cancel context.CancelCauseFunc // of the execution of a task, instead
+	life   lifetime                // the context of the request
+	cancel context.CancelCauseFunc // ends an execution of a task, which has no life; else nil
 
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
@@ -59,8 +59,8 @@ type exchange struct {
 	progress  float64
 
 	last transport.Answer // the context that the answer is sent in
-	own  Call             // where call is, but for executions of tasks
-	lent *buffer          // to own, until the answer is sent; nil: nothing is
+	own  Call             // what call points to, except in executions of tasks
+	lent *buffer          // what Call.Lend has lent, until the answer is sent; nil: nothing
 }
 
 type exchangeKey struct{}
@@ -106,7 +106,8 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	return err
 }
 
-// over is the end of a request.
+// over ends a request: its context, the wait of others for initialize, and its place in
+// flight.
 func (x *exchange) over() {
 	x.life.done()
 	if x.method == protocol.MethodInitialize {
@@ -161,8 +162,9 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	return err
 }
 
-// outside is the context without what belongs to this exchange. Where frame
-// middleware may have put values into it, it is the inner one.
+// outside is the context that the carrier gave to Serve, without what belongs to this
+// exchange. Where there is frame middleware, which may have put values into the context,
+// it is inner.
 func (x *exchange) outside(inner context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
 		return inner
@@ -194,7 +196,7 @@ func (x *exchange) await(ctx context.Context) {
 	}
 }
 
-// end ends the context of the call, which goes on to its answer.
+// end ends the context of the call. The handler returns then, and is answered.
 func (x *exchange) end(cause error) {
 	if x.cancel != nil {
 		x.cancel(cause)
@@ -213,7 +215,7 @@ func (x *exchange) abandon(cause error) {
 	x.close()
 }
 
-// advance notes progress; false if it is not an increase. Under x.reporting.
+// advance notes progress; false if it is not an increase. The caller holds x.reporting.
 func (x *exchange) advance(done float64) bool {
 	if x.job != nil {
 		return x.job.advance(done)
@@ -225,7 +227,7 @@ func (x *exchange) advance(done float64) bool {
 	return true
 }
 
-// notify sends a notification that belongs to the call, unless it was answered.
+// notify sends a notification that belongs to the call, unless the call was answered.
 func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 	if x.job != nil {
 		x.job.tell(ctx, p)
@@ -236,8 +238,8 @@ func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 	x.sendNotice(ctx, room, p)
 }
 
-// report is notify for progress, of which there may be very much: it costs no memory of
-// its own.
+// report is notify for progress. Handlers may report in a loop, so it allocates nothing:
+// the parameters are in the pooled buffer.
 func (x *exchange) report(ctx context.Context, token jsonrpc.ID, done float64, total *float64, message string) {
 	room := x.conn.e.buffers.take()
 	defer x.conn.e.buffers.give(room)
@@ -308,11 +310,11 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	return x.hand(ctx, room)
 }
 
-// worthwhile is how long an answer is that is not copied where it need not be.
+// worthwhile is from which length on an answer is handed over instead of copied.
 const worthwhile = 4 << 10
 
-// hand sends what room holds. Who can do without a copy takes it, and room has other
-// memory then.
+// hand sends what room holds. A carrier that can keep the frame takes its memory, and room
+// gets other memory in exchange.
 func (x *exchange) hand(ctx context.Context, room *buffer) (err error) {
 	taker, ok := x.out.(transport.Swapper)
 	if !ok || len(room.b) < worthwhile {
@@ -336,8 +338,8 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 	return x.finish(ctx, append(append(x.resultFrame(nil), earlier.result...), '}'), http.StatusOK)
 }
 
-// forbid answers a caller who may not do this, or not yet: with status and challenge
-// where there is a response of HTTP that has not begun. The reason is not told.
+// forbid answers a caller who is not authorized, or not yet. An HTTP response that has not
+// begun gets the status and the challenge of the refusal. The client is not told the reason.
 func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) error {
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(refused.Status)}
 	x.settled(ctx, nil, wire)
@@ -356,8 +358,9 @@ func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
 	return x.out.Send(ctx, frame)
 }
 
-// final is the context in which the answer is sent; false: the call was abandoned, and
-// it is not. The id is free before the client can know that it is.
+// final closes the call and returns the context in which its answer is sent; goes is false
+// where the call was abandoned, and nothing is sent. The id is freed first, because the
+// client may use it again as soon as it has the answer.
 func (x *exchange) final(ctx context.Context, status int) (_ context.Context, goes bool) {
 	if x.abandoned.Load() || !x.close() {
 		return ctx, false
