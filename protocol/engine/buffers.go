@@ -19,8 +19,8 @@ type buffer struct {
 	total  float64                 // of it
 }
 
-// buffers are those that no answer uses. What is in one is of a caller who is answered:
-// with the race detector on it is overwritten, so that a test sees who keeps it.
+// buffers pools those that are not in use. With the race detector on, their contents are
+// overwritten when they come back, so that a test notices whoever has kept a frame.
 type buffers struct{ pool sync.Pool }
 
 func (s *buffers) take() *buffer {
@@ -40,8 +40,8 @@ func (s *buffers) give(b *buffer) {
 	s.pool.Put(b)
 }
 
-// outlines are likewise of frames that are being accepted: what is kept of a frame are
-// its bytes.
+// outlines pools the outlines of frames, which are needed only while a frame is being
+// accepted: afterwards its bytes alone are kept.
 type outlines struct{ pool sync.Pool }
 
 func (s *outlines) take() *jsontext.Outline {

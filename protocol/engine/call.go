@@ -29,32 +29,33 @@ type Call struct {
 	Round   int // of the logical call; 0 is the first
 
 	x      *exchange
-	number uint64 // of the logical call, among those that began here
-	id     string // of one that began elsewhere, or earlier
+	number uint64 // counts the logical calls that began in this engine
+	id     string // of a logical call that began earlier, or on another node; empty: see number
 
 	round   atomic.Pointer[round] // nil until the client is asked in rounds, or answers
 	effects effects
 	silent  bool // nothing is sent for it: a check of replay
 
-	crashed  atomic.Pointer[error] // of Config.Performed
-	returned atomic.Bool           // the handler has: nothing can be asked any more
+	crashed  atomic.Pointer[error] // the error by which Config.Performed ended the execution
+	returned atomic.Bool           // the handler has returned: it can ask nothing any more
 
-	resumed *resumed // what this round was sent; nil: nothing
+	resumed *resumed // the state and answers that came with this round; nil: none
 
 	detachable bool        // Detach makes it a task
-	detached   atomic.Bool // it shall become one
-	runs       int         // of its task, when this one began
+	detached   atomic.Bool // Detach was called: the call becomes a task when the handler returns
+	runs       int         // the Runs of the task's record when this execution began
 }
 
-// resumed is what a client sent for another round of a call.
+// resumed is what a client sent with another round of a call, and what became of the claim
+// of that round.
 type resumed struct {
 	inputs  *protocol.Inputs
 	begun   sync.Once
-	refusal error // of begun
+	refusal error // what Begin returns; set under begun
 	earlier atomic.Pointer[outcomeError]
 }
 
-// outcome of an earlier execution of the round, if it has one.
+// outcome is that of an earlier execution of the same round; nil: there is none.
 func (r *resumed) outcome() *outcomeError {
 	if r == nil {
 		return nil
@@ -78,10 +79,11 @@ func (c *Call) ID() string {
 	return c.x.conn.e.callPrefix + strconv.FormatUint(c.number, 36)
 }
 
-// Lend has memory, empty, for text that goes into the result of the handler and nowhere else:
-// it is used again once the call is answered. There is none, and not ok, for whoever asks after
-// the first, and in executions whose result is not an answer. The borrower says by Lent what
-// has become of it. Both are for the goroutine that the handler was called in.
+// Lend lends an empty buffer for text of the handler's result. The text must go nowhere else:
+// the buffer is used again as soon as the call is answered. ok is false if the buffer is lent
+// already, and in executions whose result is not the answer, such as those of tasks. The
+// borrower must return the buffer by Lent. Only the goroutine that the handler was called in
+// may call the two.
 func (c *Call) Lend() (room []byte, ok bool) {
 	if c.x == nil || c != &c.x.own || c.x.lent != nil {
 		return nil, false
@@ -90,7 +92,7 @@ func (c *Call) Lend() (room []byte, ok bool) {
 	return c.x.lent.b, true
 }
 
-// Lent keeps the memory that Lend gave, as it has grown to text.
+// Lent returns the buffer of Lend, with the text that was appended to it.
 func (c *Call) Lent(text []byte) { c.x.lent.b = text }
 
 // RequestID is the JSON-RPC id, as JSON.
@@ -152,10 +154,10 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 	return transport.PrincipalFrom(ctx)
 }
 
-// Progress tells the client how far the call is, if it asked for that. total
-// nil is unknown, and so is one that is no number. Values that do not increase, or are
-// no numbers, are dropped: the specification wants each to be greater than the one
-// before (basic/utilities/progress).
+// Progress tells the client how far the call is, if it asked for that. A total that is
+// nil, NaN or infinite is unknown. Reports whose done does not increase, or is NaN or
+// infinite, are dropped: the specification wants each to be greater than the one before
+// (basic/utilities/progress).
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
@@ -177,7 +179,7 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 	c.x.report(ctx, c.Meta.ProgressToken, done, total, message)
 }
 
-// finite says that JSON has the number.
+// finite says whether JSON can express f.
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // WantsProgress says whether the client asked for progress. In a task of 2026-07-28
@@ -310,8 +312,8 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 	return c.effects.run(ctx, key, effect, c.Pending)
 }
 
-// reported tells of the effect when it has happened. An error is the end of the
-// execution: what the handler does from then on is like waiting for an answer.
+// reported is effect, followed by a call of performed (Config.Performed). If performed
+// fails, the execution ends as if a question were pending, and crash is the answer.
 func (c *Call) reported(key string, effect func(context.Context) ([]byte, error), performed func(context.Context, string) error) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		value, err := effect(ctx)

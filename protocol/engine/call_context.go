@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// lifetime is the context of one request. It is what context.WithCancelCause and
-// WithValue would make of its parent, but in the memory of the exchange, and it costs
-// the parent nothing as long as nobody waits for its end: most calls are over before
-// anybody does. Then a context of the standard library is behind it, so that all that
-// derives from it, and context.Cause, find what they know.
+// lifetime is the context of one request. It behaves like context.WithCancelCause and
+// WithValue on its parent, but it is part of the exchange's memory, and it does not
+// register with the parent before somebody waits for its end: most calls are over before
+// anybody does. From then on a context of the standard library (inner) does the work, so
+// that derived contexts and context.Cause find the type that they expect.
 type lifetime struct {
 	x      *exchange
 	parent context.Context //nolint:containedctx // it is a context itself; nil before begin
 	state  atomic.Uint32
 
-	mu     sync.Mutex      // guards the fields below, which do not change any more once it is made
-	inner  context.Context //nolint:containedctx // likewise
+	mu     sync.Mutex      // guards the fields below; inner and cancel do not change once state is made
+	inner  context.Context //nolint:containedctx // it is a context itself
 	cancel context.CancelCauseFunc
 	cause  error // of end before begin
 }
 
 // The states of a lifetime.
 const (
-	quiet uint32 = iota // as its parent
-	over                // it has ended, while the parent had not, and nobody has noticed
-	made                // as inner
+	quiet uint32 = iota // it has not ended by itself: it is as its parent is
+	over                // it ended before its parent did, and nobody has waited for it
+	made                // there is an inner context, which decides
 )
 
-// begin gives the context its parent. One that was ended before is over from the start.
+// begin gives the context its parent. If end was called before, it has ended at once.
 func (l *lifetime) begin(parent context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,12 +64,12 @@ func (l *lifetime) done() {
 		l.cancel(nil)
 	case l.parent.Err() == nil:
 		l.state.Store(over)
-	default: // before us: why is the parent's to say
+	default: // the parent has ended first: its cause is the cause
 		l.realize()
 	}
 }
 
-// waited is the context that ends.
+// waited is the inner context, for callers who wait for the end or derive from it.
 func (l *lifetime) waited() context.Context {
 	if l.state.Load() != made {
 		l.mu.Lock()
@@ -79,12 +79,12 @@ func (l *lifetime) waited() context.Context {
 	return l.inner
 }
 
-// realize puts a context of the standard library behind this one. Callers hold mu.
+// realize makes the inner context, if there is none. Callers hold mu.
 func (l *lifetime) realize() {
 	switch l.state.Load() {
 	case quiet:
 		l.inner, l.cancel = context.WithCancelCause(l.parent)
-	case over: // nothing that befell the parent since counts
+	case over: // before the parent: what has happened to that since does not count
 		l.inner, l.cancel = context.WithCancelCause(context.WithoutCancel(l.parent))
 		l.cancel(nil)
 	}
@@ -108,9 +108,9 @@ func (l *lifetime) Err() error {
 	return l.inner.Err()
 }
 
-// Value knows the exchange, and its call where no frame-level chain is outside of it.
-// The key of other packages may be the one by which package context looks for what is
-// behind: once there may be an end, that is to be found.
+// Value is the exchange, its call where there is no frame middleware (which must not see
+// it), or what the contexts behind have. Package context finds an enclosing cancel context
+// by a key of its own: once this context has an inner one, that key must lead to it.
 func (l *lifetime) Value(key any) any {
 	switch key.(type) {
 	case exchangeKey:

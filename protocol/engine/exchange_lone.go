@@ -19,9 +19,10 @@ func (e *Engine) lone() *lone {
 	return l
 }
 
-// loners are the lone exchanges that are being served, so that changes and Shutdown
-// reach them. There is one of these for each POST of a stateless client: the list is
-// in parts, so that they need not wait for each other, and costs no memory of its own.
+// loners are the lone exchanges that are being served: changes and Shutdown must reach
+// them. Every POST of a stateless client is one. So that they do not contend for one lock,
+// the list is split into parts, each with its own; it is linked through the conns, which
+// costs no allocation.
 type loners struct{ parts [16]part }
 
 type part struct {

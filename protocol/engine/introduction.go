@@ -13,13 +13,14 @@ type introduction struct {
 	capabilities protocol.ClientCapabilities
 }
 
-// Of introductions so many are known, of so many bytes each.
+// Bounds of introductions: how many are shared at most, and how long the parameters of
+// initialize may be that are.
 const (
 	maxIntroduced   = 256
 	maxIntroduction = 4 << 10
 )
 
-// introductions by the parameters of initialize.
+// introductions shares equal introductions among sessions, by the parameters of initialize.
 type introductions struct {
 	mu    sync.Mutex // guards byRaw
 	byRaw map[string]*introduction
@@ -37,14 +38,14 @@ func (s *introductions) of(p *protocol.InitializeParams, raw []byte) *introducti
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxIntroduced {
-		s.byRaw = make(map[string]*introduction) // who comes again is known again
+		s.byRaw = make(map[string]*introduction) // begin anew: clients that come again are shared again
 	}
 	s.byRaw[string(raw)] = i
 	return i
 }
 
-// lends says whether a handler could change what it is shown: then it is not to be that
-// of other sessions.
+// lends says whether handlers get slices or maps of the introduction, which they could
+// change: then it must not be shared with other sessions.
 func (i *introduction) lends() bool {
 	return i.client.Icons != nil || i.capabilities.Extensions != nil || i.capabilities.Experimental != nil
 }
