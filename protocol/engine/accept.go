@@ -30,10 +30,11 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	return e.admit(c, c.accept(outline.Object(), request, false))
 }
 
-// admit counts the exchange in; when the server stops nothing is accepted.
+// admit counts the exchange in. When the server stops it accepts no requests any more, but
+// notifications and responses still: calls that are ending may need them.
 func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 	if x.run != nil && e.closing.Load() {
-		x.uncounted = true // answers and cancellations of calls that may still end
+		x.uncounted = true
 		return x, nil
 	}
 	if !e.enter(c) {
@@ -79,11 +80,11 @@ func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched
 	return x
 }
 
-// body is what a request asks for, as far as it was looked at.
+// body is the params of a request, with what decides about its dialect.
 type body struct {
 	params, meta jsontext.Object // meta is the _meta in params, absent where there is none
-	version      string          // that meta claims
-	claimed      bool
+	version      string          // the revision that meta names; see claimed
+	claimed      bool            // meta names a revision
 }
 
 func peek(params jsontext.Object) body {
@@ -156,7 +157,7 @@ func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.
 	if fault != nil {
 		return fault
 	}
-	if fault := x.file(); fault != nil { // before there is a session, which nobody would answer for
+	if fault := x.file(); fault != nil { // first: a refused request must not leave a session behind
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
@@ -179,8 +180,8 @@ func (c *conn) inSession(x *exchange, b *body) *protocol.Fault {
 	return c.understand(x, b, meta, "")
 }
 
-// understand decodes a request for the dialect that was chosen, and files it. mirrored
-// is what headers have repeated of it.
+// understand decodes a request for the dialect that was chosen, and files it. mirrored is
+// the name that the Mcp-Name header repeats; see exchange.mirrored.
 func (c *conn) understand(x *exchange, b *body, meta protocol.RequestMeta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {

@@ -20,12 +20,12 @@ var (
 type ask struct {
 	id       jsonrpc.ID
 	answer   chan jsonrpc.Message // 1-buffered: deliver never waits
-	failure  chan error           // 1-buffered
+	failure  chan error           // 1-buffered: why no answer can come any more
 	alive    chan struct{}        // 1-buffered: a sign of progress
-	look     chan struct{}        // 1-buffered: the answer may have come to another node
+	look     chan struct{}        // 1-buffered: the answer may have been left in the store by another node
 	progress func(protocol.Progress)
-	task     string  // of ours, that the request belongs to; else empty
-	errand   *errand // what follows the task that it became; guarded by conn.mu
+	task     string  // the id of our task that the request belongs to; empty: none
+	errand   *errand // follows the client's task that the request became; nil: none; guarded by conn.mu
 }
 
 func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
@@ -45,7 +45,8 @@ func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(pro
 	return x.read(p.Method(), msg)
 }
 
-// read is the result of a request of ours, or the client's error.
+// read decodes the answer to a request of ours. The error is the client's, or says that
+// its result is invalid.
 func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, error) {
 	if msg.Kind == jsonrpc.Failure {
 		return nil, x.dialect.DecodeError(msg.Error)
@@ -57,7 +58,7 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 	return result, nil
 }
 
-// put sends the request and waits for whatever is answered.
+// put sends a request of ours and waits for the answer, which it does not decode.
 func (x *exchange) put(ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress)) (jsonrpc.Message, error) {
 	if err := x.session.settled(ctx); err != nil {
 		return jsonrpc.Message{}, err
@@ -79,6 +80,8 @@ func (x *exchange) put(ctx context.Context, p protocol.Params, meta *protocol.Re
 // client that forgets it altogether is asked in the end.
 const initializedGrace = 3 * time.Second
 
+// settled waits until the client has said that it is initialized, for initializedGrace at
+// most. A nil session needs no such wait.
 func (s *session) settled(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -98,6 +101,7 @@ func (s *session) settled(ctx context.Context) error {
 	return nil
 }
 
+// newAsk registers a request of ours under a new id, until endAsk. progress may be nil.
 func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +152,8 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	return err
 }
 
-// wait ends with the answer, or tells the client that we no longer wait.
+// wait waits for the answer to a. If the wait ends without one, by ctx or by AskTimeout, it
+// tells the client so by notifications/cancelled.
 func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 	timeout := x.conn.e.cfg.AskTimeout
 	timer := time.NewTimer(timeout)
@@ -177,6 +182,7 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 	}
 }
 
+// withdraw tells the client that nobody waits for the answer to a any more.
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
 	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
@@ -198,6 +204,8 @@ func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
 	}
 }
 
+// advanced resets the timeout of the wait and hands the progress on. The goroutine that
+// serves the notification calls it.
 func (a *ask) advanced(p *protocol.ProgressParams) {
 	if a.progress == nil {
 		return

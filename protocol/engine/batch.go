@@ -95,16 +95,17 @@ func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exc
 	return x
 }
 
-// collector keeps answers back and lets everything else pass, also what is left of a call
-// that was answered: it may take a question back.
+// collector is the Outbound of the members of a batch. It keeps their answers for flush, and
+// passes everything else on at once, also what a call sends after its answer was kept, such
+// as the cancellation of a question.
 type collector struct {
 	next transport.Outbound
 
 	mu      sync.Mutex // guards the fields below
 	answers []byte
-	done    bool     // some answer demands nothing of the caller
-	status  int      // of one that does
-	demands []string // the challenges of those
+	done    bool     // at least one answer is no refusal of the caller
+	status  int      // of the last refusal
+	demands []string // the challenges of the refusals, each once
 }
 
 // Send sends a frame of one of the members, or keeps it.
@@ -124,7 +125,7 @@ func (c *collector) Send(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// judge takes down what an answer demands. Under mu.
+// judge notes whether an answer refuses the caller, and by which challenge. Under mu.
 func (c *collector) judge(status int, challenge string) {
 	if challenge == "" {
 		c.done = true
@@ -136,9 +137,10 @@ func (c *collector) judge(status int, challenge string) {
 	}
 }
 
-// flush sends the answers. Where each of them refuses the caller nothing was done, and the
-// batch is refused, so that the client comes back with all of it. Else it is answered; a
-// challenge then says that another token would have got more (RFC 9110 section 11.6.1).
+// flush sends the answers as one array. If each of them refuses the caller, nothing was
+// done: the response has the status of a refusal, and the client sends the whole batch
+// again with another token. Otherwise the status is 200, and a challenge only says that
+// another token would have allowed more (RFC 9110 section 11.6.1).
 func (c *collector) flush(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,10 +37,12 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	if err != nil {
 		return err
 	}
-	if f.session != "" { // the stream of the session may be another node's
+	if f.session != "" { // another node may have the stream of the session
 		f.e.tell(news{Kind: newsNotify, Session: f.session, Frame: frame})
 	}
-	if c := f.e.connOf(f.session); out == nil && c != nil && c.session.feed != f { // a task's
+	// The feed of a task that was taken from the queue has no stream; the session's own,
+	// if it is served here, has.
+	if c := f.e.connOf(f.session); out == nil && c != nil && c.session.feed != f {
 		c.session.feed.push(frame)
 	}
 	if !live || out == nil {

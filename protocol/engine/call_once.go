@@ -11,15 +11,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// effects are what a logical call did once: by key, with the result. In rounds the
-// list travels in the journal; elsewhere it lives as long as the call.
+// effects are what a logical call has done by Once: keys and results. Where the client is
+// asked in rounds, and in tasks, they travel in the journal; elsewhere they live as long as
+// the call.
 type effects struct {
 	mu     sync.Mutex // guards the fields below
-	only   bool       // what is done, and nothing new: a check of replay
+	only   bool       // nothing new may be done: the execution is a check of replay
 	done   []rounds.Effect
-	kept   int     // of done: that the record of the task has
-	limit  int     // of bytes kept; 0: none
-	wanted *wanted // nil: nothing was asked for
+	kept   int     // how many of done the record of the task has
+	limit  int     // bytes that keys and results may have in all; 0: any number
+	wanted *wanted // nil: no effect was asked for in this execution
 }
 
 // wanted are the effects that a handler asked for in this execution.
@@ -49,8 +50,9 @@ func (f *effects) run(ctx context.Context, key string, effect func(context.Conte
 	}
 }
 
-// claim finds the effect, or makes it this caller's; with errBusy it is another's,
-// until the channel is closed.
+// claim looks the effect up. If it has happened, it returns its value and a nil turn. If
+// nobody performs it, it is this caller's to perform, and turn is to be given to perform.
+// With errBusy another goroutine performs it, and turn is closed when that has ended.
 func (f *effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,8 +76,9 @@ func (f *effects) claim(key string, pending func() bool) (value []byte, turn cha
 	return nil, turn, nil
 }
 
+// perform runs the effect that the caller has claimed, and ends the claim.
 func (f *effects) perform(ctx context.Context, key string, effect func(context.Context) ([]byte, error), turn chan struct{}) (value []byte, err error) {
-	happened := false // not where the effect panics
+	happened := false // stays so where the effect panics
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -109,8 +112,8 @@ func lasting(ctx context.Context) (context.Context, func()) {
 	return inner, func() { stop(); cancel(nil) }
 }
 
-// fits says whether the journal can keep the result. Where it cannot, the call shall
-// fail now, and not when it asks.
+// fits is the error of a result that is too large for the journal. It is checked here so
+// that the call fails now, and not when it asks its next question.
 func (f *effects) fits(key string, value []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +130,8 @@ func (f *effects) fits(key string, value []byte) error {
 // effectPatience bounds the wait for effects that go on when the handler has returned.
 const effectPatience = 10 * time.Second
 
-// finish waits for the effects that are running: what they did belongs to this round.
+// finish waits until no effect runs any more, for effectPatience at most: the handler may
+// have returned while goroutines of its own perform effects, which belong to this round.
 func (f *effects) finish() {
 	timer := time.NewTimer(effectPatience)
 	defer timer.Stop()
@@ -151,8 +155,8 @@ func (f *effects) finish() {
 	}
 }
 
-// news says whether there are effects that the record of the task does not have, and
-// takes it that it will.
+// news says whether effects have happened since the last call: the caller writes them into
+// the record of the task.
 func (f *effects) news() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,10 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
+// step is what an inbound notification or response does when it is served.
 type step = func(ctx context.Context, out transport.Outbound) error
 
-// notified is what a notification does. Unknown, malformed and misplaced ones
-// do nothing: they are never answered.
+// notified is the step of a notification. Unknown, malformed and misplaced ones do nothing:
+// they are never answered.
 func (c *conn) notified(x *exchange, params []byte) step {
 	s := c.current()
 	if s != nil {
@@ -109,8 +110,9 @@ func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	}
 }
 
-// deliver gives the answer to who waits for it here. A second one, which may come by way
-// of another node, does not end that the request is known for the task it became.
+// deliver hands the answer to the request of ours that waits for it; false: none here does.
+// A request that became a task of the client's stays registered, for news of that task. A
+// second answer to it, which may come by way of another node, is ignored.
 func (c *conn) deliver(msg jsonrpc.Message) bool {
 	c.mu.Lock()
 	a := c.asks[msg.ID.Key()]
