@@ -245,7 +245,7 @@ func (c *conn) endListens() {
 
 // covers says whether a subscription to watched wants updates of uri: the
 // resource itself or one below it (2025-11-25 server/resources: "may be a
-// sub-resource of the one that the client subscribed to").
+// sub-resource of the one that the client subscribed to"). above enumerates the same.
 func covers(watched, uri string) bool {
 	rest, ok := strings.CutPrefix(uri, watched)
 	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')

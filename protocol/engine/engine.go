@@ -106,7 +106,7 @@ type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // Info as each dialect writes it
 	frames     transport.Next              // the frame-level chain, ending in (*exchange).handle
-	agrees     bool                        // on a secret with other nodes, in Start
+	agrees     bool                        // Start agrees on the secret of States with the other nodes
 	callPrefix string
 	calls      atomic.Uint64
 
@@ -115,8 +115,8 @@ type Engine struct {
 	closed  chan struct{}  // closed with closing
 	gaveUp  chan struct{}  // closed when Shutdown waits no longer for handlers
 	givesUp sync.Once      // closes gaveUp
-	inside  gate           // of exchanges
-	running sync.WaitGroup // feeds and workers of tasks
+	inside  gate           // counts exchanges
+	running sync.WaitGroup // counts the goroutines that begin has counted in, and those of tasks
 	jobs    jobs
 	watches watches
 	nodes   nodes
@@ -125,7 +125,7 @@ type Engine struct {
 
 	resources topics        // that sessions and listen streams watch
 	tasks     topics        // that listen streams watch
-	learned   atomic.Uint64 // how often sessions began to watch something
+	learned   atomic.Uint64 // counts how often sessions began to watch something; see echoed
 
 	links    sync.Map // of *transport.Connection to *conn
 	loners   loners
@@ -220,8 +220,9 @@ func (e *Engine) updated(uri string) {
 	}
 }
 
-// toldOf are the feeds that hear of an update. Whoever watches a resource above one that
-// not everybody may know of hears of that above alone, which covers it.
+// toldOf are the feeds to be told of an update, and of which resource. A feed that watches
+// a resource above one that not everybody may know of (Config.Secret) is told only of the
+// resource that it watches.
 func (e *Engine) toldOf(uri string) []hit {
 	hits := e.resources.covering(uri)
 	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
@@ -305,8 +306,8 @@ func (e *Engine) GaveUp() <-chan struct{} { return e.gaveUp }
 // Closing is closed when Shutdown begins.
 func (e *Engine) Closing() <-chan struct{} { return e.closed }
 
-// begin counts a feed or a worker in, unless the engine is closing. Under e.mu, so
-// that Shutdown's Wait sees every one.
+// begin counts a goroutine into running, unless the engine is closing. It holds e.mu, as
+// Shutdown does when it closes the engine: no Add comes after Shutdown has begun to wait.
 func (e *Engine) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -317,8 +318,9 @@ func (e *Engine) begin() bool {
 	return true
 }
 
-// enter counts an exchange in. The state of one that stands alone is known for as
-// long as it is served: a Shutdown that shuts the gate behind it finds it.
+// enter counts an exchange in; false: the engine is shut. A lone exchange is put into the
+// list before it passes the gate, so that a Shutdown which shuts the gate after it finds it
+// there.
 func (e *Engine) enter(c *conn) bool {
 	if c.single {
 		e.loners.add(c)
@@ -340,6 +342,7 @@ func (e *Engine) leave(c *conn) {
 	e.inside.leave()
 }
 
+// failed reports an error that no client is told in full; c may be nil.
 func (e *Engine) failed(ctx context.Context, c *Call, err error) {
 	if e.cfg.Failed != nil {
 		e.cfg.Failed(ctx, c, err)

@@ -19,33 +19,33 @@ const maxPending = 256
 const maxWatched = 1024
 
 // feed brings changes to one client: to a handshake session unasked, to a listen
-// stream as its filter wants. Changes that wait are merged, so a client that does
-// not read costs a bounded amount; a goroutine exists only while there is
-// something to send.
+// stream as its filter wants. Changes that wait are merged, so that a client that does
+// not read costs a bounded amount of memory. A goroutine (drain) runs only while there is
+// something to send; Engine.running counts it.
 type feed struct {
 	e *Engine
 	d *dialect.Dialect
 
 	*listening // nil for a session
 
-	session string // whose it is, where other nodes may serve it; it may have no stream here
+	session string // the id of the session, where other nodes may serve it; empty: this one alone
 
 	mu       sync.Mutex // guards the fields below
 	out      transport.Outbound
 	ctx      context.Context //nolint:containedctx // the stream's, for sends that no caller waits for
-	open     bool            // acknowledged, or initialized
-	stopped  bool
-	draining bool
+	open     bool            // the listen request is acknowledged, or the session initialized
+	stopped  bool            // nothing is sent any more
+	draining bool            // the goroutine runs
 	filter   protocol.SubscriptionFilter
 	waiting  *backlog // nil: nothing waits
-	learned  uint64   // Engine.learned when it began to watch something last
+	learned  uint64   // the count of Engine.learned when it last began to watch something
 }
 
-// listening is what a feed has besides, that is a listen stream.
+// listening is what the feed of a listen stream has besides.
 type listening struct {
-	id     jsonrpc.ID // of the request
-	ended  latch      // stopped
-	drains sync.WaitGroup
+	id     jsonrpc.ID     // of the request
+	ended  latch          // the feed is stopped
+	drains sync.WaitGroup // counts the goroutine, for settle
 }
 
 func newFeed(e *Engine, d *dialect.Dialect) *feed {
@@ -55,7 +55,7 @@ func newFeed(e *Engine, d *dialect.Dialect) *feed {
 	}
 }
 
-// attach says where to send; start lets what waits go.
+// attach says where to send, and in which context. Nothing is sent before start.
 func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,6 +63,7 @@ func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.kick()
 }
 
+// start lets what waits go out.
 func (f *feed) start() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,6 +71,7 @@ func (f *feed) start() {
 	f.kick()
 }
 
+// stop ends the feed for good. What is being sent is not waited for; see settle.
 func (f *feed) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +114,7 @@ func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	}
 }
 
-// pend is what waits, to be added to. Under f.mu.
+// pend is the backlog, made if there is none. Under f.mu.
 func (f *feed) pend() *backlog {
 	if f.waiting == nil {
 		f.waiting = new(backlog)
@@ -161,8 +163,8 @@ func (f *feed) updated(watched, uri string) {
 	}
 }
 
-// updatedSince is updated for what may have happened before the feed watched, unless it
-// has watched the same for longer.
+// updatedSince is updated for a change that was told when Engine.learned was at learned: only
+// a feed that began to watch something after that may have missed it.
 func (f *feed) updatedSince(learned uint64, watched, uri string) {
 	f.mu.Lock()
 	late := f.learned > learned
@@ -172,7 +174,7 @@ func (f *feed) updatedSince(learned uint64, watched, uri string) {
 	}
 }
 
-// kick starts a drain if there is something to send and nobody does. Under f.mu.
+// kick starts the goroutine if there is something to send and it does not run. Under f.mu.
 func (f *feed) kick() {
 	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin() {
 		return
@@ -192,6 +194,7 @@ func (f *feed) pending() bool {
 	return f.waiting != nil
 }
 
+// drain is the goroutine: it sends until nothing waits. A failure stops the feed.
 func (f *feed) drain() {
 	defer f.e.running.Done()
 	if f.listening != nil {

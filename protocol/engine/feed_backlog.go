@@ -6,12 +6,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// backlog is what waits for one client. Changes are merged; the zero value is empty.
+// backlog is what waits for one client. Changes are merged; the zero value is empty. The
+// lock of the feed guards it.
 type backlog struct {
-	lists  [4]bool
-	uris   []string
-	tasks  []taskNews
-	frames [][]byte // that other nodes have for the session
+	lists  [4]bool    // by protocol.ListKind: the list has changed
+	uris   []string   // of resources that have changed, each once
+	tasks  []taskNews // the newest news of each task
+	frames [][]byte   // notifications that other nodes have for the session
 }
 
 // taskNews is the newest state of a task that waits to be told.
@@ -24,8 +25,8 @@ func (b *backlog) empty() bool {
 	return b.lists == [4]bool{} && len(b.uris) == 0 && len(b.tasks) == 0 && len(b.frames) == 0
 }
 
-// update is of a resource, or of the one that was subscribed to instead where too many
-// wait.
+// update adds a resource that has changed. Where too many wait it adds watched instead, to
+// which the client has subscribed and which covers the resource.
 func (b *backlog) update(watched, uri string) {
 	if len(b.uris) >= maxPending {
 		uri = watched
@@ -35,8 +36,8 @@ func (b *backlog) update(watched, uri string) {
 	}
 }
 
-// task replaces what was to be told of it. Where too many wait the oldest goes: who must
-// know asks (both designs: notifications are a courtesy).
+// task replaces earlier news of the task. Where too many tasks wait, the oldest news are
+// dropped: in both designs notifications are a courtesy, and clients ask for the state.
 func (b *backlog) task(id string, news protocol.Params) {
 	b.tasks = slices.DeleteFunc(b.tasks, func(t taskNews) bool { return t.id == id })
 	if len(b.tasks) >= maxPending {
@@ -45,7 +46,7 @@ func (b *backlog) task(id string, news protocol.Params) {
 	b.tasks = append(b.tasks, taskNews{id, news})
 }
 
-// frame is one that another node has sent. Where too many wait the oldest goes.
+// frame adds a notification of another node. Where too many wait, the oldest is dropped.
 func (b *backlog) frame(frame []byte) {
 	if len(b.frames) >= maxPending {
 		b.frames = b.frames[1:]
@@ -69,7 +70,7 @@ func wants(f *protocol.SubscriptionFilter, k protocol.ListKind) bool {
 	return [...]bool{f.Tools, f.Resources, f.Resources, f.Prompts}[k]
 }
 
-// next takes the oldest frame, or else a change; nothing where it is empty.
+// next removes and returns the oldest frame, else a change; both are nil where nothing waits.
 func (b *backlog) next() (frame []byte, change protocol.Params) {
 	if len(b.frames) > 0 {
 		frame, b.frames = b.frames[0], b.frames[1:]

@@ -51,8 +51,8 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	return &protocol.ListenResult{ID: x.id}, x.farewell(ctx)
 }
 
-// expiring ends the stream with the token that opened it, where each request has one:
-// what is told later would be told to nobody that is known (2026-07-28
+// expiring stops the stream when the token expires that opened it, on carriers where each
+// request has a token: afterwards the listener is not authenticated any more (2026-07-28
 // basic/authorization "Access Token Usage").
 func (x *exchange) expiring(ctx context.Context) (stop func()) {
 	p := transport.PrincipalFrom(ctx)

@@ -8,29 +8,29 @@ import (
 	"sync"
 )
 
-// topics are what feeds watch, resources or tasks, by name: who is to be told of one is
-// found without asking all. They are changed under the lock of the feed, and it is a
-// feed's filter that says what it watches.
+// topics is an index of what feeds watch, resources or tasks, by name: it finds the feeds
+// that are to be told of a change without asking all. The filter of a feed says what it
+// watches; the index is changed together with it, under the lock of the feed.
 type topics struct {
 	mu     sync.RWMutex // guards byName and what is in it; after feed.mu
 	byName map[string]audience
 }
 
-// audience are the feeds that watch one topic: of most there is one.
+// audience are the feeds that watch one topic. Most topics have one, which needs no map.
 type audience struct {
 	one  *feed
-	more map[*feed]struct{}
+	more map[*feed]struct{} // all others; nil: none
 }
 
-// hit is a feed that watches something, and the name under which it does.
+// hit is a feed to be told of a change.
 type hit struct {
 	feed    *feed
-	watched string
-	uri     string // that it is told of an update of; of Engine.toldOf
+	watched string // the name that it watches
+	uri     string // the resource that it is told of; set by Engine.toldOf
 }
 
-// replace makes the feed watch the names after, and before no more. That is one step: who
-// looks meanwhile for those that watch what is in both finds the feed. Under f.mu.
+// replace makes the feed watch the names in after instead of those in before, in one step: a
+// name that is in both is watched all the time. Under f.mu.
 func (t *topics) replace(f *feed, before, after []string) {
 	if slices.Equal(before, after) {
 		return
@@ -44,7 +44,7 @@ func (t *topics) replace(f *feed, before, after []string) {
 		t.add(f, name)
 	}
 	if len(t.byName) == 0 {
-		t.byName = nil // a map keeps the room that it once needed
+		t.byName = nil // an empty map would keep the memory of its largest size
 	}
 }
 
@@ -83,7 +83,7 @@ func (t *topics) remove(f *feed, name string) {
 	}
 }
 
-// has says whether the feed watches the name. Under f.mu it stays so.
+// has says whether the feed watches the name. While the caller holds f.mu that cannot change.
 func (t *topics) has(f *feed, name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -99,7 +99,7 @@ func (t *topics) names() []string {
 	return slices.Collect(maps.Keys(t.byName))
 }
 
-// of are the feeds that watch the name. They may have ceased to when they are told.
+// of are the feeds that watch the name. When they are told they may have stopped doing so.
 func (t *topics) of(name string) []hit {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -143,7 +143,7 @@ func (a audience) appendTo(hits []hit, name string) []hit {
 	return hits
 }
 
-// above are the names that cover the uri, itself the last.
+// above are the names that cover the uri, the uri itself last.
 func above(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for end := range len(uri) + 1 {
