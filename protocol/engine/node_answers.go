@@ -10,13 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// askBase is where the ids of our requests begin in a session that several nodes serve:
-// ids of one session must not meet (2025-11-25 basic), and be exact in JSON of clients
-// that know only floats.
+// askBase is where this node's ids of our requests begin in a session that several nodes
+// serve: those of two nodes must not meet (2025-11-25 basic). They stay below 2^53, so that
+// clients whose JSON numbers are floats keep them exact.
 func askBase() int64 { return (1 + rand.Int64N(1<<31)) << 20 } //nolint:gosec // it must not repeat, and need not be secret
 
-// forward brings a notification of the client that nobody here has use for to the other
-// nodes: the request that it is about may run there.
+// forward is the step that sends a notification of the client on to the other nodes, when
+// none of the requests here is meant: the one that is may run there.
 func (c *conn) forward(x *exchange) step {
 	s := c.current()
 	if s == nil || x.forwarded || s.feed.session == "" {
@@ -28,11 +28,11 @@ func (c *conn) forward(x *exchange) step {
 	}
 }
 
-// answerKey names an answer that waits for the node that asked.
+// answerKey is the key under which an answer is left for the node that asked.
 func answerKey(session string, id jsonrpc.ID) string { return "answer/" + session + "/" + id.Key() }
 
-// leaveAnswer keeps the answer for the node that asked, and tells that it is there. The
-// message brings the answer, too; who misses it finds it where it was left.
+// leaveAnswer leaves the answer in the store of claims for the node that asked, and sends it
+// to all nodes. If that message is lost, the node finds the answer in the store.
 func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 	e, s := c.e, c.current()
 	if s == nil || c.kept() == nil || e.cfg.Changes == nil {
@@ -50,12 +50,13 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 // them up, and the claims are for all.
 const maxLeft = 64
 
-// left counts them.
+// leftAnswers counts them.
 type leftAnswers struct {
 	since time.Time
 	count int
 }
 
+// mayLeave counts one more answer that is left; false: there are too many.
 func (c *conn) mayLeave() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +67,8 @@ func (c *conn) mayLeave() bool {
 	return c.left.count <= maxLeft
 }
 
-// looks are the moments in which who waits for an answer looks whether one was left:
-// the message of it may be lost. nil: never.
+// looks ticks when a wait for an answer should look whether one was left, because the
+// message that brings it may be lost. The channel is nil where none can be.
 func (c *conn) looks() (<-chan time.Time, func()) {
 	if !c.mayBeLeft() {
 		return nil, func() {}
@@ -81,7 +82,7 @@ func (c *conn) mayBeLeft() bool {
 	return c.kept() != nil && c.e.cfg.SharedClaims && c.e.cfg.Claims != nil && c.e.cfg.Changes != nil
 }
 
-// lookForAnswers makes all that wait look: messages were lost.
+// lookForAnswers makes all waits for answers look at once, when messages were lost.
 func (c *conn) lookForAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,14 +91,14 @@ func (c *conn) lookForAnswers() {
 	}
 }
 
-// lookForAnswer delivers the answer that was left.
+// lookForAnswer delivers the answer to a that another node has left, if there is one.
 func (c *conn) lookForAnswer(ctx context.Context, a *ask) {
 	s := c.current()
 	if s == nil || !c.mayBeLeft() {
 		return
 	}
 	frame, err := c.e.cfg.Claims.Get(ctx, answerKey(s.id, a.id))
-	if err != nil { // there is none, or the store is away: the next look
+	if err != nil { // there is none, or the store is away: the next look may find it
 		return
 	}
 	if msg, fault := jsonrpc.Decode(frame); fault == nil {

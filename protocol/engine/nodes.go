@@ -17,16 +17,16 @@ import (
 type newsKind string
 
 const (
-	newsTask    newsKind = "task"    // its record changed
-	newsUpdated newsKind = "updated" // a resource changed, at Version of what was learned
-	newsFrame   newsKind = "frame"   // came from the client of a session, for whoever waits for it
-	newsNotify  newsKind = "notify"  // is for the client of a session
-	newsRoots   newsKind = "roots"   // of the client of a session changed
-	newsKept    newsKind = "kept"    // what is kept of a session changed: Frame, of Version
+	newsTask    newsKind = "task"    // the record of Task changed
+	newsUpdated newsKind = "updated" // the resource URI changed, when Engine.learned was at Version
+	newsFrame   newsKind = "frame"   // Frame came from the client of Session; some node may wait for it
+	newsNotify  newsKind = "notify"  // Frame is for the client of Session
+	newsRoots   newsKind = "roots"   // the roots of the client of Session changed
+	newsKept    newsKind = "kept"    // the kept state of Session changed: to Frame, at Version
 )
 
-// news is a message between the nodes that share a store. It says where to look, or
-// what to do now; whoever misses it looks by himself after a while.
+// news is a message between the nodes that share a store. It says where to look, or what
+// to do now. Messages may be lost: what must not be missed is also looked for now and then.
 type news struct {
 	Kind    newsKind        `json:"engine"` // a bus carries messages of others, too
 	Node    string          `json:"node"`
@@ -38,11 +38,11 @@ type news struct {
 }
 
 const (
-	maxOutbox   = 4096            // news that wait for the bus; the oldest go
-	outboxBytes = 16 << 20        // of them all
-	tellTimeout = 5 * time.Second // of one message
-	// lookPause is how often who waits for something that another node may do looks by
-	// himself, lest a lost message make it wait for ever.
+	maxOutbox   = 4096            // messages that wait for the bus; the oldest are dropped
+	outboxBytes = 16 << 20        // the size of them all
+	tellTimeout = 5 * time.Second // for publishing one message
+	// lookPause is how often a wait for something that another node may do looks whether
+	// that has happened: a lost message must not make it wait for ever.
 	lookPause = 3 * time.Second
 )
 
@@ -54,12 +54,16 @@ type nodes struct {
 
 	mu     sync.Mutex // guards the fields below
 	stop   context.CancelFunc
-	outbox [][]byte
-	bytes  int             // of the outbox
+	outbox [][]byte        // messages that wait for the bus, oldest first
+	bytes  int             // the size of the outbox
 	dirty  map[string]bool // tasks to look at
 	all    bool            // messages may have been lost: look at everything
 	out    chan struct{}   // 1-buffered: there is something in the outbox
 	look   chan struct{}   // 1-buffered: there is something to look at
+}
+
+func newNodes() nodes {
+	return nodes{id: rand.Text(), out: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
 // shares says whether other nodes may change what this one knows.
@@ -91,8 +95,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// stopNodes ends what Start began. Nothing of it waits for a client, and for a store
-// that is away only as long as the others shall hear what was said.
+// stopNodes ends the goroutines of Start and waits for them. None of them waits for a
+// client; telling may wait for the bus, but for no more than tellTimeout each message.
 func (e *Engine) stopNodes() {
 	e.nodes.mu.Lock()
 	stop := e.nodes.stop
@@ -108,8 +112,8 @@ func (e *Engine) stopNodes() {
 // one of them.
 const secretLife = 400 * 24 * time.Hour
 
-// agreeOnSecret makes the nodes that share claims open each other's states, where the
-// program has given them no secret.
+// agreeOnSecret makes nodes that share claims use one secret for states, so that they can
+// open each other's, where the program has given them none.
 func (e *Engine) agreeOnSecret(ctx context.Context) error {
 	if !e.agrees {
 		return nil
@@ -153,7 +157,7 @@ func (e *Engine) tell(n news) {
 	signal(s.out)
 }
 
-// tellNow is tell for who waits until they have it.
+// tellNow is tell for callers that wait until the bus has the message.
 func (e *Engine) tellNow(ctx context.Context, n news) error {
 	n.Node = e.nodes.id
 	message, err := json.Marshal(n)
@@ -163,8 +167,8 @@ func (e *Engine) tellNow(ctx context.Context, n news) error {
 	return e.toBus(ctx, message)
 }
 
-// telling publishes what tell left, to the end: what was said before Shutdown is heard,
-// unless the bus is away then.
+// telling is the goroutine that publishes the outbox. When ctx ends it publishes what is
+// left: the other nodes hear what was said before Shutdown, unless the bus is away then.
 func (e *Engine) telling(ctx context.Context) {
 	for {
 		select {
@@ -179,8 +183,8 @@ func (e *Engine) telling(ctx context.Context) {
 	}
 }
 
-// publishAll gives each message its time. It stops at one that the bus does not take,
-// which is lost, as the bus may lose it: who waits on another node looks by himself.
+// publishAll publishes the outbox. It stops at a message that the bus does not take, and
+// returns false. That message is lost, as any may be (see news).
 func (e *Engine) publishAll(ctx context.Context) bool {
 	for message := e.nodes.next(); message != nil; message = e.nodes.next() {
 		if err := e.toBus(ctx, message); err != nil {
@@ -210,7 +214,8 @@ func (s *nodes) next() []byte {
 	return message
 }
 
-// heard takes a message of the bus. It must not block.
+// heard takes a message of the bus, which calls it in the goroutine of Subscribe; nil says
+// that messages may have been lost. It must not block.
 func (e *Engine) heard(message []byte) {
 	if message == nil {
 		e.nodes.mu.Lock()
@@ -249,9 +254,10 @@ func (e *Engine) heard(message []byte) {
 	}
 }
 
-// echoed takes what this node has told itself. A resource that changed here was told here
-// before the bus had it, and a client that another node has promised updates before that
-// may have been unknown: it is known now, because the bus keeps the order.
+// echoed takes a message of this node's own. A resource that changed here was told to the
+// feeds of this node before the bus had the message. Meanwhile another node may have
+// accepted a subscription for a session whose feed is here: by now this node knows of it,
+// because the bus keeps the order, and tells it of the change.
 func (e *Engine) echoed(n *news) {
 	if n.Kind != newsUpdated {
 		return
@@ -261,7 +267,7 @@ func (e *Engine) echoed(n *news) {
 	}
 }
 
-// delivered hands on what the client of a session sent to another node.
+// delivered hands on a frame that the client of a session has sent to another node.
 func (e *Engine) delivered(session string, frame []byte) {
 	c := e.connOf(session)
 	msg, fault := jsonrpc.Decode(frame)
@@ -278,8 +284,9 @@ func (e *Engine) delivered(session string, frame []byte) {
 	}
 }
 
-// forwarded does what a notification does. The end of a call waits until what is being
-// written to its client is, and the bus must not.
+// forwarded runs the step of a notification that another node has received. A cancellation
+// has a goroutine of its own: it waits until what is being written for the call is, and the
+// goroutine of the bus must not block.
 func (e *Engine) forwarded(x *exchange, do step) {
 	run := func() {
 		ctx := context.Background() //nolint:forbidigo // what is forwarded answers nothing
@@ -299,7 +306,7 @@ func (e *Engine) forwarded(x *exchange, do step) {
 	}()
 }
 
-// lookAt makes the looking goroutine read a task anew.
+// lookAt makes the goroutine of looking read a task anew. It never blocks.
 func (e *Engine) lookAt(id string) {
 	e.nodes.mu.Lock()
 	if e.nodes.dirty == nil {
@@ -310,8 +317,8 @@ func (e *Engine) lookAt(id string) {
 	signal(e.nodes.look)
 }
 
-// looking reads tasks that changed, one after the other, so that what is told of a task
-// never goes back.
+// looking is the goroutine that reads tasks which have changed. It reads one after the
+// other, so that a client is never told an older state of a task after a newer one.
 func (e *Engine) looking(ctx context.Context) {
 	for {
 		select {
@@ -333,7 +340,8 @@ func (e *Engine) looking(ctx context.Context) {
 	}
 }
 
-// everything is all that this node knows of: messages were lost.
+// everything adds all tasks that this node knows of to dirty, since messages were lost,
+// and lets all waits look for their answers.
 func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	if dirty == nil {
 		dirty = make(map[string]bool)
@@ -355,8 +363,4 @@ func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 		dirty[id] = true
 	}
 	return dirty
-}
-
-func newNodes() nodes {
-	return nodes{id: rand.Text(), out: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
