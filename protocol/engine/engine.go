@@ -172,8 +172,8 @@ func New(cfg Config) *Engine {
 		gaveUp:     make(chan struct{}),
 		inside:     gate{idle: make(chan struct{})},
 		nodes:      newNodes(),
-		agrees:     own && cfg.SharedClaims && cfg.Claims != nil,
 	}
+	e.agrees = own && e.sharesClaims()
 	for _, d := range dialect.All() {
 		e.serverInfo[d] = d.AppendImplementation(nil, &cfg.Info)
 	}

@@ -79,7 +79,7 @@ func (c *conn) looks() (<-chan time.Time, func()) {
 
 // mayBeLeft says whether an answer may have come to another node.
 func (c *conn) mayBeLeft() bool {
-	return c.kept() != nil && c.e.cfg.SharedClaims && c.e.cfg.Claims != nil && c.e.cfg.Changes != nil
+	return c.kept() != nil && c.e.sharesClaims() && c.e.cfg.Changes != nil
 }
 
 // lookForAnswers makes all waits for answers look at once, when messages were lost.

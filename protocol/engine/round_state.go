@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxCarried bounds the journal that a client carries where there is no shared
-	// store to keep it; with one, spillAt does.
+	// maxCarried bounds the journal where the client carries it whole. Where the nodes share
+	// a store, a journal longer than spillAt is kept there, up to maxSpilled.
 	maxCarried = 64 << 10
 	spillAt    = 8 << 10
 	maxSpilled = 1 << 20
@@ -29,29 +29,31 @@ const (
 // Journals begin with their version, which is far from it.
 const spilled = 0xff
 
-// states are the defaults of an Engine that was given none.
+// states seals by a secret of this process: the default of Config.States.
 func states() *rounds.Sealer {
 	s, _ := rounds.NewSealer(rounds.RandomSecret()) // its length is right
 	return s
 }
 
-// stateLimit is how many bytes a call may keep.
+// stateLimit bounds the journal of a call, in bytes.
 func (e *Engine) stateLimit() int {
-	if e.cfg.Claims != nil && e.cfg.SharedClaims {
+	if e.sharesClaims() {
 		return maxSpilled
 	}
 	return maxCarried
 }
 
+// sharesClaims says whether the nodes that open states have the same store of claims.
+func (e *Engine) sharesClaims() bool { return e.cfg.Claims != nil && e.cfg.SharedClaims }
+
 // sealState makes the journal what the client carries: whole, or, where it is large
 // and there is a shared store, by name.
 func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
 	plain := j.Append(nil)
-	spills, limit := e.cfg.Claims != nil && e.cfg.SharedClaims, e.stateLimit()
-	if len(plain) > limit {
+	if limit := e.stateLimit(); len(plain) > limit {
 		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are kept", len(plain), limit)
 	}
-	if spills && len(plain) > spillAt {
+	if e.sharesClaims() && len(plain) > spillAt {
 		name := "state/" + rand.Text()
 		if _, mine, err := e.cfg.Claims.Claim(ctx, name, plain, e.cfg.StateTTL); err != nil || !mine {
 			return "", errors.Join(errors.New("engine: keeping the journal of the call"), err)
