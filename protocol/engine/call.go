@@ -161,7 +161,7 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
-			j.says(ctx, c.runs, message)
+			j.setMessage(ctx, c.runs, message)
 		}
 		return
 	}
@@ -350,7 +350,7 @@ func (c *Call) Pending() bool {
 func (c *Call) Probes() bool { return c.silent }
 
 func (c *Call) canAsk(p protocol.Params) bool {
-	if !asks(c.Dialect, c.Params) || !c.Dialect.ServerMethod(p.Method()) {
+	if !mayAsk(c.Dialect, c.Params) || !c.Dialect.ServerMethod(p.Method()) {
 		return false
 	}
 	can := c.Capabilities()

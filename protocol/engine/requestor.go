@@ -23,17 +23,18 @@ const createGrace = time.Second
 
 // errand is a request of ours that the client may make a task (2025-11-25
 // basic/utilities/tasks, with us as the requestor): a person may take hours, and no
-// request hangs meanwhile.
+// request hangs meanwhile. The goroutine of the handler that asks runs it; told is called
+// by those that serve the client's notifications.
 type errand struct {
 	x        *exchange
 	method   string
 	ask      *ask
 	id       string        // of the task; guarded by conn.mu until follow has returned
-	patience *time.Timer   // ends the wait; each sign of life winds it up
-	due      chan struct{} // 1-buffered: the task has news
-	over     chan struct{} // 1-buffered: they say that the result is worth asking for
-	doubted  bool          // that was believed once
-	missed   bool          // news may have been dropped before follow; guarded by conn.mu until then
+	patience *time.Timer   // ends the wait; each sign of life resets it
+	due      chan struct{} // 1-buffered: a notification of the task has come
+	over     chan struct{} // 1-buffered: one said that the task is not working any more
+	doubted  bool          // over was believed once, and is not again; see rest
+	missed   bool          // notifications may have been dropped before follow; guarded by conn.mu until then
 }
 
 // augmented is the request with the wish for a task, or nil where the client did not
@@ -60,8 +61,8 @@ func (x *exchange) augmented(ctx context.Context, p protocol.Params) protocol.Pa
 	return nil
 }
 
-// wish is for a task that lives as long as the handler may wait for it, if that is
-// known, else as long as we wait for a sign of life.
+// wish asks for a task that lives until the deadline of ctx, or, where there is none, for
+// AskTimeout, which is how long we wait for a sign of life.
 func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 	ttl := x.conn.e.cfg.AskTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -70,8 +71,8 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 	return &protocol.TaskRequest{TTL: new(max(ttl.Milliseconds(), 1))}
 }
 
-// askAsTask is ask for an augmented request. A client that answers it as any other is
-// fine.
+// askAsTask is ask for an augmented request. The client may also answer it at once, as it
+// answers any other.
 func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -100,8 +101,8 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 	return result, err
 }
 
-// watching makes progress a sign of life. The token is good for as long as the task
-// lives ("Task Progress Notifications").
+// watching is progress, but each report also counts as a sign of life. The progress token
+// stays valid for as long as the task lives ("Task Progress Notifications").
 func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progress) {
 	if progress == nil {
 		return nil
@@ -114,9 +115,10 @@ func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progre
 
 func (e *errand) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
 
-// create sends the request and waits for what it becomes. The end of ctx ends that a
-// little later, because notifications/cancelled must not be how a task is cancelled
-// (2025-11-25 basic/utilities/cancellation).
+// create sends the request and waits until it is answered, by a result or by a task. When
+// ctx ends it waits for createGrace more: if the request becomes a task meanwhile, that has
+// to be cancelled by tasks/cancel, not by notifications/cancelled (2025-11-25
+// basic/utilities/cancellation).
 func (e *errand) create(ctx context.Context, p protocol.Params) (jsonrpc.Message, error) {
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
@@ -144,8 +146,8 @@ func (e *errand) follow(ctx context.Context, t protocol.Task) (protocol.Result, 
 	return result, err
 }
 
-// outcome looks at the task until tasks/result is worth asking: it is over, or the
-// client waits for us to do so ("Input Required Status").
+// outcome polls the task until it is not working any more, and then asks for its result:
+// it is over, or the client needs our tasks/result to go on ("Input Required Status").
 func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	for {
 		if t.Status != protocol.TaskWorking {
@@ -201,8 +203,9 @@ func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, e
 	return e.x.read(e.method, msg)
 }
 
-// rest waits until the next look is due. News bring it forward, but no client keeps us
-// busy by them: that a task is over is believed at once, but only once.
+// rest waits until the next look is due: after interval (in milliseconds, within bounds),
+// or earlier if a notification comes, but never before minLook. So that a client cannot
+// keep us busy, a notification that the task is over ends that minimum only once.
 func (e *errand) rest(ctx context.Context, interval int64) error {
 	if e.missed {
 		e.missed = false
@@ -224,6 +227,7 @@ func (e *errand) rest(ctx context.Context, interval int64) error {
 	return err
 }
 
+// sleep waits for d, or until news; early says that it was news.
 func (e *errand) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -239,8 +243,7 @@ func (e *errand) sleep(ctx context.Context, d time.Duration, news <-chan struct{
 	return false, nil
 }
 
-// cancel tells the client that nobody waits for the task any more. Nobody waits for the
-// answer to that either.
+// cancel sends tasks/cancel, and does not wait for the answer.
 func (e *errand) cancel(ctx context.Context) {
 	x := e.x
 	if !x.call.Capabilities().TaskCancel {
@@ -258,8 +261,8 @@ func (e *errand) cancel(ctx context.Context) {
 	}
 }
 
-// follow keeps the request known although it was answered: the task's progress and news
-// find it, and it fails with the connection.
+// follow keeps the request registered although it was answered: progress and notifications
+// of the task must find it, and it must fail when the connection ends.
 func (c *conn) follow(e *errand, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,14 +281,14 @@ func (c *conn) follow(e *errand, id string) error {
 	return nil
 }
 
-// expected is what may be told of tasks before it is read that they were created.
+// expected keeps notifications of tasks that come before the answers which say that these
+// tasks were created: the two may be read in any order. Guarded by conn.mu.
 type expected struct {
-	errands map[*errand]struct{} // those whose requests may become tasks of the client
-	news    map[string]protocol.TaskStatus
+	errands map[*errand]struct{}           // those whose requests may still become tasks
+	news    map[string]protocol.TaskStatus // the newest status of each unknown task
 }
 
-// expect keeps news of unknown tasks from now on: e's request may become one, and what
-// is told of it may be read before its creation is.
+// expect keeps notifications of unknown tasks from now on: e's request may become one.
 func (c *conn) expect(e *errand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -295,14 +298,15 @@ func (c *conn) expect(e *errand) {
 	c.expected.errands[e] = struct{}{}
 }
 
+// unexpect undoes expect.
 func (c *conn) unexpect(e *errand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.decided(e)
 }
 
-// decided forgets what nobody can be waiting for when it is known what e's request has
-// become. Under conn.mu.
+// decided is called when it is known what e's request has become. When that is known of all
+// requests, nobody needs the kept notifications any more. Under conn.mu.
 func (c *conn) decided(e *errand) {
 	if c.expected == nil {
 		return
@@ -312,11 +316,12 @@ func (c *conn) decided(e *errand) {
 	}
 }
 
-// maxEarly bounds the news of tasks that nobody follows yet.
+// maxEarly bounds the tasks whose notifications are kept before somebody follows them.
 const maxEarly = 32
 
-// keepNews is for who may follow the task in a moment. Where there are too many, all of
-// them look once, unasked: no news may be lost. Under conn.mu.
+// keepNews keeps a notification for the errand that may follow the task in a moment. Where
+// there are too many, they are dropped, and every errand looks at its task once. Under
+// conn.mu.
 func (c *conn) keepNews(t *protocol.Task) {
 	x := c.expected
 	if x == nil {
@@ -329,12 +334,12 @@ func (c *conn) keepNews(t *protocol.Task) {
 		}
 		clear(x.news)
 	}
-	if !known || last == protocol.TaskWorking { // they may be read in any order
+	if !known || last == protocol.TaskWorking { // no status goes back to working, in whatever order they come
 		x.news[t.ID] = t.Status
 	}
 }
 
-// told takes news of the task. Under conn.mu.
+// told takes a notification of the task. Under conn.mu.
 func (e *errand) told(status protocol.TaskStatus) {
 	e.alive()
 	signal(e.due)
@@ -343,8 +348,8 @@ func (e *errand) told(status protocol.TaskStatus) {
 	}
 }
 
-// taskTold takes a client's news of its task. They are a courtesy, so that all they do
-// is to bring the next look forward ("Task Notifications").
+// taskTold is the step of a client's notification of its task. Notifications are a
+// courtesy: all this one does is to bring the next look forward ("Task Notifications").
 func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	return func(ctx context.Context, out transport.Outbound) error {
 		if !c.hasNews(t) {
@@ -354,7 +359,7 @@ func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	}
 }
 
-// hasNews wakes who follows the task; false if nobody here does.
+// hasNews tells the errand that follows the task; false if none here does.
 func (c *conn) hasNews(t *protocol.Task) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

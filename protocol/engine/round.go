@@ -32,16 +32,17 @@ type round struct {
 
 	mu      sync.Mutex // guards the fields below
 	journal *rounds.Journal
-	unasked map[string]json.RawMessage // answers to questions that no state knows of
-	batches int                        // of questions so far
-	order   int                        // of questions without a key
-	asked   map[string]bool            // keys in this execution
-	filed   []protocol.InputRequest
-	open    []rounds.Question
-	over    bool
+	unasked map[string]json.RawMessage // answers that came without a state, by key
+	batches int                        // calls of questions so far
+	order   int                        // questions without a key so far
+	asked   map[string]bool            // keys that were used in this execution
+	filed   []protocol.InputRequest    // questions to be sent to the client
+	open    []rounds.Question          // the same, for the journal
+	over    bool                       // the handler has returned: nothing is filed any more
 }
 
-// guarded makes a panic of the handler an error, so that what is pending wins over it too.
+// guarded makes a panic of the handler an error, so that pending questions win over it as
+// they win over what a handler returns.
 func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -51,7 +52,8 @@ func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, e
 	return h.Handle(ctx, c)
 }
 
-// inputs are the answers and the state of a request that may be asked in rounds.
+// inputs are the answers and the state of a request whose handler may ask in rounds, with
+// what its state is bound to; in is nil for all other requests.
 func inputs(p protocol.Params) (in *protocol.Inputs, name string, arguments []byte) {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
@@ -105,7 +107,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	return x.inputRequired(ctx, r, bind())
 }
 
-// detach makes the call a task that goes on with what it knows.
+// detach makes the call a task, which begins with the call's answers and effects.
 func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *round) (protocol.Result, error) {
 	call, ok := p.(*protocol.CallToolParams)
 	if !ok {
@@ -120,7 +122,8 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
-// binding is what a state is good for: this principal, this request.
+// binding is what a state is bound to: the principal and the request. The same state with
+// anything else is invalid.
 func (x *exchange) binding(ctx context.Context, method, name string, arguments []byte) []byte {
 	h := sha256.New()
 	part := func(b string) { h.Write(append(strconv.AppendInt(nil, int64(len(b)), 10), ":"+b...)) }
@@ -134,7 +137,7 @@ func (x *exchange) binding(ctx context.Context, method, name string, arguments [
 	return h.Sum(nil)
 }
 
-// resume makes what the client sent the memory of the call.
+// resume gives the call the journal of the state and the answers that the client sent.
 func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() []byte) error {
 	r := x.call.newRound(&rounds.Journal{Call: x.call.ID()})
 	if in.State == nil { // a new logical call, whose first questions are answered already
@@ -151,7 +154,8 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 	return r.take(in.Responses)
 }
 
-// newRound begins the memory of the call, unless it has one.
+// newRound gives the call a round with the journal, or returns the round that it has. It
+// may be called concurrently, by handlers that ask from several goroutines.
 func (c *Call) newRound(j *rounds.Journal) *round {
 	r := &round{x: c.x, call: c, cancel: c.x.end, journal: j}
 	if c.round.CompareAndSwap(nil, r) {
@@ -206,6 +210,7 @@ func (r *round) questions(all []Question) []Reply {
 	return replies
 }
 
+// question is questions for one of them. Under r.mu.
 func (r *round) question(q *Question) (protocol.Result, error) {
 	if r.over {
 		return nil, ErrCannotAsk
@@ -275,13 +280,14 @@ func (r *round) end() bool {
 	return len(r.open) > 0
 }
 
+// pending says whether questions are filed.
 func (r *round) pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.open) > 0
 }
 
-// inputRequired seals what is known and asks.
+// inputRequired is the result that asks the pending questions, with the sealed journal.
 func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) (protocol.Result, error) {
 	e := x.conn.e
 	j := r.journal
@@ -297,8 +303,9 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 	return &protocol.InputRequiredResult{Requests: r.filed, State: &state}, nil
 }
 
-// asks says whether questions of this call are possible at all, and how.
-func asks(d *dialect.Dialect, p protocol.Params) bool {
+// mayAsk says whether a call with these params can ask the client anything, live or in
+// rounds.
+func mayAsk(d *dialect.Dialect, p protocol.Params) bool {
 	if d.ServerRequests() {
 		return true
 	}

@@ -64,8 +64,9 @@ type outcomeError struct {
 
 func (o *outcomeError) Error() string { return "engine: the outcome of an earlier execution" }
 
-// claimRound makes this execution the only one of its state. The error is the
-// outcome of another, or the refusal.
+// claimRound makes this execution the only one of its state. If there was another one the
+// error is its outcome (*outcomeError), or the refusal of other answers. While another one
+// runs it waits.
 func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	claims := x.conn.e.cfg.Claims
 	if claims == nil || in.State == nil {
@@ -119,8 +120,9 @@ func digestOf(responses map[string]json.RawMessage) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// keep renews the lease until the outcome is there, or another execution has the state. A
-// store that is away may be back the next time, before the lease has run out.
+// keep renews the lease until stop is called, or another execution has the claim. After an
+// error of the store it tries again: the store may be back before the lease runs out. The
+// timer runs each renewal in a goroutine of its own.
 func (r *record) keep(ctx context.Context) {
 	ctx = r.after(ctx)
 	r.mu.Lock()
@@ -142,16 +144,16 @@ func (r *record) stop() {
 	r.timer = nil
 }
 
-// after is the context of what may go on when the request has been answered.
+// after is a context for what may go on when the request has been answered.
 func (r *record) after(ctx context.Context) context.Context {
 	return transport.Outlive(r.x.outside(ctx))
 }
 
 func (r *record) store() claim.Store { return r.x.conn.e.cfg.Claims }
 
-// settle records the outcome; a nil one gives the state free for another attempt. Nobody
-// waits for a store that is away: the claim is held meanwhile, and who sends the request
-// again joins.
+// settle records the outcome; nil means that there is none, and releases the claim for
+// another attempt. Where the store is away a goroutine goes on trying, so that the answer
+// need not wait. The claim is held meanwhile: a request that is sent again waits for it.
 func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 	e, write := r.x.conn.e, r.writer(mark, outcome)
 	held, err := write(context.WithoutCancel(ctx))
@@ -176,8 +178,9 @@ func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 	}
 }
 
-// writer is what records the outcome, as often as it is called. It says whether the claim
-// was held; after an attempt whose answer was lost, nobody can tell.
+// writer is a function that records the outcome, and may be called again after an error.
+// held says whether the claim was still this execution's. After an error that is not
+// certain: the attempt may have succeeded, and only the answer of the store been lost.
 func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held bool, err error) {
 	store, key, lease, life := r.store(), r.key, r.lease, r.x.conn.e.cfg.StateTTL
 	if outcome == nil {
@@ -190,7 +193,8 @@ func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held b
 	return func(ctx context.Context) (bool, error) { return store.Swap(ctx, key, lease, value, life) }
 }
 
-// insist writes again until it succeeds, while the claim may be held and the engine runs.
+// insist calls write again until it succeeds, for as long as the lease may be held and the
+// engine runs.
 func (e *Engine) insist(ctx context.Context, write func(context.Context) (held bool, err error)) (err error) {
 	begun := time.Now()
 	for wait := storePause; time.Since(begun) < leaseLife; wait *= 2 {

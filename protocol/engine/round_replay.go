@@ -67,7 +67,8 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	}
 }
 
-// deed is a question that was filed, or an effect.
+// deed is a question that was filed, or an effect that was asked for: its key, and its line
+// in a report.
 type deed struct{ key, line string }
 
 func lines(deeds []deed) []string {
@@ -78,8 +79,8 @@ func lines(deeds []deed) []string {
 	return all
 }
 
-// alike are the deeds that the other run must have too: those known by their
-// place in the order, and of those with a name the ones that it has as well.
+// alike are the deeds that are compared with those of the other run: all that are known by
+// their place in the order, and of those with a name the ones that the other run has, too.
 func alike(deeds, other []deed) []deed {
 	return slices.DeleteFunc(slices.Clone(deeds), func(d deed) bool {
 		return named(d.key) && !slices.ContainsFunc(other, func(o deed) bool { return o.key == d.key })
@@ -109,7 +110,7 @@ func (r *round) deeds() []deed {
 	return deeds
 }
 
-// inside says whether a key is that of a part of an effect.
+// inside says whether a key belongs to something that was done within an effect.
 func (f *effects) inside(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +131,7 @@ func (f *effects) deeds() []deed {
 	return deeds
 }
 
-// difference lists what only one of the two has.
+// difference lists the lines that only one of the two has.
 func difference(was, is []string) string {
 	var diff strings.Builder
 	for _, line := range was {

@@ -102,16 +102,16 @@ func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (way
 	case rule == nil && call.Task == nil:
 		return inline, nil
 	case x.dialect.CoreTasks():
-		return x.wished(ctx, call, rule)
+		return x.wayByClient(ctx, call, rule)
 	case x.dialect.TaskExtension() && rule != nil:
-		return x.directed(ctx, call, rule)
+		return x.wayByServer(ctx, call, rule)
 	}
 	return inline, nil
 }
 
 // wished is the way on 2025-11-25, where the client asks for a task
 // (basic/utilities/tasks "Tool-Level Negotiation").
-func (x *exchange) wished(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
+func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
 	switch {
 	case p.Task == nil && rule.Required:
 		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q must be called as a task", p.Name)
@@ -128,7 +128,7 @@ func (x *exchange) wished(ctx context.Context, p *protocol.CallToolParams, rule 
 // directed is the way on 2026-07-28, where the server decides and the client only
 // says that it understands (the tasks extension, SEP-2663). A call that was asked in
 // rounds before goes on as it began.
-func (x *exchange) directed(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
+func (x *exchange) wayByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
 	switch {
 	case rule.When != nil && !rule.When(ctx, p.Arguments):
 		return inline, nil

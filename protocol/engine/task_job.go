@@ -217,7 +217,7 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 	case visible:
 		e.publish(j, after)
 	}
-	j.sees(after)
+	j.endIfOver(after)
 	e.watches.wake(after.ID)
 }
 
@@ -231,7 +231,7 @@ func (e *Engine) spread(id string) {
 }
 
 // sees ends the job of a task that is over. A nil job does nothing.
-func (j *job) sees(r *task.Record) {
+func (j *job) endIfOver(r *task.Record) {
 	switch {
 	case j == nil:
 	case r.Status == protocol.TaskCancelled:
@@ -279,7 +279,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 	case err != nil: // who waits looks by himself
 		e.unread(ctx, id, err)
 	default:
-		e.job(id).sees(&r)
+		e.job(id).endIfOver(&r)
 		e.publishToSession(&r)
 		e.publishToListeners(&r)
 	}
@@ -336,7 +336,7 @@ func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 
 // goesOn takes the progress up where a run before this one has left it, and leaves the
 // other effects.
-func (j *job) goesOn(effects []rounds.Effect) []rounds.Effect {
+func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
 	i := slices.IndexFunc(effects, func(e rounds.Effect) bool { return e.Key == progressKey })
 	if i < 0 {
 		return effects
@@ -348,7 +348,7 @@ func (j *job) goesOn(effects []rounds.Effect) []rounds.Effect {
 }
 
 // says makes the message of progress the task's.
-func (j *job) says(ctx context.Context, runs int, message string) {
+func (j *job) setMessage(ctx context.Context, runs int, message string) {
 	_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
 		if r.Runs != runs {
 			return task.Event{}, errLost

@@ -100,7 +100,7 @@ func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int,
 		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
 		snapshot: j.snapshot, job: j, closed: true, cancel: cancel,
 	}
-	journal.Effects = j.goesOn(journal.Effects)
+	journal.Effects = j.takeUpProgress(journal.Effects)
 	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, id: journal.Call, runs: runs}
 	c.effects.done, c.effects.kept = journal.Effects, len(journal.Effects)
 	journal.Open = nil

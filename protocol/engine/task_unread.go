@@ -22,7 +22,7 @@ type unreadables struct {
 }
 
 // met is how many there were with this one; 0: it is none of the first time.
-func (u *unreadables) met(id string) int {
+func (u *unreadables) firstTime(id string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, again := u.told[id]; again {
@@ -40,7 +40,7 @@ func (u *unreadables) met(id string) int {
 func (e *Engine) unread(ctx context.Context, id string, err error) {
 	if !errors.Is(err, task.ErrUnreadable) {
 		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
-	} else if n := e.unreadable.met(id); n > 0 {
+	} else if n := e.unreadable.firstTime(id); n > 0 {
 		e.passedOver(ctx, id, n, err)
 	}
 }
@@ -48,7 +48,7 @@ func (e *Engine) unread(ctx context.Context, id string, err error) {
 // leftOut tells of a task of which a list has nothing but its place. Why, the store says
 // to who asks for that task alone.
 func (e *Engine) leftOut(ctx context.Context, id string) {
-	n := e.unreadable.met(id)
+	n := e.unreadable.firstTime(id)
 	if n == 0 {
 		return
 	}
