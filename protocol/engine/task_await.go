@@ -14,11 +14,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// markRefused begins the answer to a question that the client answered with an error,
-// which a result, being JSON, never begins with.
+// markRefused begins a journaled answer that was an error. No result begins with it, being
+// JSON.
 const markRefused = '!'
 
-// refusal reads what markRefused begins.
+// refusal is the error in a journaled answer, without its mark.
 func refusal(d *dialect.Dialect, text []byte) error {
 	e := errorOf(text)
 	wire := &jsonrpc.Error{Code: e.Code, Message: e.Message}
@@ -28,7 +28,8 @@ func refusal(d *dialect.Dialect, text []byte) error {
 	return d.DecodeError(wire)
 }
 
-// maxMissed is how many looks in a row at a store that is away a wait survives.
+// maxMissed is how often in a row reading the task may fail, while the store is away, before
+// a wait for it gives up.
 const maxMissed = 10
 
 // awaitTask waits until the task is over, and answers what the call would have been
@@ -66,8 +67,9 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	}
 }
 
-// untilChange waits for the next change; where the task may be another process's it
-// looks again now and then. What waits for a client does not hold up the end of the server.
+// untilChange waits until the task may have changed: for changed, or, where another process
+// may change the task, for its poll interval at most. Where the task waits for its client,
+// Shutdown ends the wait: it would hold up the end of the server.
 func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-chan struct{}) error {
 	e := x.conn.e
 	var closed <-chan struct{}
@@ -91,8 +93,10 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	return nil
 }
 
-// inquire puts the open questions to the client that no other request here has put to
-// it, and that it can be asked; false if there was none. The error is why nobody can be asked.
+// inquire puts open questions to the client: those that it can be asked and that no other
+// request here has put to it. False: there were none. The error says why they could not be
+// put. While they are open a second goroutine watches the task, and withdraws them when it
+// is over.
 func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
@@ -102,7 +106,7 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 		return false, nil
 	}
 	mine := x.stillOpen(ctx, r.ID, claimed)
-	if len(mine) == 0 { // look what has become of it
+	if len(mine) == 0 { // others have answered: the caller looks at the task again
 		return true, nil
 	}
 	until, stop := context.WithCancel(ctx)
@@ -116,14 +120,14 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	over := until.Err() != nil && ctx.Err() == nil
 	stop()
 	watching.Wait()
-	if over { // look what has become of it
+	if over { // the caller looks at the task again
 		return true, nil
 	}
 	return true, errors.Join(errs...)
 }
 
-// askable are the questions that this client has declared to take: it may be another one
-// than that of the call, which the others wait for.
+// askable are the questions that this client has declared to answer. It may be another
+// client than the one of the call: questions that it cannot answer wait for that one.
 func (x *exchange) askable(questions []task.Question) []task.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q task.Question) bool {
 		_, params, err := questionOf(q, x.dialect)
@@ -131,8 +135,9 @@ func (x *exchange) askable(questions []task.Question) []task.Question {
 	})
 }
 
-// stillOpen are those of the claimed questions that nobody has answered between the look at
-// the record and the claim; the others are given back, and all where nobody can say.
+// stillOpen are those of the claimed questions that were not answered between reading the
+// record and the claim. The claims of the others are released; where the task cannot be
+// read, those of all.
 func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Question) []task.Question {
 	r, err := x.task(ctx, id)
 	return slices.DeleteFunc(claimed, func(q task.Question) bool {
@@ -144,7 +149,8 @@ func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Ques
 	})
 }
 
-// untilOver withdraws the questions of a task that is over.
+// untilOver calls stop, which withdraws the questions, when the task is over. It returns then,
+// or when ctx ends.
 func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 	for {
 		changed := x.conn.e.watches.next(id)
@@ -168,7 +174,8 @@ func protocolFault(err error) bool {
 	return errors.As(err, &f)
 }
 
-// inquireOne brings one answer, even if that is an error, to the task.
+// inquireOne puts one question to the client and brings the answer to the task, even if it
+// is an error.
 func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question) error {
 	defer x.conn.e.watches.release(id, q.Key)
 	_, params, err := questionOf(q, x.dialect)
@@ -185,7 +192,7 @@ func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question) e
 		text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, msg.Error, true), "error")
 		answer = append([]byte{markRefused}, text...)
 	case err != nil:
-		return err // who waits next asks again
+		return err // the next request that waits for the task asks again
 	default:
 		answer = jsontext.Compact(nil, msg.Result)
 	}

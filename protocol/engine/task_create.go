@@ -74,7 +74,7 @@ func (l TaskLimits) orDefaults() TaskLimits {
 // defaultPoll is how often a client may ask for a task.
 const defaultPoll = time.Second
 
-// way is how a call is run.
+// way is how a call runs: in its request, or as a task.
 type way byte
 
 const (
@@ -109,7 +109,7 @@ func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (way
 	return inline, nil
 }
 
-// wished is the way on 2025-11-25, where the client asks for a task
+// wayByClient is the way on 2025-11-25, where the client asks for a task
 // (basic/utilities/tasks "Tool-Level Negotiation").
 func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
 	switch {
@@ -125,7 +125,7 @@ func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, 
 	return asTask, nil
 }
 
-// directed is the way on 2026-07-28, where the server decides and the client only
+// wayByServer is the way on 2026-07-28, where the server decides and the client only
 // says that it understands (the tasks extension, SEP-2663). A call that was asked in
 // rounds before goes on as it began.
 func (x *exchange) wayByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
@@ -194,8 +194,8 @@ func (x *exchange) owner(ctx context.Context) string {
 	return ""
 }
 
-// createTask keeps the task before anybody hears of it. Where there is no queue it is
-// run here, when the answer has been sent (see exchange.handle).
+// createTask stores the task before anybody hears of it. Where there is no queue, this node
+// runs it when the answer has been sent (see exchange.launch).
 func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallToolParams, journal *rounds.Journal) (protocol.Result, error) {
 	e := x.conn.e
 	r, err := x.newTask(ctx, policy(h), p, journal)
@@ -212,7 +212,7 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 		return nil, unavailable("creating a task", err)
 	}
 	if e.cfg.Queue == nil { // else a worker takes it, here or elsewhere
-		e.running.Add(1) // Shutdown waits for this exchange before it waits for tasks
+		e.running.Add(1) // without begin: Shutdown waits for this exchange before it waits for tasks
 		x.created = e.newJob(ctx, x, h, r)
 	}
 	return &protocol.CreateTaskResult{Task: taskOf(r), ImmediateResponse: policy(h).Immediate}, nil
@@ -238,7 +238,7 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	return r, nil
 }
 
-// lifeOf is the client's wish, as far as it is granted, or the policy's.
+// lifeOf is the TTL that the client wishes for, as far as it is granted, or the policy's.
 func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Duration {
 	limits, ttl := e.cfg.TaskLimits, rule.TTL
 	if ttl <= 0 {
@@ -254,6 +254,8 @@ func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Durat
 	return time.Duration(*wish.TTL) * time.Millisecond
 }
 
+// taskRoom is the error where the owner, or all callers without a principal together, have
+// as many tasks as they may.
 func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	most := e.cfg.TaskLimits.PerOwner
 	if owner == "" {

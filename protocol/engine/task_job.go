@@ -25,8 +25,8 @@ type job struct {
 	id     string
 	h      Handler
 	policy *TaskPolicy
-	lease  bool // it was taken from a queue
-	runs   int  // of the record, for which the lease is; only the worker's
+	lease  bool // it was taken from the queue, by a lease
+	runs   int  // the Runs of the record that the lease is for; only the worker's goroutine uses it
 
 	// Of the request that created it.
 	conn     *conn // nil: it belonged to no session
@@ -75,7 +75,7 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 	return j
 }
 
-// connection is what an execution belongs to.
+// connection is the conn of an execution: that of the request, or an empty one.
 func (j *job) connection() *conn {
 	if j.conn == nil {
 		return &conn{e: j.e, single: true}
@@ -83,7 +83,7 @@ func (j *job) connection() *conn {
 	return j.conn
 }
 
-// live begins the life of the job in this process; it ends after ttl, if that is not 0.
+// live registers the job, and has it expire after ttl, if that is not 0.
 func (j *job) live(ttl time.Duration) {
 	s := &j.e.jobs
 	s.mu.Lock()
@@ -128,8 +128,8 @@ func (e *Engine) stopJobs(cause error) {
 	}
 }
 
-// expire ends the task when its time is over. Most stores have forgotten it by then; one
-// that goes by a clock that has jumped back has it for longer.
+// expire is called by the timer when the TTL is over. Most stores have dropped the record by
+// then. A store whose clock was set back has it for longer: then the task goes on, too.
 func (j *job) expire() {
 	if !j.e.begin() {
 		j.finish(errExpired)
@@ -151,7 +151,8 @@ func (j *job) expire() {
 	j.finish(errExpired)
 }
 
-// finish is the end of the job: the handler's context ends, and who waits looks again.
+// finish ends the job: the handler's context ends, and requests that wait for the task look
+// again. It may be called more than once.
 func (j *job) finish(cause error) {
 	j.cancel(cause)
 	s := &j.e.jobs
@@ -168,8 +169,9 @@ func (j *job) finish(cause error) {
 	j.e.watches.wake(j.id)
 }
 
-// change makes an event of the record's present state happen; whoever is first in the
-// store decides. The error is that of decide, of task.Next or of the store.
+// change applies an event to the record, which decide makes from its present state. If
+// somebody else changes the record meanwhile, it begins again. The error is that of decide,
+// of task.Next or of the store.
 func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
 	j := e.job(id)
 	for {
@@ -196,7 +198,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 	}
 }
 
-// update writes the record; nothing is sent for the task from its end on.
+// update writes the record. Once a task is over nothing more is sent for it: see telling.
 func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 	if j == nil || !next.Terminal() {
 		return e.cfg.Tasks.Update(ctx, next)
@@ -221,8 +223,8 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 	e.watches.wake(after.ID)
 }
 
-// spread lets this node and the others look at a task that has changed, or may have: where
-// the store's answer was lost, nobody was told of what happened all the same.
+// spread makes all nodes, this one included, look at a task that has changed, or may have
+// changed: after an error of the store nobody knows.
 func (e *Engine) spread(id string) {
 	if e.shares() {
 		e.lookAt(id)
@@ -230,7 +232,7 @@ func (e *Engine) spread(id string) {
 	}
 }
 
-// sees ends the job of a task that is over. A nil job does nothing.
+// endIfOver ends the job of a task that is over. A nil job does nothing.
 func (j *job) endIfOver(r *task.Record) {
 	switch {
 	case j == nil:
@@ -266,8 +268,8 @@ func (e *Engine) publishToListeners(r *task.Record) {
 	}
 }
 
-// reread looks at a task that this or another node has changed. One goroutine does, so
-// that what is told of a task never goes back.
+// reread looks at a task that this or another node has changed. Only the goroutine of
+// looking calls it, so that no client is told an older state after a newer one.
 func (e *Engine) reread(ctx context.Context, id string) {
 	r, err := e.cfg.Tasks.Get(ctx, id)
 	switch {
@@ -276,7 +278,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 			j.finish(errExpired)
 		}
 	case ctx.Err() != nil: // the server stops
-	case err != nil: // who waits looks by himself
+	case err != nil: // requests that wait for the task look now and then by themselves
 		e.unread(ctx, id, err)
 	default:
 		e.job(id).endIfOver(&r)
@@ -319,12 +321,12 @@ func (j *job) advance(done float64) bool {
 	return true
 }
 
-// progressKey is the effect of a task's journal that has the progress which was told of
-// last: the next run may be on another node, and must not report less (2025-11-25
-// basic/utilities/progress "MUST increase"). No Once has such a key.
+// progressKey is the key of an effect in a task's journal whose value is the progress that
+// was reported last: the next run may be on another node, and must not report less
+// (2025-11-25 basic/utilities/progress "MUST increase"). Keys of Once never begin so.
 const progressKey = "\x00progress"
 
-// progressed is effects and the progress.
+// progressed is effects with the progress added.
 func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -334,8 +336,8 @@ func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 	return append(slices.Clip(effects), rounds.Effect{Key: progressKey, Value: strconv.AppendFloat(nil, *j.progress, 'g', -1, 64)})
 }
 
-// goesOn takes the progress up where a run before this one has left it, and leaves the
-// other effects.
+// takeUpProgress continues with the progress of the run before, and returns the effects
+// without it.
 func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
 	i := slices.IndexFunc(effects, func(e rounds.Effect) bool { return e.Key == progressKey })
 	if i < 0 {
@@ -347,7 +349,7 @@ func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
 	return slices.Delete(effects, i, i+1)
 }
 
-// says makes the message of progress the task's.
+// setMessage makes the message of a progress report the status message of the task.
 func (j *job) setMessage(ctx context.Context, runs int, message string) {
 	_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
 		if r.Runs != runs {
@@ -358,7 +360,8 @@ func (j *job) setMessage(ctx context.Context, runs int, message string) {
 	j.report(ctx, err)
 }
 
-// report tells of errors of the store, not of a task that is over or gone.
+// report reports errors of the store. That the task is over or gone is none; that another
+// worker has it (errLost) ends this execution.
 func (j *job) report(ctx context.Context, err error) {
 	if errors.Is(err, errLost) {
 		j.cancel(errLost)

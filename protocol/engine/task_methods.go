@@ -17,7 +17,7 @@ const (
 	// taskPage is how many tasks a page of tasks/list has.
 	taskPage = 50
 	// taskStep is how many of them are read at once: each may bring megabytes of arguments
-	// and of its result, which the list does not tell.
+	// and results, which the page does not contain.
 	taskStep = 10
 )
 
@@ -116,7 +116,7 @@ func errorOf(text []byte) *protocol.Error {
 	return out
 }
 
-// questionOf reads a question of a record.
+// questionOf decodes a question of a record, for the dialect of the client that is told.
 func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, error) {
 	var a asked
 	if err := json.Unmarshal(q.Request, &a); err != nil {
@@ -341,8 +341,8 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 	return watched, over
 }
 
-// tellOver tells of tasks that are over, one after the other: the results of all of them
-// may be far more than there is memory for.
+// tellOver sends the final state of tasks that are over. It reads one after the other: the
+// results of all at once might need too much memory.
 func (x *exchange) tellOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if _, ended := x.feed.ended.wait(); ended || x.conn.e.closing.Load() {

@@ -18,7 +18,8 @@ const (
 	takePause = time.Second
 )
 
-// taking takes tasks from the queue, as many at once as there are workers.
+// taking is the goroutine that takes tasks from the queue and starts a goroutine for each,
+// as many at once as there are workers. It ends when the engine closes.
 func (e *Engine) taking(ctx context.Context) {
 	places := make(chan struct{}, e.cfg.TaskLimits.Workers)
 	for {
@@ -66,14 +67,14 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 	return e.cfg.Queue.Take(ctx)
 }
 
-// serveLease runs a task until it is over, waits for answers, or is another's.
+// serveLease runs a task until it is over, waits for answers, or another worker has it.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	defer e.giveBack(ctx, lease)
 	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.unread(ctx, lease.Task, err)
-			e.pauseWhileOpen(takePause) // it would come again at once
+			e.pauseWhileOpen(takePause) // giving it back at once would bring it back at once
 		}
 		return
 	}
@@ -101,7 +102,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	<-renewed
 }
 
-// left is how long the task has; 0: for ever.
+// left is how long the task lives still; 0: for ever.
 func (j *job) left(r *task.Record) time.Duration {
 	end := r.Expires()
 	if end.IsZero() {
@@ -110,8 +111,9 @@ func (j *job) left(r *task.Record) time.Duration {
 	return max(end.Sub(j.e.cfg.Now()), time.Nanosecond)
 }
 
-// takeOver begins anew what another worker has left, so that nothing counts that it may
-// still write. It fails a task that has lost too many.
+// takeOver counts up the runs of a task whose worker is gone: should that worker still be
+// alive, what it writes does not count any more. False: it has failed the task, which has
+// lost too many workers, or the store refused.
 func (j *job) takeOver(r *task.Record) bool {
 	most := j.policy.Deaths
 	if most == 0 {
@@ -155,7 +157,7 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 	}
 }
 
-// giveBack ends the lease. A task that is still working is the next one's at once.
+// giveBack ends the lease. If the task is still working, another worker can take it at once.
 func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()

@@ -35,8 +35,8 @@ type recordedPrincipal struct {
 	Expires time.Time      `json:"expires,omitzero"`
 }
 
-// recorded is this call as a task's record has it. Where no other process runs tasks it
-// is what a task that waits in memory needs, and no more.
+// recorded is this call as a task's record has it. Without a queue no other process runs
+// the task, and what only another one would need is left out.
 func (x *exchange) recorded(ctx context.Context) ([]byte, error) {
 	msg, fault := jsonrpc.Decode(x.frame)
 	if fault != nil {

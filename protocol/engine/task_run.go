@@ -23,16 +23,17 @@ const (
 	maxRetryPause = 10 * time.Second
 )
 
-// work runs the handler until the task is over or waits for answers. The engine has
-// counted it in.
+// work is the goroutine of a task without a queue: it runs the handler until the task is
+// over or waits for answers. The caller has counted it into Engine.running.
 func (j *job) work() {
 	defer j.e.running.Done()
 	for j.run() {
 	}
 }
 
-// resume runs a task that has all its answers. Where there is a queue it is in line
-// again; a job that is here still is that of the worker that asked, on its way out.
+// resume runs a task that has all its answers. Where there is a queue it does nothing: the
+// store has put the task back into the queue, and a job that is still here belongs to the
+// worker that asked, which is about to end.
 func (e *Engine) resume(id string) {
 	if e.cfg.Queue != nil {
 		return
@@ -50,7 +51,7 @@ func (j *job) run() bool {
 		j.report(j.ctx, err)
 		return false
 	}
-	if j.lease && r.Runs != j.runs { // the number is the right to write: it is not to be found again
+	if j.lease && r.Runs != j.runs { // another worker has counted it up, and has the right to write now
 		j.cancel(errLost)
 		return false
 	}
@@ -170,7 +171,7 @@ func (j *job) endBy(ctx context.Context, runs int, err error) error {
 	return j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message})
 }
 
-// apply makes the event happen, unless another worker has the task by now.
+// apply is change for an event that does not depend on the record.
 func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 	return j.change(ctx, runs, func(*task.Record) task.Event { return event })
 }
@@ -181,10 +182,11 @@ const (
 	storePatience = 10 * time.Second
 )
 
-// change makes an event happen, unless another worker has the task by now. What has
-// been done must not be lost because the store is away for a moment: it tries again for
-// a while, and one that has a lease for as long as it has that. A store may be full for
-// hours: it is not asked all the time then, and the log tells of it.
+// change applies an event to the record, unless another worker has the task by now
+// (errLost). What was done must not be lost because the store is away or full for a moment:
+// it tries again, at growing intervals, for storePatience, or, with a lease, for as long as
+// the task is this worker's. A store may be full for hours: after some attempts the
+// log is told.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()
@@ -195,7 +197,7 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 			}
 			return event(r), nil
 		})
-		if wait > storePause && decided(err) { // perhaps by an attempt before
+		if wait > storePause && decided(err) { // an earlier attempt may have succeeded unseen
 			j.e.spread(j.id)
 		}
 		if err == nil || decided(err) || !j.lease && time.Since(begun) > storePatience {
@@ -210,7 +212,8 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 	}
 }
 
-// decided says that the error is not one of a store that is away.
+// decided says whether the error is final: nil, and errors of a store that is away or full,
+// are not.
 func decided(err error) bool {
 	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus, task.ErrIgnored} {
 		if errors.Is(err, of) {
@@ -220,8 +223,8 @@ func decided(err error) bool {
 	return false
 }
 
-// retry keeps what was done, and waits a little. Where that cannot be kept the task fails:
-// what was done once must not be done again.
+// retry keeps the effects of the failed run, and waits a little before the next. Where they
+// cannot be kept the task fails, because they must not happen again.
 func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	j.e.failed(ctx, c, cause)
 	err := j.apply(ctx, c.runs, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
@@ -300,7 +303,7 @@ func (j *job) filed(requests []protocol.InputRequest) ([]task.Question, error) {
 	return all, nil
 }
 
-// unused gives questions whose keys the task has used another key.
+// unused gives another key to each question whose key the task has used before.
 func unused(r *task.Record, questions []task.Question) []task.Question {
 	out := make([]task.Question, len(questions))
 	for i, q := range questions {
@@ -313,7 +316,7 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 	return out
 }
 
-// keep writes what was done once into the record, as soon as it has happened.
+// keep writes the effects of Once into the record, as soon as one has happened.
 func (j *job) keep(ctx context.Context, c *Call) {
 	if !c.effects.news() {
 		return

@@ -14,14 +14,16 @@ import (
 const maxUnreadable = 1024
 
 // unreadables are the tasks of the store that were found to be unreadable. Lists leave
-// them out, and workers put them back: they are met again and again, and told of once.
+// them out and workers put them back, so that they are met again and again: each is
+// reported once.
 type unreadables struct {
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	told  map[string]struct{}
 	count int
 }
 
-// met is how many there were with this one; 0: it is none of the first time.
+// firstTime counts a task that was not met before, and returns how many there were so far;
+// 0: it was met before.
 func (u *unreadables) firstTime(id string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -36,7 +38,7 @@ func (u *unreadables) firstTime(id string) int {
 	return u.count
 }
 
-// unread tells of a task that could not be read.
+// unread reports a task that could not be read.
 func (e *Engine) unread(ctx context.Context, id string, err error) {
 	if !errors.Is(err, task.ErrUnreadable) {
 		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
@@ -45,8 +47,8 @@ func (e *Engine) unread(ctx context.Context, id string, err error) {
 	}
 }
 
-// leftOut tells of a task of which a list has nothing but its place. Why, the store says
-// to who asks for that task alone.
+// leftOut reports a task that a list leaves out because it is unreadable. The list does not
+// say why; reading the task alone does.
 func (e *Engine) leftOut(ctx context.Context, id string) {
 	n := e.unreadable.firstTime(id)
 	if n == 0 {
@@ -59,8 +61,8 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 	e.passedOver(ctx, id, n, err)
 }
 
-// passedOver has the id, though it may be all that one must know of a task that is
-// nobody's: nothing can be fetched by this one.
+// passedOver reports an unreadable task with its id. The id of a task without an owner is
+// otherwise a secret; nothing can be fetched by this one.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
 	e.failed(ctx, nil, fmt.Errorf("engine: the task %s is left out until it expires, the store cannot read it (%d such tasks so far): %w", id, n, err))
 }

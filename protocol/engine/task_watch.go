@@ -6,7 +6,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// watches are the tasks that requests wait for.
+// watches are the tasks that requests (tasks/result) wait for.
 type watches struct {
 	mu   sync.Mutex // guards byID and what is in it
 	byID map[string]*watch
@@ -14,7 +14,7 @@ type watches struct {
 
 // watch is one task that at least one request waits for.
 type watch struct {
-	waiting int             // requests
+	waiting int             // how many requests do
 	changed chan struct{}   // closed by the next change
 	asking  map[string]bool // questions that a request has put to the client
 }
@@ -34,6 +34,7 @@ func (s *watches) watch(id string) {
 	w.waiting++
 }
 
+// unwatch undoes one watch.
 func (s *watches) unwatch(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
