@@ -10,33 +10,35 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
 )
 
-// leader is the goroutine that reads, accepts, and serves itself as long as exchanges
-// are quick: to wake another goroutine for an exchange takes longer than most of them
-// do. A slow one keeps the goroutine, and another one leads.
+// leader is the goroutine that reads and accepts, and serves the exchanges itself as long
+// as they are quick: to wake another goroutine for an exchange takes longer than most of
+// them do. If an exchange is slow, its goroutine stays with it, and another one takes the
+// lead; see turns. Only the goroutine itself touches a leader.
 //
 // While frames are held back the leader holds a slot: when all slots are free, what was
 // sent has been written.
 type leader struct {
 	*serving
-	turn  uint64        // its number
-	more  bool          // the next frame has been read from the stream already
-	slot  bool          // it holds one
-	held  bool          // frames may be held back
-	since time.Duration // when that began
+	turn  uint64        // its number, in turns
+	more  bool          // the next frame is in the reader's buffer already
+	slot  bool          // it holds a slot
+	held  bool          // frames that are sent may be held back
+	since time.Duration // when held was set
 
-	now     time.Duration // when held, the clock as it was last looked at
+	now     time.Duration // when the clock was last read; only kept up to date while held
 	late    bool          // the exchange before was not quick
-	writes  uint64        // as the writer counts them, before the exchange
+	writes  uint64        // the writer's count, before the exchange
 	watched bool          // the timer is set
-	armed   time.Duration // when held, when that was
+	armed   time.Duration // now, when the timer was set
 }
 
-// lead reads and accepts until the input or the connection ends, or another one leads.
+// lead reads and accepts until the input or the connection ends, or another goroutine takes
+// the lead.
 func (l *leader) lead() {
 	returned := false
 	defer func() {
 		if !returned {
-			l.succeed()
+			l.handOver()
 		}
 	}()
 	for l.step() {
@@ -44,8 +46,9 @@ func (l *leader) lead() {
 	returned = true
 }
 
-// succeed is for a host that ends the goroutine (runtime.Goexit).
-func (l *leader) succeed() {
+// handOver is called when a host ends the goroutine (runtime.Goexit): if it still was the
+// leader, a new goroutine goes on in its place.
+func (l *leader) handOver() {
 	if l.number.Load()%oneTurn != busy && l.number.Load()/oneTurn == l.turn/oneTurn || l.back() {
 		next := *l
 		go next.lead()
@@ -54,7 +57,7 @@ func (l *leader) succeed() {
 	l.drop()
 }
 
-// step is one frame. False: the goroutine does not lead any more.
+// step reads one frame and has it served. False: the goroutine does not lead any more.
 func (l *leader) step() bool {
 	if !l.more {
 		if !l.rest() {
@@ -87,9 +90,9 @@ func (l *leader) step() bool {
 	case exchange == nil:
 		return true
 	case l.apart == 0 || l.held:
-		return l.here(exchange, frame)
+		return l.serveHere(exchange, frame)
 	default:
-		return l.elsewhere(exchange, frame)
+		return l.serveApart(exchange, frame)
 	}
 }
 
@@ -108,8 +111,9 @@ func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
 	return out.Send(ctx, refusal.TooLong(int(limit)))
 }
 
-// here serves the exchange. What it sends is held back if others follow at once.
-func (l *leader) here(exchange transport.Exchange, frame []byte) bool {
+// serveHere serves the exchange in this goroutine. What it sends is held back if more frames
+// have been read already. False: another goroutine leads.
+func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	if l.more && !l.held {
 		l.now = time.Since(l.epoch)
 		l.held, l.since = true, l.now
@@ -122,17 +126,17 @@ func (l *leader) here(exchange transport.Exchange, frame []byte) bool {
 		l.drop()
 		return false
 	}
-	l.swift()
+	l.noteQuick()
 	return !l.held || l.look()
 }
 
-// look sees to it that nothing is held back for long. False: another one leads.
+// look flushes what has been held back for long enough. False: another goroutine leads.
 func (l *leader) look() bool {
 	before := l.now
 	l.now = time.Since(l.epoch)
 	late := l.now-before > quick && l.out.writes.Load() == l.writes // else the peer may be slow
 	if late && l.late {                                             // one alone may be the machine's fault
-		l.slow()
+		l.noteSlow()
 	}
 	l.late = late
 	if l.apart > 0 || l.now-l.since > quick {
@@ -141,15 +145,15 @@ func (l *leader) look() bool {
 	return true
 }
 
-// elsewhere serves the exchange in a goroutine of its own, which gets the slot.
-func (l *leader) elsewhere(exchange transport.Exchange, frame []byte) bool {
+// serveApart serves the exchange in a goroutine of its own, which takes over the slot.
+func (l *leader) serveApart(exchange transport.Exchange, frame []byte) bool {
 	l.apart--
 	l.slot = false
 	l.crew.Do(errand{exchange, frame})
 	return true
 }
 
-// rest is what comes before waiting for the peer.
+// rest is called before a Read that may wait for the peer. False: another goroutine leads.
 func (l *leader) rest() bool {
 	if !l.flush() {
 		return false
@@ -159,7 +163,7 @@ func (l *leader) rest() bool {
 	return true
 }
 
-// flush writes what is held back. False: that took too long, and another one leads.
+// flush writes what is held back. False: that took too long, and another goroutine leads.
 func (l *leader) flush() bool {
 	if !l.held {
 		return true
@@ -186,7 +190,7 @@ func (l *leader) take() bool {
 	return l.slot
 }
 
-// drop gives back the slot.
+// drop gives back the slot, if the leader holds one.
 func (l *leader) drop() {
 	if l.slot {
 		l.slot = false
@@ -194,7 +198,7 @@ func (l *leader) drop() {
 	}
 }
 
-// leave is the end of reading.
+// leave ends reading, and tells run how it ended.
 func (l *leader) leave(err error) bool {
 	l.idle()
 	l.input <- err

@@ -122,7 +122,7 @@ func (s *serving) errand(e errand) {
 
 // serve runs an exchange, and survives its panic.
 func (s *serving) serve(exchange transport.Exchange, frame []byte) {
-	defer s.out.ebbs()
+	defer s.out.flushBurst()
 	defer s.recovered(frame)
 	// The error is that of a failed Send, which has ended the connection.
 	_ = exchange.Serve(s.work, s.out)

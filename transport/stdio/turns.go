@@ -6,18 +6,19 @@ import (
 )
 
 const (
-	// takeOver is how long a busy leader keeps others waiting; half of it if the timer
-	// was set for what came before.
+	// takeOver is how long a leader may be busy before another goroutine takes the lead;
+	// half of that where the timer was set for an earlier exchange already.
 	takeOver = 200 * time.Microsecond
 
-	// quick is an exchange that ends within this time, which is about what it takes to wake
-	// another goroutine on a machine with nothing else to do.
+	// quick is within which time an exchange ends that counts as quick: about what it takes
+	// to wake another goroutine on a machine with nothing else to do.
 	quick = 50 * time.Microsecond
 
-	// So many exchanges after a slow one have goroutines of their own: more the more often
-	// that happens, so that a host that is slow as a rule keeps nobody waiting, and fewer
-	// after so many quick ones. Below that rate of slow ones it is as a rule the machine
-	// that was busy with something else, and goroutines cost more than they gain.
+	// fewApart is how many exchanges after a slow one get goroutines of their own. Each slow
+	// one doubles the number, up to mostApart, so that a host that is usually slow keeps
+	// nobody waiting; soManyQuick quick ones in a row halve it. Where slow exchanges are
+	// rarer than that, the machine was mostly busy with something else, and goroutines cost
+	// more than they gain.
 	fewApart, mostApart = 16, 1024
 	soManyQuick         = 16
 )
@@ -26,53 +27,54 @@ const (
 const (
 	idle    = iota // it waits for the peer, and nothing is to be watched
 	between        // it reads what there is, accepts, and is about to be busy
-	busy           // it serves or writes: another one may lead
+	busy           // it serves or writes: another one may take the lead
 	oneTurn = iota + 1
 )
 
-// turns is what those goroutines share that read, one after another. Whoever reads is
-// the leader. All but number is the leader's.
+// turns is the state of leadership (the leader/followers pattern): the goroutine that reads
+// is the leader, and while it is busy for too long another one takes its place. Only the
+// leader touches the fields other than number.
 type turns struct {
-	// number is that of the leader and what it is doing. A busy one is relieved by
-	// counting up; it finds out when it comes back.
+	// number is that of the leader, with what it is doing in the low bits. A busy leader is
+	// replaced by counting the number up; it notices that when it comes back.
 	number atomic.Uint64
 
-	watch *time.Timer // calls relieve; nil until it is of use
-	epoch time.Time   // of the leaders' clocks
-	apart int         // exchanges that are to have goroutines of their own
-	after int         // how many of them there will be after the next that is slow
-	quick int         // exchanges that were since after was changed
+	watch *time.Timer // calls relieve; nil until it is needed
+	epoch time.Time   // what the leaders' clocks count from
+	apart int         // how many of the next exchanges get goroutines of their own
+	after int         // how many will after the next slow one
+	quick int         // quick exchanges in a row since after was changed
 }
 
 func newTurns(apart int) turns {
 	return turns{epoch: time.Now(), apart: apart, after: apart}
 }
 
-// slow is told of an exchange that was.
-func (t *turns) slow() {
+// noteSlow is called after a slow exchange.
+func (t *turns) noteSlow() {
 	t.apart, t.quick = t.after, 0
 	t.after = min(2*t.after, mostApart)
 }
 
-// swift is told of one that was not.
-func (t *turns) swift() {
+// noteQuick is called after a quick one.
+func (t *turns) noteQuick() {
 	if t.quick++; t.quick == soManyQuick {
 		t.quick = 0
 		t.after = max(t.after/2, min(t.after, 1))
 	}
 }
 
-// relieve makes the calling goroutine the leader, if the one there is has been busy for
-// too long.
+// relieve makes the calling goroutine the leader, if the present one has been busy for too
+// long. The timer calls it, in a goroutine of its own.
 func (s *serving) relieve() {
 	number := s.number.Load()
 	next := number - busy + oneTurn
 	if number%oneTurn != busy || !s.number.CompareAndSwap(number, next+between) {
-		s.goOn()
+		s.rearm()
 		return
 	}
 	if s.out.writes.Load()%2 == 0 { // else the peer is slow to read, and not the host
-		s.slow()
+		s.noteSlow()
 	}
 	l := &leader{serving: s, turn: next, more: s.in.ready(), held: true}
 	if l.flush() {
@@ -80,22 +82,23 @@ func (s *serving) relieve() {
 	}
 }
 
-// goOn sets the timer again, which has run out while the leader was not busy: it may
-// rely on it for what it does next.
-func (s *serving) goOn() {
+// rearm sets the timer again after it has run out while the leader was not busy: the leader
+// relies on it for what it does next.
+func (s *serving) rearm() {
 	for s.number.Load()%oneTurn != idle {
 		s.watch.Reset(takeOver)
 		if s.number.Load()%oneTurn != idle {
 			return
 		}
-		s.watch.Stop() // it may have stopped it just before, and may have set it since
+		s.watch.Stop() // the leader became idle meanwhile: if it stopped the timer before Reset, nobody else does
 	}
 }
 
-// busy lets another one lead, if it takes longer than takeOver until back.
+// busy says that the leader begins to serve or write: unless it calls back within takeOver,
+// another goroutine takes the lead.
 func (l *leader) busy() {
 	l.number.Store(l.turn + busy)
-	// To set a timer takes as long as many an exchange.
+	// Setting the timer takes as long as many an exchange.
 	if l.watched && l.now-l.armed < takeOver/2 {
 		return
 	}
@@ -106,12 +109,12 @@ func (l *leader) busy() {
 	l.watched, l.armed = true, l.now
 }
 
-// back is false if another one leads.
+// back ends busy; false: another goroutine leads now.
 func (l *leader) back() bool {
 	return l.number.CompareAndSwap(l.turn+busy, l.turn+between)
 }
 
-// idle lets the timer rest.
+// idle says that the leader waits for the peer, and stops the timer.
 func (l *leader) idle() {
 	l.number.Store(l.turn + idle)
 	if l.watched {

@@ -40,7 +40,7 @@ type frameWriter struct {
 	queue   []*ticket     // who waits, in order; nobody while nobody writes
 	idle    chan struct{} // not nil: to be closed after the Write in progress
 
-	flow
+	burst
 	writes atomic.Uint64 // odd while a Write is in progress
 }
 
@@ -76,7 +76,7 @@ func (w *frameWriter) Send(ctx context.Context, frame []byte) error {
 		return w.wait(ctx, t)
 	}
 	w.line = appendLine(w.line, frame)
-	if len(w.line) < heldBack && (w.held || w.flows()) {
+	if len(w.line) < heldBack && (w.held || w.joinsBurst()) {
 		w.mu.Unlock()
 		return nil
 	}
@@ -179,7 +179,7 @@ func (w *frameWriter) written(taken []*ticket, err error) {
 	w.writes.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wrote()
+	w.noteWritten()
 	if w.idle != nil {
 		close(w.idle)
 		w.idle = nil
@@ -239,7 +239,7 @@ func (w *frameWriter) close(d time.Duration) {
 		flushed := make(chan struct{})
 		go func() {
 			defer close(flushed)
-			w.ebbs()
+			w.flushBurst()
 		}()
 		wait(flushed)
 	}

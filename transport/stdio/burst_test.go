@@ -19,11 +19,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// A flow begins with so many frames that go out at once, and holds back what follows for
+// A burst begins with so many frames that go out at once, and holds back what follows for
 // so long.
 const (
-	fewUnasked = 8
-	tide       = 100 * time.Microsecond
+	burstStart = 8
+	burstDelay = 100 * time.Microsecond
 )
 
 // report sends n reports as fast as can be.
@@ -83,7 +83,7 @@ func TestFlowIsWrittenTogether(t *testing.T) {
 					t.Errorf("wrote %.200q...", got)
 				}
 				// That the input ends is something that has been read.
-				if most := 2*fewUnasked + len(got)/(16<<10) + 2; len(out.all) > most {
+				if most := 2*burstStart + len(got)/(16<<10) + 2; len(out.all) > most {
 					t.Errorf("%d Writes, want at most %d", len(out.all), most)
 				}
 			})
@@ -91,8 +91,8 @@ func TestFlowIsWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestNoFlow: what is no flow goes out by itself, before Send returns.
-func TestNoFlow(t *testing.T) {
+// TestNoBurst: what is no burst goes out by itself, before Send returns.
+func TestNoBurst(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -100,7 +100,7 @@ func TestNoFlow(t *testing.T) {
 		pause time.Duration
 	}{
 		{"one", 1, 0},
-		{"few", fewUnasked, 0},
+		{"few", burstStart, 0},
 		{"steady", 100, 60 * time.Microsecond},
 		{"now and then", 100, 40 * time.Millisecond},
 	} {
@@ -166,7 +166,7 @@ func TestFlowIsNotHeldForLong(t *testing.T) {
 		late       time.Duration
 		then       func(ctx context.Context, out transport.Outbound)
 	}{
-		{"waits", "", tide, func(context.Context, transport.Outbound) { time.Sleep(time.Second) }},
+		{"waits", "", burstDelay, func(context.Context, transport.Outbound) { time.Sleep(time.Second) }},
 		{"ends", "", 0, func(context.Context, transport.Outbound) {}},
 		{"answers", "{answer}\n", 0, func(ctx context.Context, out transport.Outbound) { _ = out.Send(ctx, []byte("{answer}")) }},
 		{"panics", crash, 0, func(context.Context, transport.Outbound) { panic("as asked") }},
@@ -241,8 +241,8 @@ func TestFlowOfNoExchange(t *testing.T) {
 			if got := strings.Join(out.all, ""); got != strings.Repeat(reports(n), round+1) {
 				t.Fatalf("round %d: wrote %q", round, got)
 			}
-			if late := out.at[len(out.at)-1] - start; late != tide {
-				t.Errorf("round %d: the last went out after %v, want %v", round, late, tide)
+			if late := out.at[len(out.at)-1] - start; late != burstDelay {
+				t.Errorf("round %d: the last went out after %v, want %v", round, late, burstDelay)
 			}
 		}
 		_ = w.Close()
@@ -256,19 +256,19 @@ func TestFlowOfNoExchange(t *testing.T) {
 // longer than the longer of both.
 func TestFlowAmongFramesThatAreHeldBack(t *testing.T) {
 	t.Parallel()
-	for _, before := range []time.Duration{0, tide / 2, tide - time.Microsecond, tide, 2 * tide} {
-		for _, during := range []time.Duration{0, tide / 2, time.Second} {
+	for _, before := range []time.Duration{0, burstDelay / 2, burstDelay - time.Microsecond, burstDelay, 2 * burstDelay} {
+		for _, during := range []time.Duration{0, burstDelay / 2, time.Second} {
 			t.Run(fmt.Sprint(before, during), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { flowAmongHeld(t, before, during) })
+				synctest.Test(t, func(t *testing.T) { burstAmongHeld(t, before, during) })
 			})
 		}
 	}
 }
 
-// flowAmongHeld has a flow begin, and so much later three frames come at once, whose
+// burstAmongHeld has a burst begin, and so much later three frames come at once, whose
 // exchanges report, take so long, and report again.
-func flowAmongHeld(t *testing.T, before, during time.Duration) {
+func burstAmongHeld(t *testing.T, before, during time.Duration) {
 	const n = 20
 	out := stamped{start: time.Now()}
 	var mu sync.Mutex
@@ -314,7 +314,7 @@ func flowAmongHeld(t *testing.T, before, during time.Duration) {
 	line := 0
 	for i, text := range out.all {
 		for range strings.Count(text, "\n") {
-			if waited := out.at[i] - sent[line]; waited > stdio.TakeOver+tide {
+			if waited := out.at[i] - sent[line]; waited > stdio.TakeOver+burstDelay {
 				t.Errorf("line %d was held back for %v", line, waited)
 			}
 			line++
@@ -351,12 +351,12 @@ func TestFlowToWhoDoesNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(p.clientIn)
-		for range 2 * fewUnasked {
+		for range 2 * burstStart {
 			lines.Scan()
 		}
 		time.Sleep(24 * time.Hour) // would take long if a timer ticked
 		synctest.Wait()
-		if sent > 2*fewUnasked+2*(16<<10)/len(`{"method":"x"}`) {
+		if sent > 2*burstStart+2*(16<<10)/len(`{"method":"x"}`) {
 			t.Errorf("%d reports were taken although nobody reads", sent)
 		}
 		_ = p.clientIn.(io.Closer).Close()
@@ -387,13 +387,13 @@ func (f *fullDisk) Write(p []byte) (int, error) {
 func TestFlowThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		out := fullDisk{left: fewUnasked}
+		out := fullDisk{left: burstStart}
 		r, w := io.Pipe()
 		served := make(chan error, 1)
 		go func() {
 			served <- stdio.New(stdio.Streams(r, &out)).Serve(t.Context(), hostFunc(func(ctx context.Context, _ []byte, out transport.Outbound) error {
-				report(ctx, t, out, fewUnasked+1)
-				time.Sleep(tide + 1)
+				report(ctx, t, out, burstStart+1)
+				time.Sleep(burstDelay + 1)
 				if err := out.Send(ctx, []byte("{}")); !errors.Is(err, errDisk) {
 					t.Errorf("Send: %v", err)
 				}
@@ -406,7 +406,7 @@ func TestFlowThatCannotBeWritten(t *testing.T) {
 		if err := <-served; !errors.Is(err, errDisk) {
 			t.Errorf("Serve: %v", err)
 		}
-		if len(out.all) != fewUnasked {
+		if len(out.all) != burstStart {
 			t.Errorf("wrote %q", out.all)
 		}
 	})
@@ -416,7 +416,7 @@ func TestFlowThatCannotBeWritten(t *testing.T) {
 // what was sent before is not lost, though something was held back.
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	for _, each := range []time.Duration{0, tide / 2, tide, time.Millisecond} {
+	for _, each := range []time.Duration{0, burstDelay / 2, burstDelay, time.Millisecond} {
 		t.Run(each.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -443,7 +443,7 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 				if _, err := io.WriteString(w, "{}\n"); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(10*time.Millisecond + tide/4)
+				time.Sleep(10*time.Millisecond + burstDelay/4)
 				cancel()
 				end := time.Now()
 				if err := <-served; err != nil {
