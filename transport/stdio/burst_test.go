@@ -63,8 +63,8 @@ func serveOne(t *testing.T, out io.Writer, serve hostFunc) error {
 	return stdio.New(stdio.Streams(strings.NewReader("{}\n"), out), stdio.OnPanic(func(any, []byte) {})).Serve(t.Context(), serve)
 }
 
-// TestFlowIsWrittenTogether, however long a Write takes.
-func TestFlowIsWrittenTogether(t *testing.T) {
+// TestBurstIsWrittenTogether, however long a Write takes.
+func TestBurstIsWrittenTogether(t *testing.T) {
 	t.Parallel()
 	for _, each := range []time.Duration{0, 10 * time.Microsecond, time.Millisecond} {
 		t.Run(each.String(), func(t *testing.T) {
@@ -125,9 +125,9 @@ func TestNoBurst(t *testing.T) {
 	}
 }
 
-// TestFlowIsNoneWhileThePeerAsks: an answer to each of its requests is written before Send
+// TestBurstIsNoneWhileThePeerAsks: an answer to each of its requests is written before Send
 // returns.
-func TestFlowIsNoneWhileThePeerAsks(t *testing.T) {
+func TestBurstIsNoneWhileThePeerAsks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out writes
@@ -156,8 +156,8 @@ func TestFlowIsNoneWhileThePeerAsks(t *testing.T) {
 	})
 }
 
-// TestFlowIsNotHeldForLong: whoever sent it does something else then, for long, or ends.
-func TestFlowIsNotHeldForLong(t *testing.T) {
+// TestBurstIsNotHeldForLong: whoever sent it does something else then, for long, or ends.
+func TestBurstIsNotHeldForLong(t *testing.T) {
 	t.Parallel()
 	const n = 100
 	crash := `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}` + "\n"
@@ -212,8 +212,8 @@ func TestFlowIsNotHeldForLong(t *testing.T) {
 // outOf is what belongs to no exchange of the connection of ctx.
 func outOf(ctx context.Context) transport.Outbound { return transport.ConnectionFrom(ctx).Out }
 
-// TestFlowOfNoExchange: nobody ends it but the clock, whatever is served meanwhile.
-func TestFlowOfNoExchange(t *testing.T) {
+// TestBurstOfNoExchange: nobody ends it but the clock, whatever is served meanwhile.
+func TestBurstOfNoExchange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 100
@@ -252,9 +252,9 @@ func TestFlowOfNoExchange(t *testing.T) {
 	})
 }
 
-// TestFlowAmongFramesThatAreHeldBack: two reasons for one frame, and it is not held for
+// TestBurstAmongFramesThatAreHeldBack: two reasons for one frame, and it is not held for
 // longer than the longer of both.
-func TestFlowAmongFramesThatAreHeldBack(t *testing.T) {
+func TestBurstAmongFramesThatAreHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, before := range []time.Duration{0, burstDelay / 2, burstDelay - time.Microsecond, burstDelay, 2 * burstDelay} {
 		for _, during := range []time.Duration{0, burstDelay / 2, time.Second} {
@@ -329,8 +329,8 @@ func burstAmongHeld(t *testing.T, before, during time.Duration) {
 	}
 }
 
-// TestFlowToWhoDoesNotRead stops the sender, who learns of the end.
-func TestFlowToWhoDoesNotRead(t *testing.T) {
+// TestBurstToWhoDoesNotRead stops the sender, who learns of the end.
+func TestBurstToWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := ioPipe(t)
@@ -382,9 +382,9 @@ func (f *fullDisk) Write(p []byte) (int, error) {
 	return f.writes.Write(p)
 }
 
-// TestFlowThatCannotBeWritten ends the connection, and the sender learns of it by its next
+// TestBurstThatCannotBeWritten ends the connection, and the sender learns of it by its next
 // Send.
-func TestFlowThatCannotBeWritten(t *testing.T) {
+func TestBurstThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := fullDisk{left: burstStart}
@@ -470,21 +470,21 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestManyFlows is many senders within exchanges and outside, who are fast and slow by
+// TestManyBursts is many senders within exchanges and outside, who are fast and slow by
 // chance: all arrives, in the order of each, and its answer after it.
-func TestManyFlows(t *testing.T) {
+func TestManyBursts(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) pipe{"io.Pipe": ioPipe, "os.Pipe": osPipe} {
 		for how, opts := range map[string][]stdio.Option{"": nil, " inline": {stdio.Inline()}} {
 			t.Run(name+how, func(t *testing.T) {
 				t.Parallel()
-				manyFlows(t, open(t), opts)
+				manyBursts(t, open(t), opts)
 			})
 		}
 	}
 }
 
-func manyFlows(t *testing.T, p pipe, opts []stdio.Option) {
+func manyBursts(t *testing.T, p pipe, opts []stdio.Option) {
 	const senders, each = 100, 100
 	var others sync.WaitGroup
 	others.Add(senders)

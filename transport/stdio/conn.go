@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,9 +65,9 @@ type conn struct {
 	out *frameWriter
 
 	start   sync.Once
-	frames  chan incoming // closed by pump; readErr is set then
-	readErr error
-	pumped  chan struct{} // closed by pump
+	frames  chan incoming // closed by pump, when readErr is set
+	readErr error         // to be read when frames is closed
+	pumped  chan struct{} // closed by pump, for join: only Read receives from frames
 
 	stop         sync.Once
 	closed       chan struct{} // closed by Close
@@ -96,15 +97,15 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// pump reads to the end of the stream. After Close it drops what it reads: a
-// server that says good-bye must not block because nobody listens.
+// pump is the reading goroutine: it reads to the end of the stream. After Close it drops
+// what it reads: a server that says good-bye must not block because nobody listens.
 func (c *conn) pump() {
 	defer close(c.pumped)
 	defer close(c.frames)
 	for {
 		frame, err := c.in.next()
 		if err != nil && !errors.Is(err, ErrFrameTooLong) {
-			c.readErr = readError(err)
+			c.readErr = cmp.Or(readFailure(err), io.EOF)
 			return
 		}
 		select {
@@ -112,13 +113,6 @@ func (c *conn) pump() {
 		case <-c.closed:
 		}
 	}
-}
-
-func readError(err error) error {
-	if peerGone(err) {
-		return io.EOF
-	}
-	return fmt.Errorf("reading frames: %w", err)
 }
 
 // Write sends one frame. Frames of concurrent calls do not mix. It has a goroutine of its

@@ -96,6 +96,7 @@ func (l *leader) step() bool {
 	}
 }
 
+// readFailure is why the input ended; nil: the peer is gone.
 func readFailure(err error) error {
 	if peerGone(err) {
 		return nil

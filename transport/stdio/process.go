@@ -106,6 +106,7 @@ func (p *process) end() error {
 	return errors.New("stdio: the server process had to be killed")
 }
 
+// waited waits for the end of the process, for the grace period; false: it runs still.
 func (p *process) waited() bool {
 	timer := time.NewTimer(p.grace)
 	defer timer.Stop()
@@ -117,6 +118,7 @@ func (p *process) waited() bool {
 	}
 }
 
+// failure is how the process has ended by itself; nil: well.
 func (p *process) failure() error {
 	if p.err == nil || errors.Is(p.err, exec.ErrWaitDelay) {
 		return nil

@@ -19,7 +19,7 @@ const readBuffer = 32 << 10
 type frameReader struct {
 	in  *bufio.Reader
 	max int
-	err error // of the stream, for good
+	err error // the error that ended the stream; nil before
 }
 
 func newFrameReader(in io.Reader, limit int) *frameReader {
@@ -41,7 +41,7 @@ func (r *frameReader) next() ([]byte, error) {
 // ready says whether next returns a frame without reading from the stream.
 func (r *frameReader) ready() bool {
 	for {
-		rest, _ := r.in.Peek(r.in.Buffered()) // no error: it is there
+		rest, _ := r.in.Peek(r.in.Buffered()) // never fails: so much is buffered
 		end := bytes.IndexByte(rest, '\n') + 1
 		if end == 0 || len(trimEnd(rest[:end])) > 0 {
 			return end > 0
@@ -84,7 +84,7 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// streamEnd makes io.EOF of the errors that say that one's own end was closed.
+// streamEnd is err, or io.EOF if err says that this process has closed its end of the stream.
 func streamEnd(err error) error {
 	for _, closed := range []error{io.ErrClosedPipe, os.ErrClosed, net.ErrClosed} {
 		if errors.Is(err, closed) {

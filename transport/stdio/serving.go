@@ -19,11 +19,12 @@ var (
 	errGraceOver = errors.New("stdio: the grace period of the connection is over")
 )
 
-// serving is one run of Serve: a goroutine that waits for its end, one that reads (see
-// leader), and those of exchanges.
+// serving is one run of Serve. The goroutine of Serve waits for the end (run), another one
+// reads (see leader), and exchanges that are not served by that one have goroutines of the
+// crew.
 //
-// There are two contexts with one Connection in them. That of the connection ends
-// with the input, that of the exchanges after the grace period.
+// Two contexts hold the same transport.Connection: conn ends with the input, work after the
+// grace period.
 type serving struct {
 	*config
 	host transport.Host
@@ -37,9 +38,9 @@ type serving struct {
 	abandon context.CancelCauseFunc // ends work
 
 	turns
-	crew  *crew.Crew[errand] // of the exchanges that do not run where frames are read
-	slots chan struct{}      // one token for each exchange that runs; whoever holds all has seen them end
-	taken int                // tokens held by drain
+	crew  *crew.Crew[errand] // serves the exchanges that do not run where frames are read
+	slots chan struct{}      // holds a token for each exchange that runs, and for each that drain has taken
+	taken int                // tokens that drain has taken: when it has all, no exchange runs
 	input chan error         // how reading ended; 1-buffered, so that the reader never waits for Serve
 }
 
@@ -67,6 +68,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 	return s
 }
 
+// run waits until the input, ctx or writing ends, and then for the exchanges.
 func (s *serving) run(ctx context.Context) error {
 	go (&leader{serving: s}).lead()
 	var err error
@@ -139,7 +141,7 @@ func (s *serving) understand(frame []byte) (exchange transport.Exchange, err err
 	return exchange, nil
 }
 
-// recovered is to be deferred. It answers in place of the exchange.
+// recovered is to be deferred around the host: it answers a panic in place of the exchange.
 func (s *serving) recovered(frame []byte) {
 	value := recover()
 	if value == nil {

@@ -90,7 +90,9 @@ func (s *serving) rearm() {
 		if s.number.Load()%oneTurn != idle {
 			return
 		}
-		s.watch.Stop() // the leader became idle meanwhile: if it stopped the timer before Reset, nobody else does
+		// The leader has become idle. If it stopped the timer before the Reset, nobody else
+		// would; if it has become busy again since, it needs the timer: hence the loop.
+		s.watch.Stop()
 	}
 }
 

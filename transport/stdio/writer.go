@@ -26,19 +26,19 @@ var (
 // frameWriter writes whole frames in the order of the calls of Send: one Write at a
 // time, with all the frames that have come while the last one lasted. It is an Outbound.
 //
-// Who finds nobody writing writes; the others wait for their turn, in which one writes
-// for all. A Write in progress can not be given up: half a frame would be the end of the
-// connection.
+// A Send that finds nobody writing writes; the others queue. When a Write ends, the first of
+// the queue gets the turn, and writes the frames of all that wait. A Write in progress
+// cannot be abandoned: half a frame would be the end of the connection.
 type frameWriter struct {
 	out  io.Writer
 	gone *end // set by the first error, or when the connection is over
 
 	mu      sync.Mutex    // guards the rest
-	writing bool          // line is being written, or whose turn it is has been told so
-	line    []byte        // of who writes; else what is held back
+	writing bool          // line is being written, or a ticket has been given the turn to write
+	line    []byte        // while writing, the frames that are; else those that are held back
 	held    bool          // frames may stay in line until flush
-	queue   []*ticket     // who waits, in order; nobody while nobody writes
-	idle    chan struct{} // not nil: to be closed after the Write in progress
+	queue   []*ticket     // the Sends that wait, in order; empty unless writing
+	idle    chan struct{} // not nil: close waits for it, and it is closed after the Write in progress
 
 	burst
 	writes atomic.Uint64 // odd while a Write is in progress
@@ -47,8 +47,8 @@ type frameWriter struct {
 // ticket is a Send that waits.
 type ticket struct {
 	frame []byte    // of the waiting caller, and valid while in the queue
-	wake  chan bool // one word: true is that the frame was written, false that it is its turn
-	turn  bool      // it was told so; guarded by mu
+	wake  chan bool // 1-buffered, used once: true: the frame was written; false: it is this Send's turn
+	turn  bool      // false was sent on wake; guarded by mu
 }
 
 func newFrameWriter(out io.Writer) *frameWriter {
@@ -109,8 +109,8 @@ func (w *frameWriter) wait(ctx context.Context, t *ticket) error {
 	return w.late(ctx)
 }
 
-// withdraw sees to it that nobody looks at the ticket's frame any more. True: it came
-// too late, the frame has been written.
+// withdraw takes a ticket back whose Send gives up: afterwards nobody reads its frame. True:
+// it came too late, the frame has been written.
 func (w *frameWriter) withdraw(t *ticket) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *frameWriter) withdraw(t *ticket) bool {
 	}
 }
 
-// passOn ends the turn of who wrote. w.mu is held.
+// passOn gives the turn to the first of the queue, if there is one. The caller holds w.mu.
 func (w *frameWriter) passOn() {
 	if w.writing = len(w.queue) > 0; !w.writing {
 		return
@@ -138,7 +138,8 @@ func (w *frameWriter) passOn() {
 	next.wake <- false
 }
 
-// writeQueue writes t and all who wait behind it, up to a sensible size.
+// writeQueue writes the frame of t, whose turn it is, and those of the tickets behind it, up
+// to about keptBuffer.
 func (w *frameWriter) writeQueue(t *ticket) error {
 	w.mu.Lock()
 	if w.gone.is() { // nothing may begin after close
@@ -155,8 +156,8 @@ func (w *frameWriter) writeQueue(t *ticket) error {
 	return w.write(taken)
 }
 
-// write writes line, which has the frames of taken in it. w.mu is held, and nobody
-// else writes; it is free afterwards.
+// write writes line, which contains the frames of taken. The caller holds w.mu, and nobody
+// writes; write unlocks w.mu.
 func (w *frameWriter) write(taken []*ticket) (err error) {
 	w.writing = true
 	w.pending.Store(false)
@@ -188,7 +189,7 @@ func (w *frameWriter) written(taken []*ticket, err error) {
 		w.line = nil
 	}
 	if err != nil {
-		w.gone.set(err) // all who wait learn of it
+		w.gone.set(err) // which ends all that wait
 		return
 	}
 	for _, t := range taken {
@@ -204,15 +205,15 @@ func (w *frameWriter) hold() {
 	w.held = true
 }
 
-// flush writes what is held back; nothing is, any more. It waits for nobody's Write but
-// its own.
+// flush ends hold and writes what is held back. It waits for its own Write only.
 func (w *frameWriter) flush() {
 	w.mu.Lock()
 	w.held = false
 	w.writeRest()
 }
 
-// writeRest writes what is in line, if nobody does. w.mu is held; it is free afterwards.
+// writeRest writes what is held back; while somebody writes nothing is. The caller holds
+// w.mu; writeRest unlocks it.
 func (w *frameWriter) writeRest() {
 	if w.writing || len(w.line) == 0 || w.gone.is() {
 		w.mu.Unlock()
@@ -270,7 +271,7 @@ func appendLine(dst, frame []byte) []byte {
 	return append(dst, '\n')
 }
 
-// end is a switch that is thrown once, with a reason.
+// end is an event that happens once, with a reason.
 type end struct {
 	once sync.Once
 	ch   chan struct{} // closed by set
