@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -260,11 +261,7 @@ func sentence(text string) string {
 // judge maps the error as the app wants, classifies it and logs what the client
 // does not see.
 func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound) verdict {
-	if s.cfg.mapper != nil {
-		if mapped := s.mapped(ctx, err); mapped != nil {
-			err = mapped
-		}
-	}
+	err = s.mapped(ctx, err)
 	v := classify(err)
 	var because *becauseError
 	switch {
@@ -287,13 +284,14 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	return v
 }
 
-// mapped runs the app's mapper, which is user code.
-func (s *Server) mapped(ctx context.Context, err error) (out error) {
-	out, panicked := guarded(ctx, func(ctx context.Context, err error) (error, error) { return s.cfg.mapper(ctx, err), nil }, err)
-	if panicked != nil {
-		return panicked
+// mapped is what the mapper of WithErrorMapper makes of err: err itself where there is no
+// mapper or it returns nil, and its panic where it panics.
+func (s *Server) mapped(ctx context.Context, err error) error {
+	if s.cfg.mapper == nil {
+		return err
 	}
-	return out
+	out, panicked := guarded(ctx, func(ctx context.Context, err error) (error, error) { return s.cfg.mapper(ctx, err), nil }, err)
+	return cmp.Or(panicked, out, err)
 }
 
 // logFailure writes an error that the client is not told in full.

@@ -51,10 +51,8 @@ func outcomeOfError(ctx context.Context, h *handling, err error) Outcome {
 	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper has no say in it
 		return OutcomeDenied
 	}
-	if h != nil && h.server != nil && h.server.cfg.mapper != nil {
-		if mapped := h.server.mapped(ctx, err); mapped != nil {
-			err = mapped
-		}
+	if h != nil && h.server != nil {
+		err = h.server.mapped(ctx, err)
 	}
 	v := classify(err)
 	switch v.class {
