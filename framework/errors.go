@@ -321,41 +321,46 @@ func invalidFault(kind protocol.FaultKind, name string, invalid *binding.Invalid
 	return &protocol.Fault{Kind: kind, Message: invalid.Text(name), Data: map[string]any{"issues": invalid.Issues}}
 }
 
+// refusal is the error that answers for err whatever was called; nil: the text does, in the
+// form of what was called.
+func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text string, answer error) {
+	switch v.class {
+	case classProtocol:
+		return "", v.wire
+	case classCancelled:
+		return "", err
+	case classMissing:
+		if v.missing != nil && c.Dialect.InputRounds() {
+			return "", &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
+		}
+	case classVisit:
+		return v.visit.demand(ctx)
+	default:
+	}
+	return v.text, nil
+}
+
 // refuseTool answers errors of tools: results that the model sees, but for
 // errors of the protocol.
 func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
-	if v.class == classInternal && c.WillRetry() {
+	switch {
+	case v.class == classInternal && c.WillRetry():
 		return nil, err
-	}
-	switch v.class {
-	case classProtocol:
-		return nil, v.wire
-	case classCancelled:
-		return nil, err
-	case classArguments:
+	case v.class == classArguments:
 		return nil, invalidFault(protocol.FaultInvalidArguments, b.info.Name, v.invalid)
-	case classMissing:
-		if v.missing != nil && c.Dialect.InputRounds() {
-			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
-		}
-	case classVisit:
-		if v.text, err = v.visit.demand(ctx); err != nil {
-			return nil, err
-		}
-	default:
 	}
-	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: v.text}}, IsError: true}, nil
+	text, err := v.refusal(ctx, c, err)
+	if err != nil {
+		return nil, err
+	}
+	return toolError(text), nil
 }
 
 // refusePlain answers errors of prompts, resources and methods: JSON-RPC errors.
 func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch v.class {
-	case classProtocol:
-		return nil, v.wire
-	case classCancelled:
-		return nil, err
 	case classArguments:
 		return nil, invalidFault(protocol.FaultInvalidParams, b.info.Name, v.invalid)
 	case classNotFound:
@@ -365,15 +370,11 @@ func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (pro
 		case *protocol.SubscribeParams:
 			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: v.text, URI: p.URI}
 		}
-	case classMissing:
-		if v.missing != nil && c.Dialect.InputRounds() {
-			return nil, &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}
-		}
-	case classVisit:
-		if v.text, err = v.visit.demand(ctx); err != nil {
-			return nil, err
-		}
 	default:
 	}
-	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: v.text}
+	text, err := v.refusal(ctx, c, err)
+	if err != nil {
+		return nil, err
+	}
+	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: text}
 }
