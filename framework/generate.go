@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -21,15 +20,7 @@ type Generation struct {
 }
 
 // Text of all text blocks.
-func (g Generation) Text() string {
-	var texts []string
-	for _, b := range g.Content {
-		if t, ok := b.(protocol.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
+func (g Generation) Text() string { return textOf(g.Content) }
 
 // Bounds of a generation that names none.
 const (

@@ -147,6 +147,7 @@ func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error
 	return err
 }
 
+// textOf joins the text blocks.
 func textOf(blocks []protocol.Block) string {
 	var texts []string
 	for _, b := range blocks {
