@@ -94,18 +94,7 @@ func withoutMeta(params []byte) []byte {
 	if _, found := jsontext.Member(params, "_meta"); !found {
 		return params
 	}
-	out := []byte{'{'}
-	for key, value := range jsontext.Members(params) {
-		if key.Is("_meta") {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(out, key.Raw()...), ':')
-		out = append(out, value...)
-	}
-	return append(out, '}')
+	return without(params, "_meta")
 }
 
 // noContext is for functions of the public API that judge a value and are given
