@@ -33,11 +33,7 @@ func (h *handling) makeLogger() *zap.Logger {
 	if h.call == nil {
 		return base
 	}
-	fields := []zap.Field{zap.String("call", h.callID())}
-	if h.bound != nil {
-		fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
-	}
-	base = base.With(fields...)
+	base = base.With(h.logFields()...)
 	if !h.call.Logs(protocol.LevelEmergency) { // the client wants no log at all
 		return base
 	}
@@ -51,6 +47,15 @@ func (h *handling) makeLogger() *zap.Logger {
 	return base.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewTee(core, client)
 	}))
+}
+
+// logFields say in the app's log which call an entry belongs to.
+func (h *handling) logFields() []zap.Field {
+	fields := []zap.Field{zap.String("call", h.callID())}
+	if h.bound != nil {
+		fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
+	}
+	return fields
 }
 
 // Notify sends a message at one of the eight levels of the specification, those

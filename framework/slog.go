@@ -83,10 +83,7 @@ func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 // marks are what only the app's log says.
 func marks(h *handling, level slog.Level) (fields []zap.Field) {
 	if h != nil && h.call != nil {
-		fields = append(fields, zap.String("call", h.callID()))
-		if h.bound != nil {
-			fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
-		}
+		fields = h.logFields()
 	}
 	severity := severityOf(level)
 	if severity != protocol.LevelNotice && severity.Severity() <= protocol.LevelError.Severity() {
