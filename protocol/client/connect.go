@@ -186,8 +186,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	if err != nil {
 		return err
 	}
-	version, _ := jsontext.Member(raw, "protocolVersion")
-	name, _ := jsontext.String(version)
+	name := negotiated(raw)
 	agreed := c.config.mutual(true, []string{name})
 	if agreed == nil {
 		return fmt.Errorf("the server answered with revision %q, which was not offered", name)
@@ -222,4 +221,11 @@ func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can 
 	if c.http != nil {
 		c.http.agree(d)
 	}
+}
+
+// negotiated is the revision that a result of initialize names.
+func negotiated(result []byte) string {
+	version, _ := jsontext.Member(result, "protocolVersion")
+	name, _ := jsontext.String(version)
+	return name
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // renewTime bounds the making of a new session, which no single call does.
@@ -109,8 +108,7 @@ func (c *Client) reinitialize(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the session has ended, and there is no new one: %w", err)
 	}
-	version, _ := jsontext.Member(raw, "protocolVersion")
-	if name, _ := jsontext.String(version); name != d.String() {
+	if name := negotiated(raw); name != d.String() {
 		return fmt.Errorf("the session has ended, and the server speaks revision %q now, not %s", name, d)
 	}
 	if err := c.notify(ctx, d, &protocol.InitializedParams{}); err != nil {
