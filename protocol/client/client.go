@@ -68,7 +68,7 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	if !answered {
 		return nil, c.link.send(ctx, frame)
 	}
-	w, err := c.link.await(id, true)
+	w, err := c.link.awaitExchange(id)
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +150,14 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.link.await(id, false)
+	w, err := c.link.await(id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Method(), err)
 	}
 	got, err := c.link.roundTrip(ctx, w, frame)
 	if err != nil {
 		if ctx.Err() != nil {
-			c.cancelled(d, id, h.quiet)
+			c.giveUp(d, id, h)
 		}
 		return nil, fmt.Errorf("%s: %w", p.Method(), err)
 	}
@@ -233,16 +233,24 @@ func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Para
 // courtesy is how long a caller that gave up waits until the server has been told.
 const courtesy = 100 * time.Millisecond
 
+// giveUp ends a request whose caller does not wait any more. The server is told so, unless
+// the request is a quiet one.
+func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
+	switch {
+	case !h.quiet:
+		c.cancelled(d, id)
+	case c.http != nil:
+		c.http.abandon(id)
+	}
+}
+
 // cancelled tells the server that nobody waits any more, before anything else the
 // caller may send next; but a server that does not read must not hold up a caller
 // whose time is over. Over HTTP of 2026-07-28 the end of the response tells the
-// server; before it does not, and must not come first (basic/transports). Quietly:
-// the server is told nothing.
-func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID, quietly bool) {
-	if c.http != nil && (quietly || d.CancelByClose()) {
+// server; before it does not, and must not come first (basic/transports).
+func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
+	if c.http != nil && d.CancelByClose() {
 		c.http.abandon(id)
-	}
-	if quietly || c.http != nil && d.CancelByClose() {
 		return
 	}
 	told := make(chan struct{})

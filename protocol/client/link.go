@@ -227,11 +227,27 @@ func (l *link) forgetLocked(w *waiter) {
 	}
 }
 
-// await files a waiter. exchange: it may have no id, and takes errors without one.
-func (l *link) await(id jsonrpc.ID, exchange bool) (*waiter, error) {
-	w := &waiter{id: id, answer: make(chan answer, 1), during: l.dispatch.current.Load()}
+// await files a waiter for the answer with that id.
+func (l *link) await(id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.awaitLocked(id)
+}
+
+// awaitExchange is await for Exchange, whose frame may have no id that can be read: the
+// waiter also takes an error without id.
+func (l *link) awaitExchange(id jsonrpc.ID) (*waiter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, err := l.awaitLocked(id)
+	if err == nil {
+		l.anonymous = append(l.anonymous, w)
+	}
+	return w, err
+}
+
+func (l *link) awaitLocked(id jsonrpc.ID) (*waiter, error) {
+	w := &waiter{id: id, answer: make(chan answer, 1), during: l.dispatch.current.Load()}
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -240,9 +256,6 @@ func (l *link) await(id jsonrpc.ID, exchange bool) (*waiter, error) {
 			return nil, fmt.Errorf("client: a request with id %s is in flight", id)
 		}
 		l.pending[id.Key()] = w
-	}
-	if exchange {
-		l.anonymous = append(l.anonymous, w)
 	}
 	return w, nil
 }

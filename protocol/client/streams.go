@@ -88,7 +88,7 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.link.await(id, false)
+	w, err := c.link.await(id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
 	}
@@ -221,6 +221,6 @@ func honoured(want, got protocol.SubscriptionFilter) error {
 func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
 	c.link.forget(s.waiter)
 	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {
-		c.cancelled(d, s.waiter.id, false)
+		c.cancelled(d, s.waiter.id)
 	}
 }
