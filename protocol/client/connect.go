@@ -77,7 +77,7 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 
 // negotiate settles the revision.
 func (c *Client) negotiate(ctx context.Context) error {
-	modern, legacy := c.config.newest(false), c.config.newest(true)
+	modern, legacy := c.config.newest(withoutHandshake), c.config.newest(withHandshake)
 	if modern != nil {
 		next, err := c.probe(ctx, modern, legacy)
 		if other := c.counterOffer(err); other != nil {
@@ -110,11 +110,11 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 	if err != nil || len(result.Versions) == 0 {
 		return legacy, orNone(legacy, err, "the server's discovery names no version")
 	}
-	if d := c.config.mutual(false, result.Versions); d != nil {
+	if d := c.config.mutual(withoutHandshake, result.Versions); d != nil {
 		c.settle(d, result.Server, result.Capabilities, result.Instructions)
 		return nil, nil
 	}
-	next := c.config.mutual(true, result.Versions)
+	next := c.config.mutual(withHandshake, result.Versions)
 	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
 }
 
@@ -125,7 +125,7 @@ func (c *Client) counterOffer(err error) *dialect.Dialect {
 	if !ok || fault.Kind != protocol.FaultUnsupportedVersion {
 		return nil
 	}
-	return c.config.mutual(false, fault.Supported)
+	return c.config.mutual(withoutHandshake, fault.Supported)
 }
 
 // refused decides by the error of the probe. Errors that only 2026-07-28 has end
@@ -147,7 +147,7 @@ func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error
 		if c.counterOffer(err) != nil {
 			return nil, err
 		}
-		next := c.config.mutual(true, fault.Supported)
+		next := c.config.mutual(withHandshake, fault.Supported)
 		return next, orNone(next, err, "")
 	case protocol.FaultHeaderMismatch, protocol.FaultMissingCapability:
 		return nil, err
@@ -179,7 +179,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	}
 	var fault *protocol.Fault
 	if errors.As(err, &fault) && fault.Kind == protocol.FaultUnsupportedVersion {
-		if other := c.config.mutual(true, fault.Supported); other != nil && other != offer {
+		if other := c.config.mutual(withHandshake, fault.Supported); other != nil && other != offer {
 			raw, err = c.initialize(ctx, other)
 		}
 	}
@@ -187,7 +187,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 		return err
 	}
 	name := negotiated(raw)
-	agreed := c.config.mutual(true, []string{name})
+	agreed := c.config.mutual(withHandshake, []string{name})
 	if agreed == nil {
 		return fmt.Errorf("the server answered with revision %q, which was not offered", name)
 	}

@@ -79,20 +79,28 @@ func (c *config) declared() protocol.ClientCapabilities {
 // makesTasks says that there are questions which may become tasks.
 func (c *config) makesTasks() bool { return !c.noTasks && (c.elicit != nil || c.sample != nil) }
 
-// newest is the newest offered dialect of one era; nil if none is offered.
-func (c *config) newest(handshake bool) *dialect.Dialect {
+// era says whether a revision has a handshake: negotiation treats the two kinds apart.
+type era bool
+
+const (
+	withHandshake    era = true
+	withoutHandshake era = false
+)
+
+// newest is the newest offered dialect of an era; nil if none is offered.
+func (c *config) newest(e era) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
-		if d.Handshake() == handshake {
+		if era(d.Handshake()) == e {
 			return d
 		}
 	}
 	return nil
 }
 
-// mutual is the newest offered dialect of one era among versions; nil if there is none.
-func (c *config) mutual(handshake bool, versions []string) *dialect.Dialect {
+// mutual is the newest offered dialect of an era among versions; nil if there is none.
+func (c *config) mutual(e era, versions []string) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
-		if d.Handshake() == handshake && slices.Contains(versions, d.String()) {
+		if era(d.Handshake()) == e && slices.Contains(versions, d.String()) {
 			return d
 		}
 	}
