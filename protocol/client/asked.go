@@ -17,7 +17,7 @@ const maxQuestions = 64
 
 // questionTable holds the server's requests in progress.
 type questionTable struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below
 	cancel map[string]context.CancelFunc
 }
 
@@ -69,7 +69,8 @@ func (c *Client) request(msg jsonrpc.Message) {
 	c.link.spawn(func() { c.reply(ctx, d, msg) })
 }
 
-// refuse is for the reader, which over HTTP must not wait for the server for ever.
+// refuse answers a request of the server by an error. The reader calls it, and must not
+// wait for the server for ever, which over HTTP a Write does.
 func (c *Client) refuse(frame []byte) {
 	ctx := c.link.life
 	if c.http != nil {

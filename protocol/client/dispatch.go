@@ -31,7 +31,7 @@ type dispatcher struct {
 	once    sync.Once
 	ctx     context.Context //nolint:containedctx // what handlers get; marked, so that their calls are known
 
-	mu    sync.Mutex
+	mu    sync.Mutex                            // guards the fields below
 	full  bool                                  // the reader waits for room
 	calls map[*context.CancelCauseFunc]struct{} // those that handlers make
 }

@@ -39,7 +39,7 @@ type httpConn struct {
 	tools   mirrorTable
 	gone    func(session string) // told when a stream finds that the session has ended; must not block
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields below
 	closed   bool
 	group    sync.WaitGroup // guarded by mu against Add after Wait
 	agreed   *dialect.Dialect

@@ -144,10 +144,11 @@ func (c *httpConn) authorize(ctx context.Context, h http.Header) error {
 	return err
 }
 
-// identity is the version and the session of a frame. One that names its version
+// identity is the version and the session of a frame, which are those of the connection
+// unless the frame says otherwise. One that names its version
 // belongs to no session (2026-07-28 basic/transports/streamable-http), and
 // initialize to none yet (2025-11-25 basic/transports).
-func (o *outgoing) identity(version, session string) (string, string) {
+func (o *outgoing) identity(version, session string) (ownVersion, ownSession string) {
 	switch {
 	case o.version != "":
 		return o.version, ""
@@ -188,7 +189,7 @@ const maxMirrored = 10_000
 // mirrorTable knows which arguments of which tools are repeated in headers, from
 // the lists of tools that have passed.
 type mirrorTable struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards the fields below
 	by map[string][]dialect.Mirror
 }
 

@@ -251,8 +251,9 @@ func (c *httpConn) listen(ctx context.Context) {
 	}
 }
 
-// unasked keeps the stream open. A server that had it and now answers 404 has
-// dropped the session; before, 404 only means that there is no such stream.
+// unasked is the goroutine that keeps the stream of unasked messages open. A server that had
+// the stream and now answers 404 has dropped the session; before that, 404 only means that
+// there is no such stream.
 func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
 	s := &cursor{retry: defaultRetry, answered: answered}
 	for failures := 0; ; failures++ {
@@ -275,10 +276,10 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 	}
 }
 
-// over says that the stream of unasked messages is not to be had. Two refusals are
-// no reason to be deaf for good: the token may be about to change (401, 403), and
-// where the place to resume at is refused the stream may be opened without; what
-// was missed in between is lost then.
+// over says whether to give up the stream of unasked messages for good. Two refusals are no
+// reason to: with 401 and 403 the token may be about to change, and where the place to
+// resume at is refused the stream is opened without one, which loses what was missed in
+// between.
 func (s *cursor) over(err error) bool {
 	if !final(err) {
 		return errors.Is(err, sse.ErrTooLong)

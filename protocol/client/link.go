@@ -23,7 +23,8 @@ const firstID = 1001
 func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
 
 // link is the JSON-RPC half of a Client: it matches answers to requests and keeps
-// the order between answers and notifications.
+// the order between answers and notifications. Two goroutines run until Close: the reader
+// (read) and the dispatcher (dispatcher.run); spawn counts all others.
 type link struct {
 	conn   transport.Conn
 	life   context.Context //nolint:containedctx // the link's own life, which no single call bounds
@@ -39,12 +40,12 @@ type link struct {
 	dispatch dispatcher
 	lastID   atomic.Int64
 
-	mu        sync.Mutex
+	mu        sync.Mutex         // guards the fields below
 	pending   map[string]*waiter // by id
 	anonymous []*waiter          // of Exchange: they also take an error without id
 	err       error              // why nothing can be sent any more; nil while connected
-	reason    error              // why a Write has failed last
-	explained time.Time          // when that was
+	reason    error              // why the last Write failed that did
+	explained time.Time          // when reason was set
 
 	group  sync.WaitGroup // guarded by mu against Add after Wait
 	joined bool           // Close has begun to wait
@@ -106,7 +107,7 @@ func (l *link) read() {
 			continue
 		}
 		if one, ok := errors.AsType[*callError](err); ok {
-			l.end(one)
+			l.endCall(one)
 			continue
 		}
 		if err != nil {
@@ -154,8 +155,8 @@ func (l *link) one(text, frame []byte) {
 	}
 }
 
-// end takes what the carrier says of one call.
-func (l *link) end(one *callError) {
+// endCall ends one call by what the carrier says of it.
+func (l *link) endCall(one *callError) {
 	w := l.take(one.id)
 	if w == nil {
 		return
@@ -196,6 +197,7 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 	return w
 }
 
+// suspect is the waiter that an error without id is for; nil: that cannot be said. Under mu.
 func (l *link) suspect() *waiter {
 	if len(l.anonymous) > 0 {
 		return l.anonymous[0]
@@ -279,8 +281,8 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 	return l.untaken(ctx, err)
 }
 
-// untaken is why the connection takes no frames. What the other side said before it ended
-// is read first, and may be the reason.
+// untaken is why the connection takes no frames. It waits a moment for the reader: the
+// reason may be in what the other side sent before it ended the connection.
 func (l *link) untaken(ctx context.Context, err error) error {
 	l.explain(err)
 	timer := time.NewTimer(linger)
@@ -296,8 +298,8 @@ func (l *link) untaken(ctx context.Context, err error) error {
 	return lostError(err)
 }
 
-// explain keeps why a Write has failed: where reading sees no more than the end of the
-// connection, before or soon after, that is the reason.
+// explain keeps why a Write has failed. If the reader sees no more than the end of the
+// connection, before or soon after, this error is reported as the reason of that.
 func (l *link) explain(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,6 +32,8 @@ func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 	}
 }
 
+// own does at once what a notification means to the client's own state. progress, which may
+// be nil, is for the dispatcher.
 func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) {
 	params, fault := d.DecodeParams(msg.Method, msg.Params)
 	if fault != nil {

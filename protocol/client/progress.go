@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// progressTable knows who wants the progress of which request, by the token,
-// which is the request's id. The answer ends that, as the reader sees it, or where it
-// is a task the task's end: progress that a server sends too late is nobody's.
+// progressTable knows who wants the progress of which request, by the token, which is the
+// request's id. An entry is dropped when the reader sees the answer, or, for a task, when
+// the task is over: later progress is ignored.
 type progressTable struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below
 	wanted map[string]*progressWish
 }
 
@@ -25,7 +25,7 @@ type progressWish struct {
 // lastingWish ends the progress of a task, whose token is good until the task is over
 // (2025-11-25 basic/utilities/tasks "Task Progress Notifications").
 type lastingWish struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards the fields below
 	stop func()
 }
 

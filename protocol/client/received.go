@@ -41,9 +41,9 @@ const keyRelated = "io.modelcontextprotocol/related-task"
 func NoTasks() Option { return optionFunc(func(c *config) { c.noTasks = true }) }
 
 // receivedTable holds the tasks that the server made of its questions, in the order of
-// creation. Those that have expired go when somebody looks.
+// creation. Each use of the table drops those that have expired.
 type receivedTable struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below, and the record and fetched of each task
 	all    []*receivedTask
 	number uint64 // of the last one
 }
@@ -52,7 +52,7 @@ type receivedTable struct {
 type receivedTask struct {
 	id      string
 	record  task.Record // guarded by the table's mu
-	fetched bool        // guarded likewise: the server has had the result
+	fetched bool        // the server has had the result; guarded by the table's mu
 	number  uint64
 	params  protocol.Params
 	cancel  context.CancelFunc // ends the handler
@@ -85,7 +85,7 @@ func (t *receivedTable) add(n *receivedTask) error {
 	return nil
 }
 
-// sweep forgets what has expired. Guarded by mu.
+// sweep drops the tasks that have expired. Under mu.
 func (t *receivedTable) sweep(now time.Time) {
 	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool {
 		expired := !now.Before(r.record.Expires())
@@ -132,8 +132,8 @@ func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, erro
 	return next, nil
 }
 
-// wishFor is the server's wish that a question be answered as a task; nil: it has
-// none, or was not told that it may have one and is ignored.
+// wishFor is the server's wish that a question be answered as a task; nil: it has no such
+// wish, or the client did not declare such tasks, and ignores it.
 func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRequest {
 	if !d.CoreTasks() || !c.config.makesTasks() {
 		return nil
@@ -178,8 +178,9 @@ func taskOf(r *task.Record) protocol.Task {
 	}
 }
 
-// perform runs the handler and keeps what comes of it, even if it ends its goroutine.
-// The server is told, as a courtesy, that it need not wait for the next look.
+// perform runs the handler in the calling goroutine, and keeps its result as the task's,
+// even if the handler ends its goroutine. The server is told, as a courtesy, so that it
+// need not wait until it polls the next time.
 func (c *Client) perform(d *dialect.Dialect, n *receivedTask) {
 	e := failing(d, errors.New("the client's handler did not return"))
 	defer func() {

@@ -17,7 +17,7 @@ const renewTime = time.Minute
 
 // renewals let calls that found their session gone share the making of a new one.
 type renewals struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	current *renewal
 }
 

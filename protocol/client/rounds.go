@@ -284,7 +284,7 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 type rising struct {
 	fn func(protocol.Progress)
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below
 	best   float64
 	seen   bool
 	before bool // there was progress in an earlier round: only what exceeds floor is new

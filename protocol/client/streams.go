@@ -16,7 +16,7 @@ import (
 
 // streamTable holds the open listen streams by the id of their request.
 type streamTable struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards the fields below
 	open map[string]*stream
 }
 
@@ -105,7 +105,7 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	return s, nil
 }
 
-// keepStream is there until the stream ends for good. One over HTTP that the client has
+// keepStream is the goroutine of a stream, until that ends for good. One over HTTP that the client has
 // not ended is opened again, as a new request: servers restart, and connections break
 // (2026-07-28 changelog, major change 9). Nothing is repeated on the new one.
 func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {

@@ -51,7 +51,7 @@ type Task struct {
 	told      func(protocol.Task)
 	wish      *lastingWish // of progress; ends with the task
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below
 	last  protocol.Task
 	taken map[string]bool // questions that were or are being answered, by key: each once
 }

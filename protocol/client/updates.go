@@ -11,12 +11,12 @@ import (
 // maxUpdates is how many changes below one URI are kept apart.
 const maxUpdates = 1024
 
-// updates are the changes that one Subscribe has not yielded yet. A nil *updates
-// takes nothing.
+// updates are the changes that one Subscribe has not yielded yet. On a nil *updates, missed
+// and end do nothing.
 type updates struct {
 	uri string
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards queue and closed
 	queue  []string
 	closed bool
 	wake   chan struct{} // one, buffered
@@ -44,7 +44,7 @@ func (u *updates) offer(uri string) {
 	u.signal()
 }
 
-// missed is a time without news: what is watched may have changed.
+// missed notes that notifications may have been lost: what is watched may have changed.
 func (u *updates) missed() {
 	if u != nil {
 		u.offer(u.uri)

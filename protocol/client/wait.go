@@ -76,15 +76,16 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// wait is one Wait.
+// wait is one Wait. Only its goroutine touches it; the handlers of questions, which have
+// goroutines of their own, send their answers to answers.
 type wait struct {
 	t      *Task
 	f      *follower
-	missed int // looks, in a row
+	missed int // looks that have failed, in a row
 
 	open    map[string]context.CancelFunc // questions that handlers are at, by key
 	running int                           // handlers, those of questions withdrawn included
-	answers chan roundAnswer              // as many as can be running: nobody may read them any more
+	answers chan roundAnswer              // has room for those of all handlers: Wait may return before they do
 }
 
 // look asks for the state. A server that is away for a moment is asked again: that
@@ -330,15 +331,15 @@ func (t *Task) release(questions ...protocol.InputRequest) {
 
 // followTable knows who waits for news of which task.
 type followTable struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // guards the fields below
 	all []*follower
 }
 
-// follower is one Wait; news are the newest state that the server has told of unasked.
+// follower is one Wait, as notifications find it.
 type follower struct {
 	id   string
 	last protocol.Task      // that its owner has seen
-	news chan protocol.Task // one, buffered; written under the table's mu
+	news chan protocol.Task // 1-buffered: the newest state that a notification told; sent to under the table's mu
 }
 
 func (f *follower) isNew(now protocol.Task) bool {

@@ -16,10 +16,10 @@ const farewell = 10 * time.Second
 
 // watchTable holds the subscriptions of a handshake session.
 type watchTable struct {
-	turn chan struct{} // of one: subscribe and unsubscribe of one URI must not overtake each other
+	turn chan struct{} // 1-buffered, a lock: subscribe and unsubscribe must not overtake each other
 
-	mu    sync.Mutex
-	users map[string]int // by URI; written by who has the turn
+	mu    sync.Mutex     // guards the fields below
+	users map[string]int // how many watch each URI; written only by who has the turn
 	all   []*updates
 }
 
