@@ -185,23 +185,17 @@ func textsOf(array []byte) []string {
 // an object; it stays as it is.
 func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
-	add := func(name string, value []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(jsontext.Quote(out, name), ':'), value...)
-	}
 	given := map[string]bool{}
 	for key, value := range jsontext.Members(content) {
 		if jsontext.KindOf(value) != jsontext.KindNull {
 			given[key.String()] = true
-			add(key.String(), value)
+			out = appendMember(out, key.String(), value)
 		}
 	}
 	for i := range f.Fields {
 		if field := &f.Fields[i]; field.Default != nil && !given[field.Name] {
 			given[field.Name] = true
-			add(field.Name, field.Default)
+			out = appendMember(out, field.Name, field.Default)
 		}
 	}
 	return append(out, '}')

@@ -96,31 +96,30 @@ func withInputs(p protocol.Params, in protocol.Inputs) protocol.Params {
 // spliced puts inputs into params that are raw, in place of earlier ones.
 func spliced(raw []byte, in protocol.Inputs) []byte {
 	out := []byte{'{'}
-	member := func(name string, value []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(jsontext.Quote(out, name), ':'), value...)
-	}
 	for key, value := range jsontext.Members(raw) {
 		if !key.Is("inputResponses") && !key.Is("requestState") {
-			member(key.String(), value)
+			out = appendMember(out, key.String(), value)
 		}
 	}
 	if in.Responses != nil {
-		all := []byte{'{'}
+		responses := []byte{'{'}
 		for key, value := range in.Responses {
-			if len(all) > 1 {
-				all = append(all, ',')
-			}
-			all = append(append(jsontext.Quote(all, key), ':'), value...)
+			responses = appendMember(responses, key, value)
 		}
-		member("inputResponses", append(all, '}'))
+		out = appendMember(out, "inputResponses", append(responses, '}'))
 	}
 	if in.State != nil {
-		member("requestState", jsontext.Quote(nil, *in.State))
+		out = appendMember(out, "requestState", jsontext.Quote(nil, *in.State))
 	}
 	return append(out, '}')
+}
+
+// appendMember appends to an object that is still open.
+func appendMember(object []byte, name string, value []byte) []byte {
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return append(append(jsontext.Quote(object, name), ':'), value...)
 }
 
 // fulfil answers all questions of a round at once, each in a goroutine of its own.
