@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 )
 
 // Request is an HTTP request but for its body, as a carrier read it.
@@ -127,7 +127,7 @@ func (g *Gate) hostListed(host string) bool {
 	if name == "" {
 		return false
 	}
-	if loopback(name) || slices.Contains(g.cfg.AllowedHosts, "*") {
+	if loopback.Is(name) || slices.Contains(g.cfg.AllowedHosts, "*") {
 		return true
 	}
 	return slices.ContainsFunc(g.cfg.AllowedHosts, func(allowed string) bool {
@@ -144,14 +144,6 @@ func hostname(host string) string {
 		return name
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-}
-
-func loopback(name string) bool {
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.IsLoopback()
 }
 
 // origin refuses pages of strangers, on every method (2025-11-25 basic/transports),
@@ -191,7 +183,7 @@ func own(origin, host string) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	return loopback(u.Hostname()) || strings.EqualFold(u.Host, host)
+	return loopback.Is(u.Hostname()) || strings.EqualFold(u.Host, host)
 }
 
 // allowedHeaders are those of the protocol, proofs of possession (RFC 9449) and trace

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
@@ -107,20 +108,12 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 	if _, err := netip.ParseAddr(host); err != nil && (strings.Contains(host, ":") || strings.Trim(host, "0123456789.") == "") {
 		return nil, fmt.Errorf("address %q: %q is no IP address", addr, host)
 	}
-	if len(c.AllowedHosts) == 0 && !loopback(host) {
+	if len(c.AllowedHosts) == 0 && !loopback.Is(host) {
 		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts with the names under which clients"+
 			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
 	}
 	var config net.ListenConfig
 	return config.Listen(ctx, "tcp", net.JoinHostPort(host, port)) // its error says that it is of listening, and where
-}
-
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }
 
 // Secure is the configuration of TLS with these protocols and no others; nil without TLS.
