@@ -65,12 +65,11 @@ func (v *Visit) post(body []byte) *Reply {
 		return v.run(body)
 	}
 	reply := v.run(body)
-	if s := reply.Stream; s != nil {
-		e, after := v.e, s.leave
-		s.leave = func() { e.leave(who); after() }
-	} else {
+	if reply.Stream == nil {
 		v.e.leave(who)
+		return reply
 	}
+	reply.Stream.holdsPlace(v.e.Gate, who)
 	return reply
 }
 
@@ -114,8 +113,7 @@ func (v *Visit) admit(s *Stream, p *posting) *Reply {
 		return tooManyStreams()
 	}
 	reply := v.open(s.expiring(&v.Entry), p)
-	e, after := v.e, s.leave
-	s.leave = func() { e.leave(who); after() }
+	s.holdsPlace(v.e.Gate, who)
 	return reply
 }
 

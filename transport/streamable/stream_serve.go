@@ -37,6 +37,12 @@ func (s *Stream) expiring(e *Entry) *Stream {
 	return s
 }
 
+// holdsPlace makes the end of the stream free the place that it takes of a client.
+func (s *Stream) holdsPlace(g *Gate, client string) {
+	after := s.leave
+	s.leave = func() { g.leave(client); after() }
+}
+
 // life is ctx until the token expires.
 func (s *Stream) life(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.until.IsZero() {
