@@ -24,9 +24,11 @@ type Ender interface {
 	Last(part []byte) error
 }
 
-// put writes bytes of an SSE stream, the header before the first; last says that nothing
-// follows them.
-func (a *attachment) put(part []byte, last bool) error {
+// put writes bytes of an SSE stream, the header before the first.
+func (a *attachment) put(part []byte) error { return a.putPart(part, false) }
+
+// putPart is put; last says that nothing follows part.
+func (a *attachment) putPart(part []byte, last bool) error {
 	if !a.committed {
 		a.committed = true
 		header := append(a.header, eventsHeader...)
@@ -95,11 +97,11 @@ func (st *stream) greet(a *attachment, from position) bool {
 		if from.fresh {
 			after = st.delivered
 		}
-		return a.put(appendPriming(nil, st.primingID(after), st.gate.cfg.Retry.Milliseconds()), false) == nil
+		return a.put(appendPriming(nil, st.primingID(after), st.gate.cfg.Retry.Milliseconds())) == nil
 	case st.greeting != nil:
-		return a.put(st.greeting, false) == nil
+		return a.put(st.greeting) == nil
 	case from.fresh, from.resumed:
-		return a.put([]byte(comment), false) == nil
+		return a.put([]byte(comment)) == nil
 	}
 	return true
 }
@@ -196,7 +198,7 @@ func (a *attachment) beat() {
 		return
 	}
 	st.streaming = true
-	if a.put([]byte(comment), false) != nil {
+	if a.put([]byte(comment)) != nil {
 		st.detachLocked(a)
 	}
 	a.wrote.Store(false)

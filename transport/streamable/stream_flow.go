@@ -79,7 +79,7 @@ func (st *stream) write(a *attachment, last bool) error {
 	f := st.flow
 	part := f.buf
 	f.buf = nil
-	err := a.put(part, last)
+	err := a.putPart(part, last)
 	f.wrote = time.Now()
 	if cap(part) <= modest {
 		f.buf = part[:0]
@@ -118,7 +118,7 @@ func (st *stream) apart(a *attachment, last bool) error {
 	f.changed.Broadcast()
 	st.mu.Unlock()
 	defer st.mu.Lock()
-	err := a.put(part, last)
+	err := a.putPart(part, last)
 	f.spare = part
 	return err
 }

@@ -66,7 +66,7 @@ func (f *follower) tell(a *attachment) bool {
 		if len(event.Frame) == 0 {
 			continue // the stream's beginning
 		}
-		if a.put(appendEvent(nil, f.id(event.Seq), event.Frame), false) != nil {
+		if a.put(appendEvent(nil, f.id(event.Seq), event.Frame)) != nil {
 			return false
 		}
 	}
@@ -75,7 +75,7 @@ func (f *follower) tell(a *attachment) bool {
 }
 
 func (f *follower) serve(ctx context.Context, a *attachment) {
-	if a.put([]byte(comment), false) != nil {
+	if a.put([]byte(comment)) != nil {
 		return
 	}
 	beat := time.NewTicker(f.s.e.cfg.Heartbeat)
@@ -94,7 +94,7 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 		case <-f.s.e.following.Done():
 			return
 		case <-beat.C:
-			if a.put([]byte(comment), false) != nil {
+			if a.put([]byte(comment)) != nil {
 				return
 			}
 			continue
