@@ -37,13 +37,13 @@ type Endpoint struct {
 	dues    dues
 	node    *nodes.Node // nil: sessions are this process's alone
 
-	following context.Context //nolint:containedctx // ends what is read of other nodes' streams
-	unfollow  context.CancelFunc
+	following context.Context    //nolint:containedctx // ends all followers of other nodes' streams
+	unfollow  context.CancelFunc // ends following
 
-	mu       sync.Mutex // guards the fields below
-	sessions map[string]*session
-	keys     map[string]*session // by key of their record
-	openers  map[string]int      // how many, by client
+	mu            sync.Mutex          // guards the fields below
+	sessions      map[string]*session // by id
+	sessionsByKey map[string]*session // by the key of their record; where sessions are shared
+	openers       map[string]int      // how many sessions each client has opened
 }
 
 // New makes an endpoint for host. If host is a [transport.Server], its
@@ -76,17 +76,17 @@ func (e *Endpoint) joinNodes() {
 	e.node = nodes.New(store, e.server.Changes(), nodes.Duties{
 		Heard: e.heard, Look: e.look, Period: e.refresh(), Closing: e.Closing(),
 	})
-	e.keys = make(map[string]*session)
+	e.sessionsByKey = make(map[string]*session)
 	e.following, e.unfollow = context.WithCancel(e.life)
 }
 
-// Visit is a request that may come in.
+// Visit is a request that has passed all checks but those of its body.
 type Visit struct {
 	Entry
 	e         *Endpoint
-	json, sse bool     // what the client takes
-	ids       []string // of the session that the request names; one, if it is sound
-	here      *session // that it names, if it was looked up before
+	json, sse bool     // what the client accepts as the response
+	ids       []string // the values of Mcp-Session-Id; more than one name no session
+	here      *session // the session of the id, as far as limited has looked it up; else nil
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the
@@ -159,12 +159,12 @@ func (v *Visit) Serve(body []byte) *Reply {
 		if !v.goesOn(body) {
 			return shuttingDown().with(v.common)
 		}
-		v.e.running.Join()
+		v.e.running.Join() // the call that it belongs to is counted still
 	}
 	reply := v.serve(body)
 	if reply.Stream != nil {
 		reply.Stream.header = append(reply.Stream.header, v.common...)
-		return reply // whose end counts it out
+		return reply // the end of the stream counts the request out
 	}
 	v.e.running.End()
 	return reply.with(v.common)

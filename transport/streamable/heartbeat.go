@@ -8,24 +8,25 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 )
 
-// heartbeats do for all open streams of a gate what would cost each of them a timer and a
-// goroutine: they show that those live on which nothing is sent, and tell those that
-// wait for nothing that the host begins to stop.
+// heartbeats do for all open streams of a gate what would otherwise cost each of them a timer
+// and a goroutine: they write comments on streams on which nothing else is sent, and tell the
+// standalone ones, which would never end, that the host begins to stop.
 //
-// Their goroutine is there while streams are, and is waited for by the last that
-// leaves.
+// One goroutine (run) does so. The first stream that joins starts it, and the last that
+// leaves waits for its end.
 type heartbeats struct {
 	every   time.Duration
 	closing <-chan struct{} // the host begins to stop; nil: it never says so
 
 	mu       sync.Mutex // guards the fields below
 	streams  map[*attachment]struct{}
-	stopping bool          // those that were there have been told
+	stopping bool          // the streams that were there have been told that the host stops
 	quit     chan struct{} // closed when the last has left
 	done     chan struct{} // closed when the goroutine has ended
 }
 
-// join counts a stream in, until leave. One that is over already is not.
+// join counts a stream in, until leave or its end. A standalone one that joins while the host
+// stops is told at once. until is when the stream's token expires; zero: never.
 func (h *heartbeats) join(a *attachment, until time.Time) {
 	h.mu.Lock()
 	late := h.stopping && a.st.standalone
@@ -38,7 +39,7 @@ func (h *heartbeats) join(a *attachment, until time.Time) {
 	}
 }
 
-// add starts the goroutine with the first. Under h.mu.
+// add counts a stream in, and starts the goroutine with the first. Under h.mu.
 func (h *heartbeats) add(a *attachment, until time.Time) {
 	if len(h.streams) == 0 {
 		h.streams = make(map[*attachment]struct{})
@@ -52,6 +53,7 @@ func (h *heartbeats) add(a *attachment, until time.Time) {
 	}
 }
 
+// leave counts a stream out, if it is in. With the last it waits for the goroutine.
 func (h *heartbeats) leave(a *attachment) {
 	h.mu.Lock()
 	if _, ok := h.streams[a]; !ok {
@@ -90,7 +92,7 @@ func (h *heartbeats) run(quit, done chan struct{}) {
 	}
 }
 
-// stop takes those that wait for nothing; whoever joins from now on is told at once.
+// stop takes the standalone streams. Those that join from now on are told by join.
 func (h *heartbeats) stop() []*attachment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,15 +100,16 @@ func (h *heartbeats) stop() []*attachment {
 	return h.take(func(a *attachment) bool { return a.st.standalone })
 }
 
-// due takes those on which nothing was written since the last time. One that is stuck in
-// its last beat is left alone.
+// due takes the streams on which nothing was written since the last beat. One whose last
+// beat still blocks is left out.
 func (h *heartbeats) due() []*attachment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.take(func(a *attachment) bool { return !a.wrote.Swap(false) && !a.beating.Swap(true) })
 }
 
-// take makes each wait at its end for what is done with it. Under h.mu.
+// take returns the streams that which chooses. The end of each waits from now on until each
+// has called do for it. Under h.mu.
 func (h *heartbeats) take(which func(*attachment) bool) []*attachment {
 	var all []*attachment
 	for a := range h.streams {
@@ -118,14 +121,15 @@ func (h *heartbeats) take(which func(*attachment) bool) []*attachment {
 	return all
 }
 
-// At most so many at once are waited for, and so long: neither shall thousands wake
-// together, nor the others wait for clients that do not read.
+// Bounds of each: it starts so many goroutines together, and waits so long for them before
+// it starts the next. Thousands of streams must not wake at once, nor wait for clients that
+// do not read.
 const (
 	together  = 64
 	tolerance = 5 * time.Millisecond
 )
 
-// each does something that may block to all that were taken.
+// each calls do, which may block, for all that were taken, each in a goroutine of its own.
 func each(all []*attachment, do func(*attachment)) {
 	for some := range slices.Chunk(all, together) {
 		ended := make(chan struct{}, len(some))
@@ -141,6 +145,7 @@ func each(all []*attachment, do func(*attachment)) {
 	}
 }
 
+// await waits for n of ended, for tolerance at most.
 func await(ended <-chan struct{}, n int) {
 	late := time.NewTimer(tolerance)
 	defer late.Stop()

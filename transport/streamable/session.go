@@ -27,33 +27,33 @@ type session struct {
 	e         *Endpoint
 	id        string
 	principal string
-	opener    string // whom the limit of sessions is for
+	opener    string // the client that opened it: there is a limit of sessions for each
 	life      sessionLife
-	ctx       context.Context //nolint:containedctx // life, with the connection
+	ctx       context.Context //nolint:containedctx // life, with link in it
 	link      *transport.Connection
 	record    *record // nil: the session is this process's alone
 
 	mu       sync.Mutex    // guards the fields below
-	lone     *stream       // what belongs to no exchange; nil: there was nothing yet
-	numbered *numbered     // nil: there was no event yet
-	until    time.Duration // on the clock of dues; it may end then, unless it is in use
+	lone     *stream       // the standalone stream; nil: it was not needed yet
+	numbered *numbered     // nil: there was no event with an id yet
+	until    time.Duration // when it may end for idleness, on the clock of dues
 	uses     int32         // requests and streams that are being served
-	place    int32         // among those that are due, from 1; guarded by dues
-	due      bool          // it is there, or is being looked at
-	used     bool          // more than once: the handshake was finished
-	polls    bool          // as negotiated
-	silent   bool          // lone has ended, or would have
+	place    int32         // in the queue of dues, from 1; 0: not there; guarded by dues
+	due      bool          // it is in the queue of dues, or look has taken it from there
+	used     bool          // a request after initialize has come
+	polls    bool          // the negotiated revision lets clients poll; see transport.Plan
+	silent   bool          // the standalone stream has ended, or ends as soon as it is made
 	ended    bool
 	restored bool // from the record of another node, or of this one; does not change once it is found
 }
 
-// numbered is what a session has besides that has sent events with ids.
+// numbered is what a session needs as soon as it sends events with ids.
 type numbered struct {
 	streams  map[uint64]*stream // those that may be resumed
 	finished []uint64           // of streams, the oldest first
-	last     uint64             // number of a stream
-	primed   uint64             // priming events of the standalone stream
-	tag      string             // begins the event ids
+	last     uint64             // the number of the last stream
+	primed   uint64             // how many priming events the standalone stream has sent
+	tag      string             // begins the event ids; empty: prefix has not made it yet
 }
 
 // newSession makes a session that nobody can find yet.
@@ -89,7 +89,7 @@ func (s *session) standalone() *stream {
 	return s.lone
 }
 
-// silence ends that stream, also if there was none yet.
+// silence ends the standalone stream, even if it has not been made yet.
 func (s *session) silence() {
 	s.mu.Lock()
 	s.silent = true
@@ -105,7 +105,7 @@ func (s *session) Send(ctx context.Context, frame []byte) error {
 	return s.standalone().Send(ctx, frame)
 }
 
-// keep makes the session findable.
+// keep makes a new session findable, with one use of it for the request that opened it.
 func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	s.mu.Lock()
 	s.polls = plan.Polls
@@ -125,19 +125,19 @@ func (e *Endpoint) file(s *session) {
 	e.sessions[s.id] = s
 	e.openers[s.opener]++
 	if s.record != nil {
-		e.keys[s.record.key] = s
+		e.sessionsByKey[s.record.key] = s
 	}
 }
 
-// share is the part of all sessions that one client may have: the others must find
-// room, whatever one does.
+// share is how many sessions one client may have: a part of MaxSessions, so that one client
+// cannot leave no room for the others.
 func (e *Endpoint) share() int { return max(1, e.cfg.MaxSessions/4) }
 
 // handshakeTime is how long a session may live that only ever sent initialize.
 const handshakeTime = time.Minute
 
-// room says whether there may be one session more for a client. Sessions that another
-// node has opened make way.
+// room says whether a client may have one more session. To make room it ends idle sessions
+// here that were restored from their record, and can be again.
 func (e *Endpoint) room(opener string) bool {
 	for {
 		e.mu.Lock()
@@ -154,7 +154,7 @@ func (e *Endpoint) room(opener string) bool {
 	}
 }
 
-// roomFor is room without making it. Under e.mu.
+// roomFor says whether there is room already. Under e.mu.
 func (e *Endpoint) roomFor(opener string) bool {
 	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < e.share()
 }
@@ -168,14 +168,14 @@ func (e *Endpoint) forgetSession(s *session) {
 	}
 	delete(e.sessions, s.id)
 	if s.record != nil {
-		delete(e.keys, s.record.key)
+		delete(e.sessionsByKey, s.record.key)
 	}
 	if e.openers[s.opener]--; e.openers[s.opener] <= 0 {
 		delete(e.openers, s.opener)
 	}
 }
 
-// use keeps the session from expiring.
+// use keeps the session from expiring until release; false: it has ended.
 func (s *session) use() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,6 +187,7 @@ func (s *session) use() bool {
 	return true
 }
 
+// release undoes use. The last one begins the time after which an idle session ends.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +206,8 @@ func (s *session) release() {
 	}
 }
 
-// look ends the session if it is due, unless a request has found it meanwhile.
+// look is called by dues, without its place there: it ends the session if it has been idle
+// for long enough, or else puts it back.
 func (s *session) look() {
 	s.mu.Lock()
 	if s.ended {
@@ -213,7 +215,7 @@ func (s *session) look() {
 		return
 	}
 	next := s.until
-	if s.uses > 0 { // so that it will not be due before
+	if s.uses > 0 { // it cannot be due earlier than this
 		next = s.e.dues.now() + s.e.cfg.SessionIdle
 	}
 	if s.due = next > s.e.dues.now(); s.due {
@@ -232,9 +234,9 @@ func (e *Endpoint) endSession(s *session, cause error) { e.end(s, ending{cause: 
 // ending is how a session ends here.
 type ending struct {
 	cause  error
-	unused bool // only if nobody uses it
-	due    bool // and only if nobody has since it was to end
-	stays  bool // its record does, and what other nodes need to resume its streams
+	unused bool // only if nobody uses it now
+	due    bool // only if it was not used since it became due
+	stays  bool // the record and the events stay, for other nodes; only this node lets the session go
 }
 
 // end decides under the session's lock, which find takes to use it: a session that

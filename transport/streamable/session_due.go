@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// dues are when sessions have to be looked at that nobody may use any more: one timer for
-// all. A session that was used meanwhile is not moved, which would cost each request a
-// lock that all share; it is looked at too early instead, once in its life without
-// requests.
+// dues is a queue of the times at which sessions may have been idle for long enough, with one
+// timer for all. A session that is used again is not moved in the queue, because each
+// request would need the one lock of the queue for that. It is looked at too early instead,
+// and put back.
 type dues struct {
 	began time.Time
 
-	mu    sync.Mutex // guards the fields below, and the place of sessions; taken after theirs
+	mu    sync.Mutex // guards the fields below, and session.place; taken after session.mu
 	queue []due      // a heap: the first is the next
 	timer *time.Timer
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
-// find is the session of that id, if it is this principal's. One that is found is
-// in use until release.
+// find is the session of that id, if it is this principal's. The caller must release it.
 func (v *Visit) find(id string) (*session, error) {
 	if v.e.node == nil {
 		s := v.here
@@ -134,8 +133,8 @@ func (e *Endpoint) adopt(s *session) *session {
 	return s
 }
 
-// dispensable is a session in the way of one more for that client which can be
-// restored when it is needed again. Under e.mu.
+// dispensable is an idle session that can be restored when it is needed again, and whose end
+// makes room for one more of that client; nil: there is none. Under e.mu.
 func (e *Endpoint) dispensable(opener string) *session {
 	if e.node == nil {
 		return nil
@@ -156,22 +155,22 @@ func (s *session) idle() bool {
 	return s.uses == 0 && !s.ended
 }
 
-// heard is what other nodes tell.
+// heard takes a message of another node. It must not block.
 func (e *Endpoint) heard(m nodes.Message) {
 	if m.Kind != nodes.Ended {
 		return
 	}
 	e.mu.Lock()
-	s := e.keys[m.Session]
+	s := e.sessionsByKey[m.Session]
 	e.mu.Unlock()
 	if s != nil {
 		e.node.Go(func() { e.endSession(s, errSessionEnded) })
 	}
 }
 
-// look keeps the records of sessions that are in use without requests, as by an open
-// stream, ends what has ended elsewhere, and learns what others have changed and the host
-// may not have heard.
+// look is called periodically by the node, and after messages may have been lost. It keeps
+// the records of sessions alive that are in use without requests (an open stream), ends
+// sessions that have ended on other nodes, and shows the host what other nodes have changed.
 func (e *Endpoint) look(ctx context.Context) {
 	for _, s := range e.all() {
 		switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
-// numbers is made when it is needed. Under s.mu.
+// numbers is s.numbered, made when it is needed. Under s.mu.
 func (s *session) numbers() *numbered {
 	if s.numbered == nil {
 		s.numbered = new(numbered)
@@ -21,8 +21,8 @@ func (s *session) numbers() *numbered {
 	return s.numbered
 }
 
-// number names a stream, for event ids and for the log. Nodes that share a log do not
-// count, lest they come to the same number.
+// number is a new name for a stream, for event ids and for the log. Nodes that share a log
+// take random numbers, because counting they would come to the same ones.
 func (s *session) number() uint64 {
 	if s.record != nil {
 		return numberOf(s.e.node.Mark)
@@ -74,7 +74,8 @@ func (s *session) remember(st *stream) {
 	n.streams[st.number] = st
 }
 
-// retire lets the oldest finished streams go.
+// retire is told of a stream that has ended. It stays resumable until more than kept others
+// have ended after it.
 func (s *session) retire(number uint64) {
 	s.mu.Lock()
 	n := s.numbers()
@@ -105,13 +106,15 @@ func (s *session) stream(number uint64) *stream {
 	return s.numbers().streams[number]
 }
 
+// negotiatedPolls says whether clients of the session's revision may poll.
 func (s *session) negotiatedPolls() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polls
 }
 
-// name numbers a resumable stream. Answers that are whole need no number.
+// name gives a resumable stream its number. It is called with the first event: an answer that
+// is the whole response needs none.
 func (st *stream) name() {
 	if st.numbered || st.log == nil || st.standalone {
 		return
@@ -131,6 +134,7 @@ func (st *stream) key() string {
 	return id + "." + strconv.FormatUint(st.number, 10)
 }
 
+// eventID is the id of an event; nil where nothing is resumable.
 func (st *stream) eventID(seq uint64) []byte {
 	if st.log == nil {
 		return nil
