@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
 )
 
-// postedExchange is a POST and its exchange, all in one piece of memory. Contexts of handlers
-// lead to it, which may be kept: it is not used again.
+// postedExchange is a POST and its exchange, in one allocation. It is not pooled, because
+// handlers may keep their contexts, which point into it.
 type postedExchange struct {
 	posting
 	body     []byte
@@ -26,11 +26,11 @@ type postedExchange struct {
 // and has the values of the request, and then those of what it belongs to.
 type frameContext struct {
 	life
-	values  context.Context //nolint:containedctx // for its values only
-	lasting context.Context //nolint:containedctx // values, but that of the request
+	values  context.Context //nolint:containedctx // asked for its values only
+	lasting context.Context //nolint:containedctx // values without the transport.Request
 }
 
-// Outlive lets the memory of the POST go. See [transport.Outliver].
+// Outlive implements [transport.Outliver]: it points to nothing of the POST.
 func (c *frameContext) Outlive() context.Context {
 	return context.WithoutCancel(&frameContext{life: life{parent: c.parent}, values: c.lasting})
 }
@@ -97,8 +97,9 @@ func (x *postedExchange) plan(plan transport.Plan) {
 	}
 }
 
-// within makes the context of the exchange. It has the values of the request, but not its
-// end: that is the session's, and the client's where closing cancels.
+// within makes the context of the exchange. It has the values of the request, but does not end
+// with it. It ends with the session, or, where closing the response cancels the call
+// (transport.Plan), when the client leaves.
 func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)

@@ -26,37 +26,37 @@ type stream struct {
 	plan       transport.Plan
 	log        eventlog.Store // nil: not resumable
 	standalone bool           // it belongs to no exchange
-	onClosing  func()         // what the stream does when the host begins to stop, and when the client's token expires; nil: it ends
-	greeting   []byte         // of a standalone one; nil: a comment
-	json, sse  bool           // what the client takes
-	life       *life          // of the exchange, that a client which leaves ends; nil: it does not
+	onClosing  func()         // called instead of ending the stream when the host begins to stop or the token expires; nil: it ends
+	greeting   []byte         // the first bytes of a standalone stream; nil: a comment
+	json, sse  bool           // what the client accepts as the response
+	life       *life          // the exchange's, to be ended when the client leaves; nil: the exchange goes on
 
 	mu        sync.Mutex    // guards the fields below, and the order of what is written
-	waiter    *waiter       // for something to respond with; nil: none, or it was woken
-	lender    Lender        // of memory for an answer, while the request waits
+	waiter    *waiter       // the request, while it waits for something to respond with; else nil
+	lender    Lender        // lends memory for an answer, while the request waits; else nil
 	settled   bool          // a carrier has attached, or never will
 	attached  chan struct{} // closed when settled; nil: nobody waits for that
 	number    uint64        // in the session; 0 is the standalone one
-	numbered  bool
-	seq       uint64 // of the last event
-	delivered uint64 // the highest that was written to a connection
-	streaming bool   // it is an SSE stream
-	releasing bool   // the connection shall be given back as soon as it attaches
-	ended     bool
-	lost      bool   // nothing can reach the client any more
-	answer    answer // of an exchange that sent nothing else
-	at        *attachment
-	flow      *flow // nil: no event was written yet
+	numbered  bool          // number was assigned
+	seq       uint64        // of the last event
+	delivered uint64        // the highest seq that was written to a connection
+	streaming bool          // the response is an SSE stream; false: that is not decided
+	releasing bool          // release was called: the connection is given back as soon as it attaches
+	ended     bool          // nothing more is sent
+	lost      bool          // the connection is gone, and the stream had not ended
+	answer    answer        // the whole response, where the exchange sent nothing else
+	at        *attachment   // the connection that carries the stream now; nil: none
+	flow      *flow         // nil: no event was written yet
 }
 
-// answer is a whole response; zero: there is none.
+// answer is a response that is one message; zero: there is none.
 type answer struct {
 	status    int
 	retry     time.Duration // of Retry-After; 0: the status's own
 	challenge string        // of WWW-Authenticate; empty: none
 	body      []byte
-	events    bool // the client takes no JSON, so that the answer is the only event
-	lent      bool // body is in the carrier's memory
+	events    bool // the client accepts only SSE: body is the answer as an event
+	lent      bool // body is memory of the Lender
 }
 
 // answering is an answer without its body.
@@ -64,7 +64,8 @@ func answering(ctx context.Context, status int) answer {
 	return answer{status: status, retry: transport.RetryAfterFrom(ctx), challenge: transport.ChallengeFrom(ctx)}
 }
 
-// compose copies an answer, which is the sender's.
+// compose makes answer a copy of frame, in memory of the Lender where there is one. Under
+// st.mu.
 func (st *stream) compose(ctx context.Context, status int, frame []byte) {
 	a := answering(ctx, status)
 	a.events = !st.json && status == http.StatusOK // a refusal has its status whatever the client takes
@@ -85,6 +86,7 @@ func (st *stream) compose(ctx context.Context, status int, frame []byte) {
 	st.answer, st.lender = a, nil
 }
 
+// reply writes the answer into reply.
 func (a *answer) reply(reply *Reply) {
 	*reply = Reply{Status: a.status, Header: jsonHeader, Body: a.body, Lent: a.lent}
 	if a.events {
@@ -138,7 +140,8 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 	return err
 }
 
-// Swap is Send for an answer that is the whole response as it is, and may be kept.
+// Swap implements transport.Swapper: an answer that is the whole response is kept instead of
+// copied, and the sender gets the Lender's memory for it. Everything else it sends.
 func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err error) {
 	status, final := transport.FinalFrom(ctx)
 	st.mu.Lock()
@@ -153,8 +156,8 @@ func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err err
 	return other, st.respond()
 }
 
-// forgiven is a failure of a connection, unless the client may come back for what it
-// did not get.
+// forgiven is the error of writing to a connection, or nil where the log has what was not
+// written, since the client may come back for it.
 func (st *stream) forgiven(err error) error {
 	if st.log != nil {
 		return nil
@@ -169,7 +172,7 @@ func (st *stream) waits() bool {
 	return st.log != nil && st.streaming && st.delivered < st.seq
 }
 
-// respond makes the answer the whole response.
+// respond ends the stream with answer as the whole response. Under st.mu.
 func (st *stream) respond() error {
 	st.ended = true
 	st.tell()
@@ -198,7 +201,7 @@ func (st *stream) stream(ctx context.Context) error {
 	return nil
 }
 
-// awaitCarrier waits without the lock.
+// awaitCarrier waits until a carrier has attached, or never will. It unlocks st.mu meanwhile.
 func (st *stream) awaitCarrier(ctx context.Context) {
 	if st.attached == nil {
 		st.attached = make(chan struct{})
@@ -255,7 +258,7 @@ func (st *stream) tell() {
 	}
 }
 
-// settle lets those go on who wait for a carrier.
+// settle says that a carrier has attached, or never will, and wakes those that wait for it.
 func (st *stream) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -292,6 +295,7 @@ func (st *stream) finish() {
 	}
 }
 
+// endLocked is finish for a stream that may have been marked as ended. Under st.mu.
 func (st *stream) endLocked() {
 	st.ended = true
 	st.tell()
@@ -304,8 +308,9 @@ func (st *stream) endLocked() {
 	}
 }
 
-// gone looks whether a connection carries the stream still. On 2026-07-28 one that
-// is closed cancels the call (basic/transports/streamable-http "Cancellation").
+// gone is called when a connection has let go of the stream: unless another one carries it,
+// the client is lost. On 2026-07-28 that cancels the call (basic/transports/streamable-http
+// "Cancellation").
 func (st *stream) gone(cause error) {
 	st.mu.Lock()
 	st.lost = st.at == nil && !st.ended

@@ -8,36 +8,36 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 )
 
-// flow is what a stream has besides that has written events. An event is written by who
-// sends it, so that it leaves at once and a failure is told; but where one comes upon the
-// other, a goroutine writes what has come while it wrote, all at once: a write costs ten
-// times as much as an event. It begins at once and ends when there is nothing left, so that
-// no event waits for anything but the writes before it; that one has failed is told by the
-// Send after it.
+// flow is what a stream needs as soon as it writes events. Usually the sender writes an event
+// itself, so that it leaves at once and Send returns the failure. But a write costs ten times
+// as much as making an event. So where events come in quick succession a goroutine (pour)
+// takes over: it writes at once what has come while it was writing. It ends when nothing is
+// left, so that no event waits for anything but the writes before it. If one of its writes
+// fails, the next Send returns the error.
 type flow struct {
-	buf   []byte // events that are to be written; while nobody writes it is empty
-	spare []byte // what was written last
-	rest  []byte // events that a connection had not got when another one took its place
+	buf   []byte // events to be written; empty while nobody writes
+	spare []byte // memory of the last write, to be used again
+	rest  []byte // events that the connection before had not written when another took its place
 	seq   uint64 // of the last event in buf
 
 	wrote    time.Time   // the end of the last write
 	quick    int         // events in a row that came right after the write of the one before
-	to       *attachment // where a goroutine writes; nil: none does
-	draining int         // who waits for its end
-	failed   error       // what its last write came to
-	changed  sync.Cond   // of the above; its lock is the stream's
+	to       *attachment // where the goroutine writes; nil: it does not run
+	draining int         // how many wait in drain
+	failed   error       // of the goroutine's last write; nil: it succeeded
+	changed  sync.Cond   // the goroutine has made room, or has ended; its lock is the stream's
 }
 
 const (
-	hurry   = 20 * time.Microsecond // less between two events is a hurry
-	several = 8                     // so many in a hurry are not the last
-	crowd   = 64 << 10              // bytes that wait before who sends does
-	modest  = 4 << 10               // bytes of memory that a quiet stream may keep
+	hurry   = 20 * time.Microsecond // events that follow each other within this are in quick succession
+	several = 8                     // after so many of those the goroutine takes over
+	crowd   = 64 << 10              // when so many bytes wait, senders wait, too
+	modest  = 4 << 10               // the memory that a quiet stream may keep, in bytes
 )
 
 var errUnwritten = errors.New("streamable: writing an event has failed")
 
-// flows is made when it is needed. Under st.mu.
+// flows is st.flow, made when it is needed. Under st.mu.
 func (st *stream) flows() *flow {
 	if st.flow == nil {
 		st.flow = &flow{changed: sync.Cond{L: &st.mu}}
@@ -45,7 +45,7 @@ func (st *stream) flows() *flow {
 	return st.flow
 }
 
-// pass writes one event, or has it written soon. Under st.mu.
+// pass writes one event, or leaves it to the goroutine. Under st.mu.
 func (st *stream) pass(a *attachment, id []byte, seq uint64, frame []byte) error {
 	f := st.flows()
 	f.buf, f.seq = appendEvent(f.buf, id, frame), seq
@@ -60,10 +60,10 @@ func (st *stream) pass(a *attachment, id []byte, seq uint64, frame []byte) error
 	return st.write(a, st.ended)
 }
 
-// pours says whether somebody writes without the lock.
+// pours says whether the goroutine runs. Under st.mu.
 func (st *stream) pours() bool { return st.flow != nil && st.flow.to != nil }
 
-// hurried says whether events come upon each other.
+// hurried says whether several events have come in quick succession.
 func (f *flow) hurried() bool {
 	if time.Since(f.wrote) > hurry {
 		f.quick = 0
@@ -73,8 +73,8 @@ func (f *flow) hurried() bool {
 	return f.quick > several
 }
 
-// write writes what there is; last says that nothing follows. A failure detaches the
-// connection. Under st.mu.
+// write writes what is in buf, while holding st.mu; last says that nothing follows. A failure
+// detaches the connection.
 func (st *stream) write(a *attachment, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -87,6 +87,7 @@ func (st *stream) write(a *attachment, last bool) error {
 	return st.written(a, f.seq, err)
 }
 
+// written notes the outcome of a write up to seq. Under st.mu.
 func (st *stream) written(a *attachment, seq uint64, err error) error {
 	if err != nil {
 		st.detachLocked(a)
@@ -96,7 +97,7 @@ func (st *stream) written(a *attachment, seq uint64, err error) error {
 	return nil
 }
 
-// pour writes until nothing has come meanwhile.
+// pour is the goroutine: it writes until nothing has come meanwhile.
 func (st *stream) pour(a *attachment) {
 	defer guarded.Recover()
 	st.mu.Lock()
@@ -110,7 +111,8 @@ func (st *stream) pour(a *attachment) {
 	}
 }
 
-// apart writes what there is without the lock. Nothing is added after the last event.
+// apart is write without holding st.mu meanwhile: new events may come into buf, but not after
+// the last one.
 func (st *stream) apart(a *attachment, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -123,8 +125,8 @@ func (st *stream) apart(a *attachment, last bool) error {
 	return err
 }
 
-// poured lets those go on who wait. What is left belongs to a connection that is gone.
-// Under st.mu.
+// poured ends the goroutine's work and wakes those that wait for it. What is left in buf was
+// for a connection that is gone. Under st.mu.
 func (st *stream) poured() {
 	f := st.flow
 	if f.failed != nil { // or it was a panic, of which nothing else is known
@@ -138,7 +140,8 @@ func (st *stream) poured() {
 	f.changed.Broadcast()
 }
 
-// room waits while too much is to be written. Under st.mu.
+// room waits while too much is to be written, or others wait in drain. It unlocks st.mu
+// meanwhile.
 func (st *stream) room() {
 	f := st.flow
 	for f != nil && (f.draining > 0 || f.to != nil && len(f.buf) >= crowd) {
@@ -146,8 +149,8 @@ func (st *stream) room() {
 	}
 }
 
-// drain waits until nobody writes without the lock, and returns what that came to. Who
-// sends waits meanwhile. Under st.mu.
+// drain waits until the goroutine has ended, and returns the error of its last write. Senders
+// wait meanwhile. It unlocks st.mu while it waits.
 func (st *stream) drain() error {
 	f := st.flow
 	if f == nil || f.to == nil {
@@ -162,8 +165,8 @@ func (st *stream) drain() error {
 	return f.failed
 }
 
-// rescue takes what is to be written from a connection that another one replaces, unless
-// the log has it. Under st.mu.
+// rescue keeps what was not written to a connection that another one replaces, unless the log
+// has it. Under st.mu.
 func (st *stream) rescue() {
 	if f := st.flow; f != nil && st.log == nil {
 		f.rest, f.buf = append(f.rest, f.buf...), f.buf[:0]

@@ -13,14 +13,14 @@ import (
 const (
 	minPause = 25 * time.Millisecond
 	maxPause = 250 * time.Millisecond
-	// doubt is how often who has no news looks whether the writer lives.
+	// doubt is how often a follower without news looks whether the writer is alive.
 	doubt = 5 * time.Second
 )
 
 // follower carries the rest of a stream that another node writes. It ends with the
-// stream, which its writer marks by an event of nothing; and, because a node that died
-// marks nothing, with its writer. The client comes back then, if it still waits, and
-// hears that there is nothing to resume.
+// stream, whose end the writer marks by an empty event; or, because a node that died marks
+// nothing, when the writer is gone. A client that still waits comes back then, and
+// hears that there is nothing to resume. Only the goroutine of serve touches it.
 type follower struct {
 	s     *session
 	mark  uint16 // of the node that writes
@@ -45,7 +45,7 @@ func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
 	return v.admit(&Stream{follow: f}, p)
 }
 
-// nothing says that nothing is new but the stream's beginning.
+// nothing says that nothing is new, but for the empty event with which streams begin.
 func (f *follower) nothing() bool {
 	return len(f.news) == 0 || len(f.news) == 1 && f.news[0].Seq == 1 && len(f.news[0].Frame) == 0
 }
@@ -74,6 +74,7 @@ func (f *follower) tell(a *attachment) bool {
 	return true
 }
 
+// serve writes the stream to a until it ends, ctx ends, or there is no sense in going on.
 func (f *follower) serve(ctx context.Context, a *attachment) {
 	if a.put([]byte(comment)) != nil {
 		return

@@ -27,7 +27,7 @@ type position struct {
 	after   uint64
 }
 
-// expiring makes what waits for nothing end with the token that opened it: each request
+// expiring makes a standalone stream end when the token expires that opened it: each request
 // is authorized for itself (2025-11-25 basic/authorization "Access Token Usage"). The
 // session stays, for a client that comes back with another token.
 func (s *Stream) expiring(e *Entry) *Stream {
@@ -97,7 +97,7 @@ func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()
 	return gone
 }
 
-// followed carries what another node writes, which has to be looked for.
+// followed carries a stream that another node writes, by reading the log again and again.
 func (s *Stream) followed(ctx context.Context, sink Sink) {
 	defer s.leave()
 	life, cancel := s.life(ctx)
@@ -109,23 +109,23 @@ func (s *Stream) attachment(sink Sink) *attachment {
 	return &attachment{st: s.st, sink: sink, header: s.header, leave: s.leave}
 }
 
-// attachment is one connection that carries a stream. What it does is done by those who
-// send: while nobody does it has no goroutine.
+// attachment is one connection that carries a stream. Senders write to it in their own
+// goroutines: while nothing is sent it has none.
 type attachment struct {
 	st        *stream
 	sink      Sink
 	header    []Field
-	leave     func()
-	committed bool
+	leave     func() // called once, at the very end
+	committed bool   // the header was written; guarded by the stream's mu, or by pour
 
-	wrote  atomic.Bool   // since the last beat
-	closed atomic.Bool   // it is not needed any more
-	over   chan struct{} // closed then, for a goroutine that waits; nil: end runs in one of its own
-	told   func()        // what is called after that
+	wrote  atomic.Bool   // something was written since the last beat
+	closed atomic.Bool   // nothing more is sent here
+	over   chan struct{} // of Serve: closed with closed; nil: see told
+	told   func()        // of Begin: called after end, which close runs in a goroutine of its own
 
-	beating atomic.Bool
-	beats   sync.WaitGroup // what the heartbeats do with it
-	expiry  *time.Timer    // guarded by the lock of the heartbeats
+	beating atomic.Bool    // beat runs, or is about to
+	beats   sync.WaitGroup // counts what the heartbeats do with it, for end
+	expiry  *time.Timer    // guarded by heartbeats.mu
 }
 
 // begin attaches the connection.
@@ -151,7 +151,7 @@ func (a *attachment) close() {
 	}()
 }
 
-// end lets go of everything, after what is being written.
+// end lets go of everything, after what is being written. It is called once, when closed.
 func (a *attachment) end() {
 	defer a.leave()
 	defer a.st.gone(errClientGone) // unless it has ended, or another connection carries it
@@ -160,8 +160,8 @@ func (a *attachment) end() {
 	a.beats.Wait()
 }
 
-// expire ends what waits for nothing. A stream that has something to do at its end ends
-// by itself.
+// expire ends the connection of a standalone stream. One with onClosing ends by itself, after
+// that.
 func (a *attachment) expire() {
 	if a.st.onClosing != nil {
 		a.st.onClosing()
