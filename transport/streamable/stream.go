@@ -106,7 +106,7 @@ func (a *answer) reply(reply *Reply) {
 
 // Send takes one frame of the exchange. Frames are written in the order of the
 // calls; a client that does not read makes its own calls wait, until the carrier
-// gives up on it. A frame that comes in a hurry may be written after Send has returned,
+// gives up on it. Frames in quick succession may be written after Send has returned,
 // but before the Send of the answer does; see flow.
 func (st *stream) Send(ctx context.Context, frame []byte) error {
 	status, final := transport.FinalFrom(ctx)

@@ -27,8 +27,8 @@ type position struct {
 	after   uint64
 }
 
-// expiring makes a standalone stream end when the token expires that opened it: each request
-// is authorized for itself (2025-11-25 basic/authorization "Access Token Usage"). The
+// expiring makes a stream that a GET has opened end when its token expires: each request is
+// authorized for itself (2025-11-25 basic/authorization "Access Token Usage"). The
 // session stays, for a client that comes back with another token.
 func (s *Stream) expiring(e *Entry) *Stream {
 	if p := transport.PrincipalFrom(e.ctx); p != nil {
@@ -160,8 +160,8 @@ func (a *attachment) end() {
 	a.beats.Wait()
 }
 
-// expire ends the connection of a standalone stream. One with onClosing ends by itself, after
-// that.
+// expire ends the connection when the token has expired, or when the host stops and nothing
+// is to come. A stream with onClosing ends by itself after that call.
 func (a *attachment) expire() {
 	if a.st.onClosing != nil {
 		a.st.onClosing()
