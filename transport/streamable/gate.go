@@ -33,7 +33,8 @@ type Request struct {
 	visit Visit // of this request, if it comes in
 }
 
-// Lender has memory of a carrier's.
+// Lender lends memory of a carrier for an answer. Lent memory is the endpoint's until it gives
+// its Reply.
 type Lender interface {
 	// Lend gives room for so many bytes.
 	Lend(size int) []byte
@@ -52,7 +53,7 @@ type Gate struct {
 
 	heartbeats heartbeats // of the streams
 
-	host atomic.Pointer[string] // which was allowed last: most requests name the same
+	host atomic.Pointer[string] // the Host that was allowed last: most requests have the same
 }
 
 // NewGate guards host.
@@ -118,7 +119,7 @@ func (g *Gate) hostAllowed(host string) bool {
 }
 
 func (g *Gate) remember(host string) {
-	own := strings.Clone(host) // which holds nothing of the request
+	own := strings.Clone(host) // must not keep the memory of the request
 	g.host.Store(&own)
 }
 

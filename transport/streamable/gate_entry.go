@@ -15,8 +15,8 @@ import (
 type Entry struct {
 	ctx    context.Context //nolint:containedctx // the request's
 	r      *Request
-	common []Field // of every reply
-	who    string  // see Principal
+	common []Field // header fields of every reply
+	who    string  // the result of Principal
 }
 
 // Context is the request's; it carries the principal.
@@ -72,10 +72,10 @@ func (e *Entry) NoEvents() *Reply {
 	return nil
 }
 
-// Principal tells principals apart; empty for nobody.
+// Principal is a key by which principals are told apart; empty where there is none.
 func (e *Entry) Principal() string { return e.who }
 
-// enter counts an open stream for a client; false where it has too many.
+// enter counts an open stream for a client, until leave; false: the client has too many.
 func (g *Gate) enter(client string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,6 +87,7 @@ func (g *Gate) enter(client string) bool {
 	return true
 }
 
+// leave undoes enter.
 func (g *Gate) leave(client string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,7 +98,7 @@ func (g *Gate) leave(client string) {
 	delete(g.streams, client)
 }
 
-// client is whom limits are for.
+// client is whom limits count for: the principal, else the address.
 func client(ctx context.Context, r *Request) string {
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		return principalKey(ctx)
@@ -108,7 +109,7 @@ func client(ctx context.Context, r *Request) string {
 	return r.RemoteAddr
 }
 
-// principalKey tells principals apart; empty for nobody.
+// principalKey is a key by which principals are told apart; empty where there is none.
 func principalKey(ctx context.Context) string {
 	p := transport.PrincipalFrom(ctx)
 	if p == nil {
@@ -117,7 +118,7 @@ func principalKey(ctx context.Context) string {
 	return p.Issuer + "\x00" + p.Subject
 }
 
-// usualAccept is what clients send who do as they should (2025-03-26 basic/transports).
+// usualAccept is what most clients send, as 2025-03-26 basic/transports demands.
 const usualAccept = typeJSON + ", " + typeSSE
 
 // accepted is what the client takes: both where it does not say, as some clients
@@ -151,7 +152,7 @@ func accepted(f transport.Fields) (json, sse bool) {
 	return j.takes, s.takes
 }
 
-// wish is what a client has said of one type: the most precise word counts.
+// wish is what Accept says of one type: the most precise range decides.
 type wish struct {
 	precision int
 	takes     bool

@@ -8,13 +8,13 @@ import (
 
 // waiter is a request that waits for what to respond.
 type waiter struct {
-	wake       chan struct{} // has room for one: who wakes does not wait
-	late       time.Duration // when its patience is over, since began of waiting
-	prev, next *waiter
-	queued     bool
+	wake       chan struct{} // 1-buffered
+	late       time.Duration // when it has waited long enough, counted from waiting.began
+	prev, next *waiter       // in the queue of waiting
+	queued     bool          // it is in the queue
 }
 
-// rouse wakes the waiter, unless somebody has.
+// rouse wakes the waiter. It never blocks, and waking it again does nothing.
 func (w *waiter) rouse() {
 	select {
 	case w.wake <- struct{}{}:
@@ -35,9 +35,9 @@ func (w *waiter) wait(ctx context.Context) {
 	}
 }
 
-// waiting wakes those who have waited for some time. All wait equally long, so that
-// the first who came is the first to be woken, and one timer is enough: a request that
-// is answered soon, as most are, sets none.
+// waiting wakes waiters that have waited for limit. All wait equally long, so that the queue
+// is in the order of the times, and one timer is enough for all: most requests are answered
+// soon, and do not need to set it.
 type waiting struct {
 	limit time.Duration
 	began time.Time
@@ -54,7 +54,8 @@ func newWaiting(limit time.Duration) *waiting {
 	return &waiting{limit: limit, began: time.Now()}
 }
 
-// add makes a waiter, who is woken at the latest when it has waited for long enough.
+// add takes a waiter from the pool and queues it. It is woken when limit is over, if nobody
+// has woken it before.
 func (p *waiting) add() *waiter {
 	w, ok := p.spare.Get().(*waiter)
 	if !ok {
@@ -86,7 +87,7 @@ func (p *waiting) set(after time.Duration) {
 	p.timer.Reset(after)
 }
 
-// remove takes a waiter out, whom nobody else can wake any more.
+// remove puts a waiter back into the pool. Nobody else may be able to wake it any more.
 func (p *waiting) remove(w *waiter) {
 	p.mu.Lock()
 	p.unlink(w)
@@ -98,7 +99,7 @@ func (p *waiting) remove(w *waiter) {
 	p.spare.Put(w)
 }
 
-// unlink is remove from the queue. Under mu.
+// unlink takes a waiter out of the queue, if it is there. Under mu.
 func (p *waiting) unlink(w *waiter) {
 	if !w.queued {
 		return
@@ -116,7 +117,8 @@ func (p *waiting) unlink(w *waiter) {
 	w.prev, w.next, w.queued = nil, nil, false
 }
 
-// look wakes those who have waited long enough, and comes back for the next.
+// look is called by the timer: it wakes those that have waited long enough, and sets the timer
+// for the next.
 func (p *waiting) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// life is the context of a session or of an exchange: what context.WithCancelCause would
-// make of its parent, without the memory that it takes to be waited for. A context of the
-// standard library is behind it once somebody waits, so that all that derives from it, and
-// context.Cause, find what they know.
+// life is the context of a session or of an exchange. It behaves like context.WithCancelCause
+// on its parent, but it does not register with the parent before somebody waits for its end.
+// From then on a context of the standard library (real) does the work, so that derived
+// contexts and context.Cause find the type that they expect.
 type life struct {
-	parent context.Context //nolint:containedctx // it is a context itself
-	real   atomic.Pointer[realLife]
-	mu     sync.Mutex // guards the making of real
+	parent context.Context          //nolint:containedctx // it is a context itself
+	real   atomic.Pointer[realLife] // nil: as the parent is; unnoticed: ended before it
+	mu     sync.Mutex               // held while real is set
 }
 
 type realLife struct {
@@ -22,10 +22,11 @@ type realLife struct {
 	cancel          context.CancelCauseFunc
 }
 
-// unnoticed is behind a life that ended while its parent had not, and for which nobody has
+// unnoticed is the real of a life that ended before its parent did and for which nobody has
 // waited: most exchanges are over before anybody does.
 var unnoticed = new(realLife)
 
+// waited is real, for callers who wait for the end or derive from it.
 func (l *life) waited() *realLife {
 	if r := l.real.Load(); r != nil && r != unnoticed {
 		return r
@@ -35,14 +36,14 @@ func (l *life) waited() *realLife {
 	return l.realize()
 }
 
-// realize puts a context of the standard library behind this one. Under mu.
+// realize makes real, if there is none. Under mu.
 func (l *life) realize() *realLife {
 	r := l.real.Load()
 	if r != nil && r != unnoticed {
 		return r
 	}
 	parent := l.parent
-	if r == unnoticed { // nothing that befell the parent since counts
+	if r == unnoticed { // what has happened to the parent since does not count
 		parent = context.WithoutCancel(parent)
 	}
 	ctx, cancel := context.WithCancelCause(parent)
@@ -83,7 +84,8 @@ func (l *life) Err() error {
 	}
 }
 
-// Value is the parent's, or that of the context behind: package context looks for it.
+// Value is the parent's. Once there is a real context, package context must find it by a key of
+// its own.
 func (l *life) Value(key any) any {
 	if l.real.Load() == nil {
 		return l.parent.Value(key)
@@ -91,20 +93,20 @@ func (l *life) Value(key any) any {
 	return l.waited().Value(key)
 }
 
-// sessionLife is that of a session. What is to run after its end needs no context behind
-// it, since its parent never ends without it.
+// sessionLife is the life of a session. AfterFunc needs no real context, since the parent, the
+// endpoint's, never ends before those of its sessions do.
 type sessionLife struct {
 	life
 	after *after // guarded by mu
 }
 
-// after is what runs after the end, in a list: mostly there is one.
+// after is a function to run after the end. Usually there is one: a list needs no slice.
 type after struct {
 	do   func()
 	next *after
 }
 
-// end is followed by what is to run after it.
+// end ends the context, and runs the functions of AfterFunc, each in a goroutine of its own.
 func (l *sessionLife) end(cause error) {
 	l.life.end(cause)
 	l.mu.Lock()

@@ -18,8 +18,8 @@ func (r *record) home() string {
 	return r.head.Home
 }
 
-// elsewhere looks whether another node writes the standalone stream. While the store
-// is away it is the one that it was.
+// elsewhere reads the record to see whether another node writes the standalone stream. While
+// the store is away it goes by what it has read last.
 func (r *record) elsewhere(ctx context.Context) bool {
 	if !r.made() {
 		return false
@@ -30,7 +30,7 @@ func (r *record) elsewhere(ctx context.Context) bool {
 	return r.home() != r.s.e.node.ID
 }
 
-// moveIn makes this node the home. Nil: it is.
+// moveIn makes this node the home of the session, if it is shared. A Reply refuses.
 func (s *session) moveIn(ctx context.Context) *Reply {
 	if !s.record.made() {
 		return nil
@@ -45,9 +45,9 @@ func (s *session) moveIn(ctx context.Context) *Reply {
 	return unavailable()
 }
 
-// settleIn makes the host tell the session what changes here. It hears of what others
-// change from the first Adopt on, and sees with the second what they have changed before:
-// nothing is between.
+// settleIn makes this node the home. From the first Adopt on the host hears of what other
+// nodes change of the session; by the second it sees what they have changed before. So
+// nothing is missed.
 func (s *session) settleIn(ctx context.Context) error {
 	host, r := s.e.server, s.record
 	if err := host.Adopt(s.link); err != nil {
@@ -62,7 +62,7 @@ func (s *session) settleIn(ctx context.Context) error {
 	return s.standalone().catchUp(ctx)
 }
 
-// takeHome makes this node the home, and knows the newest record then.
+// takeHome writes into the record that this node is the home, and takes over the newest one.
 func (r *record) takeHome(ctx context.Context) error {
 	here := r.s.e.node.ID
 	if r.home() == here {
@@ -74,9 +74,9 @@ func (r *record) takeHome(ctx context.Context) error {
 	})
 }
 
-// catchUp learns where a standalone stream is that others have written: an event of
-// nothing, which no client gets to see, has the next number. What came before is
-// replayed only to a client that names an event.
+// catchUp learns the sequence number of a standalone stream that other nodes have written, by
+// appending an empty event, which no client sees. What came before it is replayed only to a
+// client that names an event.
 func (st *stream) catchUp(ctx context.Context) error {
 	r := st.session.record
 	st.mu.Lock()

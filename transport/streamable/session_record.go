@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
-// What the id of a session is digested for.
+// The purposes for which the id of a session is digested; see [nodes.Digest].
 const (
 	forRecord = "streamable session"
 	forEvents = "streamable events"
 )
 
-// head is what the carrier keeps of a session, before what the host keeps.
+// head is what the carrier keeps of a session. In the record it stands before the host's state.
 type head struct {
 	Home   string `json:"home"` // the node that writes the standalone stream
 	Opener string `json:"opener,omitempty"`
@@ -37,14 +37,14 @@ type record struct {
 	mu      sync.Mutex // guards the fields below
 	head    head
 	state   []byte // the host's; never written to
-	version uint64
-	failed  bool // it did not come into being, and will not
-	settled bool // this node has written all of the standalone stream that it must know
+	version uint64 // of the record in the store; 0: there is none yet
+	failed  bool   // the record could not be created
+	settled bool   // this node knows where the standalone stream is; see catchUp
 }
 
 var _ transport.Kept = (*record)(nil)
 
-// newRecord is that of a session which begins here.
+// newRecord is the record of a session that begins here. Nothing is stored yet.
 func newRecord(s *session) *record {
 	return &record{
 		s: s, key: nodes.Digest(forRecord, s.id), settled: true,
@@ -106,12 +106,13 @@ func (r *record) update(ctx context.Context, change func(h *head, state []byte) 
 	return fmt.Errorf("keeping a session: %w", err)
 }
 
-// faster: what was known is not the newest. ErrExists is of a Create that the store's
-// client has sent twice.
+// faster says whether another node, or an attempt of this one whose answer was lost, has
+// written a newer record: ErrExists comes from a Create that the store's client has repeated.
 func faster(err error) bool {
 	return errors.Is(err, port.ErrConflict) || errors.Is(err, port.ErrExists)
 }
 
+// write writes what change makes of the record as this node knows it.
 func (r *record) write(ctx context.Context, change func(h *head, state []byte) []byte) error {
 	r.mu.Lock()
 	h, state, version := r.head, bytes.Clone(r.state), r.version
@@ -134,7 +135,7 @@ func (r *record) write(ctx context.Context, change func(h *head, state []byte) [
 	return err
 }
 
-// read looks into the store.
+// read takes over the record that the store has now.
 func (r *record) read(ctx context.Context) error {
 	kept, err := r.s.e.node.Sessions.Get(ctx, r.key)
 	if err != nil {
@@ -143,7 +144,7 @@ func (r *record) read(ctx context.Context) error {
 	return r.see(kept)
 }
 
-// see takes over what the store has.
+// see takes over kept, unless this node knows a newer record.
 func (r *record) see(kept port.Record) error {
 	h, state, err := nodes.Split[head](kept.Data)
 	if err != nil {
@@ -153,7 +154,8 @@ func (r *record) see(kept port.Record) error {
 	return nil
 }
 
-// set never goes back: what was read may be older than what was written meanwhile.
+// set takes over a newer version. An older one is ignored: it may have been read before this
+// node wrote.
 func (r *record) set(h head, state []byte, version uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +168,8 @@ func (r *record) set(h head, state []byte, version uint64) {
 	}
 }
 
-// expires is when the record goes unless it is used: a quarter later than the session
-// would, because Touch may come so late.
+// expires is when the store drops the record if it is not touched: a quarter of SessionIdle
+// later than the session ends for idleness, because touch may come so late.
 func (s *session) expires() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// Sink is the response that a carrier gave away. The endpoint calls it from one
-// goroutine at a time, and not after the stream is over.
+// Sink is the response of a stream, as a carrier implements it. The endpoint calls it from
+// one goroutine at a time, and not after the stream is over.
 type Sink interface {
 	// Open writes status and header; length is that of the body, -1 where it is
 	// not known.
@@ -44,7 +44,7 @@ func (a *attachment) putPart(part []byte, last bool) error {
 	return a.sink.Write(part)
 }
 
-// write makes r the response of a connection that a carrier gave away.
+// write makes r the whole response of a connection.
 func (r *Reply) write(a *attachment) error {
 	if err := a.sink.Open(r.Status, append(a.header, r.Header...), len(r.Body)); err != nil || len(r.Body) == 0 {
 		return err
@@ -52,7 +52,8 @@ func (r *Reply) write(a *attachment) error {
 	return a.sink.Write(r.Body)
 }
 
-// attach makes a the connection of the stream and writes what it has missed.
+// attach makes a the connection of the stream and writes what the client has missed. False:
+// nothing more is to be sent on a.
 func (st *stream) attach(a *attachment, from position) bool {
 	defer st.settle()
 	st.mu.Lock()
@@ -71,14 +72,15 @@ func (st *stream) attach(a *attachment, from position) bool {
 	return true
 }
 
-// leaveOld is for a client that came back before its old connection was seen to break.
+// leaveOld detaches an old connection, for a client that has come back before anybody noticed
+// that it was broken. Under st.mu, which it unlocks while it waits.
 func (st *stream) leaveOld() {
 	for st.at != nil || st.pours() {
 		if st.at != nil {
 			st.detachLocked(st.at)
 		}
 		st.rescue()
-		_ = st.drain() // what it did not write is in the log, or rescued
+		_ = st.drain() // what the goroutine did not write is in the log, or was rescued
 	}
 }
 
@@ -141,7 +143,7 @@ func (st *stream) replay(a *attachment, from position) bool {
 	return true
 }
 
-// unwritten writes what the connection before did not, where no log has it.
+// unwritten writes what rescue has kept.
 func (st *stream) unwritten(a *attachment) bool {
 	f := st.flow
 	if f == nil || len(f.rest) == 0 {
@@ -151,8 +153,8 @@ func (st *stream) unwritten(a *attachment) bool {
 	return st.write(a, st.ended) == nil
 }
 
-// part lets go of the connection, after what is to be written. If the stream ended
-// before anything was said there, a response is due all the same.
+// part detaches the connection, after what is to be written. If the stream has ended and
+// nothing was written, there must be a response all the same.
 func (st *stream) part(a *attachment) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -166,6 +168,7 @@ func (st *stream) part(a *attachment) {
 	st.detachLocked(a)
 }
 
+// nothing is the response of a stream that ended without a message.
 func (st *stream) nothing() *Reply {
 	if st.standalone {
 		return refuse(http.StatusNotFound, "no such session")
