@@ -93,8 +93,8 @@ func (l *life) Value(key any) any {
 	return l.waited().Value(key)
 }
 
-// sessionLife is the life of a session. AfterFunc needs no real context, since the parent, the
-// endpoint's, never ends before those of its sessions do.
+// sessionLife is the life of a session. AfterFunc needs no real context: when the parent, the
+// endpoint's, ends, end is called for all sessions, too.
 type sessionLife struct {
 	life
 	after *after // guarded by mu

@@ -1,13 +1,13 @@
-// Package crew keeps goroutines that are used again, because their stacks have grown: for a
-// new goroutine that costs more than all else that a carrier does for a request.
+// Package crew keeps goroutines to use them again: their stacks have grown already, and to
+// grow that of a new goroutine costs more than all else that a carrier does for a request.
 //
 //	c := crew.New(closing, func(e *errand) { ... })
 //	c.Do(e) // for each errand
 //	c.Stop()
 //
-// Every errand has a goroutine at once, however many there are; the owner bounds them. Who
-// has had nothing to do for a while ends, so that what nobody uses has no goroutines; and
-// so do all when the crew stops, after what they do. The crew keeps nothing of an errand.
+// Every errand gets a goroutine at once, however many there are: the owner bounds them. A
+// goroutine that had nothing to do for a while ends, so that an idle carrier has none. When
+// the crew stops, each ends after its errand. The crew keeps nothing of an errand.
 package crew
 
 import (
@@ -20,17 +20,17 @@ type Crew[E any] struct {
 	closing <-chan struct{} // the owner begins to stop; nil: it calls Stop
 	serve   func(E)
 
-	mu      sync.Mutex // guards the fields below
-	count   int
-	empty   chan struct{} // closed when the last has ended; only where there is closing
-	idle    []worker[E]   // the last that became idle is the next to work
-	spare   int           // so many of them were not needed since the last look
-	looking bool          // a look is due
+	mu      sync.Mutex    // guards the fields below
+	count   int           // workers
+	empty   chan struct{} // ends watch: closed when the last worker has ended; nil without closing
+	idle    []worker[E]   // the one that became idle last is the next to work
+	spare   int           // how many of idle were not needed since the last look
+	looking bool          // the timer that calls look is set
 	stopped bool
 }
 
-// worker is one goroutine: where it gets its next errand from. There is room for one, so
-// that who gives it does not wait.
+// worker is the channel from which one goroutine gets its errands. It is 1-buffered, so that
+// Do does not wait.
 type worker[E any] chan E
 
 // New has no goroutine until there is an errand. The crew stops when closing is closed, or
@@ -40,11 +40,11 @@ func New[E any](closing <-chan struct{}, serve func(E)) *Crew[E] {
 	return &Crew[E]{closing: closing, serve: serve}
 }
 
-// breather is how long who is not needed stays, at least; twice that at most.
+// breather is how long a worker that is not needed stays at least; at most twice as long.
 const breather = 250 * time.Millisecond
 
-// Do has the errand served in a goroutine of the crew, and does not wait for it. After
-// Stop, too; that goroutine is not used again.
+// Do has the errand served in a goroutine of the crew, and does not wait for it. It works
+// after Stop, too: then the goroutine ends with the errand.
 func (c *Crew[E]) Do(errand E) {
 	w, idle := c.take()
 	if !idle {
@@ -54,7 +54,8 @@ func (c *Crew[E]) Do(errand E) {
 	w <- errand
 }
 
-// take is a worker that is idle, or else counts one in that is not there yet.
+// take takes an idle worker. If there is none, it counts a new one in, which the caller
+// starts.
 func (c *Crew[E]) take() (w worker[E], idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +89,7 @@ func (c *Crew[E]) leave() {
 	}
 }
 
-// watch is one goroutine for all, so that they need not wait for closing each.
+// watch is the goroutine that waits for closing on behalf of all workers.
 func (c *Crew[E]) watch(empty <-chan struct{}) {
 	select {
 	case <-c.closing:
@@ -97,7 +98,8 @@ func (c *Crew[E]) watch(empty <-chan struct{}) {
 	}
 }
 
-// work ends with the worker, or when an errand ends its goroutine.
+// work is the goroutine of a worker. It ends when the worker is dismissed, or when an errand
+// ends the goroutine.
 func (c *Crew[E]) work(w worker[E]) {
 	defer c.leave()
 	for errand := range w {
@@ -108,7 +110,7 @@ func (c *Crew[E]) work(w worker[E]) {
 	}
 }
 
-// put makes a worker idle; false: it is not needed any more.
+// put makes a worker idle; false: the crew has stopped, and the worker ends.
 func (c *Crew[E]) put(w worker[E]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +125,8 @@ func (c *Crew[E]) put(w worker[E]) bool {
 	return true
 }
 
-// look dismisses those who were not needed.
+// look is called by a timer: it dismisses the workers that were not needed since the last
+// time.
 func (c *Crew[E]) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +137,7 @@ func (c *Crew[E]) look() {
 	}
 }
 
-// dismiss ends those who have been idle for the longest time. Under mu.
+// dismiss ends the n workers that have been idle for the longest time. Under mu.
 func (c *Crew[E]) dismiss(n int) {
 	for _, w := range c.idle[:n] {
 		close(w)
@@ -144,7 +147,8 @@ func (c *Crew[E]) dismiss(n int) {
 	c.idle = c.idle[:rest]
 }
 
-// Stop dismisses all, at the latest after their errands, for which it does not wait.
+// Stop dismisses all workers: idle ones at once, the others after their errands, for which
+// it does not wait.
 func (c *Crew[E]) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ type conns struct {
 	all     map[*tracked]struct{}
 }
 
-// newConns makes the set; timeout is that of a client that does not read.
+// newConns makes an empty set. timeout is how long a client may take to read a piece.
 func newConns(timeout time.Duration) *conns {
 	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
 }
@@ -64,7 +64,8 @@ func text(addr net.Addr) string {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
 }
 
-// under is the connection of the set that is, or is under, conn; nil: none is.
+// under is conn, if it is of the set, or else the connection of the set that conn, being TLS,
+// wraps; nil: there is none.
 func under(conn net.Conn) *tracked {
 	if t, ok := conn.(*tracked); ok {
 		return t
@@ -106,6 +107,7 @@ func (c *conns) shutdown(ctx context.Context, s Server) {
 	<-stopped
 }
 
+// close closes the connections that which chooses. From now on add takes no more.
 func (c *conns) close(which func(*tracked) bool) {
 	c.mu.Lock()
 	c.closing = true
@@ -132,6 +134,7 @@ func (c *conns) add(t *tracked) bool {
 	return true
 }
 
+// tracking is a listener whose connections are put into a set.
 type tracking struct {
 	net.Listener
 	conns *conns
@@ -161,15 +164,18 @@ func (l *tracking) Accept() (net.Conn, error) {
 // scarce is how long to wait for descriptors that others have to give back.
 const scarce = 20 * time.Millisecond
 
+// passing says whether Accept may succeed soon: there are no descriptors left, or one client
+// has gone before its connection was accepted.
 func passing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }
 
+// tracked is a connection of a set.
 type tracked struct {
 	net.Conn
 	conns     *conns
-	remote    string // address
-	answering atomic.Bool
+	remote    string      // the text of its remote address
+	answering atomic.Bool // a request is being answered
 	asked     atomic.Bool // there was a request
 }
 
@@ -208,6 +214,7 @@ func Together(conn net.Conn, head, p []byte) (n int, err error) {
 	return apart(conn, head, p)
 }
 
+// apart writes head and then p, by two calls.
 func apart(conn net.Conn, head, p []byte) (int, error) {
 	if _, err := conn.Write(head); err != nil {
 		return 0, err

@@ -14,12 +14,12 @@ type movable struct {
 	net.Conn
 	reading, writing deadline
 
-	parts [2][]byte // that are written together
-	whole net.Buffers
+	parts [2][]byte   // for write: what is written together
+	whole net.Buffers // for write: what of it is still to be written
 }
 
-// cheaper is conn with deadlines that cost little, where it is a socket: others have
-// errors of their own for a deadline.
+// cheaper is conn, if it is a socket with deadlines that cost little to move. Other
+// connections stay as they are: their errors for a deadline may differ.
 func cheaper(conn net.Conn) net.Conn {
 	switch conn.(type) {
 	case *net.TCPConn, *net.UnixConn:
@@ -28,7 +28,7 @@ func cheaper(conn net.Conn) net.Conn {
 	return conn
 }
 
-// Read ends when the deadline that is wanted has come.
+// Read fails when the deadline that was set last has come, and no earlier one.
 func (c *movable) Read(p []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(p)
@@ -38,7 +38,7 @@ func (c *movable) Read(p []byte) (int, error) {
 	}
 }
 
-// Write ends when the deadline that is wanted has come.
+// Write fails when the deadline that was set last has come, and no earlier one.
 func (c *movable) Write(p []byte) (n int, err error) {
 	for {
 		var m int
@@ -81,13 +81,14 @@ func (c *movable) SetWriteDeadline(t time.Time) error {
 // deadline is that of one direction.
 type deadline struct {
 	mu     sync.Mutex // guards the fields below, and what the runtime is told
-	wanted time.Time  // zero: none
-	told   time.Time  // to the runtime: never later than wanted; zero: nothing
+	wanted time.Time  // what was set last; zero: none
+	told   time.Time  // what the runtime was told: never later than wanted; zero: none
 }
 
-// move sets the deadline. What the runtime knows will do, if it comes first. Who ends a
-// Read by a deadline in the past waits for it before the next one: it counts what is
-// wanted when the Read wakes.
+// move sets the deadline. The runtime is told only if it knows of none, or of a later one:
+// otherwise the Read or Write wakes at the earlier one and calls renew. What counts then is
+// the deadline that is wanted at that time, so that whoever interrupts a Read by a deadline
+// in the past must wait for its end before setting another.
 func (d *deadline) move(t time.Time, tell func(time.Time) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,8 +100,8 @@ func (d *deadline) move(t time.Time, tell func(time.Time) error) error {
 	return tell(t)
 }
 
-// renew tells the runtime what is wanted, when err says that what it knew has come; false:
-// err says something else, or that is what was wanted.
+// renew tells the runtime the deadline that is wanted, after err has said that the one which
+// it knew has come. False: err is another error, or that deadline was the one wanted.
 func (d *deadline) renew(err error, tell func(time.Time) error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false

@@ -44,7 +44,7 @@ var (
 	_ io.WriterTo   = (*Body)(nil)
 )
 
-// Swap takes other bytes, and gives up its own.
+// Swap makes bytes those of the body, and returns the memory that it had.
 func (b *Body) Swap(bytes []byte) (own []byte) {
 	own, b.Bytes = b.Bytes[:0], bytes
 	return own
@@ -75,7 +75,7 @@ func (b *Body) write(w io.Writer, rest []byte) (int, error) {
 	return w.Write(rest)
 }
 
-// Close lets the memory be used again. It may be called more than once, before it is.
+// Close gives the memory back. Further calls do nothing, until Take lends the memory again.
 func (b *Body) Close() error {
 	m := b.memory
 	if m == nil {

@@ -47,7 +47,7 @@ type run struct {
 	front  *Front
 	server Server
 	conns  *conns
-	gaveUp <-chan struct{} // closed when nobody waits for calls that do not end
+	gaveUp <-chan struct{} // of transport.Quitter; nil: the host is none
 }
 
 func (r *run) serve(ctx context.Context, l net.Listener) error {

@@ -11,12 +11,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// A node that runs says so in the store: who waits for what it writes gives up when it
-// does not any more.
+// A node that runs keeps a record of its own in the store. When that is gone, other nodes
+// give up waiting for what the node writes.
 const (
-	beat      = 5 * time.Second
-	lifeAfter = 4 * beat // of the record, from each beat on
-	beatTime  = 2 * time.Second
+	beat      = 5 * time.Second // between two renewals of the record
+	lifeAfter = 4 * beat        // how long the record lives after each
+	beatTime  = 2 * time.Second // how long one may take
 )
 
 // newMark is 16 bits that are not 0.
@@ -28,7 +28,8 @@ func newMark() uint16 {
 
 func aliveKey(mark uint16) string { return "node." + strconv.Itoa(int(mark)) }
 
-// living keeps the record of this node until ctx ends, and takes it away then.
+// living is the goroutine that renews the record of this node until ctx ends, and then
+// deletes it.
 func (n *Node) living(ctx context.Context) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -46,7 +47,7 @@ func (n *Node) living(ctx context.Context) {
 	}
 }
 
-// say is one beat. One that is lost does no harm.
+// say renews the record once. A renewal that fails does no harm.
 func (n *Node) say(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
@@ -56,7 +57,8 @@ func (n *Node) say(ctx context.Context) {
 	}
 }
 
-// Lives says whether the node with that mark runs. While the store is away, it does.
+// Lives says whether the node with that mark runs. While the store cannot be asked it says
+// yes.
 func (n *Node) Lives(ctx context.Context, mark uint16) bool {
 	if mark == n.Mark {
 		return true

@@ -33,14 +33,14 @@ const (
 	Post  Kind = "post"  // frames wait in the log of the session
 )
 
-// Message is what nodes tell each other. It holds no secret, and nothing that a lost
-// one would lose: it says when to look into the store.
+// Message is what nodes tell each other. It contains no secret, and may be lost without
+// harm: it only says when to look into the store.
 type Message struct {
 	Kind    Kind   `json:"http"`    // a bus carries messages of others, too
 	Session string `json:"session"` // a Digest of its id
 }
 
-// mark begins every Message, and nothing of others.
+// mark begins every Message, and no message of others on the same bus.
 const mark = `{"http":`
 
 // Duties are what a Node does for a carrier.
@@ -53,8 +53,8 @@ type Duties struct {
 	Look   func(context.Context)
 	Period time.Duration
 
-	Closing <-chan struct{} // the host begins to stop; nil: it never says so
-	Idle    func() bool     // whether messages matter to nobody then; nil: to nobody
+	Closing <-chan struct{} // closed when the host begins to stop; nil: it never says so
+	Idle    func() bool     // whether the node is not needed any more while the host stops; nil: it is not
 }
 
 // Node is one process, or one endpoint of it, among those that share a store.
@@ -112,10 +112,11 @@ func (n *Node) End() {
 	n.running.Wait()
 }
 
-// rest is how often a node whose host stops asks whether it may, too: a carrier under a
-// mux of the program's own is not told when its last stream has ended.
+// rest is how often a node whose host stops asks whether it is still needed: a carrier under
+// a mux of the program's own is not told when its last stream has ended.
 const rest = 100 * time.Millisecond
 
+// looking is the goroutine that calls Look. At its end it stops the others.
 func (n *Node) looking(life context.Context, stop context.CancelFunc) {
 	defer stop()
 	tick := time.NewTicker(n.duties.Period)
@@ -149,6 +150,7 @@ func (n *Node) linger(life context.Context) {
 	}
 }
 
+// message takes what the bus delivers; nil says that messages may have been lost.
 func (n *Node) message(data []byte) {
 	if data == nil {
 		select {

@@ -11,9 +11,9 @@ import (
 // Tally counts requests, exchanges and streams. Safe for concurrent use; counting takes
 // no lock, since every request of a server does it.
 type Tally struct {
-	state atomic.Int64  // how many run, and stopped
-	idle  chan struct{} // closed when it has stopped and none ran
-	told  sync.Once
+	state atomic.Int64  // how many run, plus the bit stopped
+	idle  chan struct{} // closed when it has stopped and nothing runs
+	told  sync.Once     // closes idle
 }
 
 // stopped is a bit of the state.
@@ -41,7 +41,7 @@ func (t *Tally) End() {
 	}
 }
 
-// tell wakes who waits, once: what joins afterwards was not waited for.
+// tell closes idle, once: what joins afterwards is not waited for.
 func (t *Tally) tell() { t.told.Do(func() { close(t.idle) }) }
 
 // Stop lets nothing more in. The channel is closed when nothing runs.
