@@ -75,7 +75,7 @@ func (b *Body) write(w io.Writer, rest []byte) (int, error) {
 	return w.Write(rest)
 }
 
-// Close gives the memory back. Further calls do nothing, until Take lends the memory again.
+// Close gives the memory back. Further calls do nothing.
 func (b *Body) Close() error {
 	m := b.memory
 	if m == nil {

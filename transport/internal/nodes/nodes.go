@@ -54,7 +54,7 @@ type Duties struct {
 	Period time.Duration
 
 	Closing <-chan struct{} // closed when the host begins to stop; nil: it never says so
-	Idle    func() bool     // whether the node is not needed any more while the host stops; nil: it is not
+	Idle    func() bool     // says, while the host stops, that the node is not needed any more; nil: it never is then
 }
 
 // Node is one process, or one endpoint of it, among those that share a store.
