@@ -10,16 +10,16 @@ import (
 
 // Rules of issues, for machines. A failed validate tag has its own name.
 const (
-	RuleType      = "type"      // wrong JSON type, or not readable as the Go type
-	RuleRange     = "range"     // outside of the Go type's range
-	RuleRequired  = "required"  // missing
-	RuleUnknown   = "unknown"   // no such member
-	RuleDuplicate = "duplicate" // given twice
-	RuleEnum      = "enum"      // not one of the type's values
-	RuleLength    = "length"    // wrong number of array items
-	RuleSchema    = "schema"    // a keyword of a jsonschema tag or a raw schema
-	RuleCustom    = "custom"    // the type's own Validate or Unmarshal method
-	RulePanic     = "panic"     // a check could not be carried out on this value
+	ruleType      = "type"      // wrong JSON type, or not readable as the Go type
+	ruleRange     = "range"     // outside of the Go type's range
+	ruleRequired  = "required"  // missing
+	ruleUnknown   = "unknown"   // no such member
+	ruleDuplicate = "duplicate" // given twice
+	ruleEnum      = "enum"      // not one of the type's values
+	ruleLength    = "length"    // wrong number of array items
+	ruleSchema    = "schema"    // a keyword of a jsonschema tag or a raw schema
+	ruleCustom    = "custom"    // the type's own Validate or Unmarshal method
+	rulePanic     = "panic"     // a check could not be carried out on this value
 )
 
 // finding is an issue together with what orders and corrects it.
@@ -148,7 +148,7 @@ func (d *decoder) expect(want jsontext.Kind, n node, raw []byte, c *constraints)
 	}
 	inner, ok := d.mend(raw, want)
 	if !ok {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 	}
 	return inner, ok
 }
@@ -191,7 +191,7 @@ func (n *ptrNode) goType() reflect.Type { return n.t }
 func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindNull && (len(d.path) > 0 || d.plan.mode == Output) {
 		if n.never || c.mustExist() {
-			d.refuse(RuleType, n.elem, raw, c)
+			d.refuse(ruleType, n.elem, raw, c)
 		}
 		return
 	}

@@ -18,7 +18,7 @@ func (n *anyNode) goType() reflect.Type { return n.t }
 
 func (n *anyNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	if n.t.NumMethod() > 0 {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	if !d.unique(raw, n) {
@@ -51,7 +51,7 @@ func (d *decoder) unique(raw []byte, n node) bool {
 	if jsontext.Unique(raw) == nil {
 		return true
 	}
-	d.file(finding{Issue: Issue{Rule: RuleDuplicate, Got: d.got(raw)}, n: n})
+	d.file(finding{Issue: Issue{Rule: ruleDuplicate, Got: d.got(raw)}, n: n})
 	return false
 }
 

@@ -55,7 +55,7 @@ func (n *arrayNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 		return
 	}
 	if jsontext.Len(raw) != n.t.Len() {
-		d.refuse(RuleLength, n, raw, c)
+		d.refuse(ruleLength, n, raw, c)
 		return
 	}
 	i := 0

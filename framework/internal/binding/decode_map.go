@@ -38,7 +38,7 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 		case err != nil:
 			d.file(n.badKey(name, err, c))
 		case m.MapIndex(k).IsValid():
-			d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n})
+			d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n})
 		default:
 			value.SetZero()
 			n.elem.decode(d, item, value, c.element())

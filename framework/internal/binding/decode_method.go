@@ -45,7 +45,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	switch n.read {
 	case byJSON:
 		if n.noNull && jsontext.KindOf(raw) == jsontext.KindNull {
-			d.refuse(RuleType, n, raw, c)
+			d.refuse(ruleType, n, raw, c)
 			return
 		}
 		if !d.unique(raw, n) {
@@ -55,7 +55,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	case byText:
 		text, ok := jsontext.String(raw)
 		if !ok {
-			d.refuse(RuleType, n, raw, c)
+			d.refuse(ruleType, n, raw, c)
 			return
 		}
 		err = callText(v, text)
@@ -74,7 +74,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	if d.secret > 0 {
 		hint = ""
 	}
-	d.refuseWith(RuleCustom, hint, n, raw, c)
+	d.refuseWith(ruleCustom, hint, n, raw, c)
 }
 
 // callJSON runs the user's UnmarshalJSON on bytes that it may keep.

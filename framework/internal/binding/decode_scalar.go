@@ -44,7 +44,7 @@ func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	}
 	i, ok := jsontext.Int64(raw)
 	if !ok || v.OverflowInt(i) {
-		d.refuseWith(RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
+		d.refuseWith(ruleRange, d.beyondWhole(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetInt(i)
@@ -73,7 +73,7 @@ func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 	}
 	u, ok := uint64Of(raw)
 	if !ok || v.OverflowUint(u) {
-		d.refuseWith(RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
+		d.refuseWith(ruleRange, d.beyondWhole(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetUint(u)
@@ -143,7 +143,7 @@ func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	}
 	i, ok := bigOf(raw)
 	if !ok {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	v.Addr().Interface().(*big.Int).Set(i)
@@ -166,7 +166,7 @@ func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	}
 	f, err := strconv.ParseFloat(string(raw), n.t.Bits())
 	if err != nil || v.OverflowFloat(f) {
-		d.refuseWith(RuleRange, d.beyond(n, c), n, raw, c)
+		d.refuseWith(ruleRange, d.beyond(n, c), n, raw, c)
 		return
 	}
 	v.SetFloat(f)
@@ -215,7 +215,7 @@ func (n *stringNode) goType() reflect.Type { return n.t }
 func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	s, ok := d.text(raw)
 	if !ok {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	v.SetString(s)
@@ -234,14 +234,14 @@ func (n *bytesNode) goType() reflect.Type { return n.t }
 
 func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	if jsontext.KindOf(raw) != jsontext.KindString {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	text, _ := jsontext.AppendString(nil, raw)
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	size, err := base64.StdEncoding.Decode(out, text)
 	if err != nil {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	v.SetBytes(out[:size])
@@ -264,7 +264,7 @@ func (n *timeNode) goType() reflect.Type { return n.t }
 func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	text, ok := jsontext.String(raw)
 	if !ok || !strictTime(text) || v.Addr().Interface().(*time.Time).UnmarshalText([]byte(text)) != nil {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 	}
 }
 
@@ -307,12 +307,12 @@ func (n *durationNode) goType() reflect.Type { return n.t }
 func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	text, ok := jsontext.String(raw)
 	if !ok {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	dur, err := time.ParseDuration(text)
 	if err != nil {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	v.SetInt(int64(dur))
@@ -349,7 +349,7 @@ func (n *quotedNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	text, ok := jsontext.String(raw)
 	inner := []byte(text)
 	if !ok || !n.legal(inner) {
-		d.refuse(RuleType, n, raw, c)
+		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	was := d.repair

@@ -67,7 +67,7 @@ func (n *structNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 			unknown = d.noteUnknown(unknown, key)
 		case seen[i]:
 			d.enter(n.fields[i].name)
-			d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n.fields[i].node, f: n.fields[i]})
+			d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n.fields[i].node, f: n.fields[i]})
 			d.leave()
 		default:
 			seen[i] = true
@@ -77,7 +77,7 @@ func (n *structNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 	}
 	if tags > 1 {
 		d.enter(tag)
-		d.file(finding{Issue: Issue{Rule: RuleDuplicate}, n: n})
+		d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n})
 		d.leave()
 	}
 	for _, name := range unknown {
@@ -135,7 +135,7 @@ func (n *structNode) unknown(d *decoder, name string, seen []bool) {
 		}
 	}
 	hint := otherNames(name, names, free, len(d.path) == 1)
-	d.file(finding{Issue: Issue{Rule: RuleUnknown, Hint: hint}, n: n})
+	d.file(finding{Issue: Issue{Rule: ruleUnknown, Hint: hint}, n: n})
 }
 
 func (n *structNode) names() []string {
@@ -175,10 +175,10 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 func (f *field) judge(d *decoder, raw []byte) {
 	switch {
 	case f.extra != nil && !f.extra.accepts(raw):
-		d.refuse(RuleSchema, f.node, raw, f.c)
+		d.refuse(ruleSchema, f.node, raw, f.c)
 	case f.safeInt && jsontext.KindOf(raw) == jsontext.KindNumber:
 		if i, ok := jsontext.Int64(raw); !ok || i > maxSafeInt || i < -maxSafeInt {
-			d.refuse(RuleRange, f.node, raw, f.c)
+			d.refuse(ruleRange, f.node, raw, f.c)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (f *field) absent(d *decoder, v reflect.Value) {
 	case f.required:
 		d.enter(f.name)
 		d.file(finding{
-			Issue: Issue{Rule: RuleRequired, Want: d.plan.wanted(f.node, f.c)},
+			Issue: Issue{Rule: ruleRequired, Want: d.plan.wanted(f.node, f.c)},
 			n:     f.node, c: f.c, f: f, missing: true,
 		})
 		d.leave()

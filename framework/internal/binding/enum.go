@@ -90,7 +90,7 @@ func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte,
 
 func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindNull && !n.lists(raw) {
-		d.refuse(RuleEnum, n, raw, c) // a method may take null for nothing to do
+		d.refuse(ruleEnum, n, raw, c) // a method may take null for nothing to do
 		return
 	}
 	before := d.total
@@ -104,7 +104,7 @@ func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 		return
 	}
 	if !n.contains(v) {
-		d.refuse(RuleEnum, n, raw, c)
+		d.refuse(ruleEnum, n, raw, c)
 	}
 }
 

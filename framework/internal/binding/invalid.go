@@ -75,19 +75,19 @@ func (e *Invalid) text(prefix string) string {
 func (i Issue) String() string {
 	var text string
 	switch i.Rule {
-	case RuleUnknown:
+	case ruleUnknown:
 		text = "no such argument."
 		if strings.Count(i.Path, "/") > 1 {
 			text = "no such member."
 		}
-	case RuleRequired:
+	case ruleRequired:
 		text = "missing."
-	case RuleDuplicate:
+	case ruleDuplicate:
 		text = "given twice."
 		if i.Got != "" {
 			text = "a name is given twice in it."
 		}
-	case RulePanic:
+	case rulePanic:
 		text = "cannot be checked."
 	default:
 		if i.Got != "" {

@@ -145,7 +145,7 @@ func (k *keyCodec) words() string {
 // rule is the rule that an unreadable key breaks.
 func (k *keyCodec) rule() string {
 	if k.names != nil {
-		return RuleEnum
+		return ruleEnum
 	}
-	return RuleType
+	return ruleType
 }

@@ -47,7 +47,7 @@ func (r *Raw) Check(raw []byte) error {
 		raw = emptyObject
 	}
 	if err := jsontext.Unique(raw); err != nil {
-		issue := Issue{Rule: RuleDuplicate}
+		issue := Issue{Rule: ruleDuplicate}
 		if dup, ok := errors.AsType[*jsontext.DuplicateError](err); ok {
 			issue.Path = jsontext.Pointer(dup.Path, dup.Name)
 		}
@@ -71,15 +71,15 @@ func (r *Raw) accepts(raw []byte) bool { return r.compiled.Accepts(raw) }
 func rawIssues(fault rawschema.Failure) []Issue {
 	switch fault.Keyword {
 	case "required", "dependentRequired", "dependencies":
-		return namedIssues(fault, RuleRequired)
+		return namedIssues(fault, ruleRequired)
 	case "additionalProperties", "unevaluatedProperties":
-		return namedIssues(fault, RuleUnknown)
+		return namedIssues(fault, ruleUnknown)
 	}
 	got := gotWords(fault.Value)
 	if fault.Keyword == "propertyNames" {
 		got = "the key " + quoteShort(fault.Names[0])
 	}
-	return []Issue{{Path: fault.Path, Got: got, Want: wantWords(fault.Keyword, fault.Want), Rule: RuleSchema}}
+	return []Issue{{Path: fault.Path, Got: got, Want: wantWords(fault.Keyword, fault.Want), Rule: ruleSchema}}
 }
 
 func namedIssues(fault rawschema.Failure, rule string) []Issue {

@@ -29,7 +29,7 @@ func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into
 	}
 	object = append(object, '}')
 	if err := jsontext.Check(object, jsontext.Limits{}); err != nil {
-		return NewInvalid(Issue{Rule: RuleType, Hint: "A text is not valid UTF-8."})
+		return NewInvalid(Issue{Rule: ruleType, Hint: "A text is not valid UTF-8."})
 	}
 	_, err := p.Decode(ctx, object, into)
 	var invalid *Invalid

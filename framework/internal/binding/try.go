@@ -75,9 +75,9 @@ func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
 	switch {
 	case f.Path == "":
 		return p.example(p.root, nil, 0), true
-	case f.Rule == RuleUnknown:
+	case f.Rule == ruleUnknown:
 		return p.mendUnknown(raw, parent, name, f)
-	case f.Rule == RuleDuplicate:
+	case f.Rule == ruleDuplicate:
 		return edit(raw, parent, func(object []byte) []byte { return dropRepeated(object, name) })
 	}
 	value, given := valueAt(raw, f.Path)

@@ -160,13 +160,13 @@ func (n *unionNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	case jsontext.KindObject:
 	case jsontext.KindNull:
 		if !n.null || c.mustExist() {
-			d.refuse(RuleType, n, raw, c)
+			d.refuse(ruleType, n, raw, c)
 		}
 		return
 	default:
 		inner, ok := d.mend(raw, jsontext.KindObject)
 		if !ok {
-			d.refuse(RuleType, n, raw, c)
+			d.refuse(ruleType, n, raw, c)
 			return
 		}
 		raw = inner
@@ -199,11 +199,11 @@ func (n *unionNode) choose(d *decoder, raw []byte) *variantNode {
 	f.Want = d.plan.wanted(&tagNode{n.names()}, nil)
 	switch {
 	case !given:
-		f.Rule = RuleRequired
+		f.Rule = ruleRequired
 	case !isText:
-		f.Rule, f.Got = RuleType, d.got(value)
+		f.Rule, f.Got = ruleType, d.got(value)
 	default:
-		f.Rule, f.Got = RuleEnum, d.got(value)
+		f.Rule, f.Got = ruleEnum, d.got(value)
 		if best := nearestName(text, n.names()); best != "" && d.secret == 0 {
 			f.Hint = "Did you mean " + quoteShort(best) + "?"
 		}
@@ -347,7 +347,7 @@ func (n *tagNode) goType() reflect.Type { return reflect.TypeFor[string]() }
 func (n *tagNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	text, ok := jsontext.String(raw)
 	if !ok || !slices.Contains(n.names, text) {
-		d.refuse(RuleEnum, n, raw, c)
+		d.refuse(ruleEnum, n, raw, c)
 		return
 	}
 	v.SetString(text)

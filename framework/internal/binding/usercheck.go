@@ -68,7 +68,7 @@ func custom(err error) error {
 	issues := make([]Issue, 0, len(errs))
 	for _, e := range errs {
 		text := strings.TrimSuffix(clip(oneLine(e.Error()), 500), ".")
-		issues = append(issues, Issue{Hint: text + ".", Rule: RuleCustom})
+		issues = append(issues, Issue{Hint: text + ".", Rule: ruleCustom})
 	}
 	return NewInvalid(issues...)
 }

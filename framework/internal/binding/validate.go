@@ -47,7 +47,7 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 	}
 	failed, err := p.run(ctx, v)
 	if err != nil {
-		d.file(finding{Issue: Issue{Rule: RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
+		d.file(finding{Issue: Issue{Rule: rulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
 		return
 	}
 	d.decoded = len(d.found)
@@ -179,7 +179,7 @@ func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) f
 		f.Want = "keys that are " + describe(p.printer.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
 		f.key, f.c = l.key, l.keys
 	case !sent:
-		f.missing, f.Rule = true, RuleRequired
+		f.missing, f.Rule = true, ruleRequired
 	case l.secret:
 		f.Got = "a value that is not shown"
 	default:
