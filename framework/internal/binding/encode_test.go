@@ -185,15 +185,6 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func TestSchemaIn(t *testing.T) {
-	t.Parallel()
-	p := mustCompile(t, reflect.TypeFor[[]tNode](), binding.Output, binding.Options{})
-	judge := judgeOf(t, p.SchemaIn("result"))
-	if !accepts(t, judge, []byte(`{"result":[{"name":"a","children":[{"name":"b"}]}]}`)) || accepts(t, judge, []byte(`{"result":[{"name":"a","children":[{}]}]}`)) {
-		t.Errorf("schema %s", p.SchemaIn("result"))
-	}
-}
-
 func TestRaw(t *testing.T) {
 	t.Parallel()
 	schema := "{ \"type\" : \"object\",\n \"required\":[\"b\",\"a\"],\"properties\":{\"a\":{\"$ref\":\"#/$defs/n\"},\"c\":{\"enum\":[\"x\",1]}},\"additionalProperties\":false,\"$defs\":{\"n\":{\"type\":\"integer\",\"minimum\":3}}}"

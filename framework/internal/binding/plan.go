@@ -134,22 +134,6 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 // Schema is deterministic, carries no $schema or $id, and must not be changed.
 func (p *Plan) Schema() json.RawMessage { return p.schema }
 
-// SchemaIn is the schema of an object whose only member, a required one, is a
-// value of the plan: for revisions where structured output must be an object.
-// Definitions move to the root, where references look for them.
-func (p *Plan) SchemaIn(member string) json.RawMessage {
-	inner := parseKeywords(p.schema)
-	k := typed("object")
-	if defs, ok := inner.get("$defs"); ok {
-		k.set("$defs", defs)
-		inner.drop("$defs")
-	}
-	k.set("properties", renderMembers(keywords{{member, inner.render()}}))
-	k.set("required", list(quoteAll([]string{member})))
-	k.set("additionalProperties", []byte("false"))
-	return k.render()
-}
-
 // Type is the compiled type.
 func (p *Plan) Type() reflect.Type { return p.t }
 
