@@ -211,19 +211,6 @@ func mutedError(doing string) error {
 	return &unsupportedError{what: doing + " is not possible inside an AtMostOnce effect: ask before it"}
 }
 
-// canAsk says whether questions to the client are possible in this call at all: on
-// 2026-07-28 three methods may ask (basic/patterns/mrtr).
-func (h *handling) canAsk() bool {
-	if h.call.Dialect.ServerRequests() {
-		return true
-	}
-	switch h.call.Params.(type) {
-	case *protocol.CallToolParams, *protocol.ReadResourceParams, *protocol.GetPromptParams:
-		return h.call.Dialect.InputRounds()
-	}
-	return false
-}
-
 // askFailure translates what became of a question instead of an answer.
 func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
 	var fault *protocol.Fault
@@ -235,7 +222,7 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return err
 	case errors.Is(err, engine.ErrCannotAsk):
 		unsupported := &unsupportedError{what: n.doing + " is not possible with this client"}
-		if !n.has && h.canAsk() {
+		if !n.has && h.call.MayAsk() {
 			unsupported.missing = n.able
 		}
 		return unsupported

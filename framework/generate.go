@@ -109,7 +109,7 @@ func (h *handling) modelInquiry(prompt string, opts []GenerateOption, into refle
 // chosen is the app's model where it shall or must answer.
 func (q *modelInquiry) chosen() Model {
 	app := q.h.server.cfg.model
-	if app != nil && (q.preferApp || !q.h.canAsk() || !q.needs().has) {
+	if app != nil && (q.preferApp || !q.h.call.MayAsk() || !q.needs().has) {
 		return app
 	}
 	return nil

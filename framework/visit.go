@@ -135,9 +135,9 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	can := h.call.Capabilities().ElicitURL && !h.muted()
 	told := (&visitError{e.message, visit.URL}).Error()
 	switch {
-	case can && h.call.Replays() && h.canAsk():
+	case can && h.call.Replays() && h.call.MayAsk():
 		return e.round(ctx, h, told)
-	case can && h.call.Dialect.ElicitationIDs() && h.canAsk():
+	case can && h.call.Dialect.ElicitationIDs() && h.call.MayAsk():
 		return "", &protocol.Fault{
 			Kind: protocol.FaultURLRequired, Message: e.message, Elicitations: []protocol.ElicitParams{*visit},
 		}

@@ -349,8 +349,23 @@ func (c *Call) Pending() bool {
 // (Config.ReplayCheck): nothing of it counts.
 func (c *Call) Probes() bool { return c.silent }
 
+// MayAsk says whether the revision lets this call ask the client anything: live, or, by three
+// methods, in rounds (2026-07-28 basic/patterns/mrtr). What the client has declared is not
+// looked at.
+func (c *Call) MayAsk() bool {
+	if c.Dialect.ServerRequests() {
+		return true
+	}
+	switch c.Params.(type) {
+	case *protocol.CallToolParams, *protocol.ReadResourceParams, *protocol.GetPromptParams: // see inputs
+		return c.Dialect.InputRounds()
+	}
+	return false
+}
+
+// canAsk says whether this call can put p to the client.
 func (c *Call) canAsk(p protocol.Params) bool {
-	if !mayAsk(c.Dialect, c.Params) || !c.Dialect.ServerMethod(p.Method()) {
+	if !c.MayAsk() || !c.Dialect.ServerMethod(p.Method()) {
 		return false
 	}
 	can := c.Capabilities()

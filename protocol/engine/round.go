@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
@@ -301,14 +300,4 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 		return nil, err
 	}
 	return &protocol.InputRequiredResult{Requests: r.filed, State: &state}, nil
-}
-
-// mayAsk says whether a call with these params can ask the client anything, live or in
-// rounds.
-func mayAsk(d *dialect.Dialect, p protocol.Params) bool {
-	if d.ServerRequests() {
-		return true
-	}
-	in, _, _ := inputs(p)
-	return d.InputRounds() && in != nil
 }
