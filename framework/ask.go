@@ -99,7 +99,7 @@ func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
 	for len(open) > 0 {
 		var pending bool
 		if open, pending = h.ask(ctx, open); pending {
-			return pendings(len(inquiries))
+			return allPending(len(inquiries))
 		}
 	}
 	errs := make([]error, len(threads))
@@ -109,7 +109,7 @@ func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
 	return errs
 }
 
-func pendings(n int) []error {
+func allPending(n int) []error {
 	errs := make([]error, n)
 	for i := range errs {
 		errs[i] = ErrPending

@@ -32,7 +32,7 @@ type Fault struct {
 // Error is a report of many lines: the faults of one component together, in the
 // order of registration, warnings last.
 func (e *BuildError) Error() string {
-	problems, warnings := e.where(false), e.where(true)
+	problems, warnings := e.split()
 	var s strings.Builder
 	s.WriteString("kagami: " + count(len(problems), "problem"))
 	if len(warnings) > 0 {
@@ -59,7 +59,7 @@ func (e *BuildError) Error() string {
 // The faults are in the order of the text. Of a fault, where, function, path and
 // fix are absent where there is nothing to say. There is no error.
 func (e *BuildError) MarshalJSON() ([]byte, error) {
-	problems, warnings := e.where(false), e.where(true)
+	problems, warnings := e.split()
 	return json.Marshal(struct {
 		Problems int     `json:"problems"`
 		Warnings int     `json:"warnings"`
@@ -76,14 +76,23 @@ func (e *BuildError) ending() string {
 	return e.outcome
 }
 
-// where are the warnings, or all others, grouped by component.
-func (e *BuildError) where(warning bool) []Fault {
+// split tells problems from warnings, each grouped by component.
+func (e *BuildError) split() (problems, warnings []Fault) {
+	for _, f := range e.Faults {
+		if f.Warning {
+			warnings = append(warnings, f)
+		} else {
+			problems = append(problems, f)
+		}
+	}
+	return grouped(problems), grouped(warnings)
+}
+
+// grouped puts the faults of each component together, in the order of the first ones.
+func grouped(faults []Fault) []Fault {
 	var heads []string
 	groups := make(map[string][]Fault)
-	for _, f := range e.Faults {
-		if f.Warning != warning {
-			continue
-		}
+	for _, f := range faults {
 		h := f.head()
 		if groups[h] == nil {
 			heads = append(heads, h)

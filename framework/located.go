@@ -15,14 +15,14 @@ import (
 func located(r protocol.Result, name string) protocol.Result {
 	switch r := r.(type) {
 	case *protocol.CallToolResult:
-		if content, changed := mend(r.Content, func(i int, b protocol.Block) (protocol.Block, bool) { return housed(b, name, i) }); changed {
+		if content, changed := mend(r.Content, func(i int, b protocol.Block) (protocol.Block, bool) { return withURI(b, name, i) }); changed {
 			c := *r
 			c.Content = content
 			return &c
 		}
 	case *protocol.GetPromptResult:
 		if messages, changed := mend(r.Messages, func(i int, m protocol.Message) (_ protocol.Message, changed bool) {
-			m.Content, changed = housed(m.Content, name, i)
+			m.Content, changed = withURI(m.Content, name, i)
 			return m, changed
 		}); changed {
 			c := *r
@@ -59,7 +59,7 @@ func mend[T any](list []T, fix func(i int, item T) (T, bool)) (_ []T, changed bo
 }
 
 // housed is an embedded resource with a URI.
-func housed(b protocol.Block, name string, i int) (_ protocol.Block, changed bool) {
+func withURI(b protocol.Block, name string, i int) (_ protocol.Block, changed bool) {
 	e, ok := b.(protocol.Embedded)
 	if !ok || e.Contents.URI != "" {
 		return b, false
