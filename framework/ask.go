@@ -61,17 +61,17 @@ type inquiry interface {
 
 // need is what a question demands of a client.
 type need struct {
-	doing string
-	able  *protocol.ClientCapabilities
-	has   bool // the client declared all of it
+	doing string                       // what errors say could not be done
+	able  *protocol.ClientCapabilities // what the client must have declared
+	has   bool                         // the client has declared all of that
 }
 
 // thread is an inquiry in progress.
 type thread struct {
 	inquiry
 	base  string // the key of its first question
-	asked int
-	err   error
+	asked int    // how many questions it has asked
+	err   error  // how it was settled; nil: by an answer
 }
 
 // nextKey is the key of the question to ask now. Attempts count on: the place of
@@ -117,15 +117,16 @@ func allPending(n int) []error {
 	return errs
 }
 
-// turn is one question on its way.
+// turn is one question of a thread.
 type turn struct {
 	*thread
-	name  string // of the question
-	asks  protocol.Params
-	reply engine.Reply
+	name  string          // the key of the question
+	asks  protocol.Params // the question
+	reply engine.Reply    // what came of it
 }
 
-// ask puts the next question of each thread and returns the threads that go on.
+// ask puts the next question of each thread, all at once, and returns the threads that are
+// not settled. pending: answers must be waited for, and the handler will run again.
 func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pending bool) {
 	var turns, local, remote []*turn
 	for _, t := range open {
@@ -162,6 +163,7 @@ func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pen
 	return left, pending
 }
 
+// judged hands the reply of a turn to its inquiry; done says that the inquiry is settled.
 func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
 	switch {
 	case t.reply.Err == nil:
@@ -211,7 +213,7 @@ func mutedError(doing string) error {
 	return &unsupportedError{what: doing + " is not possible inside an AtMostOnce effect: ask before it"}
 }
 
-// askFailure translates what became of a question instead of an answer.
+// askFailure is the handler's error for a question that was not answered because of err.
 func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
 	var fault *protocol.Fault
 	var unsupported *unsupportedError
@@ -237,7 +239,8 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 	return &askError{doing: n.doing, cause: err}
 }
 
-// asking is the handling that questions of ctx belong to.
+// asking is the handling of ctx, for questions; doing is what the error says is not possible
+// outside of a handler.
 func asking(ctx context.Context, doing string) (*handling, error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {

@@ -31,8 +31,8 @@ type bound struct {
 	steps   []Middleware       // of the chain, outermost first
 	run     Handler            // the whole chain
 
-	// witnesses are what a call that was refused for want of scopes goes through; nil:
-	// there are none.
+	// witnesses is the chain of calls that are refused for missing scopes; nil: no step wants
+	// to see them.
 	witnesses Handler
 
 	// invoke is the innermost step: decode, the user's function, encode.
@@ -41,8 +41,9 @@ type bound struct {
 	refuse func(ctx context.Context, c *engine.Call, err error) (protocol.Result, error)
 }
 
-// handling is the context of one call: the free functions find here what they
-// act on. It is a context.Context itself, which saves a layer.
+// handling is the context of one call: the free functions find here what they act on. It
+// is a context.Context itself, which saves an allocation. Handlers may use it from many
+// goroutines at once; what changes during the call is atomic or has a lock.
 type handling struct {
 	context.Context //nolint:containedctx // it is a context: one layer less for each call
 
@@ -52,18 +53,18 @@ type handling struct {
 	uri    string            // of resources/read
 	vars   map[string]string // of a template
 	list   []ComponentInfo   // of a list
-	seen   Call              // what the chain begins with
-	inner  *inner            // of an effect or a nested call; nil: the call itself
+	seen   Call              // what the outermost step of the chain gets
+	inner  *inner            // set for an effect or a nested call; nil: the call itself
 
 	logging sync.Once
 	logger  *zap.Logger // what Log returns, once it was asked for
-	bucket  *bucket     // of the client's part of it; nil: the client wants no log
+	bucket  *bucket     // limits what logger sends to the client; nil: the client wants no log
 
-	asked  atomic.Int32 // questions without a key
-	asks   atomic.Bool  // for Asked; in the outermost handling
-	keys   sync.Map     // of the questions of the call; in the outermost handling
-	passed atomic.Pointer[passed]
-	roots  atomic.Pointer[callRoots]
+	asked  atomic.Int32              // counts questions without a key
+	asks   atomic.Bool               // a question was asked; see Asked; only in the outermost handling
+	keys   sync.Map                  // the keys of all questions of the call; only in the outermost handling
+	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; nil: none
+	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked for; only in the outermost handling
 }
 
 type handlingKey struct{}

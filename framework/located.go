@@ -58,7 +58,7 @@ func mend[T any](list []T, fix func(i int, item T) (T, bool)) (_ []T, changed bo
 	return list, changed
 }
 
-// housed is an embedded resource with a URI.
+// withURI gives an embedded resource without a URI one; i is its place in the result.
 func withURI(b protocol.Block, name string, i int) (_ protocol.Block, changed bool) {
 	e, ok := b.(protocol.Embedded)
 	if !ok || e.Contents.URI != "" {

@@ -12,17 +12,16 @@ import (
 // of the user.
 const reserved = "\x00"
 
-// passed is a step of OncePerCall that has called next, and those further out that
-// had. The list belongs to the chain: to know where a call is costs nothing.
+// passed is a step of OncePerCall, as a handling notes that it has called next. The values
+// are made with the chain, so that noting one allocates nothing.
 type passed struct {
-	key   string // in the journal
-	outer *passed
+	key   string  // of the step, in the journal
+	outer *passed // the next such step further out; nil: none
 }
 
 var errNotPassed = errors.New("the step has not called next")
 
-// done says whether an earlier round came past the step. One in which the step
-// asked, or answered itself, did not.
+// done says whether the step has called next in an earlier round: then it does not run again.
 func (p *passed) done(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || h.call.Round == 0 {
@@ -36,7 +35,7 @@ func (p *passed) done(ctx context.Context) bool {
 	return err == nil && round < h.call.Round // not where this round runs again
 }
 
-// then is next, behind the step.
+// then is next, with a note that the step has called it.
 func (p *passed) then(next Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		h := handlingFrom(ctx)
@@ -49,9 +48,10 @@ func (p *passed) then(next Handler) Handler {
 	}
 }
 
-// keepPassed records the steps that the asker is behind, before it asks the client.
-// Where a question is pending already nothing is recorded, for the step may be the
-// one that asked. Calls that do not ask in rounds need no record.
+// keepPassed is called before the client is asked. It journals the steps of OncePerCall that
+// have called next: in the next round they do not run again. Where a question is pending
+// already nothing is journaled, since the step itself may have asked it. Calls that do not
+// ask in rounds need no such record.
 func keepPassed(ctx context.Context) error {
 	for h := handlingFrom(ctx); h != nil && h.call.Dialect.InputRounds(); h = h.outer() {
 		for p := h.passed.Load(); p != nil; p = p.outer {

@@ -176,7 +176,8 @@ func (o *output) structured() bool {
 	return o.shape == shapeValue || o.shape == shapeRaw
 }
 
-// encode writes into memory of the call, which the result alone may have; nil: into its own.
+// encode writes into memory that is borrowed from call (see answer), else into memory of its
+// own.
 func (o *output) encode(v reflect.Value, call *engine.Call) ([]byte, error) {
 	if call != nil {
 		if room, ok := call.Lend(); ok {
@@ -219,7 +220,7 @@ type answer struct {
 	result Result
 	body   protocol.CallToolResult
 	block  [1]protocol.Block
-	call   *engine.Call // that nobody but the engine sees the result of; nil: others do
+	call   *engine.Call // set if only the engine sees the result: then memory may be borrowed by Call.Lend
 }
 
 // text is content of one text.

@@ -12,14 +12,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// steppingUp is an authenticator that can ask a caller to come back with more scopes;
-// middleware/auth makes those.
+// steppingUp is an authenticator that can ask a caller to come back with more scopes, as those
+// of middleware/auth can.
 type steppingUp interface {
 	InsufficientScope(scopes []string) *transport.AuthError
 }
 
-// knowing is an authenticator that knows whether it can let anybody in; middleware/auth
-// makes those.
+// knowing is an authenticator that knows whether it is set up to let anybody in, as those of
+// middleware/auth do.
 type knowing interface{ Ready() error }
 
 // unready is why the authenticator can let nobody in; nil: it can, or does not say.
@@ -44,8 +44,8 @@ func (s *Server) stepUp(ctx context.Context, scopes []string) error {
 	return up.InsufficientScope(scopes)
 }
 
-// deniedError is what a call that was refused for want of scopes has come to, for those
-// who witness it. It is for the log: the client is told something else.
+// deniedError is the error that steps of PhaseTrace see of a call that was refused for missing
+// scopes. It is for the log: the client is told something else.
 type deniedError struct{ scopes []string }
 
 // Error names what would have been needed.
@@ -53,8 +53,8 @@ func (e *deniedError) Error() string {
 	return "the caller lacks some of the scopes " + strings.Join(e.scopes, " ")
 }
 
-// witnessing makes the chain of refused calls, of the steps that only look on: those of
-// PhaseTrace. Nil: there are none.
+// witnessing makes the chain of calls that are refused for missing scopes: of the steps of
+// PhaseTrace, which only look on. Nil: there are none.
 func witnessing(steps []Middleware, report broken) Handler {
 	looking := slices.DeleteFunc(slices.Clone(steps), func(m Middleware) bool { return m.Phase != PhaseTrace })
 	if len(looking) == 0 {
@@ -65,9 +65,9 @@ func witnessing(steps []Middleware, report broken) Handler {
 	}, looking, report)
 }
 
-// denied answers a caller who lacks scopes of e. The steps that look on see the call, its
-// arguments excepted, which nobody has looked at; what they make of it is nobody's
-// answer: absent must not differ from what is said of what is not there.
+// denied is the answer to a caller who lacks scopes of e: a step-up challenge, or absent, which
+// must be the same as for a component that does not exist. The steps of PhaseTrace see the
+// call, without its arguments, which were not decoded; what they return is ignored.
 func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
 	if b, ok := e.Handler.(*bound); ok && b.witnesses != nil {
 		h := &handling{Context: ctx, server: s, call: c, bound: b}

@@ -39,12 +39,12 @@ type Server struct {
 
 	changing sync.Mutex // serializes changes at run time
 
-	starting chan struct{} // of one: who has put something in starts, and has what follows
+	starting chan struct{} // 1-buffered, a lock: its holder starts the server; guards hooked and startErr
 	hooked   bool          // the OnStart functions have run
-	startErr error         // of theirs
-	started  atomic.Bool
+	startErr error         // the error of the OnStart functions
+	started  atomic.Bool   // the server runs: nobody needs the lock any more
 
-	startsLate sync.Once // to be told of
+	startsLate sync.Once // warns, once, that requests wait for the start
 
 	quitting sync.Once
 	draining sync.Once
@@ -73,7 +73,8 @@ type startOf struct{ server *Server }
 // one derived from it, that is an error at once.
 func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
-// start is Start within the context life, for a caller who waits for others as long as ctx.
+// start is Start; life is the context that OnStart functions get and tasks run in, ctx bounds
+// the wait for another caller who is starting the server.
 func (s *Server) start(ctx, life context.Context) error {
 	switch {
 	case s.engine == nil:
@@ -100,8 +101,8 @@ func (s *Server) start(ctx, life context.Context) error {
 	return nil
 }
 
-// turn waits for who is starting the server. Where nobody is, ctx may have ended: what
-// that means is for the OnStart functions to say.
+// turn takes the lock of starting; while another caller has it, it waits until ctx ends. Where
+// the lock is free it is taken even if ctx has ended: OnStart functions see that themselves.
 func (s *Server) turn(ctx context.Context) error {
 	select {
 	case s.starting <- struct{}{}:
