@@ -73,8 +73,8 @@ type startOf struct{ server *Server }
 // one derived from it, that is an error at once.
 func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
-// start is Start; life is the context that OnStart functions get and tasks run in, ctx bounds
-// the wait for another caller who is starting the server.
+// start is Start, but that the OnStart functions and the engine start with the values of life;
+// ctx bounds the wait for another caller who is starting the server.
 func (s *Server) start(ctx, life context.Context) error {
 	switch {
 	case s.engine == nil:
