@@ -45,6 +45,7 @@ func (c *Client) Ping(ctx context.Context) error {
 
 // SetLogLevel asks for log messages of this level and above: once for the session,
 // or, on a revision that wants that, with each request from now on, which cannot fail.
+// A level that is none is an error, and nothing is sent.
 func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	if level.Severity() < 0 {
 		return fmt.Errorf("client: %q is no log level", level)

@@ -22,7 +22,8 @@ import (
 // revision; any other error, an empty answer or none within [ProbeTimeout] leads to
 // initialize (2026-07-28 basic/versioning and basic/transports/stdio).
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
-	if err := given(to, opts); err != nil {
+	settings, err := given(to, opts)
+	if err != nil {
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -33,7 +34,7 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		cancel()
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
-	c := newClient(life, cancel, conn, opts)
+	c := newClient(life, cancel, conn, settings)
 	c.link.start()
 	err = c.negotiate(ctx)
 	if !stop() && err == nil {
@@ -52,19 +53,23 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// given says what is missing in the arguments of Connect.
-func given(to Target, opts []Option) error {
+// given is what the arguments of Connect say, or what is wrong with them.
+func given(to Target, opts []Option) (config, error) {
 	switch {
 	case to == nil || to.target() == nil:
-		return errors.New("the target is nil")
+		return config{}, errors.New("the target is nil")
 	case slices.Contains(opts, nil):
-		return errors.New("an option is nil")
+		return config{}, errors.New("an option is nil")
 	}
-	return nil
+	c := newConfig(opts)
+	if c.level != "" && c.level.Severity() < 0 {
+		return config{}, fmt.Errorf("%q is no log level", c.level)
+	}
+	return c, nil
 }
 
-func newClient(life context.Context, cancel context.CancelFunc, conn transport.Conn, opts []Option) *Client {
-	c := &Client{config: newConfig(opts)}
+func newClient(life context.Context, cancel context.CancelFunc, conn transport.Conn, settings config) *Client {
+	c := &Client{config: settings}
 	c.can = c.config.capabilities()
 	c.link = newLink(life, cancel, conn)
 	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.answered

@@ -127,7 +127,9 @@ func Revisions(revs ...protocol.Revision) Option {
 func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { c.probe = d }) }
 
 // LogLevel asks for log messages of this level and above from the start, as
-// [Client.SetLogLevel] does later.
+// [Client.SetLogLevel] does later; a server of a handshake revision that logs nothing
+// is not asked. A level that is none is an error of Connect; empty is the default,
+// which asks for nothing.
 func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
 
 // OnNotification sees every notification in order. fn is never called
