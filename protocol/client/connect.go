@@ -29,6 +29,9 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel) // until the client is connected
 	conn, err := to.target()(life)
+	if err == nil && conn == nil {
+		err = errors.New("the connection is nil")
+	}
 	if err != nil {
 		stop()
 		cancel()

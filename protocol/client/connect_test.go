@@ -226,6 +226,10 @@ func TestDialFails(t *testing.T) {
 	if err == nil {
 		t.Error("a missing program was started")
 	}
+	_, err = client.Connect(t.Context(), client.Over(func(context.Context) (transport.Conn, error) { return nil, nil }))
+	if err == nil || !strings.Contains(err.Error(), "the connection is nil") {
+		t.Errorf("error %v for no connection", err)
+	}
 }
 
 func TestInitializeRetriesWithANamedVersion(t *testing.T) {

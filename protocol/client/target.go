@@ -24,8 +24,9 @@ func Command(cmd *exec.Cmd) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) { return stdio.Dial(ctx, cmd) })
 }
 
-// Over is any carrier: dial opens one connection. Its context ends when Connect
-// gives up or the client is closed, not when Connect returns.
+// Over is any carrier: dial opens one connection, which the client closes. Its context
+// ends when Connect gives up or the client is closed, not when Connect returns. A nil
+// connection without an error is an error of Connect.
 func Over(dial func(context.Context) (transport.Conn, error)) Target { return dialer(dial) }
 
 // InMemory is a server in this process. A principal in Connect's context
