@@ -25,7 +25,8 @@ func TestConnectNegotiates(t *testing.T) {
 		revision string // "" : Connect fails
 		errText  string
 	}{
-		"discovery": {script: (*fake).modern, revision: "2026-07-28"},
+		"discovery":        {script: (*fake).modern, revision: "2026-07-28"},
+		"no probe timeout": {script: (*fake).modern, opts: []client.Option{client.ProbeTimeout(0)}, revision: "2026-07-28"},
 		"unknown method": {
 			script:   func(f *fake) { f.legacy("2025-11-25") },
 			revision: "2025-11-25",

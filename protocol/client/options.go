@@ -50,6 +50,9 @@ func newConfig(opts []Option) config {
 	for _, o := range opts {
 		o.option(&c)
 	}
+	if c.probe <= 0 {
+		c.probe = probeTimeout
+	}
 	return c
 }
 
@@ -123,7 +126,8 @@ func Revisions(revs ...protocol.Revision) Option {
 }
 
 // ProbeTimeout is how long server/discover may take before the client falls back
-// to initialize; default 5 s. Where there is no fallback it is not used.
+// to initialize; default 5 s, as for zero and less. Where there is no fallback it is not
+// used. The endpoint event of HTTP+SSE may take as long again.
 func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { c.probe = d }) }
 
 // LogLevel asks for log messages of this level and above from the start, as

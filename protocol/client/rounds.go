@@ -27,8 +27,8 @@ const (
 )
 
 // MaxRounds bounds how often one call is sent again with answers; default 32. A
-// call that is still not finished then ends with [ErrInputRequired]. With 0 no
-// question of a round is answered.
+// call that is still not finished then ends with [ErrInputRequired]. With 0 and
+// less no question of a round is answered.
 func MaxRounds(n int) Option { return optionFunc(func(c *config) { c.maxRounds = n }) }
 
 // InRounds lets [Client.Request] answer the questions of an input_required result
