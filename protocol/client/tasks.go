@@ -28,8 +28,8 @@ var (
 )
 
 // TaskTTL is the life that a task shall have from its creation: a wish, which the
-// server need not grant, and which only 2025-11-25 can express. [Task.State] has what
-// was granted.
+// server need not grant, and which only 2025-11-25 can express; zero and less is none.
+// [Task.State] has what was granted.
 func TaskTTL(d time.Duration) CallOption {
 	return callOptionFunc(func(h *how) { h.ttl = d })
 }
@@ -45,8 +45,8 @@ func OnTask(fn func(protocol.Task)) CallOption {
 // Safe for concurrent use.
 type Task struct {
 	c         *Client
-	id        string // "": the server answered at once
-	outcome   json.RawMessage
+	id        string
+	outcome   json.RawMessage // where the server answered at once; else nil
 	immediate string
 	told      func(protocol.Task)
 	wish      *lastingWish // of progress; ends with the task
@@ -82,7 +82,7 @@ func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...Ca
 	if err == nil {
 		err = t.begin(result, raw)
 	}
-	if err != nil || t.id == "" {
+	if err != nil || t.outcome != nil {
 		t.wish.end()
 	}
 	if err != nil {
@@ -114,6 +114,7 @@ func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
 // Task is a task of an earlier call, even of another client, by its id. Whether it
 // still exists shows when it is asked for. A task of 2025-11-25 belongs to the
 // principal that made it, or without one to the session, and ends being seen with it.
+// Of the options it takes [OnTask].
 func (c *Client) Task(id string, opts ...CallOption) *Task { return c.taskWith(id, newHow(opts)) }
 
 func (c *Client) taskWith(id string, h how) *Task {
@@ -160,10 +161,10 @@ func (t *Task) Get(ctx context.Context) (protocol.Task, error) {
 
 // Cancel asks the server to end the task. On 2025-11-25 it is cancelled then, and one
 // that is over is an error; on 2026-07-28 it may end in another way, and nothing is an
-// error but an unknown task. Of a call that was answered at once nothing is left to be
-// cancelled.
+// error but an unknown task, which is [ErrTaskGone] on both. Of a call that was answered
+// at once nothing is left to be cancelled.
 func (t *Task) Cancel(ctx context.Context) error {
-	if t.id == "" {
+	if t.outcome != nil {
 		return nil
 	}
 	d := t.c.dialect.Load()
@@ -174,6 +175,11 @@ func (t *Task) Cancel(ctx context.Context) error {
 		return fmt.Errorf("%w that can be cancelled", ErrNoTasks)
 	}
 	result, err := ask[protocol.Result](ctx, t.c, &protocol.CancelTaskParams{ID: t.id}, how{})
+	if refused, ok := errors.AsType[*protocol.Error](err); ok && refused.Code == protocol.CodeInvalidParams {
+		if _, missed := t.look(ctx); errors.Is(missed, ErrTaskGone) { // else it is over
+			return missed
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -207,7 +213,7 @@ func (t *Task) decode(raw json.RawMessage) (*protocol.CallToolResult, error) {
 
 // look asks for the state, and what it makes available.
 func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
-	if t.id == "" {
+	if t.outcome != nil {
 		return protocol.DetailedTask{Task: t.State(), Result: t.outcome}, nil
 	}
 	if err := t.c.hasTasks(); err != nil {
@@ -237,7 +243,7 @@ func (t *Task) see(now protocol.Task) {
 func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawMessage, error) {
 	d := t.c.dialect.Load()
 	switch {
-	case t.id == "", d.TaskExtension() && now.Status == protocol.TaskCompleted:
+	case t.outcome != nil, d.TaskExtension() && now.Status == protocol.TaskCompleted:
 		return now.Result, nil
 	case now.Status == protocol.TaskCancelled:
 		return nil, ErrTaskCancelled

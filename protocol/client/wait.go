@@ -49,7 +49,7 @@ func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 
 // WaitRaw is Wait for who wants the result as it came.
 func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
-	if t.id == "" {
+	if t.outcome != nil {
 		return t.outcome, nil
 	}
 	f := t.c.followed.follow(t.id)
