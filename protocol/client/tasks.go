@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -214,7 +215,7 @@ func (t *Task) decode(raw json.RawMessage) (*protocol.CallToolResult, error) {
 // look asks for the state, and what it makes available.
 func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
 	if t.outcome != nil {
-		return protocol.DetailedTask{Task: t.State(), Result: t.outcome}, nil
+		return protocol.DetailedTask{Task: t.State(), Result: slices.Clone(t.outcome)}, nil
 	}
 	if err := t.c.hasTasks(); err != nil {
 		return protocol.DetailedTask{}, err

@@ -448,6 +448,11 @@ func TestTaskAtOnce(t *testing.T) {
 				if err := task.Cancel(t.Context()); err != nil {
 					t.Errorf("Cancel: %v", err)
 				}
+				raw, _ := task.WaitRaw(t.Context())
+				clear(raw) // it is the caller's
+				if later, err := task.Wait(t.Context()); textIn(t, later, err) != textIn(t, r, nil) {
+					t.Error("who had the raw result has changed it")
+				}
 				if revision == "2026-07-28" {
 					return
 				}

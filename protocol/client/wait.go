@@ -50,7 +50,7 @@ func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 // WaitRaw is Wait for who wants the result as it came.
 func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	if t.outcome != nil {
-		return t.outcome, nil
+		return slices.Clone(t.outcome), nil
 	}
 	f := t.c.followed.follow(t.id)
 	defer t.c.followed.leave(f)
