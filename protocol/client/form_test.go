@@ -125,6 +125,11 @@ func TestFormCheck(t *testing.T) {
 		{"day", `"2026-02-30"`, "date"},
 		{"at", `"2026-02-28T01:02:03+09:00"`, ""},
 		{"at", `"2026-02-28"`, "date and time"},
+		{"name", `"Ann`, "must be a string"},
+		{"score", `1 or 2`, "must be a number"},
+		{"score", `-`, "must be a number"},
+		{"tags", `["a"`, "must be an array"},
+		{"ok", `tru`, "must be a boolean"},
 	}
 	form := parse(t, wide)
 	for _, tt := range tests {
@@ -137,6 +142,9 @@ func TestFormCheck(t *testing.T) {
 				t.Errorf("%s = %s: %v, want %q", tt.field, tt.value, err, tt.fault)
 			}
 		}
+	}
+	if err := (&client.Field{}).Check(nil); err == nil || err.Error() != "must be a JSON value" {
+		t.Errorf("no value: %v", err)
 	}
 	for content, want := range map[string]string{
 		`{"name":"Ann","age":20,"other":1}`: "",

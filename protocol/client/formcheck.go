@@ -14,7 +14,8 @@ import (
 )
 
 // Check says what is wrong with one value of the field, as "must be ..."; nil: it
-// fits. Formats are looked at as far as a slip of the pen goes.
+// fits. What is no JSON does not fit. Formats are looked at as far as a slip of the pen
+// goes.
 func (f *Field) Check(value json.RawMessage) error {
 	if err := f.checkType(value); err != nil {
 		return err
@@ -32,8 +33,10 @@ func (f *Field) Check(value json.RawMessage) error {
 }
 
 func (f *Field) checkType(value []byte) error {
-	kind := jsontext.KindOf(value)
-	ok := true
+	if jsontext.Check(value, limits()) != nil {
+		value = nil // of no kind
+	}
+	kind, ok := jsontext.KindOf(value), true
 	switch f.Type {
 	case "string":
 		ok = kind == jsontext.KindString
@@ -45,6 +48,10 @@ func (f *Field) checkType(value []byte) error {
 		ok = kind == jsontext.KindNumber && integral(value)
 	case "array":
 		ok = kind == jsontext.KindArray
+	default:
+		if kind == jsontext.KindInvalid {
+			return errors.New("must be a JSON value")
+		}
 	}
 	if ok {
 		return nil
