@@ -209,12 +209,15 @@ func unwanted(err error) bool {
 
 func honoured(want, got protocol.SubscriptionFilter) error {
 	lists := want.Tools && got.Tools || want.Prompts && got.Prompts || want.Resources && got.Resources
-	uris := slices.ContainsFunc(want.URIs, func(uri string) bool { return slices.Contains(got.URIs, uri) })
-	nothing := !want.Tools && !want.Prompts && !want.Resources && len(want.URIs) == 0
-	if lists || uris || nothing || len(got.Tasks) > 0 {
+	nothing := !want.Tools && !want.Prompts && !want.Resources && len(want.URIs) == 0 && len(want.Tasks) == 0
+	if lists || nothing || shared(want.URIs, got.URIs) || shared(want.Tasks, got.Tasks) {
 		return nil
 	}
 	return errUnheard
+}
+
+func shared(want, got []string) bool {
+	return slices.ContainsFunc(want, func(one string) bool { return slices.Contains(got, one) })
 }
 
 // closeStream forgets a stream and tells the server, if the stream was still open.

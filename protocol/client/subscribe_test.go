@@ -162,6 +162,9 @@ func TestSubscribeIsRefused(t *testing.T) {
 					f.expect(protocol.NotificationCancelled)
 					m = f.expect(protocol.MethodListen)
 					f.notify(protocol.NotificationCancelled, `{"requestId":`+string(m.ID)+`}`)
+					m = f.expect(protocol.MethodListen)
+					f.acknowledgeWith(m, `{"taskIds":[]}`)
+					f.expect(protocol.NotificationCancelled)
 				}
 			})
 			_, err := c.Subscribe(t.Context(), "x://a")
@@ -176,6 +179,9 @@ func TestSubscribeIsRefused(t *testing.T) {
 				}
 				if _, err := c.Subscribe(t.Context(), "x://a"); err == nil {
 					t.Error("no error for a stream that was cancelled")
+				}
+				if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{Tasks: []string{"x"}}); err == nil {
+					t.Error("no error for a server that announces nothing of a task")
 				}
 			}
 			wait()
