@@ -22,8 +22,11 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 	return ask[*protocol.GetPromptResult](ctx, c, &protocol.GetPromptParams{Name: name, Arguments: args}, how{})
 }
 
-// Complete asks for completions of one argument.
+// Complete asks for completions of one argument. A nil p is an error.
 func (c *Client) Complete(ctx context.Context, p *protocol.CompleteParams) (protocol.Completion, error) {
+	if p == nil {
+		return protocol.Completion{}, errors.New("client: completion/complete has no params")
+	}
 	r, err := ask[*protocol.CompleteResult](ctx, c, p, how{})
 	if err != nil {
 		return protocol.Completion{}, err

@@ -220,6 +220,9 @@ func TestOtherCalls(t *testing.T) {
 			if _, err := c.Request(ctx, "example.com/custom", json.RawMessage(`[1]`)); err == nil {
 				t.Error("params that are no object were sent")
 			}
+			if _, err := c.Complete(ctx, nil); err == nil {
+				t.Error("a completion of nothing was asked for")
+			}
 			if err := c.Ping(ctx); err != nil {
 				t.Error(err)
 			}
