@@ -39,7 +39,7 @@ func RedactPattern(patterns ...*regexp.Regexp) LogOption {
 	return logOption(func(l *logging) { l.redact.patterns = append(l.redact.patterns, patterns...) })
 }
 
-// WithoutArguments logs none.
+// WithoutArguments logs none. Their secrets are looked for in errors all the same.
 func WithoutArguments() LogOption {
 	return logOption(func(l *logging) { l.arguments = false })
 }
@@ -54,10 +54,10 @@ func Sample(n int) LogOption { return logOption(func(l *logging) { l.sample = in
 // information. What a call says of itself is for framework.Log.
 //
 // Arguments are logged as text of at most 2 KiB, without secrets (see Redact); so are
-// errors, without the secrets of the call's arguments. Results never are. A call in which
-// a step further in has panicked has the outcome "panic". A call that
-// was asked in rounds is logged when it is over, with the time of its last round.
-// Phase: trace.
+// errors, without the secrets of the call's arguments that have 4 bytes or more. Results
+// never are. A call in which a step further in has panicked has the outcome "panic". A
+// call that was asked in rounds is logged when it is over, with the time of its last
+// round. Phase: trace.
 func Logging(opts ...LogOption) framework.Middleware {
 	l := &logging{arguments: true, sample: 1}
 	for _, o := range opts {
@@ -130,7 +130,7 @@ func levelOf(outcome framework.Outcome) zapcore.Level {
 }
 
 func (l *logging) fields(ctx context.Context, call *framework.Call, outcome framework.Outcome, took time.Duration, err error) []zap.Field {
-	name, arguments, secrets := l.redact.call(ctx, call, l.arguments)
+	name, arguments, secrets := l.redact.call(ctx, call, l.arguments || err != nil) // whose text may repeat them
 	brief := framework.BriefOf(ctx)
 	fields := append(make([]zap.Field, 0, 12),
 		zap.String("method", call.Method), zap.String("name", name), zap.String("outcome", string(outcome)),
@@ -150,7 +150,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		fields = append(fields, zap.Stringer("trace", span.TraceID()), zap.Stringer("span", span.SpanID()))
 	}
-	if arguments != nil { // as text: members would be fields without end to who indexes the log
+	if l.arguments && arguments != nil { // as text: members would be fields without end to who indexes the log
 		fields = append(fields, zap.String("arguments", bounded(string(arguments), maxArguments)))
 	}
 	if err != nil {

@@ -115,13 +115,15 @@ func TestLoggingHidesSecretsWithin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			app, logs := watched()
-			s := build(t, app.Use(middleware.Logging()).Add(framework.Tool("t", func(context.Context, map[string]any) (string, error) {
-				return "", framework.UserErrorf(tt.format, tt.secret)
-			})))
-			call(t.Context(), t, s, tt.arguments)
-			if got := line(t, logs.TakeAll()[0])["error"]; !strings.HasPrefix(fmt.Sprint(got), "refused: ") || !strings.Contains(fmt.Sprint(got), "[hidden]") || strings.Contains(fmt.Sprint(got), "horse") {
-				t.Errorf("logged %s", got)
+			for _, opts := range [][]middleware.LogOption{nil, {middleware.WithoutArguments()}} {
+				app, logs := watched()
+				s := build(t, app.Use(middleware.Logging(opts...)).Add(framework.Tool("t", func(context.Context, map[string]any) (string, error) {
+					return "", framework.UserErrorf(tt.format, tt.secret)
+				})))
+				call(t.Context(), t, s, tt.arguments)
+				if got := line(t, logs.TakeAll()[0])["error"]; !strings.HasPrefix(fmt.Sprint(got), "refused: ") || !strings.Contains(fmt.Sprint(got), "[hidden]") || strings.Contains(fmt.Sprint(got), "horse") {
+					t.Errorf("logged %s", got)
+				}
 			}
 		})
 	}
