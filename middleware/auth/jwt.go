@@ -28,7 +28,7 @@ type JWT struct {
 	Issuer     string        // exactly as tokens and metadata name it; required
 	Audience   string        // this server, as tokens name it; empty: Resource of Bearer
 	JWKS       string        // URL of the keys; empty: discovered from Issuer
-	Algorithms []string      // that are taken; empty: RS256, PS256, ES256 and EdDSA. Symmetric ones never are
+	Algorithms []string      // that are taken; empty: RS256, PS256, ES256 and EdDSA. Symmetric and unknown ones are a fault
 	Leeway     time.Duration // for clocks that differ; 0 is 30 seconds, below is none
 	Client     *http.Client  // fetches the keys; nil: one that follows no redirects
 
@@ -86,6 +86,11 @@ func (j *JWT) misset() error {
 	case slices.ContainsFunc(j.Algorithms, symmetric):
 		// Whoever knows the public key could sign with it as if it were a secret.
 		return missetf("JWT: no Algorithms but asymmetric ones go with published keys")
+	}
+	for _, name := range j.Algorithms {
+		if jwt.GetSigningMethod(name) == nil {
+			return missetf("JWT: an algorithm %q is not known", name)
+		}
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ func TestFaultySetup(t *testing.T) {
 		"no audience":       &auth.JWT{Issuer: issuerURL, JWKS: url, Client: web},
 		"HS256":             &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: url, Client: web, Algorithms: []string{"ES256", "HS256"}},
 		"none":              &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: url, Client: web, Algorithms: []string{"none"}},
+		"no algorithm":      &auth.JWT{Issuer: issuerURL, Audience: resource, JWKS: url, Client: web, Algorithms: []string{"ES256", "RS265"}},
 		"asks, no audience": &auth.Introspection{Endpoint: url, Client: web},
 		"asks nobody":       &auth.Introspection{Audience: resource, Client: web},
 	} {
