@@ -17,6 +17,21 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (*transport.Principal, error)
 }
 
+// missing says whether there is no verifier, of whatever type.
+func missing(v Verifier) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case *JWT:
+		return v == nil
+	case *Introspection:
+		return v == nil
+	case VerifierFunc:
+		return v == nil
+	}
+	return false
+}
+
 // VerifierFunc is a Verifier.
 type VerifierFunc func(ctx context.Context, token string) (*transport.Principal, error)
 

@@ -20,10 +20,13 @@ const maxToken = 8 << 10
 // is told why. framework.WithAuth asks for such faults at Build, those of [JWT] and
 // [Introspection] included: they are warnings, which are errors under WithStrict, and a
 // server of fiberhttp.New or nethttp.New does not begin to serve. Wrong are a missing
-// verifier, a Resource that is no absolute URL or has a fragment (RFC 8707 §2),
+// verifier, a nil option, a Resource that is no absolute URL or has a fragment (RFC 8707 §2),
 // authorization servers that are no URLs, and scopes that are none (RFC 6749 §3.3:
 // printable, no spaces, quotes or backslashes): each scope is an argument of its own.
 func Bearer(v Verifier, opts ...Option) transport.Authenticator {
+	if missing(v) {
+		v = nil
+	}
 	b := &bearer{config: newConfig(v, opts), verifier: v}
 	b.metadata = newMetadata(&b.config)
 	b.broken = b.fault()
@@ -73,11 +76,8 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case p == nil:
-		return nil, errors.New("auth: the verifier knows nobody")
-	case !p.Expires.IsZero() && !time.Now().Before(p.Expires):
-		return nil, errExpired
+	if err := stands(p); err != nil {
+		return nil, err
 	}
 	if err := b.bound(ctx, header, token, p); err != nil {
 		return nil, err
@@ -89,6 +89,17 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 		}
 	}
 	return p, nil
+}
+
+// stands is why a principal that was verified is nobody now.
+func stands(p *transport.Principal) error {
+	switch {
+	case p == nil:
+		return errors.New("auth: the verifier knows nobody")
+	case !p.Expires.IsZero() && !time.Now().Before(p.Expires):
+		return errExpired
+	}
+	return nil
 }
 
 func (b *bearer) verify(ctx context.Context, token string) (*transport.Principal, error) {

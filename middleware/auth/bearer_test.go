@@ -75,7 +75,7 @@ func TestVerifierFunc(t *testing.T) {
 					t.Errorf("verified %q", token)
 				}
 				return tt.principal, tt.err
-			}), auth.OnRefuse(func(_ context.Context, err error) { reason = err }), nil)
+			}), auth.OnRefuse(func(_ context.Context, err error) { reason = err }))
 			p, err := a.Authenticate(t.Context(), bearer("token"))
 			told := refused(t, err)
 			if p != nil || told.Status != tt.status || told.Challenge != tt.challenge {

@@ -52,7 +52,7 @@ func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
 	switch {
 	case f.carrier == nil:
 		return errors.New("auth: FromEnv has no transport")
-	case f.verifier == nil:
+	case missing(f.verifier):
 		return missetf("FromEnv has no verifier")
 	}
 	token := os.Getenv(f.variable)

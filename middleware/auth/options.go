@@ -9,7 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Option configures Bearer. Sealed.
+// Option configures Bearer. Scopes and servers of an option that is given twice add up, of
+// others the last one holds. Sealed.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)
@@ -68,8 +69,7 @@ func Resource(url string) Option {
 }
 
 // AuthorizationServers for the metadata; default: the verifier's issuer, where that is a
-// URL. Without any
-// there is no metadata (2025-11-25 basic/authorization: at least one).
+// URL. Without any there is no metadata (2025-11-25 basic/authorization: at least one).
 func AuthorizationServers(urls ...string) Option {
 	return optionFunc(func(c *config) { c.servers = append(c.servers, urls...) })
 }
@@ -109,9 +109,11 @@ func OnRefuse(fn func(ctx context.Context, err error)) Option {
 func newConfig(v Verifier, opts []Option) config {
 	var c config
 	for _, o := range opts {
-		if o != nil {
-			o.option(&c)
+		if o == nil { // what was to be demanded would not be
+			c.wrong = missetf("an option of Bearer is nil")
+			continue
 		}
+		o.option(&c)
 	}
 	if known, ok := v.(intended); ok && c.resource == "" && httpURL(known.audience()) != nil {
 		c.resource = known.audience()

@@ -38,6 +38,10 @@ func TestFaultySetup(t *testing.T) {
 	key := auth.Static{"key": {Subject: "a"}}
 	for name, a := range map[string]transport.Authenticator{
 		"no verifier":         auth.Bearer(nil),
+		"no JWT":              auth.Bearer((*auth.JWT)(nil)),
+		"no Introspection":    auth.Bearer((*auth.Introspection)(nil)),
+		"no function":         auth.Bearer(auth.VerifierFunc(nil)),
+		"no option":           auth.Bearer(key, auth.Require("mcp"), nil),
 		"no URL":              auth.Bearer(key, auth.Resource("api.example.com/mcp")),
 		"a fragment":          auth.Bearer(key, auth.Resource(resource+"#x")),
 		"no server's URL":     auth.Bearer(key, auth.Resource(resource), auth.AuthorizationServers("login.example.com")),
