@@ -184,9 +184,13 @@ func (s *stage) Serve(ctx context.Context, _ transport.Host) error {
 }
 
 func TestFromEnv(t *testing.T) {
-	v := auth.Static{"key": {Subject: "alice"}, "old": {Subject: "alice", Expires: time.Unix(1, 0)}}
+	v := auth.Static{
+		"key": {Subject: "alice"}, "old": {Subject: "alice", Expires: time.Unix(1, 0)},
+		"bound": {Subject: "alice", Claims: map[string]any{"cnf": map[string]any{"jkt": "x"}}},
+	}
 	for token, want := range map[string]string{
-		"key": "", "": "auth: set KAGAMI_TEST_TOKEN to a token", "old": "the token in KAGAMI_TEST_TOKEN: auth: the token has expired",
+		"bound": "the token in KAGAMI_TEST_TOKEN: auth: the token is bound to a key, and proofs are not taken here",
+		"key":   "", "": "auth: set KAGAMI_TEST_TOKEN to a token", "old": "the token in KAGAMI_TEST_TOKEN: auth: the token has expired",
 		"s3cret": "the token in KAGAMI_TEST_TOKEN: auth: an unknown key",
 	} {
 		t.Setenv("KAGAMI_TEST_TOKEN", token)
@@ -198,6 +202,16 @@ func TestFromEnv(t *testing.T) {
 		case want != "" && (err == nil || err.Error() != want || s.who != nil):
 			t.Errorf("%q: %v, %+v", token, err, s.who)
 		}
+	}
+}
+
+// A verifier that knows nobody has not said that the token has expired.
+func TestFromEnvOfNobody(t *testing.T) {
+	t.Setenv("KAGAMI_TEST_TOKEN", "key")
+	nobody := auth.VerifierFunc(func(context.Context, string) (*transport.Principal, error) { return nil, nil })
+	err := auth.FromEnv("KAGAMI_TEST_TOKEN", nobody, &stage{}).Serve(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "knows nobody") {
+		t.Errorf("error %v", err)
 	}
 }
 

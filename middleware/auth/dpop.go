@@ -63,12 +63,14 @@ func (e *proofError) Error() string {
 
 func (e *proofError) Unwrap() error { return e.err }
 
+var errBound = &rejection{told: "the token is bound to a key, and proofs are not taken here"}
+
 // bound checks how the principal's token is bound to its sender.
 func (b *bearer) bound(ctx context.Context, header http.Header, token string, p *transport.Principal) error {
 	key := thumbprint(p)
 	switch {
 	case b.proofs == nil && key != "":
-		return &rejection{told: "the token is bound to a key, and proofs are not taken here"}
+		return errBound
 	case b.proofs == nil:
 		return nil
 	case key == "":

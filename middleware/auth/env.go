@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -34,7 +33,8 @@ func Env(variable string, guard transport.Authenticator) func(transport.Transpor
 //	server.Serve(ctx, auth.FromEnv("SHOP_TOKEN", jwt, stdio.New()))
 //
 // The token is verified once, when t begins to serve; if that fails, Serve does, with
-// an error that does not hold it. Only what comes by t has the principal: carriers
+// an error that does not hold it. One that is bound to a key is refused: nothing proves
+// here who holds that. Only what comes by t has the principal: carriers
 // beside it have their own. It is not for carriers over HTTP, all of whose callers
 // would be that principal.
 func FromEnv(variable string, v Verifier, t transport.Transport) transport.Transport {
@@ -63,8 +63,11 @@ func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
 	if err != nil {
 		return fmt.Errorf("the token in %s: %w", f.variable, err)
 	}
-	if p == nil || !p.Expires.IsZero() && !time.Now().Before(p.Expires) {
-		return fmt.Errorf("the token in %s: %w", f.variable, errExpired)
+	if err = stands(p); err == nil && thumbprint(p) != "" {
+		err = errBound
+	}
+	if err != nil {
+		return fmt.Errorf("the token in %s: %w", f.variable, err)
 	}
 	return f.carrier.Serve(transport.WithPrincipal(ctx, p), host)
 }
