@@ -257,6 +257,21 @@ func TestUnknownKey(t *testing.T) {
 	})
 }
 
+// A call waits for the issuer once: keys that it has just fetched are not fetched again.
+func TestSlowIssuerOfUnknownKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1", "k2")
+		token := i.token(t, "k2")
+		i.change(func() { delete(i.keys, "k2"); i.delay = 3 * time.Second })
+		began := time.Now()
+		bad(t, i.jwt(), token, false)
+		if took := time.Since(began); took > 5*time.Second || i.fetched() != 1 {
+			t.Errorf("it took %s and %d fetches", took, i.fetched())
+		}
+	})
+}
+
 // Where neither keys nor tokens have names, a token that no key fits is one of an unknown
 // key.
 func TestRotationWithoutNames(t *testing.T) {

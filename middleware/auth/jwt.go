@@ -56,12 +56,12 @@ func (j *JWT) verify(ctx context.Context, token, resource string) (*transport.Pr
 	if err := cmp.Or(needed("JWT", audience), j.broken); err != nil {
 		return nil, err
 	}
-	set, err := j.keys.current(ctx)
+	set, fresh, err := j.keys.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p, err := j.by(ctx, set, token, audience)
-	if !errors.Is(err, jwkset.ErrKeyNotFound) {
+	if fresh || !errors.Is(err, jwkset.ErrKeyNotFound) {
 		return p, err
 	}
 	if set = j.keys.newer(ctx, set); set == nil {

@@ -50,25 +50,26 @@ type flight struct {
 }
 
 // current is the set to verify with. Only the first callers wait for it: later ones
-// have the last good set while one of them fetches.
-func (k *keys) current(ctx context.Context) (*keySet, error) {
+// have the last good set while one of them fetches. fresh says that it has waited: once
+// is enough for a call.
+func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err error) {
 	now := time.Now()
 	k.mu.Lock()
 	set, failed, fetching, since := k.set, k.failed, k.flight != nil, now.Sub(k.tried)
 	k.mu.Unlock()
 	switch {
 	case set.holds(now) && (now.Sub(set.fetched) < keysFresh || fetching || since < keysRetry):
-		return set, nil
+		return set, false, nil
 	case !set.holds(now) && failed != nil && since < keysFirst && !fetching:
-		return nil, failed
+		return nil, false, failed
 	}
-	err := k.fetch(ctx)
+	err = k.fetch(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.set.holds(now) {
-		return k.set, nil
+		return k.set, true, nil
 	}
-	return nil, err
+	return nil, true, err
 }
 
 // holds says whether a set, nil included, may still be used.
