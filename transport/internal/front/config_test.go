@@ -49,21 +49,28 @@ type failing struct{}
 func (failing) Serve(net.Listener) error       { return errFailed }
 func (failing) Shutdown(context.Context) error { return nil }
 
+// ending gives up in silence, as fasthttp does where somebody else has closed the listener.
+type ending struct{ failing }
+
+func (ending) Serve(net.Listener) error { return nil }
+
 // A listener that fails ends the server at once, and is its error.
 func TestRunFails(t *testing.T) {
 	t.Parallel()
-	var config net.ListenConfig
-	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := front.Config{Listener: l}.WithDefaults("/mcp")
-	err = c.Serve(t.Context(), "", host{}, func(*front.Front, <-chan struct{}) front.Server { return failing{} })
-	if !errors.Is(err, errFailed) {
-		t.Errorf("Serve: %v", err)
-	}
-	if _, err := l.Accept(); err == nil {
-		t.Error("the listener is open still")
+	for want, server := range map[error]front.Server{errFailed: failing{}, net.ErrClosed: ending{}} {
+		var config net.ListenConfig
+		l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := front.Config{Listener: l}.WithDefaults("/mcp")
+		err = c.Serve(t.Context(), "", host{}, func(*front.Front, <-chan struct{}) front.Server { return server })
+		if !errors.Is(err, want) {
+			t.Errorf("Serve: %v, want %v", err, want)
+		}
+		if _, err := l.Accept(); err == nil {
+			t.Error("the listener is open still")
+		}
 	}
 }
 

@@ -59,7 +59,9 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	go func() { defer close(served); ended = r.server.Serve(l) }()
 	select {
 	case <-served:
-		failure = ended // without being told to end
+		if ctx.Err() == nil { // without being told to end, and perhaps without a word of why
+			failure = cmp.Or(ended, net.ErrClosed)
+		}
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
