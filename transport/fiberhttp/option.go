@@ -113,7 +113,7 @@ func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }
 
-// TLS makes New serve https.
+// TLS makes New serve https. A configuration without a certificate is an error of Serve.
 func TLS(cfg *tls.Config) Option {
 	return optionFunc(func(c *config) { c.TLS = cfg })
 }

@@ -91,6 +91,15 @@ func (c *Config) misplaced() error {
 	return nil
 }
 
+// uncertified says that no client could make a connection: of the libraries one says so
+// when it listens, and one never.
+func (c *Config) uncertified() error {
+	if t := c.TLS; t == nil || len(t.Certificates) > 0 || t.GetCertificate != nil || t.GetConfigForClient != nil {
+		return nil
+	}
+	return errors.New("TLS: the configuration has no certificate")
+}
+
 // listen opens the address of a stand-alone server, or takes the Listener. A port
 // alone means this machine only. An address that others reach needs AllowedHosts,
 // since a page in a browser here could call it under a name of its own otherwise.

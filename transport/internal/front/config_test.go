@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,21 @@ func TestSecure(t *testing.T) {
 	}
 	if (&front.Config{}).Secure("h2") != nil {
 		t.Error("TLS came from nowhere")
+	}
+}
+
+// What cannot be meant is told before anybody comes.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]front.Config{
+		"TLS": {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
+	} {
+		c.OnListen = func(net.Addr) { t.Errorf("%s: it listens", want) }
+		c = c.WithDefaults("/mcp")
+		err := c.Serve(t.Context(), ":0", host{}, func(*front.Front, <-chan struct{}) front.Server { return failing{} })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Serve: %v, want one of %s", err, want)
+		}
 	}
 }
 
