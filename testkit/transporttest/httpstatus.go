@@ -133,7 +133,7 @@ func (c statusCase) check(t testing.TB, a answer) {
 
 func testCORS(t *testing.T, serve SiteFunc) {
 	const page = "https://app.example.com"
-	site := serve(t, newHTTPHost(t), Settings{AllowedOrigins: []string{page}})
+	site := serve(t, newHTTPHost(t), Settings{AllowedOrigins: []string{"https://other.example.com", "https://App.example.com/"}})
 	preflight := dialRaw(t, site.URL).roundTrip(on("OPTIONS", "Origin: "+page,
 		"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type, mcp-param-user"))
 	if preflight.StatusCode != 204 || preflight.body != "" {

@@ -40,14 +40,16 @@ func Path(path string) Option {
 }
 
 // AllowedOrigins are pages that may call besides those of loopback and of the server's
-// own host: "https://app.example.com". They get CORS header fields.
+// own host: "https://app.example.com". They get CORS header fields. Each is named: there
+// is no "*", and what is no origin is an error of Serve.
 func AllowedOrigins(origins ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedOrigins = append(c.AllowedOrigins, origins...) })
 }
 
 // AllowedHosts are names under which clients reach the server besides those of
 // loopback; without a port any port is meant. "*" is any name, for servers behind a
-// proxy that checks.
+// proxy that checks. An empty name is none, and what is no host name, such as a URL, is an
+// error of Serve.
 func AllowedHosts(hosts ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedHosts = append(c.AllowedHosts, hosts...) })
 }

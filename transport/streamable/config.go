@@ -7,7 +7,8 @@ import (
 // Config of an Endpoint. The zero value of each field is its default.
 type Config struct {
 	// AllowedOrigins may call from a browser, besides pages of loopback hosts and
-	// of the server's own host: "https://app.example.com". They get CORS headers.
+	// of the server's own host: "https://app.example.com", in any case, with or without
+	// a slash at the end. They get CORS headers.
 	AllowedOrigins []string
 	// AllowedHosts are names under which the server is reached, besides those of
 	// loopback; without port any port is meant. "*" is any host: for servers

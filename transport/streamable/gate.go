@@ -155,7 +155,9 @@ func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 		return nil, nil
 	}
 	origin := origins[0]
-	listed := slices.Contains(g.cfg.AllowedOrigins, origin)
+	listed := slices.ContainsFunc(g.cfg.AllowedOrigins, func(allowed string) bool {
+		return strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin)
+	})
 	if len(origins) > 1 || !listed && !own(origin, r.Host) {
 		return nil, refuse(http.StatusForbidden, "this origin may not call")
 	}

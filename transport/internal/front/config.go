@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -100,6 +101,26 @@ func (c *Config) uncertified() error {
 	return errors.New("TLS: the configuration has no certificate")
 }
 
+// misnamed says which host or origin no client could have. One that is empty, as of a
+// variable that is not set, is none at all.
+func (c *Config) misnamed() error {
+	for _, name := range c.AllowedHosts {
+		if name != "*" && strings.ContainsAny(name, "/\\@?#* \t") {
+			return fmt.Errorf("AllowedHosts: %q is no host name: it is written as mcp.example.com, with or without a port", name)
+		}
+	}
+	for _, origin := range c.AllowedOrigins {
+		if origin == "" || origin == "null" {
+			continue
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, strings.TrimSuffix(origin, "/")) || strings.Contains(u.Host, "*") {
+			return fmt.Errorf("AllowedOrigins: %q is no origin: it is written as https://app.example.com, and each is named", origin)
+		}
+	}
+	return nil
+}
+
 // listen opens the address of a stand-alone server, or takes the Listener. A port
 // alone means this machine only. An address that others reach needs AllowedHosts,
 // since a page in a browser here could call it under a name of its own otherwise.
@@ -117,7 +138,8 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 	if _, err := netip.ParseAddr(host); err != nil && (strings.Contains(host, ":") || strings.Trim(host, "0123456789.") == "") {
 		return nil, fmt.Errorf("address %q: %q is no IP address", addr, host)
 	}
-	if len(c.AllowedHosts) == 0 && !loopback.Is(host) {
+	named := slices.ContainsFunc(c.AllowedHosts, func(name string) bool { return name != "" })
+	if !named && !loopback.Is(host) {
 		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts with the names under which clients"+
 			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
 	}

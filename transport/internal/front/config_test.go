@@ -15,6 +15,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
 func TestBeside(t *testing.T) {
@@ -42,8 +43,15 @@ func TestSecure(t *testing.T) {
 // What cannot be meant is told before anybody comes.
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	type config = streamable.Config
 	for want, c := range map[string]front.Config{
-		"TLS": {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
+		"TLS":                              {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
+		`"*" is no origin`:                 {Config: config{AllowedOrigins: []string{"https://a.example", "*"}}},
+		`"a.example" is no origin`:         {Config: config{AllowedOrigins: []string{"a.example"}}},
+		`"https://*.example" is no origin`: {Config: config{AllowedOrigins: []string{"https://*.example"}}},
+		`"https://a.example/b" is no`:      {Config: config{AllowedOrigins: []string{"https://a.example/b"}}},
+		`"https://a.example" is no host`:   {Config: config{AllowedHosts: []string{"https://a.example"}}},
+		`"*.example" is no host`:           {Config: config{AllowedHosts: []string{"*.example"}}},
 	} {
 		c.OnListen = func(net.Addr) { t.Errorf("%s: it listens", want) }
 		c = c.WithDefaults("/mcp")
