@@ -160,13 +160,20 @@ func testPaths(t *testing.T, serve SiteFunc) {
 			t.Errorf("%s: %s, want %d", path, a.Status, want)
 		}
 	}
+	literal := serve(t, newHTTPHost(t), Settings{Path: "/v1/shop:mcp*+", NoSSE: true})
+	for path, want := range map[string]int{"/v1/shop:mcp*+": 200, "/v1/shop": 404, "/v1/shop:other": 404, "/v1/shopping": 404} {
+		a := dialRaw(t, literal.URL).roundTrip(ask{path: path, body: frame(1, "echo", script{})})
+		if a.StatusCode != want {
+			t.Errorf("%s: %s, want %d: a path is no pattern", path, a.Status, want)
+		}
+	}
 }
 
 // testTakenPaths: an endpoint where the server has something else is an error at once.
 func testTakenPaths(t *testing.T, server ServerFunc) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // a server that begins ends
-	for _, path := range []string{"/sse", "messages", "/deep/sse", "/healthz", "/healthz/", "/readyz", "/.well-known/oauth-protected-resource", "/{id}", "/a b"} {
+	for _, path := range []string{"/sse", "messages", "/deep/sse", "/healthz", "/healthz/", "/readyz", "/.well-known/oauth-protected-resource", "/{id}", "/a b", "/a?b", "/a#b", "//mcp", "/a/../mcp"} {
 		if err := server("127.0.0.1:0", Settings{Path: path}).Serve(ended, newHTTPHost(t)); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("the endpoint at %s: %v", path, err)
 		}

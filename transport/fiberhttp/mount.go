@@ -21,7 +21,7 @@ import (
 // The options that are for a server do nothing: the app has its own.
 func Mount(r fiber.Router, host transport.Host, opts ...Option) {
 	c := newConfig("/", opts)
-	newCarrier(c, front.New(host, c.Config.Config)).mount(r)
+	newCarrier(c, front.New(host, c.Config.Config)).mount(r, func(path string) string { return path })
 }
 
 // carrier is one Mount.
@@ -38,11 +38,12 @@ func newCarrier(c *config, f *front.Front) *carrier {
 	return &carrier{config: c, front: f, streams: tally.New()}
 }
 
-func (c *carrier) mount(r fiber.Router) {
-	c.route(r, c.Path, c.front.Main)
+// mount routes what is at the carrier's paths, which pattern spells for the router.
+func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
+	c.route(r, pattern(c.Path), c.front.Main)
 	if !c.NoSSE {
-		c.route(r, c.Beside(front.SSE), c.front.Old(legacysse.Stream, front.Messages))
-		c.route(r, c.Beside(front.Messages), c.front.Old(legacysse.Messages, front.Messages))
+		c.route(r, pattern(c.Beside(front.SSE)), c.front.Old(legacysse.Stream, front.Messages))
+		c.route(r, pattern(c.Beside(front.Messages)), c.front.Old(legacysse.Messages, front.Messages))
 	}
 }
 

@@ -38,8 +38,10 @@ func newConfig(endpoint string, opts []Option) *config {
 	return &c
 }
 
-// Path of the endpoint; default "/mcp" for New, "/" of the router for Mount. The HTTP+SSE
-// pair is beside it: "/sse" and "/messages".
+// Path of the endpoint, with escapes as in a URL; default "/mcp" for New, "/" of the router
+// for Mount. New takes it literally, Mount as the router does, which knows parameters. The
+// HTTP+SSE pair is beside it: "/sse" and "/messages". Where New cannot be, because no
+// request has the path or the server has something else there, is an error of Serve.
 func Path(path string) Option {
 	return optionFunc(func(c *config) { c.Path = path })
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -102,7 +103,7 @@ func (s *server) newApp() *fiber.App {
 		write(f.Context(), front.Health(s.stopping))
 		return nil
 	})
-	s.mount(app)
+	s.mount(app, strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace) // else it would be a pattern
 	return app
 }
 

@@ -33,8 +33,9 @@ func newConfig(opts []Option) *config {
 	return &c
 }
 
-// Path of the endpoint of New; default "/mcp". The HTTP+SSE pair is beside it: "/sse"
-// and "/messages".
+// Path of the endpoint of New, taken literally; default "/mcp". The HTTP+SSE pair is
+// beside it: "/sse" and "/messages". Where it cannot be, because no request has the path or
+// the server has something else there, is an error of Serve.
 func Path(path string) Option {
 	return optionFunc(func(c *config) { c.Path = path })
 }

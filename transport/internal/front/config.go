@@ -72,20 +72,23 @@ const (
 func (c *Config) Beside(name string) string { return path.Join(path.Dir(c.Path), name) }
 
 // misplaced says why the endpoint of a stand-alone server cannot be at its path: routers
-// panic, or let one of two have it.
+// panic, let one of two have it, or never find it.
 func (c *Config) misplaced() error {
-	path := c.Path
-	if len(path) > 1 {
-		path = strings.TrimSuffix(path, "/")
+	at := c.Path
+	if len(at) > 1 {
+		at = strings.TrimSuffix(at, "/")
 	}
-	if strings.ContainsAny(path, "{} \t") {
+	switch {
+	case strings.ContainsAny(at, "{} \t"):
 		return fmt.Errorf("path %q: it is taken literally, and cannot have braces or spaces", c.Path)
+	case strings.ContainsAny(at, "?#\\") || at != path.Clean(at):
+		return fmt.Errorf("path %q: no request has such a path", c.Path)
 	}
 	own := []string{Healthz, Readyz, Metadata}
 	if !c.NoSSE {
 		own = append(own, c.Beside(SSE), c.Beside(Messages))
 	}
-	if slices.Contains(own, path) {
+	if slices.Contains(own, at) {
 		return fmt.Errorf("path %q: the server has something else there; take another one,"+
 			" or leave the pair of HTTP+SSE out", c.Path)
 	}
