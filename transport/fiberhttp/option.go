@@ -11,8 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
-// Option configures New and Mount. Of an option that is given twice the last one holds; zero
-// and less is the default. One that is nil is an error of Serve; Mount, which has none, does
+// Option configures New and Mount. Of an option that is given twice the last one holds, but
+// hosts, origins and functions of OnListen add up; zero and less is the default.
+// One that is nil is an error of Serve; Mount, which has none, does
 // without it.
 type Option interface{ option(*config) }
 
@@ -82,7 +83,8 @@ func SessionIdle(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.SessionIdle = d })
 }
 
-// MaxSessions of each of the two bindings; default 65,536.
+// MaxSessions of each of the two bindings; default 65,536. Of those of Streamable HTTP one
+// client, which is a principal or else an address, may have a quarter.
 func MaxSessions(n int) Option {
 	return optionFunc(func(c *config) { c.MaxSessions = n })
 }
@@ -122,13 +124,14 @@ func TLS(cfg *tls.Config) Option {
 	return optionFunc(func(c *config) { c.TLS = cfg })
 }
 
-// Listener replaces the address of New, which closes it in the end.
+// Listener replaces the address of New, which closes it in the end. AllowedHosts are not
+// demanded of one that others reach, but without them only names of loopback are served.
 func Listener(l net.Listener) Option {
 	return optionFunc(func(c *config) { c.Listener = l })
 }
 
-// OnListen is called with the address that New is bound to. Unlike other options several
-// hold: they are called in turn.
+// OnListen is called with the address that New is bound to, before the first connection is
+// taken. Several are called in turn.
 func OnListen(fn func(net.Addr)) Option {
 	return optionFunc(func(c *config) {
 		before := c.OnListen
