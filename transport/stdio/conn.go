@@ -15,7 +15,8 @@ import (
 
 // NewConn is a client's end over any pair of streams. Of the options it takes
 // [MaxFrame]. closeStreams is called once, by Close, and must make a Read of r
-// that is in progress return; nil closes r and w where they can be closed.
+// that is in progress return; nil closes r and w where they can be closed. A stream that is
+// nil is an error of Read, or of Write.
 //
 // Read keeps no frame that was not asked for: one that arrives while its context
 // ends is returned by the next Read. A frame that is too long is skipped and
@@ -26,6 +27,12 @@ func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option
 	c := newConfig(opts)
 	if closeStreams == nil {
 		closeStreams = func() error { return errors.Join(closeIfCloser(w), closeIfCloser(r)) }
+	}
+	if r == nil {
+		r = faulty{errNilStream}
+	}
+	if w == nil {
+		w = faulty{errNilStream}
 	}
 	if c.fault != nil {
 		r, w = faulty{c.fault}, faulty{c.fault}
@@ -40,7 +47,9 @@ func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option
 	}
 }
 
-// faulty is both streams of a connection whose options are wrong.
+var errNilStream = errors.New("stdio: the stream is nil")
+
+// faulty is a stream that is not there, or both of a connection whose options are wrong.
 type faulty struct{ error }
 
 func (f faulty) Read([]byte) (int, error)  { return 0, f.error }

@@ -99,7 +99,8 @@ func MaxConcurrent(n int) Option {
 
 // Grace is how long accepted exchanges may go on after the end of the input or of
 // ctx before their contexts are cancelled; the default is 5 s. For Dial it is how
-// long each step of ending the process may take; the default is 2 s.
+// long each step of ending the process may take; the default is 2 s. Zero or less is
+// no time at all: the contexts are cancelled, and the process is killed, at once.
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.grace = max(d, 0) })
 }
@@ -112,7 +113,7 @@ func Peer(p transport.Peer) Option {
 
 // OnPanic is called with a panic that the host let through, and may be called
 // from many goroutines at once. The request is answered and the connection goes on either
-// way. The default writes value and stack to the standard error stream.
+// way. The default, as for nil, writes value and stack to the standard error stream.
 func OnPanic(f func(value any, stack []byte)) Option {
 	return optionFunc(func(c *config) {
 		if f != nil {

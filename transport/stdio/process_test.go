@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
@@ -216,6 +218,34 @@ func TestDialFails(t *testing.T) {
 			_ = conn.Close()
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestNilStreams: they are an error where they would end the program.
+func TestNilStreams(t *testing.T) {
+	t.Parallel()
+	for name, conn := range map[string]transport.Conn{
+		"in": stdio.NewConn(nil, io.Discard, nil), "out": stdio.NewConn(strings.NewReader("{}\n"), nil, nil),
+	} {
+		if _, err := conn.Read(t.Context()); (err == nil) != (name == "out") {
+			t.Errorf("%s: Read: %v", name, err)
+		}
+		if err := conn.Write(context.Background(), []byte("{}")); (err == nil) != (name == "in") {
+			t.Errorf("%s: Write: %v", name, err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Errorf("%s: Close: %v", name, err)
+		}
+	}
+}
+
+// TestConnTakesAnyLength: the largest of all bounds is one.
+func TestConnTakesAnyLength(t *testing.T) {
+	t.Parallel()
+	conn := stdio.NewConn(strings.NewReader("{}\n"), io.Discard, nil, stdio.MaxFrame(math.MaxInt))
+	defer func() { _ = conn.Close() }()
+	if frame, err := conn.Read(t.Context()); err != nil || string(frame) != "{}" {
+		t.Errorf("Read: %q, %v", frame, err)
 	}
 }
 

@@ -58,7 +58,7 @@ func (r *frameReader) line() ([]byte, error) {
 	for {
 		part, err := r.in.ReadSlice('\n')
 		// The line's own end may take two bytes more.
-		if long = long || len(frame)+len(part) > r.max+len("\r\n"); long {
+		if long = long || len(frame)+len(part)-len("\r\n") > r.max; long {
 			frame = nil
 		} else {
 			frame = append(frame, part...)
