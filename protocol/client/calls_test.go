@@ -16,6 +16,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 func TestListsGoThroughAllPages(t *testing.T) {
@@ -443,6 +444,32 @@ func TestLostConnection(t *testing.T) {
 	wait()
 	if _, err := c.CallTool(t.Context(), "x", nil); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// closing counts how often it is closed.
+type closing struct {
+	*fake
+	closed int
+}
+
+func (c *closing) Close() error {
+	c.closed++
+	return errors.Join(c.fake.Close(), errors.New("it was open"))
+}
+
+// The carrier is closed once, however often the client is.
+func TestCloseAgain(t *testing.T) {
+	t.Parallel()
+	f := &closing{fake: &fake{t: t, in: make(chan []byte), out: make(chan []byte), gone: make(chan struct{})}}
+	go f.modern()
+	c, err := client.Connect(t.Context(), client.Over(func(context.Context) (transport.Conn, error) { return f, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := c.Close(), c.Close()
+	if f.closed != 1 || first == nil || !errors.Is(second, first) {
+		t.Errorf("closed %d times: %v, %v", f.closed, first, second)
 	}
 }
 

@@ -39,7 +39,7 @@ type Client struct {
 
 // Close ends the session and, for Command, the process. It waits for handlers
 // that are running, after their contexts have ended, and must not be called by
-// one. Closing again does nothing. The error is the carrier's.
+// one. Closing again does nothing. The error is the carrier's, each time.
 func (c *Client) Close() error { return c.link.close() }
 
 // Server says who answered.

@@ -50,6 +50,9 @@ type link struct {
 	group  sync.WaitGroup // guarded by mu against Add after Wait
 	joined bool           // Close has begun to wait
 	lost   chan struct{}  // closed with err
+
+	closing sync.Once // of conn
+	closed  error     // what its Close said; set under closing
 }
 
 // waiter is one request that waits for its answer.
@@ -378,11 +381,11 @@ func (l *link) failure() error {
 func (l *link) close() error {
 	l.fail(ErrClosed)
 	l.dispatch.stop()
-	err := l.conn.Close()
+	l.closing.Do(func() { l.closed = l.conn.Close() })
 	l.cancel()
 	l.mu.Lock()
 	l.joined = true
 	l.mu.Unlock()
 	l.group.Wait()
-	return err
+	return l.closed
 }
