@@ -43,7 +43,8 @@ func HTTP(url string, opts ...HTTPOption) Target {
 }
 
 // BearerToken asks for a token before each request; refresh included. source may
-// be called concurrently; its error fails the call. An empty token sends none.
+// be called concurrently; its error fails the call. An empty token sends none, as does a
+// nil source.
 func BearerToken(source func(context.Context) (string, error)) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.token = source })
 }
@@ -60,7 +61,9 @@ func HTTPClient(c *http.Client) HTTPOption {
 	})
 }
 
-// Header adds a header to each request. Those that the protocol sets itself win.
+// Header adds a header to each request, Host included. Those that the protocol sets itself
+// win, and the token of [BearerToken]. A name or value that HTTP does not allow is the error
+// of each request.
 func Header(name, value string) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.header.Add(name, value) })
 }

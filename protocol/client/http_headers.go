@@ -107,6 +107,7 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 	for name, values := range c.options.header {
 		req.Header[name] = append([]string(nil), values...)
 	}
+	req.Host = c.options.header.Get("Host") // net/http takes it from nowhere else; empty: the URL's
 	if err := c.authorize(ctx, req.Header); err != nil {
 		return nil, &sendError{err}
 	}

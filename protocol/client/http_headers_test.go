@@ -47,6 +47,9 @@ func TestHTTPHeadersByRevision(t *testing.T) {
 						v.t.Errorf("%s %s: %s is %q, want %q", v.verb, v.text, name, v.header(name), value)
 					}
 				}
+				if v.r.Host != "mcp.example.com" {
+					v.t.Errorf("%s %s: Host is %q", v.verb, v.text, v.r.Host)
+				}
 				v.w.Header().Set("Mcp-Session-Id", "s-1") // on 2026-07-28 too, where it means nothing
 				switch v.verb {
 				case http.MethodDelete:
@@ -60,7 +63,7 @@ func TestHTTPHeadersByRevision(t *testing.T) {
 				return false
 			})
 			c, err := client.Connect(t.Context(), client.HTTP(s.URL,
-				client.Header("x-extra", "yes"), client.Header("Mcp-Method", "mine"), client.Header("Authorization", "mine"),
+				client.Header("x-extra", "yes"), client.Header("host", "mcp.example.com"), client.Header("Mcp-Method", "mine"), client.Header("Authorization", "mine"),
 				client.BearerToken(func(context.Context) (string, error) { return "t0k3n", nil })), only(t, revision))
 			if err != nil {
 				t.Fatal(err)
