@@ -1,8 +1,10 @@
 package protocol
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -18,7 +20,11 @@ type Retry struct{ After time.Duration }
 // MarshalJSON is {"retryAfterMs": 1500}, rounded up: who waits as long has waited long
 // enough. There is no error.
 func (r Retry) MarshalJSON() ([]byte, error) {
-	ms := int64((max(r.After, 0) + time.Millisecond - 1) / time.Millisecond)
+	after := max(r.After, 0)
+	ms := int64(after / time.Millisecond)
+	if after%time.Millisecond > 0 {
+		ms++
+	}
 	return append(strconv.AppendInt([]byte(`{"retryAfterMs":`), ms, 10), '}'), nil
 }
 
@@ -27,12 +33,33 @@ func TooMany(after time.Duration, format string, args ...any) *Error {
 	return &Error{Code: CodeTooMany, Message: fmt.Sprintf(format, args...), Data: Retry{After: after}}
 }
 
-// RetryAfter is how long the error wants a client to wait; false: it does not say.
+// RetryAfter is how long the error wants a client to wait; false: it does not say. It reads
+// what a server has sent, too.
 func RetryAfter(err error) (time.Duration, bool) {
 	plain, ok := errors.AsType[*Error](err)
 	if !ok {
 		return 0, false
 	}
-	retry, ok := plain.Data.(Retry)
-	return retry.After, ok
+	switch data := plain.Data.(type) {
+	case Retry:
+		return data.After, true
+	case json.RawMessage:
+		return sentRetry(data)
+	}
+	return 0, false
+}
+
+// sentRetry reads what Retry writes.
+func sentRetry(data json.RawMessage) (time.Duration, bool) {
+	var said struct {
+		Ms *float64 `json:"retryAfterMs"`
+	}
+	if json.Unmarshal(data, &said) != nil || said.Ms == nil {
+		return 0, false
+	}
+	after := max(*said.Ms, 0) * float64(time.Millisecond)
+	if after >= math.MaxInt64 {
+		return math.MaxInt64, true
+	}
+	return time.Duration(after), true
 }

@@ -94,7 +94,7 @@ func (a *answer) reply(reply *Reply) {
 	}
 	switch {
 	case a.retry > 0:
-		seconds := int64((a.retry + time.Second - 1) / time.Second)
+		seconds := int64((a.retry-1)/time.Second) + 1 // rounded up
 		reply.add(Field{retryAfter.Name, strconv.FormatInt(seconds, 10)})
 	case a.status == http.StatusServiceUnavailable:
 		reply.add(retryAfter)
