@@ -11,6 +11,9 @@ import (
 // that a session is no credential. middleware/auth makes them. Carriers over HTTP say by
 // ctx which request it is ([TargetFrom]). A stream that was opened by GET, or that only
 // listens, ends when the Principal's Expires has come; calls that were accepted go on.
+//
+// It is called concurrently, and must not change header. Neither a principal nor an error
+// is 401, as any error is that is no [*AuthError].
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
@@ -51,7 +54,9 @@ func TargetFrom(ctx context.Context) (t Target, told bool) {
 
 type principalKey struct{}
 
-// WithPrincipal is for programs whose own HTTP middleware knows the caller: it counts as an authenticator.
+// WithPrincipal is for programs whose own HTTP middleware knows the caller: it counts as an
+// authenticator. Nil is nobody: the host's authenticator is asked, if it has one. p must not
+// be changed afterwards.
 func WithPrincipal(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }

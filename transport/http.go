@@ -160,7 +160,7 @@ type Sharer interface {
 // an Authenticator is 401 with the challenge "Bearer". The text of Err is not
 // shown to the client.
 type AuthError struct {
-	Status    int    // 400, 401, 403 or 503
+	Status    int    // 400, 401, 403 or 503; one that refuses nothing is sent as 401
 	Challenge string // of WWW-Authenticate; empty: none
 	Err       error
 }

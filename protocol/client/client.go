@@ -56,10 +56,10 @@ func (c *Client) Capabilities() protocol.ServerCapabilities { return c.capabilit
 
 // Exchange sends one frame as it is and waits for the response with the frame's
 // id, or without an id, as servers answer a frame whose id they cannot read. Of a
-// batch it waits for the response to the first request; answer is then the frame
-// that holds it. A frame that is never answered (a notification, a response) gives
-// a nil answer at once. The id must differ from those in flight; the client's own
-// ids start at 1001.
+// batch it waits for the response to the first request, and returns the frame that
+// holds it. A frame that is never answered (a notification, a response) gives nil as
+// soon as it is sent. The id must differ from those in flight, or it is an error; the
+// client's own ids start at 1001. The frame stays the caller's.
 //
 // It is for tests and proxies: no _meta is added, and ctx cancels the wait but
 // not the request.
