@@ -88,14 +88,23 @@ func Asked(ctx context.Context) bool {
 
 // Masked is what may be logged of the arguments that ctx's call has: without what the
 // tag secret hides. hidden are the texts of what was hidden, for whoever looks for
-// them in the text of an error.
+// them in the text of an error; of a template these are secret variables, and the URI.
 func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMessage, hidden []string) {
 	m := maskOf(ctx)
-	if m == nil || len(arguments) == 0 {
+	if m == nil {
 		return arguments, nil
 	}
-	masked = m.Append(nil, arguments, hiddenText, func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) })
-	return masked, hidden
+	found := func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) }
+	if h := handlingFrom(ctx); h.vars != nil {
+		hidden = append(hidden, h.uri) // which has them with escapes
+		if vars, err := json.Marshal(h.vars); err == nil {
+			m.Append(nil, vars, hiddenText, found)
+		}
+	}
+	if len(arguments) == 0 {
+		return arguments, hidden
+	}
+	return m.Append(nil, arguments, hiddenText, found), hidden
 }
 
 // WithoutSecrets is a text, such as that of an error, without what Masked has hidden: as

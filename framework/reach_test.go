@@ -192,7 +192,7 @@ func TestMasked(t *testing.T) {
 		{"tools/call", `{"name":"t"}`, ``, "t", "[]"},
 		{"example.com/m", `{"word":"s"}`, `{"word":"[hidden]"}`, "example.com/m", "[s]"},
 		{"prompts/get", `{"name":"p","arguments":{"word":"s","user":"ann"}}`, `{"user":"ann","word":"[hidden]"}`, "p", "[s]"},
-		{"resources/read", `{"uri":"a://ann/s"}`, ``, "a://{user}/{word}", "[]"},
+		{"resources/read", `{"uri":"a://ann/s"}`, ``, "a://{user}/{word}", "[a://ann/s s]"},
 		{"resources/read", `{"uri":"b://ann"}`, ``, "b://ann", "[]"},
 	} {
 		masked, hidden, name = "", nil, ""

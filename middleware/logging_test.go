@@ -129,6 +129,24 @@ func TestLoggingHidesSecretsWithin(t *testing.T) {
 	}
 }
 
+// A variable of a URI is an argument of its template.
+func TestLoggingHidesSecretsOfURIs(t *testing.T) {
+	t.Parallel()
+	app, logs := watched()
+	type key struct {
+		Pin  string `uri:"pin" secret:"true"`
+		Page string `uri:"page"`
+	}
+	s := build(t, app.Use(middleware.Logging()).Add(framework.ResourceTemplate("a://{pin}/{page}", func(ctx context.Context, in key) (string, error) {
+		return "", framework.UserErrorf("%s of pin %s: no page %s", framework.Caller(ctx).Request, in.Pin, in.Page)
+	})))
+	request(t.Context(), t, s, "resources/read", "", `"uri":"a://4711%204711/nine",`)
+	got := line(t, logs.TakeAll()[0])
+	if want := fmt.Sprint(lastID.Load(), " of pin [hidden]: no page nine"); got["error"] != want || got["name"] != "a://{pin}/{page}" || got["arguments"] != nil {
+		t.Errorf("logged %v, want the error %q", got, want)
+	}
+}
+
 // Where no other step measures, the duration is that of the call all the same.
 func TestLoggingMeasures(t *testing.T) {
 	t.Parallel()
