@@ -51,7 +51,7 @@ func (c *Client) Revision() string { return c.dialect.Load().String() }
 // Instructions of the server.
 func (c *Client) Instructions() string { return c.instructions }
 
-// Capabilities of the server, as it declared them.
+// Capabilities of the server, as it declared them. Read-only.
 func (c *Client) Capabilities() protocol.ServerCapabilities { return c.capabilities }
 
 // Exchange sends one frame as it is and waits for the response with the frame's

@@ -59,13 +59,14 @@
 //
 // A call ends with its context, open questions included: the server is told by
 // notifications/cancelled, over HTTP of 2026-07-28 by the end of the response, and a
-// late answer is dropped. When the connection is lost, every call ends with an error that wraps
-// [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no
+// late answer is dropped. When the connection is lost, every call ends with an error that
+// wraps [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no
 // connection to lose: a stream that breaks before the answer, and cannot be resumed,
-// ends its call with that error, and a refused request ends with an [*HTTPError];
-// the others go on. A call that may have reached the server is never repeated
-// unasked. Errors of the server are a *protocol.Error or *protocol.Fault, for
-// errors.As.
+// ends its call with that error, a refused request ends with an [*HTTPError], and one
+// that has no response with the *url.Error of net/http; the others go on. A call that may
+// have reached the server is never repeated unasked. Errors of the server are a
+// *protocol.Error or *protocol.Fault, for errors.As; [protocol.RetryAfter] reads how long
+// one wants to be left alone.
 //
 // A Client owns its goroutines; Close ends them and waits for them. JSON that is
 // handed out (schemas, structured content, notification parameters) belongs to the
