@@ -107,6 +107,7 @@ type (
 func (lShown) String() string { return "123e4567-e89b-42d3-a456-426614174000" }
 
 func (n lChecks) Validate() error { return nil }
+func (n *lChecks) Even() bool     { return *n%2 == 0 }
 
 func TestTextRulesLintedByUse(t *testing.T) {
 	t.Parallel()
@@ -148,6 +149,11 @@ func TestTextRulesLintedByUse(t *testing.T) {
 		"any":              {reflect.TypeFor[any](), "email", ""},
 		"text of a type":   {reflect.TypeFor[lShown](), "uuid", ""},
 		"method of a type": {reflect.TypeFor[lChecks](), "validateFn", ""},
+		"method by name":   {reflect.TypeFor[lChecks](), "validateFn=Even", ""},
+		"method of any":    {reflect.TypeFor[any](), "validateFn", ""},
+		"method of none":   {reflect.TypeFor[string](), "validateFn", "Give the type a method Validate() error"},
+		"method not there": {reflect.TypeFor[[]lChecks](), "dive,validateFn=Odd", "Give the type a method Odd() error"},
+		"method of a text": {reflect.TypeFor[lShown](), "validateFn=String", "Give the type a method String() error"},
 		"bytes of JSON":    {reflect.TypeFor[[]byte](), "json", ""},
 		"struct":           {reflect.TypeFor[lBox](), "required", ""},
 		"bytes":            {reflect.TypeFor[[]byte](), "base64", "no value passes it. Remove it"},

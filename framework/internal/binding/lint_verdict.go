@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,22 +19,49 @@ func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
 	if !c.hopeless(r, t) {
 		return true
 	}
-	fix := "Use a string, or a rule for the type"
-	switch t.Kind() {
-	case reflect.Slice, reflect.Array, reflect.Map:
-		fix = "Write dive before it to ask it of each element"
-	}
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
-		fix = "Remove it: what is in the text was decoded already"
-	}
-	c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: no value passes it", r, t), fix)
+	c.fault("", fmt.Sprintf("validate rule %q does not work on type %s: no value passes it", r, t), wayOut(r, t))
 	return false
+}
+
+// wayOut of a rule that no value of t passes.
+func wayOut(r rule, t reflect.Type) string {
+	switch {
+	case r.name == ruleMethod:
+		return fmt.Sprintf("Give the type a method %s() error, or remove the rule", methodOf(r))
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return "Remove it: what is in the text was decoded already"
+	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
+		return "Write dive before it to ask it of each element"
+	}
+	return "Use a string, or a rule for the type"
+}
+
+// ruleMethod has a method of the value judge it.
+const ruleMethod = "validateFn"
+
+func methodOf(r rule) string { return cmp.Or(r.param, "Validate") }
+
+// judged reports whether t has the method that r names, with a result that validator
+// understands: a bool or an error, the first of them. What an interface holds is not known.
+func judged(r rule, t reflect.Type) bool {
+	if t.Kind() == reflect.Interface || has(t, valuerType) {
+		return true
+	}
+	m, ok := reflect.PointerTo(t).MethodByName(methodOf(r))
+	if !ok || m.Type.NumOut() == 0 {
+		return false
+	}
+	first := m.Type.Out(0)
+	return first.Kind() == reflect.Bool || first.Kind() == reflect.Interface && first.Implements(reflect.TypeFor[error]())
 }
 
 // hopeless reports whether the rule, or each part of it, refuses every value of t.
 func (c *compiler) hopeless(r rule, t reflect.Type) bool {
 	if len(r.alts) > 0 {
 		return !slices.ContainsFunc(r.alts, func(alt rule) bool { return !c.hopeless(alt, t) })
+	}
+	if r.name == ruleMethod {
+		return !judged(r, t)
 	}
 	if !foreseeable(r, t) {
 		return false
@@ -55,7 +83,7 @@ func foreseeable(r rule, t reflect.Type) bool {
 		return false
 	case t.Kind() == reflect.Struct && hasRules(t, map[reflect.Type]bool{}):
 		return false // it is judged with its members
-	case r.check != nil, r.name == "validateFn", r.structural(), r.between(), nativeTest(r, t) != nil:
+	case r.check != nil, r.structural(), r.between(), nativeTest(r, t) != nil:
 		return false
 	case strings.HasPrefix(r.name, "uuid"), r.name == "ulid": // these ask a type for its text
 		return t == durationType || !has(t, stringerType)
