@@ -178,8 +178,9 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 }
 
 // Build reflects, checks and freezes. The error is a *BuildError with every
-// fault of every component. The server shares nothing with the app: what is
-// added to the app afterwards is for the next Build.
+// fault of every component. Where there are only warnings, Serve logs them. The
+// server shares nothing with the app: what is added to the app afterwards is for
+// the next Build.
 func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
@@ -216,6 +217,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	if _, err := b.commit("Nothing was started."); err != nil {
 		return nil, err
 	}
+	s.warnings = b.faults
 	s.engine = engine.New(engine.Config{
 		Info:           protocol.Implementation{Name: a.name, Title: a.cfg.title, Version: a.version},
 		Instructions:   a.cfg.instructions,

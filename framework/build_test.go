@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
@@ -386,8 +389,22 @@ func TestReportHasEveryFault(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	component := framework.Tool("bare", none)
-	if _, err := quiet().Add(component).Build(); err != nil {
-		t.Errorf("a warning stopped Build: %v", err)
+	core, logs := observer.New(zap.InfoLevel)
+	server, err := framework.New("test", "1.0.0", framework.WithLogger(zap.New(core))).Add(component).Build()
+	if err != nil {
+		t.Fatalf("a warning stopped Build: %v", err)
+	}
+	if logs.Len() != 0 {
+		t.Errorf("before Serve the log has %v", logs.All())
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := server.Serve(ended, carrier(func(context.Context, transport.Host) error { return nil })); err != nil {
+		t.Fatal(err)
+	}
+	if all := logs.All(); len(all) != 1 || all[0].Level != zap.WarnLevel || !strings.HasPrefix(all[0].Message, `tool "bare": no description. Add Describe`) ||
+		!strings.Contains(fmt.Sprint(all[0].ContextMap()["where"]), "tool_test.go:") {
+		t.Errorf("the log has %v", logs.All())
 	}
 	report := faultsOf(t, quiet(framework.WithStrict()).Add(component))
 	if len(report.Faults) != 1 || report.Faults[0].Warning || !strings.Contains(report.Error(), "no description") {

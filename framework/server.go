@@ -28,6 +28,7 @@ type Server struct {
 	onStop   []hook
 	engine   *engine.Engine
 	registry *catalog.Registry
+	warnings []Fault  // of Build, for Serve to log
 	forms    sync.Map // reflect.Type -> *binding.Plan: the compiled forms of Elicit
 	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
 	ports
@@ -145,8 +146,8 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 }
 
 // Serve blocks until ctx ends (nil) or a transport fails, or until all
-// transports have ended. It runs OnStart first; in the end it gives calls in
-// flight their grace, joins every transport and runs OnStop.
+// transports have ended. It logs the warnings of Build and runs OnStart first; in
+// the end it gives calls in flight their grace, joins every transport and runs OnStop.
 func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) error {
 	if s.engine == nil {
 		return errNotBuilt
@@ -160,6 +161,7 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	if !s.carrying.TryLock() {
 		return errors.New("framework: Serve is running already")
 	}
+	s.warn()
 	err := s.Start(ctx)
 	if err == nil {
 		err = s.carry(ctx, transports)
@@ -167,6 +169,13 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	s.drain(ctx)
 	s.carrying.Unlock()
 	return errors.Join(err, s.stop(ctx))
+}
+
+// warn logs what Build found odd, and no error tells of.
+func (s *Server) warn() {
+	for _, f := range s.warnings {
+		s.cfg.logger.Warn(f.Component+": "+f.sentence(), zap.String("where", f.Where), zap.String("function", f.Function))
+	}
 }
 
 // drain gives calls in flight the grace period, and takes no more.

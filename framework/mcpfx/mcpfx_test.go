@@ -52,7 +52,8 @@ type price struct {
 func (b *billing) Price(context.Context, struct{}) (price, error) { return price{b.rate}, nil }
 
 func (b *billing) Components() []framework.Component {
-	return []framework.Component{framework.Tool("price", b.Price), framework.Tool("again", b.Price)}
+	said := framework.Describe("Say the price.")
+	return []framework.Component{framework.Tool("price", b.Price, said), framework.Tool("again", b.Price, said)}
 }
 
 type audit struct{}

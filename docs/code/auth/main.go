@@ -28,9 +28,9 @@ func Guard(issuer, resource string, refused func(ctx context.Context, err error)
 // NewApp is a function of its own so that tests can have it.
 func NewApp(guard transport.Authenticator) *framework.App {
 	return framework.New("shop", "1.0.0", framework.WithAuth(guard)).Add(
-		framework.Tool("hours", Hours, framework.ReadOnly()),
-		framework.Tool("orders", Orders, framework.ReadOnly(), framework.Scopes("orders:read")),
-		framework.Tool("refund", Refund, framework.Scopes("orders:write")),
+		framework.Tool("hours", Hours, framework.Describe("Opening hours."), framework.ReadOnly()),
+		framework.Tool("orders", Orders, framework.Describe("List the orders."), framework.ReadOnly(), framework.Scopes("orders:read")),
+		framework.Tool("refund", Refund, framework.Describe("Pay an order back."), framework.Scopes("orders:write")),
 	)
 }
 

@@ -28,10 +28,10 @@ func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.Ap
 		Tenant(s.Tenants),
 		Approve(),
 	).Add(
-		framework.Tool("price", s.Price, framework.ReadOnly(), framework.Idempotent()),
-		framework.Tool("refund", s.Refund, framework.Destructive(true)),
+		framework.Tool("price", s.Price, framework.Describe("Say the price."), framework.ReadOnly(), framework.Idempotent()),
+		framework.Tool("refund", s.Refund, framework.Describe("Pay an order back."), framework.Destructive(true)),
 		framework.Group("reports",
-			framework.Tool("year", s.Year, framework.ReadOnly(),
+			framework.Tool("year", s.Year, framework.Describe("Report the year."), framework.ReadOnly(),
 				framework.With(middleware.Timeout(5*time.Second))),
 		).With(framework.With(middleware.RateLimit(perTool))),
 	)
