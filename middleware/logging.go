@@ -23,7 +23,8 @@ func (logOption) logOption() {}
 
 // Redact members of arguments by name, wherever they are; case, "_", "-" and "." make no
 // difference. Names that speak for themselves (framework.SecretName) and fields with the
-// tag secret:"true" are hidden anyway.
+// tag secret:"true" are hidden anyway. Variables of a URI are no members: only the tag
+// hides them.
 func Redact(names ...string) LogOption {
 	return logOption(func(l *logging) {
 		for _, name := range names {
