@@ -41,6 +41,7 @@ type Store interface {
 
 	// Add adds n to the counter under key and returns the sum. A counter that is not
 	// there begins at 0, and its life with the first Add; later ones do not prolong
-	// it. Counters and values do not share keys.
+	// it. Counters and values do not share keys. A sum beyond int64 is an error, and
+	// changes nothing.
 	Add(ctx context.Context, key string, n int64, life time.Duration) (sum int64, err error)
 }
