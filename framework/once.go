@@ -24,7 +24,8 @@ type onceSettings struct{ atMostOnce bool }
 // earlier execution began it and no result is known, or it returned an error, which
 // does not tell whether it happened. That it was begun is known for 24 hours, to the
 // process that began it and as long as that lives: after a restart, and in another
-// process, the effect may happen again. Inside of it the client cannot be asked: the question would repeat what came before it.
+// process, the effect may happen again. Inside of it the client cannot be asked: the
+// question would repeat what came before it.
 func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
 
 // Once runs effect once per logical call and journals its result; a crash in
@@ -110,8 +111,8 @@ const (
 	markDone  = 'd'
 )
 
-// atMostOnce records that the effect begins before it does, and then its result, so
-// that an execution that repeats this one has it.
+// atMostOnce records that the effect begins, runs it, and records its result. An execution
+// that repeats this one finds the result, or learns that the effect was begun.
 func (s *Server) atMostOnce(h *handling, do effect) ([]byte, error) {
 	claim := "once/" + h.inner.effect
 	begun := []byte{markBegun}

@@ -111,7 +111,8 @@ func (e *visitError) Error() string { return e.message + "\nVisit: " + e.url }
 // again when the page is done. On 2026-07-28 the user is asked in a round and the
 // handler runs again, at once: if it demands the visit again, the user is asked
 // again, three times; then the client is told what to visit in the text of an error,
-// and calls again when the page is done. Any other client is told what to visit in the text of an error.
+// and calls again when the page is done. Any other client is told what to visit in the
+// text of an error.
 func URLRequired(message, url string) error { return &visitError{message, url} }
 
 // keyVisit begins the names of the questions of URLRequired.

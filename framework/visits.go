@@ -30,14 +30,15 @@ type notifier = func(ctx context.Context, p protocol.Params) error
 // clients find out by calling again.
 const maxVisits = 4096
 
-// visits are the sessions that pages were asked for, by id. The zero value is ready
-// for use.
+// visits knows whom to tell that a page is done, by the id of the elicitation. The zero value
+// is ready for use.
 type visits struct {
 	mu    sync.Mutex // guards all below
 	known map[string]notifier
-	order []string // oldest first; some are done
+	order []string // the ids, oldest first, those that were taken included
 }
 
+// add keeps how the client of a visit is told that the page is done. A nil send is ignored.
 func (v *visits) add(id string, send notifier) {
 	if send == nil {
 		return
@@ -57,6 +58,7 @@ func (v *visits) add(id string, send notifier) {
 	}
 }
 
+// take removes and returns what add has kept; nil: nothing.
 func (v *visits) take(id string) notifier {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -43,12 +43,12 @@ func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, p *protocol.ListPa
 	return key, true
 }
 
-// pages are the last ones of a snapshot that were asked for, in two generations: when
-// the young one is full, the old one is forgotten.
+// pages caches the pages of a snapshot that were asked for last, in two generations: when the
+// young one is full it becomes the old one, and the old one is dropped.
 type pages struct {
 	mu         sync.Mutex // guards all
 	young, old map[pageKey]*protocol.Page
-	size       int // bytes of the young ones
+	size       int // the size of the pages in young, in bytes
 }
 
 // generation is how many bytes, and how many pages, one of the two may hold.

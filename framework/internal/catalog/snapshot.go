@@ -33,8 +33,8 @@ type list struct {
 // scoped says whether the list depends on the caller.
 func (l *list) scoped() bool { return len(l.groups) > 0 }
 
-// newSnapshot is that of all entries, after one that has declared before: clients were
-// told, and ask for lists that are empty now.
+// newSnapshot is the snapshot of all entries. before are the capabilities of the one before it:
+// they stay declared, since clients were told of them, and ask for lists that are empty now.
 func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) *Snapshot {
 	s := &Snapshot{cfg: cfg, all: all}
 	for i := range s.byKey {
