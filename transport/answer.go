@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// marked is the context of the Send of an answer, with what a carrier over HTTP must know
-// of it. Each answer has one: its marks are found without a walk through what it derives
-// from.
+// marked is the context in which an answer is sent, with marks for carriers over HTTP. All
+// marks are in one marked, so that they are found without walking up the contexts.
 type marked struct {
 	parent    context.Context //nolint:containedctx // it is a context itself
-	status    int
-	final     bool
-	retry     time.Duration
-	challenge string
+	status    int             // of Final
+	final     bool            // of Final
+	retry     time.Duration   // of RetryAfter; 0: none
+	challenge string          // of Challenged; empty: none
 }
 
 type markKey struct{}
@@ -53,7 +52,7 @@ func (m *marked) Err() error {
 	return m.parent.Err()
 }
 
-// marks of ctx, or none.
+// marks are those of ctx; unmarked where it has none. Read-only.
 func marks(ctx context.Context) *marked {
 	m, ok := ctx.(*marked)
 	if !ok {
@@ -67,7 +66,7 @@ func marks(ctx context.Context) *marked {
 
 var unmarked marked
 
-// mark makes m a context for a mark besides those that ctx has itself.
+// mark makes m a child of ctx with the marks of ctx, to which the caller adds its own.
 func (m *marked) mark(ctx context.Context) {
 	if marks, ok := ctx.(*marked); ok {
 		*m = *marks

@@ -122,7 +122,7 @@ func (f *effects) fits(key string, value []byte) error {
 		size += len(e.Key) + len(e.Value)
 	}
 	if f.limit > 0 && size > f.limit {
-		return fmt.Errorf("engine: with the result of the effect %q the call would keep %d bytes, at most %d are kept: keep less, a key of it say", key, size, f.limit)
+		return fmt.Errorf("engine: with the result of the effect %q the call would keep %d bytes, at most %d are kept: keep less, such as a key by which the rest is found", key, size, f.limit)
 	}
 	return nil
 }
