@@ -47,7 +47,7 @@ func begin(t *testing.T, r *streamable.Reply, to streamable.Sink) *begun {
 // crowd are as many sessions of one endpoint.
 func crowd(t *testing.T, h *host, n int) (e *streamable.Endpoint, all []*site) {
 	t.Helper()
-	first := newSite(t, h, streamable.Config{MaxSessions: 4 * (n + 1)})
+	first := newSite(t, h, streamable.Config{MaxSessions: 4 * (n + 1), Patience: time.Minute}) // however busy the machine is
 	for range n {
 		s := &site{t: t, e: first.e}
 		s.session = field(s.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
