@@ -105,9 +105,9 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	return s, nil
 }
 
-// keepStream is the goroutine of a stream, until that ends for good. One over HTTP that the client has
-// not ended is opened again, as a new request: servers restart, and connections break
-// (2026-07-28 changelog, major change 9). Nothing is repeated on the new one.
+// keepStream is the goroutine of a stream, until that ends for good. One over HTTP that the
+// client has not ended is opened again, as a new request: servers restart, and connections
+// break (2026-07-28 changelog, major change 9). Nothing is repeated on the new one.
 func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {
 	defer u.end()
 	ctx, cancel := context.WithCancel(ctx)
