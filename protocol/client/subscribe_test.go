@@ -92,6 +92,8 @@ func TestSubscribeInASession(t *testing.T) {
 			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://other"}`)
 			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://a/below"}`)
 			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://ab"}`)
+			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://a?page=2"}`)
+			f.notify(protocol.NotificationResourceUpdated, `{"uri":"x://a#part"}`)
 			if m := f.expect(protocol.MethodUnsubscribe); m.at("uri") != `"x://a"` {
 				f.t.Errorf("frame %s", m.text)
 			} else {
@@ -109,11 +111,14 @@ func TestSubscribeInASession(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
+		var got []string
 		for uri := range first {
-			if uri != "x://a/below" {
-				t.Errorf("update %s", uri)
+			if got = append(got, uri); len(got) == 3 {
+				cancel()
 			}
-			cancel()
+		}
+		if want := []string{"x://a/below", "x://a?page=2", "x://a#part"}; !slices.Equal(got, want) {
+			t.Errorf("updates %v, want %v", got, want)
 		}
 		synctest.Wait() // nothing is unsubscribed while the other watches
 		stop()

@@ -25,9 +25,11 @@ type updates struct {
 func newUpdates(uri string) *updates { return &updates{uri: uri, wake: make(chan struct{}, 1)} }
 
 // covers says whether a change of uri is one of the watched resource or of one
-// below it (2025-11-25 schema, ResourceUpdatedNotification).
+// below it (2025-11-25 schema, ResourceUpdatedNotification), which its path, its query
+// or its fragment names.
 func (u *updates) covers(uri string) bool {
-	return uri == u.uri || strings.HasPrefix(uri, strings.TrimSuffix(u.uri, "/")+"/")
+	rest, ok := strings.CutPrefix(uri, u.uri)
+	return ok && (rest == "" || strings.HasSuffix(u.uri, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
 // offer never blocks: when too much is waiting, what is watched as a whole has changed.
