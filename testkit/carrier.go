@@ -7,12 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -80,9 +77,8 @@ func overPipes(_ context.Context, server *framework.Server, w *tap) (*line, erro
 
 // overFiber is Fiber without a socket.
 func overFiber(ctx context.Context, server *framework.Server, w *tap) (*line, error) {
-	l := fasthttputil.NewInmemoryListener()
-	dial := func(context.Context, string, string) (net.Conn, error) { return l.Dial() }
-	return overHTTP(ctx, server, w, fiberOn, &listener{Listener: l}, "127.0.0.1", dial)
+	l := newPipes()
+	return overHTTP(ctx, server, w, fiberOn, &listener{Listener: l}, "127.0.0.1", l.dial)
 }
 
 func overSocket(ctx context.Context, server *framework.Server, w *tap) (*line, error) {
@@ -203,16 +199,6 @@ func (l *listener) Close() error {
 type counted struct {
 	net.Conn
 	done func()
-}
-
-// Read says that a deadline is over as net.Conn does, which is more than the listener
-// without a socket promises.
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if errors.Is(err, fasthttputil.ErrTimeout) {
-		err = os.ErrDeadlineExceeded
-	}
-	return n, err
 }
 
 // Close closes it once, and again as often as one likes.

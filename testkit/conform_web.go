@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"strings"
-
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -30,9 +27,9 @@ const (
 )
 
 func newWebProbe(ctx context.Context, b *bare) (w *webProbe, hangUp func() error) {
-	l := &listener{Listener: fasthttputil.NewInmemoryListener()}
-	memory, _ := l.Listener.(*fasthttputil.InmemoryListener)
-	conns := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return memory.Dial() }}
+	memory := newPipes()
+	l := &listener{Listener: memory}
+	conns := &http.Transport{DialContext: memory.dial}
 	way := http.RoundTripper(conns)
 	if b.spoil != nil {
 		way = b.spoil(conns)

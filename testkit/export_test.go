@@ -75,3 +75,20 @@ func InPieces(seed uint64, r io.Reader, c net.Conn) (io.Reader, net.Conn) {
 	bad, _ := f.dial(func(context.Context, string, string) (net.Conn, error) { return c, nil })(context.Background(), "", "")
 	return f.reader(r), bad
 }
+
+// Pipe is a connection of the carriers without a socket.
+func Pipe(t testing.TB) (client, server net.Conn) {
+	t.Helper()
+	l := newPipes()
+	t.Cleanup(l.close)
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, _ := (&listener{Listener: l}).Accept()
+		accepted <- c
+	}()
+	client, err := l.dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, <-accepted
+}

@@ -1,0 +1,52 @@
+package testkit
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// pipes listens without a socket. Deadlines of its connections end a Read that waits, which
+// those of fasthttputil do not: whoever set one to get a connection back waited for ever.
+type pipes struct {
+	dialled chan net.Conn
+	closed  chan struct{}
+	close   func() // closed, once
+}
+
+func newPipes() *pipes {
+	closed := make(chan struct{})
+	return &pipes{make(chan net.Conn), closed, sync.OnceFunc(func() { close(closed) })}
+}
+
+// dial waits until the other end is accepted.
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.dialled <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.dialled:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.close()
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
