@@ -8,6 +8,10 @@ import (
 
 // inside compares subschemas for what has no name; an absent one allows everything.
 func (w walker) inside(name string, before, after any) {
+	if isList(before) || isList(after) { // of drafts before 2020-12, where items may be a tuple
+		w.tuple(name, before, after)
+		return
+	}
 	at := w
 	if name != "propertyNames" {
 		at = w.below("*")
@@ -38,7 +42,7 @@ func orTrue(v any) any {
 }
 
 func (w walker) patterns(name string, before, after object) {
-	for _, pattern := range differing(before, after) {
+	for _, pattern := range union(before, after) {
 		_, had := before[pattern]
 		_, has := after[pattern]
 		switch {
@@ -52,15 +56,20 @@ func (w walker) patterns(name string, before, after object) {
 	}
 }
 
+func isList(v any) bool {
+	_, ok := v.([]any)
+	return ok
+}
+
 // tuple compares item by item.
-func (w walker) tuple(before, after any) {
+func (w walker) tuple(name string, before, after any) {
 	old, _ := before.([]any)
 	now, _ := after.([]any)
 	for i := range min(len(old), len(now)) {
 		w.below("*").compare(old[i], now[i])
 	}
 	if len(old) != len(now) {
-		w.add(Breaking, "prefixItems are %d, before %d", len(now), len(old))
+		w.add(Breaking, "%s are %d, before %d", name, len(now), len(old))
 	}
 }
 
@@ -68,6 +77,7 @@ func (w walker) tuple(before, after any) {
 func (w walker) all(before, after any) {
 	old, _ := before.([]any)
 	now, _ := after.([]any)
+	w.alike(old, now)
 	gone, added := unmatched(old, now), unmatched(now, old)
 	if len(gone) == 1 && len(added) == 1 {
 		w.compare(gone[0], added[0])
@@ -121,6 +131,19 @@ func valuesOf(o object) (values []string, closed bool) {
 	return values, len(list) > 0
 }
 
+// spare are the lists of values and alternatives that valuesOf and branches pass over.
+func spare(o object) object {
+	others, used := object{}, false
+	for _, name := range []string{"const", "enum", "oneOf", "anyOf"} {
+		v, ok := o[name]
+		if ok && used {
+			others[name] = v
+		}
+		used = used || ok
+	}
+	return others
+}
+
 func branches(o object) []any {
 	for _, name := range []string{"oneOf", "anyOf"} {
 		if list, ok := o[name].([]any); ok {
@@ -160,6 +183,7 @@ func (w walker) alternatives(before, after object) {
 		w.add(Breaking, "alternatives changed from %s to %s", short(branches(before)), short(branches(after)))
 		return
 	}
+	w.alike(old, now)
 	gone, added := unmatched(old, now), unmatched(now, old)
 	if len(gone) == 1 && len(added) == 1 && len(old) == len(now) {
 		w.compare(gone[0], added[0])

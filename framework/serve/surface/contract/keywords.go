@@ -30,7 +30,7 @@ func (w walker) keyword(name string, before, after any) {
 	case "patternProperties", "dependentSchemas":
 		w.patterns(name, asObject(before), asObject(after))
 	case "prefixItems":
-		w.tuple(before, after)
+		w.tuple(name, before, after)
 	case "allOf":
 		w.all(before, after)
 	case "x-mcp-header":
@@ -49,6 +49,10 @@ func (w walker) other(name string, before, after any) {
 	}
 	if strings.HasPrefix(name, "x-") {
 		w.add(Text, "%s changed from %s to %s", name, short(before), short(after))
+		return
+	}
+	if canonical(before) == canonical(after) {
+		w.behind(name, before)
 		return
 	}
 	w.add(Breaking, "%s changed from %s to %s, which cannot be judged", name, short(before), short(after))

@@ -1,13 +1,9 @@
 package contract
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
-
-// maxRefs bounds a chain of references.
-const maxRefs = 16
 
 // walker compares two schemas. Whether there is more or less room for values decides
 // the level, by who has to keep to it.
@@ -15,15 +11,19 @@ type walker struct {
 	r             *report
 	side          string // "input" or "output"
 	output        bool
-	before, after any // the documents
-	seen          map[string]bool
-	path          string // JSON pointer of the values; * stands for any item or value
+	before, after any             // the documents
+	seen          map[string]bool // pairs of references that were compared
+	aside         map[string]bool // likewise, where it is only asked whether they differ
+	path          string          // JSON pointer of the values; * stands for any item or value
 }
 
 // schema compares the schemas of what a tool takes or returns.
 func (r *report) schema(side string, output bool, before, after any) {
-	w := &walker{r: r, side: side, output: output, before: before, after: after, seen: map[string]bool{}}
+	w := &walker{r: r, side: side, output: output, before: before, after: after, seen: map[string]bool{}, aside: map[string]bool{}}
 	w.compare(before, after)
+	if old, now := definitions(before), definitions(after); canonical(old) != canonical(now) && (strays(before) || strays(after)) {
+		w.add(Breaking, "the definitions changed, and references by anchor or id cannot be followed")
+	}
 }
 
 func (w walker) add(level Level, format string, args ...any) {
@@ -58,59 +58,15 @@ func (w walker) below(step string) walker {
 	return w
 }
 
-// resolve follows references and puts what stands beside them over what they lead
-// to. The second result names where it has been.
-func resolve(document, schema any) (object, string) {
-	node, isObject := schema.(object)
-	if !isObject {
-		if schema == false {
-			return object{"not": object{}}, ""
-		}
-		return object{}, ""
-	}
-	been := ""
-	for range maxRefs {
-		ref, ok := node["$ref"].(string)
-		if !ok {
-			return node, been
-		}
-		been += ref + " "
-		merged := object{}
-		maps.Copy(merged, asObject(lookUp(document, ref)))
-		for name, v := range node {
-			if name != "$ref" {
-				merged[name] = v
-			}
-		}
-		node = merged
-	}
-	return node, been
-}
-
-// lookUp finds a JSON pointer of the same document; others allow everything.
-func lookUp(document any, ref string) any {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
-	}
-	at := document
-	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if step == "" {
-			continue
-		}
-		at = asObject(at)[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
-	}
-	return at
-}
-
-// compare one place. A pair of references is compared once: it may lead back to itself.
+// compare one place. What a pair of references leads to is compared once: it may lead
+// back to itself.
 func (w walker) compare(before, after any) {
 	old, oldRefs := resolve(w.before, before)
 	now, newRefs := resolve(w.after, after)
 	if oldRefs != "" && newRefs != "" {
 		key := oldRefs + "|" + newRefs
 		if w.seen[key] {
-			return
+			old, now = beside(before), beside(after)
 		}
 		w.seen[key] = true
 	}
@@ -132,7 +88,10 @@ func (w walker) compare(before, after any) {
 	w.lower(old, now)
 	w.upper(old, now)
 	w.alternatives(old, now)
-	for _, name := range differing(old, now) {
+	for _, name := range differing(spare(old), spare(now)) {
+		w.add(Breaking, "%s changed beside other alternatives, which cannot be judged", name)
+	}
+	for _, name := range unlike(old, now) {
 		w.keyword(name, old[name], now[name])
 	}
 }
@@ -181,8 +140,8 @@ func typeNames(types []string) string {
 	return strings.Join(types, " or ")
 }
 
-// typesOf says which types a schema names, in order; all where it names none, or
-// leaves that to its alternatives.
+// typesOf says which types a schema names, or its values have, in order; all where it
+// leaves that open, or to its alternatives.
 func typesOf(o object) []string {
 	switch t := o["type"].(type) {
 	case string:
@@ -197,7 +156,39 @@ func typesOf(o object) []string {
 		slices.Sort(all)
 		return all
 	}
-	return allTypes
+	if _, only := o["const"]; !only && o["enum"] == nil {
+		return allTypes
+	}
+	values, _ := valuesOf(o)
+	if len(values) == 0 {
+		return allTypes
+	}
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = typeOf(v)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// typeOf is the type of a value that is written as JSON.
+func typeOf(value string) string {
+	switch value[:min(len(value), 1)] {
+	case `"`:
+		return "string"
+	case "{":
+		return "object"
+	case "[":
+		return "array"
+	case "t", "f":
+		return "boolean"
+	case "n":
+		return "null"
+	}
+	if strings.ContainsAny(value, ".eE") {
+		return "number"
+	}
+	return "integer"
 }
 
 // lacking are those of a whose values are none of b's: every integer is a number.

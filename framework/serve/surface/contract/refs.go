@@ -1,0 +1,146 @@
+package contract
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxRefs bounds a chain of references.
+const maxRefs = 16
+
+// resolve follows references and puts what stands beside them over what they lead
+// to. The second result names where it has been.
+func resolve(document, schema any) (object, string) {
+	node, isObject := schema.(object)
+	if !isObject {
+		if schema == false {
+			return object{"not": object{}}, ""
+		}
+		return object{}, ""
+	}
+	been := ""
+	for range maxRefs {
+		ref, ok := node["$ref"].(string)
+		if !ok {
+			return node, been
+		}
+		been += ref + " "
+		merged := object{}
+		maps.Copy(merged, asObject(lookUp(document, ref)))
+		maps.Copy(merged, beside(node))
+		node = merged
+	}
+	return node, been
+}
+
+// beside is what stands beside a reference.
+func beside(schema any) object {
+	own := maps.Clone(asObject(schema))
+	delete(own, "$ref")
+	return own
+}
+
+// lookUp finds a JSON pointer of the same document; others allow everything.
+func lookUp(document any, ref string) any {
+	if !points(ref) {
+		return nil
+	}
+	pointer, err := url.PathUnescape(ref[1:])
+	if err != nil {
+		pointer = ref[1:]
+	}
+	at := document
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if step == "" {
+			continue
+		}
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		if list, ok := at.([]any); ok {
+			at = nil
+			if i, err := strconv.Atoi(step); err == nil && 0 <= i && i < len(list) {
+				at = list[i]
+			}
+			continue
+		}
+		at = asObject(at)[step]
+	}
+	return at
+}
+
+// points says that a reference is a JSON pointer of the same document.
+func points(ref string) bool { return ref == "#" || strings.HasPrefix(ref, "#/") }
+
+// refers says that what a schema means is said elsewhere, at least in part.
+func refers(v any) bool { return anyRef(v, func(string) bool { return true }) }
+
+// strays says that a schema has references that lookUp does not follow.
+func strays(v any) bool { return anyRef(v, func(ref string) bool { return !points(ref) }) }
+
+func anyRef(v any, is func(ref string) bool) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return anyRef(item, is) })
+	case object:
+		for name, inner := range v {
+			switch ref, ok := inner.(string); {
+			case ok && name == "$ref" && is(ref), ok && name == "$dynamicRef" && is("dynamic"), ok && name == "$recursiveRef" && is("recursive"):
+				return true
+			case anyRef(inner, is):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// definitions are what references are for.
+func definitions(schema any) []any {
+	o := asObject(schema)
+	return []any{o["$defs"], o["definitions"]}
+}
+
+// unlike are the names of keywords that are not the same in both, or that may not mean
+// the same: they refer to what is elsewhere.
+func unlike(before, after object) []string {
+	differ := differing(before, after)
+	for name, v := range before {
+		switch name {
+		case "items", "additionalItems", "unevaluatedItems", "contains", "prefixItems", "additionalProperties",
+			"unevaluatedProperties", "propertyNames", "patternProperties", "dependentSchemas", "allOf",
+			"not", "if", "then", "else":
+			if !slices.Contains(differ, name) && refers(v) {
+				differ = append(differ, name)
+			}
+		}
+	}
+	slices.Sort(differ)
+	return differ
+}
+
+// alike compares the schemas that both lists have, where they refer to what is elsewhere.
+func (w walker) alike(old, now []any) {
+	changed := map[string]bool{}
+	for _, s := range unmatched(old, now) {
+		changed[canonical(s)] = true
+	}
+	for _, s := range old {
+		if refers(s) && !changed[canonical(s)] {
+			w.compare(s, s)
+		}
+	}
+}
+
+// behind compares what the same words refer to, where it cannot be judged which way a
+// change goes.
+func (w walker) behind(name string, schema any) {
+	var changes []Change
+	aside := w
+	aside.r, aside.seen = &report{w.r.where, &changes}, w.aside
+	aside.compare(schema, schema)
+	if Worst(changes) > Text {
+		w.add(Breaking, "what %s refers to has changed, which cannot be judged", name)
+	}
+}
