@@ -42,6 +42,7 @@ func Conformance[A AppSource](t *testing.T, app A, revision string) {
 			continue
 		}
 		t.Run(r.number, func(t *testing.T) {
+			t.Helper()
 			complaint, err := r.judge(b, d)
 			switch {
 			case errors.Is(err, errNoSubject):

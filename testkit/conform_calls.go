@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 func callRules() []rule {
 	return []rule{
 		{
-			number: "call-1", source: "schema, CallToolResult", text: "The result of a tool has content, and one that succeeds no isError.",
+			number: "call-1", source: "schema, CallToolResult", text: "The result of a tool has content, in blocks of types that there are, and one that succeeds no isError.",
 			check: func(w *probe) error { _, err := w.toolResult(guestSteps, false); return err },
 		},
 		{
@@ -120,10 +121,21 @@ func (w *probe) toolResult(name string, fails bool) (json.RawMessage, error) {
 	switch {
 	case jsontext.KindOf(content) != jsontext.KindArray:
 		err = errors.New("want content")
+	case !blocks(content):
+		err = errors.New("want content of text, images, audio, resources or links")
 	case (string(failed) == "true") != fails:
 		err = fmt.Errorf("want isError to be %t", fails)
 	}
 	return r.Result, err
+}
+
+// blocks says that all items of content are of types that there are.
+func blocks(content json.RawMessage) bool {
+	var all []struct{ Type string }
+	err := json.Unmarshal(content, &all)
+	return err == nil && !slices.ContainsFunc(all, func(b struct{ Type string }) bool {
+		return !slices.Contains([]string{"text", "image", "audio", "resource", "resource_link"}, b.Type)
+	})
 }
 
 func structuredTwice(w *probe) error {

@@ -23,7 +23,8 @@ type guest struct {
 
 // visit is one call of a tool that waits.
 type visit struct {
-	began chan struct{}
+	began chan struct{} // closed by begin
+	begin func()
 	leave chan struct{} // closed by free: the handler may end
 	free  func()
 	ended chan error // of the handler's context
@@ -102,12 +103,15 @@ func (g *guest) wait(ctx context.Context, in ticketIn) (string, error) {
 	if v == nil {
 		return "", framework.UserErrorf("there is no ticket %q", in.Ticket)
 	}
-	close(v.began)
+	v.begin()
 	select {
 	case <-v.leave:
 	case <-ctx.Done():
 	}
-	v.ended <- ctx.Err()
+	select {
+	case v.ended <- ctx.Err():
+	default: // a step of the app has called it again
+	}
 	return "waited", nil
 }
 
@@ -123,6 +127,7 @@ func (g *guest) expect() (ticket string, v *visit) {
 	defer g.mu.Unlock()
 	ticket = fmt.Sprint("ticket ", len(g.visits)+1)
 	v = &visit{began: make(chan struct{}), leave: make(chan struct{}), ended: make(chan error, 1)}
+	v.begin = sync.OnceFunc(func() { close(v.began) })
 	v.free = sync.OnceFunc(func() { close(v.leave) })
 	g.visits[ticket] = v
 	return ticket, v

@@ -107,6 +107,7 @@ func callFaults() []fault {
 	const question = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{}}}`
 	return []fault{
 		{rule: "call-1", revision: live, how: saying(`"content"`, `"contents"`), want: "want content"},
+		{rule: "call-1", revision: modern, how: saying(`"type":"text"`, `"type":"txt"`), want: "want content of text"},
 		{rule: "call-2", revision: live, how: saying(`"structuredContent"`, `"structured"`), want: "want structuredContent"},
 		{rule: "call-3", revision: live, how: saying(`"isError":true`, `"isError":false`), want: "want isError to be true"},
 		{rule: "call-4", revision: live, how: oneByOne, want: "no answer"},

@@ -61,6 +61,9 @@ func TestFailing(t *testing.T) { //nolint:tparallel // what they tell is read in
 		t.Cleanup(func() { close(release) })
 		testkit.New(t, forgetful(release)).CallRaw("forget", "")
 	})
+	t.Run("a rule", func(t *testing.T) {
+		testkit.Conformance(t, newHandles().app().UseFrames(saying(`"jsonrpc":"2.0"`, `"jsonrpc":"2.1"`)), live)
+	})
 	t.Run("chaos", func(t *testing.T) {
 		n := 0
 		s := testkit.New(t, func() *framework.App {

@@ -36,6 +36,7 @@ func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	}
 	for _, m := range j.mistakes() {
 		t.Run(m.name, func(t *testing.T) {
+			t.Helper()
 			if complaint := j.judge(m); complaint != "" {
 				t.Errorf("testkit: %s: %s\nsent: %s", j.name, complaint, m.arguments)
 			}
