@@ -119,6 +119,31 @@ func (t *Task[Out]) Step() string {
 	return t.until("a stop", func(now string) bool { return now != string(protocol.TaskWorking) })
 }
 
+// Answer lets the script answer what the task asks, and leaves it at its work: it waits
+// until the task asks, and then until it does not any more. A question that comes at once
+// after another may be answered, too, so script both before. A task that is over without
+// a question fails the test.
+//
+//	s.OnElicit("Render 20 scenes?", true)
+//	job.Answer()
+//	job.Cancel() // in the middle of its work
+func (t *Task[Out]) Answer() {
+	t.s.t.Helper()
+	if now := t.Step(); now != string(protocol.TaskInputRequired) {
+		t.s.t.Fatalf("testkit: Answer, but the task is %q and asks nothing\nsent: %s", now, t.sent)
+		return
+	}
+	ctx, cancel := t.s.bounded()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = t.task.Wait(ctx) // which asks the script; what becomes of the task is for others to say
+	}()
+	defer func() { <-left }()
+	defer cancel()
+	t.until("an answer to be taken", func(now string) bool { return now != string(protocol.TaskInputRequired) })
+}
+
 // look is how often a status is asked for where no news says that it changed.
 const look = 10 * time.Millisecond
 

@@ -32,6 +32,7 @@ type studio struct {
 	long          *framework.ToolOf[struct{}, string]
 	fail          *framework.ToolOf[struct{}, string]
 	careful       *framework.ToolOf[struct{}, string]
+	cut           *framework.ToolOf[struct{}, string]
 }
 
 func newStudio() *studio {
@@ -72,11 +73,23 @@ func newStudio() *studio {
 			return "paid twice", nil
 		}, framework.AtMostOnce())
 	}, framework.Describe("d"), asTask)
+	st.cut = framework.Tool("cut", func(ctx context.Context, _ struct{}) (string, error) {
+		where, err := framework.Elicit[string](ctx, "Where to cut?")
+		if err != nil {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-time.After(10 * time.Minute):
+			return "cut at " + where, nil
+		}
+	}, framework.Describe("d"), asTask)
 	return st
 }
 
 func (st *studio) app() *framework.App {
-	return framework.New("studio", "1").Add(st.film, st.long, st.fail, st.careful)
+	return framework.New("studio", "1").Add(st.film, st.long, st.fail, st.careful, st.cut)
 }
 
 // inBubbles runs body in a bubble at both designs of tasks.
@@ -205,6 +218,35 @@ func TestTaskEnds(t *testing.T) {
 	})
 }
 
+// A question is answered, and then the task is left at its work: to cancel it, or to look.
+func TestTaskIsAnswered(t *testing.T) {
+	t.Parallel()
+	inBubbles(t, func(t *testing.T, at testkit.Option) {
+		st := newStudio()
+		s := testkit.New(t, st.app(), at)
+		for _, cancel := range []bool{true, false} {
+			job := testkit.Start(s, st.cut, struct{}{})
+			s.OnElicit("Where to cut?", "the end")
+			began := time.Now()
+			job.Answer()
+			if now := job.Status(); now != "working" || time.Since(began) > time.Minute {
+				t.Errorf("%s after %v", now, time.Since(began))
+			}
+			if cancel {
+				job.Cancel()
+				if _, err := job.Await(); !errors.Is(err, client.ErrTaskCancelled) {
+					t.Errorf("%v", err)
+				}
+				continue
+			}
+			s.Advance(10 * time.Minute)
+			if text, err := job.Await(); err != nil || text != "cut at the end" {
+				t.Errorf("%q, %v", text, err)
+			}
+		}
+	})
+}
+
 // The store of the app stays, and then nobody can take its worker's place.
 func TestTaskFailures(t *testing.T) {
 	t.Parallel()
@@ -220,6 +262,8 @@ func TestTaskFailures(t *testing.T) {
 			testkit.Start(testkit.New(t, h.app()), h.sum, struct{ Values []int64 }{})
 		}, []string{"framework.Task"}},
 		"Start of a stranger": {func(t testing.TB) { testkit.Start(testkit.New(t, newStudio().app()), newHandles().stray, struct{}{}) }, []string{"does not have the tool"}},
+		"Answer of nothing":   {func(t testing.TB) { j := start(t); j.Cancel(); j.Answer() }, []string{`the task is "cancelled" and asks nothing`, `{"name":"film"`}},
+		"Answer with nothing": {func(t testing.TB) { start(t).Answer() }, []string{"Who directs?", "OnElicit"}},
 		"AwaitStatus":         {func(t testing.TB) { j := start(t); j.Cancel(); j.AwaitStatus("completed") }, []string{`"cancelled"`, `want "completed"`, `{"name":"film","arguments":{"name":"Ran"}}`}},
 		"AwaitStatus in vain": {func(t testing.TB) { start(t, testkit.Timeout(time.Second)).AwaitStatus("completed") }, []string{`want "completed" within 1s`}},
 		"Await in vain": {func(t testing.TB) {
