@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -18,6 +19,11 @@ func (a *App) BuildFor(stage *rehearsal.Stage) (*Server, error) { return a.build
 func (s *Server) enter(stage *rehearsal.Stage) error {
 	if stage.Logger != nil && !s.cfg.logs {
 		s.cfg.logger = stage.Logger
+	}
+	if t, ok := stage.Types.(interface{ types() binding.Options }); ok {
+		known := t.types()
+		known.NoRepair = s.cfg.plans.NoRepair
+		s.cfg.plans = known
 	}
 	if stage.Store != nil && s.cfg.store == nil {
 		s.ports = portsOf(stage.Store())
@@ -34,6 +40,17 @@ func (s *Server) enter(stage *rehearsal.Stage) error {
 	}
 	s.cfg.states = sealer
 	return nil
+}
+
+// types are what the app of the last Build says of them.
+func (t *ToolOf[In, Out]) types() (known binding.Options) {
+	if t == nil {
+		return known
+	}
+	if p := t.latest.Load(); p != nil {
+		known = p.types
+	}
+	return known
 }
 
 // reporter is failed, but for what the stage wants to know itself.

@@ -170,8 +170,9 @@ func teaching(name string, err error) error {
 
 // toolPlan is a tool's types, compiled.
 type toolPlan struct {
-	in  *input
-	out *output
+	in    *input
+	out   *output
+	types binding.Options // that it was compiled with
 }
 
 // input is one compiled type of arguments.
@@ -251,7 +252,7 @@ func compileTool(in, out reflect.Type, s *settings, plans *binding.Set) (*toolPl
 	if compiledIn == nil || compiledOut == nil {
 		return nil, faults
 	}
-	return &toolPlan{in: compiledIn, out: compiledOut}, faults
+	return &toolPlan{in: compiledIn, out: compiledOut, types: plans.Options}, faults
 }
 
 func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*input, []binding.Fault) {

@@ -36,13 +36,14 @@ type bare struct {
 func newBare(t testing.TB, app *framework.App) *bare {
 	t.Helper()
 	b := &bare{ctx: t.Context(), patience: fuzzPatience}
-	b.start(t, app)
+	b.start(t, app, nil)
 	return b
 }
 
-func (b *bare) start(t testing.TB, app *framework.App) {
+// start builds it, with the types of a tool that another app may know; nil: with its own.
+func (b *bare) start(t testing.TB, app *framework.App, types framework.Component) {
 	t.Helper()
-	server, err := app.BuildFor(&rehearsal.Stage{Logger: newJournal(t).logger()})
+	server, err := app.BuildFor(&rehearsal.Stage{Logger: newJournal(t).logger(), Types: types})
 	if err != nil {
 		t.Fatalf("testkit: the app does not build: %v", err)
 		return
@@ -70,12 +71,13 @@ func mayAll(server *framework.Server) *framework.Principal {
 	return p
 }
 
-// bareTool is a server with one tool alone.
+// bareTool is a server with one tool alone, whose types are as in the app that it was
+// last built in.
 func bareTool(t testing.TB, tool framework.Component, opts ...framework.AppOption) *bare {
 	t.Helper()
 	opts = append(opts, framework.WithLogger(zap.NewNop())) // errors are what is tried here
 	b := &bare{ctx: t.Context()}
-	b.start(t, framework.New("testkit", "1", opts...).Add(tool).Use(framework.Middleware{Name: "testkit", Wrap: b.watch}))
+	b.start(t, framework.New("testkit", "1", opts...).Add(tool).Use(framework.Middleware{Name: "testkit", Wrap: b.watch}), tool)
 	return b
 }
 

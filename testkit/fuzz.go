@@ -29,7 +29,9 @@ const fuzzPatience = 5 * time.Second
 // isError results are the tool's good right. What the fuzzer finds is kept as usual, in
 // testdata/fuzz.
 //
-// Nobody can be asked: a handler that asks gets ErrUnsupported.
+// Nobody can be asked: a handler that asks gets ErrUnsupported. A tool that needs its
+// app's OneOf or Validation is a handle of an app that was built, also for
+// [FuzzAgreement] and [Bench].
 func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	f.Helper()
 	j := seeded(f, tool)

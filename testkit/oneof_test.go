@@ -59,3 +59,41 @@ func TestOneOf(t *testing.T) {
 		}
 	})
 }
+
+// tip has a rule of the app.
+type tip struct {
+	Percent int     `json:"percent" validate:"round"`
+	From    payment `json:"from"`
+}
+
+// builtTip is a handle that an app has been built with: its types are the app's.
+func builtTip(t testing.TB) *framework.ToolOf[tip, tip] {
+	t.Helper()
+	tool := framework.Tool("tip", func(_ context.Context, in tip) (tip, error) { return in, nil })
+	_, err := framework.New("till", "1",
+		framework.OneOf("by", map[string]payment{"cash": cash{}, "split": &split{}}),
+		framework.Validation("round", func(n int) bool { return n%5 == 0 }, `{"multipleOf":5}`, "a multiple of 5"),
+	).Add(tool).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// What serves one tool alone knows its types as the app does that it was built in.
+func TestToolAloneHasTheTypesOfItsApp(t *testing.T) {
+	t.Parallel()
+	tool := builtTip(t)
+	if got := testkit.TryTool(t, tool, `{"percent":5,"from":{"by":"cash","cents":1}}`); got != "" {
+		t.Error(got)
+	}
+	if err := tool.Check([]byte(`{"percent":4,"from":{"by":"cash","cents":1}}`)); err == nil || !strings.Contains(err.Error(), "a multiple of 5") {
+		t.Errorf("the rule of the app: %v", err)
+	}
+}
+
+func FuzzOneOf(f *testing.F) { testkit.FuzzTool(f, builtTip(f)) }
+
+func FuzzOneOfAgreement(f *testing.F) { testkit.FuzzAgreement(f, builtTip(f)) }
+
+func BenchmarkOneOf(b *testing.B) { testkit.Bench(b, builtTip(b), tip{5, cash{1}}) }

@@ -31,6 +31,9 @@ type Stage struct {
 	Claims claim.Store
 	// Logger is where an app logs that has no logger of its own.
 	Logger *zap.Logger
+	// Types is a handle of framework.Tool: what the app that it was last built in says of
+	// types (OneOf, Validation, AllowUnknown) holds in this one, too.
+	Types any
 	// Store is asked for the store of an app that has none of its own.
 	Store func() Store
 	// Differs is told how a handler that asks does something else when it runs
