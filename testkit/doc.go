@@ -95,9 +95,13 @@
 //
 // Sessions are closed, and their server shut down, by t.Cleanup: tasks that still run are
 // told to end. The test fails if a goroutine of theirs outlives them, be it a handler's
-// ([MayLeave] allows it). Calls are bounded by [Timeout]. The methods of a Session may be called concurrently, but those that
-// fail the test must run in the test's goroutine, as always with t.FailNow. In memory
-// everything works inside a testing/synctest bubble.
+// ([MayLeave] allows it). Calls are bounded by [Timeout]. The methods of a Session may be
+// called concurrently, but those that fail the test must run in the test's goroutine, as
+// always with t.FailNow. In memory everything works inside a testing/synctest bubble.
+//
+// A session fails the test that it was opened with: open one in each subtest that has its
+// own, and in a target of f.Fuzz with the t of the target, for there package testing
+// panics at any use of f.
 //
 // Where the app has no store of its own its tasks are in one in memory, and run as on a
 // shared store: of the request's context they have the principal, and nothing else.
