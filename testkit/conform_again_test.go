@@ -3,6 +3,8 @@ package testkit_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -23,5 +25,22 @@ func TestConformanceOfARetry(t *testing.T) {
 	}}
 	for _, revision := range []string{live, modern} {
 		testkit.Conformance(t, newHandles().app().Use(again), revision)
+	}
+}
+
+// A server that says nothing is found out before a test binary has to end.
+func TestConformanceOfAMuteServer(t *testing.T) {
+	t.Parallel()
+	mute := outgoing(func(string) []string { return nil })
+	for _, revision := range []string{live, modern} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if n := testkit.Tried(t, newHandles().app().UseFrames(mute), revision); n < 40 {
+				t.Errorf("%d rules are broken", n)
+			}
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("it took %v", took)
+			}
+		})
 	}
 }

@@ -46,3 +46,19 @@ func Broken(t *testing.T, app *framework.App, revision, number string, patience 
 	t.Fatalf("no rule %s", number)
 	return ""
 }
+
+// Tried is how many rules, but those about HTTP, an app breaks.
+func Tried(t *testing.T, app *framework.App, revision string) (broken int) {
+	t.Helper()
+	d, _ := dialectOfName(revision)
+	b := newBare(t, app)
+	for _, r := range rules() {
+		if r.http || !r.holds(d) {
+			continue
+		}
+		if complaint, err := r.judge(b, d); complaint != "" || err != nil {
+			broken++
+		}
+	}
+	return broken
+}
