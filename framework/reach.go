@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -105,21 +103,6 @@ func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMess
 		return arguments, hidden
 	}
 	return m.Append(nil, arguments, hiddenText, found), hidden
-}
-
-// WithoutSecrets is a text, such as that of an error, without what Masked has hidden: as
-// it is, and as %q and JSON write it. What has less than 4 bytes is not looked for, since
-// of "1" every text is full.
-func WithoutSecrets(text string, hidden []string) string {
-	for _, secret := range hidden {
-		if len(secret) < 4 {
-			continue
-		}
-		quoted := strconv.Quote(secret)
-		text = strings.ReplaceAll(text, secret, hiddenText)
-		text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], hiddenText)
-	}
-	return text
 }
 
 // MaskedName is what may be logged of the call's Name: the URI template instead of the

@@ -149,6 +149,12 @@ func TestWithoutSecrets(t *testing.T) {
 		{"1 of 1000", "1 of [hidden]", []string{"1", "1000"}},
 		{`say "a\"bc"`, `say "[hidden]"`, []string{`a"bc`}},
 		{"nothing", "nothing", nil},
+		{"horse-4711", "[hidden]", []string{"horse", "horse-4711"}}, // one begins like the other
+		{"abcdefgh", "[hidden]", []string{"abcdef", "cdefgh"}},
+		{"ababab", "[hidden]", []string{"abab"}},
+		{"hidden horse", "[hidden] [hidden]", []string{"horse", "hidden"}},
+		{`"a\u003cb\u003e\u0026c"`, `"[hidden]"`, []string{"a<b>&c"}}, // as encoding/json writes it
+		{`"a<b>&\u0007c" "a<b>&\ac"`, `"[hidden]" "[hidden]"`, []string{"a<b>&\ac"}},
 	} {
 		if got := framework.WithoutSecrets(tt.text, tt.hidden); got != tt.want {
 			t.Errorf("%q without %q: %q, want %q", tt.text, tt.hidden, got, tt.want)

@@ -1,0 +1,72 @@
+package framework
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// leastHidden is how long a secret is that is looked for in a text.
+const leastHidden = 4
+
+// WithoutSecrets is a text, such as that of an error, without what Masked has hidden: as
+// it is, and as %q and JSON write it. What has less than 4 bytes is not looked for, since
+// of "1" every text is full.
+func WithoutSecrets(text string, hidden []string) string {
+	var found []stretch
+	for _, secret := range hidden {
+		if len(secret) < leastHidden {
+			continue
+		}
+		for _, form := range writtenAs(secret) {
+			found = appendFound(found, text, form)
+		}
+	}
+	if len(found) == 0 {
+		return text
+	}
+	// All are found before one is replaced: of two that overlap, a part would stay.
+	slices.SortFunc(found, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
+	var out strings.Builder
+	shown := 0 // the end of what was written or hidden
+	for _, f := range found {
+		if f.from >= shown {
+			out.WriteString(text[shown:f.from])
+			out.WriteString(hiddenText)
+		}
+		shown = max(shown, f.to)
+	}
+	out.WriteString(text[shown:])
+	return out.String()
+}
+
+// stretch is a part of a text.
+type stretch struct{ from, to int }
+
+// appendFound appends all places of form, those that overlap, too.
+func appendFound(found []stretch, text, form string) []stretch {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], form)
+		if i < 0 {
+			return found
+		}
+		at += i
+		found = append(found, stretch{at, at + len(form)})
+	}
+}
+
+// writtenAs are the texts that a secret becomes in others, without their quotes.
+func writtenAs(secret string) []string {
+	forms := []string{secret}
+	ofJSON, _ := json.Marshal(secret) // with escapes for HTML; a text always has a JSON form
+	for _, quoted := range []string{strconv.Quote(secret), string(jsontext.Quote(nil, secret)), string(ofJSON)} {
+		if form := quoted[1 : len(quoted)-1]; !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
