@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
@@ -23,7 +24,7 @@ func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P
 	t := &TemplateOf[P, Out]{fn: fn, declaration: declare(kindTemplate, uriTemplate, fn, opts)}
 	t.declaration.compile = t.compile
 	t.template, t.parseErr = uritemplate.Parse(uriTemplate)
-	t.plan = sync.OnceValue(func() *binding.Plan {
+	t.alone = sync.OnceValue(func() *binding.Plan {
 		plan, _ := binding.Compile(reflect.TypeFor[P](), binding.Strings, binding.Options{})
 		return plan
 	})
@@ -36,7 +37,8 @@ type TemplateOf[P, Out any] struct {
 	declaration *declaration
 	template    *uritemplate.Template
 	parseErr    error
-	plan        func() *binding.Plan // of P, for URI; nil where P is faulty
+	latest      atomic.Pointer[binding.Plan] // of P, by the last Build
+	alone       func() *binding.Plan         // of P before that; nil where P is faulty
 }
 
 func (*TemplateOf[P, Out]) component() {}
@@ -48,10 +50,16 @@ func (t *TemplateOf[P, Out]) declared() *declaration {
 	return t.declaration
 }
 
-// URI expands the template: the one place where URIs of this family are made. It
-// is "" where the template or P is faulty, which Build reports.
+// URI expands the template: the one place where URIs of this family are made. Values are
+// escaped, but not checked: a read of the URI of a value that could lead out of the family,
+// or that P's tags do not allow, fails. It is "" where the template or P is faulty, which
+// Build reports; before Build that is so of a P with tags of Validation, too. It may be
+// called concurrently.
 func (t *TemplateOf[P, Out]) URI(p P) string {
-	plan := t.plan()
+	plan := t.latest.Load()
+	if plan == nil {
+		plan = t.alone()
+	}
 	if plan == nil || t.template == nil {
 		return ""
 	}
@@ -76,6 +84,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	if out == nil || plan == nil {
 		return
 	}
+	t.latest.Store(plan)
 	m.bound.mask = binding.MaskOf(plan)
 	m.entry.Kind = catalog.Template
 	m.entry.Prefix = t.template.Prefix()

@@ -35,6 +35,19 @@ func TestValidation(t *testing.T) {
 	}
 }
 
+// The URIs of a template whose variables have a tag of the app's own.
+func TestValidationOfTemplate(t *testing.T) {
+	t.Parallel()
+	type box struct {
+		To string `uri:"to" validate:"shouted"`
+	}
+	boxes := framework.ResourceTemplate("box://{to}", func(_ context.Context, b box) (string, error) { return b.To, nil })
+	build(t, quiet(framework.Validation("shouted", shouted, "", "capitals")).Add(boxes))
+	if got := boxes.URI(box{"OSLO"}); got != "box://OSLO" {
+		t.Errorf("URI = %q", got)
+	}
+}
+
 func TestValidationFaults(t *testing.T) {
 	t.Parallel()
 	fine := framework.Validation("shouted", shouted, "", "capitals")
