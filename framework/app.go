@@ -2,7 +2,6 @@ package framework
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
@@ -70,11 +69,15 @@ func (a *App) Add(components ...Component) *App {
 // AddFrom adds the components of a provider on behalf of somebody else, whom where names
 // in reports and inspections: "shop.NewOrders (shop/orders.go:31)".
 func (a *App) AddFrom(where string, p Provider) *App {
-	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if p == nil || isNilPointer(p) {
 		a.fault(where, "the provider is nil", "Return one, or an error")
 		return a
 	}
-	return a.addAt(where, p.Components())
+	components, err := guarded(noContext{}, func(context.Context, struct{}) ([]Component, error) { return p.Components(), nil }, struct{}{})
+	if err != nil {
+		a.fault(where, "the provider's Components: "+err.Error(), "")
+	}
+	return a.addAt(where, components)
 }
 
 func (a *App) addAt(where string, components []Component) *App {

@@ -102,7 +102,7 @@ func WithExtension(name string, settings any) AppOption {
 		if settings == nil {
 			settings = struct{}{}
 		}
-		raw, err := json.Marshal(settings)
+		raw, err := encoded(settings)
 		if err == nil && !isObject(raw) {
 			err = fmt.Errorf("%T is no JSON object", settings)
 		}
@@ -115,6 +115,11 @@ func WithExtension(name string, settings any) AppOption {
 		c.extensions[name] = raw
 		return ""
 	}}
+}
+
+// encoded is the JSON of a value of the user's, whose methods may panic.
+func encoded(value any) (json.RawMessage, error) {
+	return guarded(noContext{}, func(_ context.Context, value any) (json.RawMessage, error) { return json.Marshal(value) }, value)
 }
 
 // WithLogger replaces the logger (stderr, info).

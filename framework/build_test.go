@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -77,6 +78,7 @@ func registrationFaults() map[string]faulty {
 		"negative timeout":      {framework.Tool("t", none, framework.Timeout(-1)), []string{"Timeout", "positive"}},
 		"contradicting hints":   {framework.Tool("t", none, framework.ReadOnly(), framework.Destructive(true)), []string{"ReadOnly", "Destructive"}},
 		"meta without JSON":     {framework.Tool("t", none, framework.Meta("k", make(chan int))), []string{"Meta", "no JSON form"}},
+		"panicking meta":        {framework.Tool("t", none, framework.Meta("k", explosive{})), []string{`tool "t"`, "Meta: the value of k has no JSON form: panic: boom"}},
 		"empty scope":           {framework.Tool("t", none, framework.Scopes("")), []string{"scope is empty"}},
 		"scopes in one":         {framework.Tool("t", none, framework.Scopes("a:read a:write")), []string{`"a:read a:write" is no scope`, "several arguments"}},
 		"scope with a quote":    {framework.Tool("t", none, framework.Scopes(`a"`)), []string{`"a\"" is no scope`}},
@@ -172,6 +174,13 @@ func registrationFaults() map[string]faulty {
 func noStep(framework.Handler) framework.Handler { return nil }
 
 func panics(framework.Handler) framework.Handler { panic("boom") }
+
+// explosive is whatever a user may give, and panics.
+type explosive struct{ door }
+
+func (explosive) MarshalJSON() ([]byte, error)      { panic("boom") }
+func (explosive) Components() []framework.Component { panic("boom") }
+func (explosive) Ready() error                      { panic("boom") }
 
 type onlyOne struct{}
 
@@ -300,6 +309,12 @@ func TestAppFaults(t *testing.T) {
 		"extension's name":     {framework.New("a", "1", framework.WithExtension("ui", nil)), `"ui" is no name of an extension`},
 		"extension of tasks":   {framework.New("a", "1", framework.WithExtension("io.modelcontextprotocol/tasks", nil)), "where a component has Task"},
 		"extension's settings": {framework.New("a", "1", framework.WithExtension("a/b", []int{1})), "the settings of a/b: []int is no JSON object"},
+		"panicking settings":   {framework.New("a", "1", framework.WithExtension("a/b", explosive{})), "the settings of a/b: panic: boom"},
+		"nil store":            {framework.New("a", "1", framework.WithStore(nil)), "WithStore: the store is nil"},
+		"store that is nil":    {framework.New("a", "1", framework.WithStore((*memory.Store)(nil))), "WithStore: the store is nil"},
+		"other store is nil":   {framework.New("a", "1").UseStore((*memory.Store)(nil)), "UseStore: the store is nil"},
+		"panicking provider":   {framework.New("a", "1").AddFrom("build_test.go:1", explosive{}), "Components: panic: boom"},
+		"unready by panic":     {framework.New("a", "1", framework.WithStrict(), framework.WithAuth(explosive{})), "WithAuth: panic: boom"},
 		"nil mapper":           {framework.New("a", "1", framework.WithErrorMapper(nil)), "WithErrorMapper"},
 		"negative grace":       {framework.New("a", "1", framework.WithShutdownGrace(-1)), "WithShutdownGrace"},
 		"nil auth":             {framework.New("a", "1", framework.WithAuth(nil)), "WithAuth: the authenticator is nil"},
@@ -319,7 +334,8 @@ func TestAppFaults(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := faultsOf(t, tt.app); !strings.Contains(got.Error(), tt.want) || name != "zero app" && !strings.Contains(got.Faults[0].Where, "build_test.go:") {
+			placed := name != "zero app" && name != "unready by panic"
+			if got := faultsOf(t, tt.app); !strings.Contains(got.Error(), tt.want) || placed && !strings.Contains(got.Faults[0].Where, "build_test.go:") {
 				t.Errorf("got %+v, want %q", got.Faults, tt.want)
 			}
 		})

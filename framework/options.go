@@ -154,7 +154,7 @@ func Meta(key string, value any) Option {
 		if key == "" {
 			return "the key is empty"
 		}
-		if _, err := json.Marshal(value); err != nil {
+		if _, err := encoded(value); err != nil {
 			return "the value of " + key + " has no JSON form: " + err.Error()
 		}
 		if s.meta == nil {

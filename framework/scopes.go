@@ -24,10 +24,12 @@ type knowing interface{ Ready() error }
 
 // unready is why the authenticator can let nobody in; nil: it can, or does not say.
 func (c *appConfig) unready() error {
-	if k, ok := c.auth.(knowing); ok {
-		return k.Ready()
+	k, ok := c.auth.(knowing)
+	if !ok {
+		return nil
 	}
-	return nil
+	_, err := guarded(noContext{}, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, k.Ready() }, struct{}{})
+	return err
 }
 
 // stepUp is the answer to a known caller who names a component and lacks some of its

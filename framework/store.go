@@ -1,6 +1,9 @@
 package framework
 
 import (
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
@@ -31,7 +34,7 @@ type Store interface {
 // built from the same program. The caller closes the store, after the server.
 func WithStore(s Store) AppOption {
 	return appOption{"WithStore", func(c *appConfig) string {
-		if s == nil {
+		if s == nil || isNilPointer(s) {
 			return "the store is nil"
 		}
 		c.store = s
@@ -39,9 +42,20 @@ func WithStore(s Store) AppOption {
 	}}
 }
 
+// isNilPointer says that an interface holds a pointer that is nil, such as that of a
+// constructor whose error nobody has looked at.
+func isNilPointer(held any) bool {
+	v := reflect.ValueOf(held)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
 // UseStore is WithStore for who builds an app that others have made: it wins over their
 // WithStore. nil takes that away.
 func (a *App) UseStore(s Store) *App {
+	if isNilPointer(s) {
+		a.fault(place.Caller(1), "UseStore: the store is nil", "Look at the error of what opens it")
+		return a
+	}
 	a.cfg.store = s
 	return a
 }
