@@ -215,6 +215,11 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 			return
 		}
 		b.member(c, d, at, layers)
+	default: // what embeds a component has its methods, and is none
+		b.faults = append(b.faults, Fault{
+			Component: "component", Where: at,
+			Problem: fmt.Sprintf("a %T is no component of this package", c), Fix: "Add what it embeds",
+		})
 	}
 }
 

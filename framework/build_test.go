@@ -60,6 +60,8 @@ func registrationFaults() map[string]faulty {
 		"nil component":         {nil, []string{"the component is nil"}},
 		"nil handle":            {nilTool, []string{"the component is nil"}},
 		"nil set":               {nilSet, []string{"the component is nil"}},
+		"embedded component":    {struct{ framework.Component }{framework.Tool("t", none)}, []string{"framework/build_test.go:", "is no component of this package", "Add what it embeds"}},
+		"embedded set":          {struct{ *framework.Set }{framework.Group("g", framework.Tool("t", none))}, []string{"is no component of this package"}},
 		"nil function":          {framework.Tool[struct{}, string]("t", nil), []string{`tool "t"`, "framework/build_test.go:", "the function is nil"}},
 		"no name":               {framework.Tool("", none), []string{"has no name"}},
 		"bad name":              {framework.Tool("a b", none), []string{`tool "a b"`, "characters"}},
@@ -95,6 +97,13 @@ func registrationFaults() map[string]faulty {
 		"handle twice":          {framework.Group("", twice, twice), []string{"same handle is registered twice"}},
 		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: framework/build_test.go:", "Group"}},
 		"unused group option":   {framework.Group("g", framework.Tool("a", none)).With(framework.MIME("a/b")), []string{`group "g"`, "MIME", "fits no member"}},
+		"middleware of others":  {framework.Tool("t", none, framework.With(framework.OnRead("audit", passRead))), []string{`With("audit") does not fit a tool`}},
+		"middleware of lists":   {framework.Group("g", framework.Tool("t", none)).With(framework.With(framework.OnList("hide", passList))), []string{`group "g"`, `With("hide") fits no member`}},
+		"prompt's name":         {framework.Prompt("\xff", prompt), []string{"not UTF-8"}},
+		"method's name":         {framework.Method("a/\xff", search), []string{"not UTF-8"}},
+		"URI in other letters":  {framework.Resource("a://\xff", text), []string{"not UTF-8"}},
+		"no template":           {framework.ResourceTemplate("", func(context.Context, struct{}) (string, error) { return "", nil }), []string{"the template has no URI"}},
+		"ignored parameter":     {framework.Func("f", func(int) {}, framework.Params("-")), []string{"-: a parameter cannot have this name"}},
 		"no URI":                {framework.Resource("", text), []string{"no URI"}},
 		"relative URI":          {framework.Resource("a/b", text), []string{"scheme"}},
 		"URI with braces":       {framework.Resource("a://{b}", text), []string{"percent-encoded"}},
@@ -169,6 +178,14 @@ func registrationFaults() map[string]faulty {
 		"methods with a MIME type":  {framework.Methods(&onlyOne{}, framework.MIME("a/b")), []string{`methods "*framework_test.onlyOne"`, "MIME fits no member"}},
 		"methods and a tool":        {framework.Group("", framework.Tool("one", none), framework.Methods(&onlyOne{})), []string{`tool "one"`, "registered twice"}},
 	}
+}
+
+func passRead(ctx context.Context, call *framework.Call, next framework.Next[*protocol.ReadResourceResult]) (*protocol.ReadResourceResult, error) {
+	return next(ctx, call)
+}
+
+func passList(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
+	return next(ctx, call)
 }
 
 func noStep(framework.Handler) framework.Handler { return nil }

@@ -3,7 +3,9 @@ package framework
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -47,8 +49,8 @@ func (b *builder) checkName(m *member) {
 		m.fault(b, "", "the name is longer than 128 characters", "Shorten it")
 	case m.kind == kindTool && !plainName(m.listed):
 		m.fault(b, "", "the name has characters that clients refuse", fix)
-	case m.kind == kindPrompt && !printable(m.listed):
-		m.fault(b, "", "the name has control characters", fix)
+	case m.kind == kindPrompt && unprintable(m.listed) != "":
+		m.fault(b, "", unprintable(m.listed), fix)
 	}
 }
 
@@ -64,13 +66,16 @@ func plainName(name string) bool {
 	return true
 }
 
-func printable(name string) bool {
-	for _, r := range name {
-		if r < ' ' || r == 0x7f {
-			return false
-		}
+// unprintable is why a name cannot be that of anything, or "". What is not UTF-8 is
+// something else on the wire: nobody could call it.
+func unprintable(name string) string {
+	switch {
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "the name has control characters"
 	}
-	return true
+	return ""
 }
 
 // stringObject is a JSON object of strings: prompt arguments as middleware sees them.

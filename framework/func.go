@@ -214,7 +214,7 @@ func (s *signature) namePaths(faults []Fault, names []string) {
 func (s *signature) spreadOver(params []reflect.Type, names []string) *binding.Fault {
 	fields := make([]reflect.StructField, len(params))
 	for i, name := range names {
-		if !plainName(name) || name == "" {
+		if !plainName(name) || name == "" || name == "-" { // which leaves a field out
 			return &binding.Fault{Path: name, Problem: "a parameter cannot have this name", Fix: "Use letters, digits and _"}
 		}
 		if slices.Contains(names[:i], name) {

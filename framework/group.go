@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
@@ -9,7 +10,7 @@ import (
 // Group names its members "prefix_name". URIs and methods keep their names.
 // Groups nest; an empty prefix names nothing and only carries options.
 func Group(prefix string, components ...Component) *Set {
-	return &Set{prefix: prefix, members: components, where: place.Caller(1), head: fmt.Sprintf("group %q", prefix)}
+	return &Set{prefix: prefix, members: slices.Clone(components), where: place.Caller(1), head: fmt.Sprintf("group %q", prefix)}
 }
 
 // Set is a group.

@@ -210,11 +210,13 @@ func describeBlocks(blocks []protocol.Block) string {
 // prefixes of its groups, a resource or template by its URI. False where the
 // server does not have it.
 func (s *Server) NameOf(c Component) (string, bool) {
-	if s.registry == nil {
+	handle, ok := c.(leaf)
+	if s.registry == nil || !ok {
 		return "", false
 	}
+	d := handle.declared()
 	for _, e := range s.registry.Entries() {
-		if b, ok := e.Handler.(*bound); ok && Component(b.handle) == c {
+		if b, ok := e.Handler.(*bound); ok && b.handle.declared() == d {
 			return e.Key, true
 		}
 	}

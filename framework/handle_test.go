@@ -188,6 +188,16 @@ func TestNameOf(t *testing.T) {
 			t.Errorf("NameOf(%s) is %q, %v", fmt.Sprintf("%T", c), got, ok)
 		}
 	}
+	extended := struct {
+		*framework.ToolOf[struct{}, string]
+		notes []string // a value that cannot be compared
+	}{ToolOf: stranger}
+	if err := server.Add(extended); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := server.NameOf(extended); got != "four" || !ok {
+		t.Errorf("NameOf what embeds a tool is %q, %v", got, ok)
+	}
 	if _, ok := new(framework.Server).NameOf(tool); ok {
 		t.Error("the zero Server has a tool")
 	}

@@ -109,10 +109,8 @@ func methodProblem(name string) string {
 		return "a notification has no result"
 	case slices.ContainsFunc(dialect.All(), isSpecs):
 		return "the specification has a method of this name"
-	case !printable(name):
-		return "the name has control characters"
 	}
-	return ""
+	return unprintable(name)
 }
 
 // isObject says that raw is a JSON object.

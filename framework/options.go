@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -239,9 +240,12 @@ func Timeout(d time.Duration) Option {
 	}}
 }
 
-// With wraps this component.
+// With wraps this component. It fits where one of the steps sees calls of it: of OnRead
+// alone it does not fit a tool, and of OnList, which App.Use takes, nothing.
 func With(mw ...Middleware) Option {
-	return componentOption{"With", kindsAll, func(s *settings) string {
+	mw = slices.Clone(mw)
+	name, fits := seenBy(mw)
+	return componentOption{name, fits, func(s *settings) string {
 		for _, m := range mw {
 			if problem := m.problem(); problem != "" {
 				return problem
@@ -250,6 +254,23 @@ func With(mw ...Middleware) Option {
 		s.ownChain = append(s.ownChain, mw...)
 		return ""
 	}}
+}
+
+// seenBy are the kinds of components whose calls go through one of the steps, and the
+// name of their option; it has theirs where there are others.
+func seenBy(steps []Middleware) (option string, kinds kind) {
+	var names []string
+	for _, m := range steps {
+		if m.only == 0 {
+			return "With", kindsAll
+		}
+		kinds |= m.only & kindsAll
+		names = append(names, strconv.Quote(m.Name))
+	}
+	if len(steps) == 0 {
+		return "With", kindsAll
+	}
+	return "With(" + strings.Join(names, ", ") + ")", kinds
 }
 
 // MIME type of a resource.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -69,6 +70,8 @@ func uriProblem(uri string) string {
 	switch {
 	case uri == "":
 		return "the resource has no URI"
+	case !utf8.ValidString(uri):
+		return "the URI is not UTF-8"
 	case strings.ContainsAny(uri, " {}<>\"\\^`"):
 		return "the URI has characters that must be percent-encoded"
 	case err != nil:

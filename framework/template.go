@@ -79,6 +79,10 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		m.fault(b, "", t.parseErr.Error(), "Mend the template (RFC 6570)")
 		return
 	}
+	if m.name == "" {
+		m.fault(b, "", "the template has no URI", `Use a template of absolute URIs, such as "orders://{user}"`)
+		return
+	}
 	out := b.read(m, reflect.TypeFor[Out]())
 	plan := b.variables(m, reflect.TypeFor[P](), t.template)
 	if out == nil || plan == nil {
