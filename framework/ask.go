@@ -233,6 +233,9 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
 		return ErrDeclined
 	}
+	if _, wrong := journalDialect().AppendParams(nil, p, nil); wrong != nil { // at any revision
+		return fmt.Errorf("%s: %w", n.doing, wrong)
+	}
 	if _, cannot := h.call.Dialect.AppendParams(nil, p, nil); cannot != nil {
 		return &unsupportedError{what: fmt.Sprintf("%s is not possible at the client's revision: %v", n.doing, cannot)}
 	}

@@ -210,9 +210,13 @@ func generating(apply func(*protocol.CreateMessageParams)) GenerateOption {
 	return generateOption(func(g *generation) { apply(&g.request) })
 }
 
-// MaxTokens of one turn; default 1024.
+// MaxTokens of one turn; default 1024. Less than 1 is an error of the question.
 func MaxTokens(n int) GenerateOption {
-	return generating(func(p *protocol.CreateMessageParams) { p.MaxTokens = n })
+	return generateOption(func(g *generation) {
+		if g.request.MaxTokens = n; n < 1 {
+			g.fault = fmt.Errorf("MaxTokens(%d): an answer takes one at least", n)
+		}
+	})
 }
 
 // System prompt.
@@ -220,7 +224,8 @@ func System(text string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.System = text })
 }
 
-// Temperature of sampling.
+// Temperature of sampling. NaN and what is infinite are an error of the question; what a
+// model takes is for its provider to say.
 func Temperature(t float64) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.Temperature = &t })
 }
@@ -242,7 +247,7 @@ func WithTools(tools ...Component) GenerateOption {
 }
 
 // MaxTurns of the tool loop; default 10. In the last turn the model may not use
-// tools; if it does nevertheless that is an error.
+// tools; if it does nevertheless that is an error. Less than 1 is an error of the question.
 func MaxTurns(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.maxTurns = n; n < 1 {
@@ -256,7 +261,7 @@ func Hints(models ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { preferences(p).Hints = slices.Clone(models) })
 }
 
-// Priorities between 0 and 1.
+// Priorities between 0 and 1. Others are an error of the question.
 func Priorities(cost, speed, intelligence float64) GenerateOption {
 	return generateOption(func(g *generation) {
 		for _, p := range []float64{cost, speed, intelligence} {
@@ -276,7 +281,7 @@ func StopSequences(texts ...string) GenerateOption {
 }
 
 // ToolChoice is "auto", "required" or "none". A tool is required in the first turn
-// only: the model must come to an end.
+// only: the model must come to an end. Any other mode is an error of the question.
 func ToolChoice(mode string) GenerateOption {
 	return generateOption(func(g *generation) {
 		switch mode {
@@ -290,7 +295,7 @@ func ToolChoice(mode string) GenerateOption {
 
 // IncludeContext asks the client to add context of its own: "none", "thisServer" or
 // "allServers". It is not sent to clients that could say that they can, and do not
-// (2025-11-25 on: sampling.context).
+// (2025-11-25 on: sampling.context). Anything else is an error of the question.
 func IncludeContext(which string) GenerateOption {
 	return generateOption(func(g *generation) {
 		switch which {
@@ -302,7 +307,8 @@ func IncludeContext(which string) GenerateOption {
 	})
 }
 
-// Metadata is handed to the provider of the model as it is: v encodes to an object.
+// Metadata is handed to the provider of the model as it is: v encodes to an object, by
+// encoding/json. Anything else is an error of the question.
 func Metadata(v any) GenerateOption {
 	return generateOption(func(g *generation) {
 		raw, err := json.Marshal(v)

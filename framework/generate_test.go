@@ -102,7 +102,7 @@ func TestSamplingParameters(t *testing.T) {
 		})
 	}
 	for _, opt := range []framework.GenerateOption{
-		framework.IncludeContext("all"), framework.Metadata(1), framework.Metadata(func() {}), framework.ToolChoice("any"), framework.MaxTurns(0), framework.Priorities(0, 1.5, 0), framework.Priorities(math.NaN(), 0, 0),
+		framework.IncludeContext("all"), framework.Metadata(1), framework.Metadata(func() {}), framework.ToolChoice("any"), framework.MaxTurns(0), framework.MaxTokens(0), framework.MaxTokens(-1), framework.Priorities(0, 1.5, 0), framework.Priorities(math.NaN(), 0, 0),
 	} {
 		s := build(t, quiet().Add(generating[string](opt)))
 		dial(t, s, protocol.Rev20251125, withCaps(all)).tool("t", `{}`).isError().mentions("failed")

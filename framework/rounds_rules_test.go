@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -139,6 +140,14 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 			_, _, err := framework.Gather2(ctx, framework.Ask[chan int]("a"), framework.Ask[int]("b"))
 			return err
 		}, nil, 1},
+		"a number that JSON does not have": {func(ctx context.Context) error {
+			_, err := framework.Generate(ctx, "?", framework.Temperature(math.NaN()))
+			return err
+		}, nil, 0},
+		"a nil block": {func(ctx context.Context) error {
+			_, err := framework.Generate(ctx, "?", framework.History(protocol.Message{Role: protocol.RoleUser, Content: framework.Text("a"), More: []protocol.Block{nil}}))
+			return err
+		}, nil, 0},
 		"a list before 2025-11-25": {func(ctx context.Context) error {
 			_, err := framework.Elicit[struct {
 				Colors []string `json:"colors" validate:"dive,oneof=red green"`
