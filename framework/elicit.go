@@ -39,7 +39,8 @@ func questionOf(opts []AskOption) *question {
 // defaultAttempts at a valid answer.
 const defaultAttempts = 3
 
-// Prefill offers v's fields as defaults. T is the question's type.
+// Prefill offers v's fields as defaults, zero values included; what is nil, or empty with
+// omitempty, is none. T is the question's type, and another is an error of the question.
 func Prefill[T any](v T) AskOption { return askOption(func(q *question) { q.prefill = v }) }
 
 // Choice is one allowed value.
@@ -48,10 +49,13 @@ type Choice struct {
 	Title string
 }
 
-// Choices limits a field to values known only at run time. The field is a text or a list
-// of texts, and without a oneof of its own; that of a question that is no struct is
-// "value". A list of plain texts must have them: no form can ask for texts of any kind.
-// Without a choice the question is an error, for nobody could answer it.
+// Choices limits a field to values known only at run time; the last for a field counts. The
+// field is a text or a list of texts; that of a question that is no struct is "value". A
+// list of plain texts must have them: no form can ask for texts of any kind. Where the
+// field has an enum of its own they are some of its values.
+//
+// No such field, no choice at all, one that is there twice or is not of the enum: the
+// question is an error, for nobody could answer it.
 func Choices(field string, choices ...Choice) AskOption {
 	return askOption(func(q *question) {
 		if q.choices == nil {
@@ -61,13 +65,15 @@ func Choices(field string, choices ...Choice) AskOption {
 	})
 }
 
-// Form replaces the reflected form; T is json.RawMessage.
+// Form replaces the reflected form; T is json.RawMessage. It is a flat object of texts,
+// numbers, booleans and lists of choices (2026-07-28 client/elicitation "Requested Schema").
+// Anything else is an error of the question, and so are Choices and Prefill beside it.
 func Form[S ~string | ~[]byte](schema S) AskOption {
 	raw := json.RawMessage(schema)
 	return askOption(func(q *question) { q.schema = raw })
 }
 
-// Attempts at a valid answer before the question fails; default 3.
+// Attempts at a valid answer before the question fails; default 3. Less than 1 counts as 1.
 func Attempts(n int) AskOption { return askOption(func(q *question) { q.attempts = n }) }
 
 // Answer is an elicitation as data: no error for decline and cancel.
@@ -244,7 +250,13 @@ func rawForm(t reflect.Type, q *question) (*form, error) {
 	if t != typeRaw {
 		return nil, fmt.Errorf("Form needs a json.RawMessage as answer, not a %s", t)
 	}
+	if q.prefill != nil || len(q.choices) > 0 {
+		return nil, errors.New("Form says all of the form: Choices and Prefill do not go with it")
+	}
 	raw, err := binding.CompileRaw(q.schema)
+	if err == nil {
+		err = flat(raw.Schema())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of Form: %w", err)
 	}

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -30,18 +32,15 @@ func prefilled(plan *binding.Plan, schema []byte, v reflect.Value) ([]byte, erro
 // oneOf of constants where one has (2025-11-25 client/elicitation "Enum
 // Schemas"; the dialect rewrites it for 2025-06-18).
 func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
-	for field, list := range choices {
-		if len(list) == 0 {
-			return nil, fmt.Errorf("Choices has nothing to choose for %q", field)
-		}
-	}
 	var fields []string
+	var misfit error
 	out := editProperties(schema, func(name string, property []byte) []byte {
 		fields = append(fields, name)
 		list, ok := choices[name]
 		if !ok {
 			return property
 		}
+		misfit = cmp.Or(misfit, misfitOf(name, property, list))
 		titled, members := choiceMembers(list)
 		items, isList := jsontext.Member(property, "items")
 		switch {
@@ -54,12 +53,59 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 		}
 		return withMember(property, "enum", members)
 	})
+	if misfit != nil {
+		return nil, misfit
+	}
 	for field := range choices {
 		if !slices.Contains(fields, field) {
 			return nil, fmt.Errorf("Choices names the field %q, which the question does not have: it has %q", field, fields)
 		}
 	}
 	return out, nil
+}
+
+// misfitOf is why a field cannot have these choices, or nil.
+func misfitOf(field string, property []byte, choices []Choice) error {
+	if items, list := jsontext.Member(property, "items"); list {
+		property = items
+	}
+	raw, _ := jsontext.Member(property, "type")
+	if kind, _ := jsontext.String(raw); kind != "string" {
+		return fmt.Errorf("Choices is for texts, and the field %q is of type %s", field, kind)
+	}
+	if len(choices) == 0 {
+		return fmt.Errorf("Choices has nothing to choose for %q", field)
+	}
+	enum, limited := jsontext.Member(property, "enum")
+	own := textsOf(enum)
+	seen := make(map[string]bool)
+	for _, c := range choices {
+		switch {
+		case seen[c.Value]:
+			return fmt.Errorf("Choices offers %q twice for %q", c.Value, field)
+		case limited && !slices.Contains(own, c.Value):
+			return fmt.Errorf("Choices offers %q for %q, which may only be one of %q", c.Value, field, own)
+		}
+		seen[c.Value] = true
+	}
+	return nil
+}
+
+// flat says that a form by hand is one: an object of fields that are none.
+func flat(schema []byte) error {
+	if !isObjectSchema(schema) {
+		return errors.New("it is not of type object")
+	}
+	properties, _ := jsontext.Member(schema, "properties")
+	for key, property := range jsontext.Members(properties) {
+		raw, _ := jsontext.Member(property, "type")
+		switch kind, _ := jsontext.String(raw); kind {
+		case "string", "number", "integer", "boolean", "array":
+		default:
+			return fmt.Errorf("the field %q is of no type that a form may have", key.String())
+		}
+	}
+	return nil
 }
 
 // openList is a list of a form of which nothing says what may be in it: the only lists of

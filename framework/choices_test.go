@@ -1,0 +1,56 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+func TestChoicesThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	type form struct {
+		Seats int    `json:"seats"`
+		Meal  string `json:"meal" validate:"oneof=fish fowl"`
+	}
+	few := framework.Choice{Value: "few"}
+	for want, ask := range map[string]func(context.Context) error{
+		`Choices is for texts, and the field "seats" is of type integer`:               asksFor[form](framework.Choices("seats", few)),
+		`Choices offers "few" for "meal", which may only be one of ["fish" "fowl"]`:    asksFor[form](framework.Choices("meal", few)),
+		`Choices offers "few" twice for "value"`:                                       asksFor[string](framework.Choices("value", few, few)),
+		`Form says all of the form: Choices and Prefill do not go with it`:             asksFor[json.RawMessage](framework.Form(`{"type":"object"}`), framework.Choices("a", few)),
+		`reading the schema of Form: it is not of type object`:                         asksFor[json.RawMessage](framework.Form(`true`)),
+		`reading the schema of Form: the field "a" is of no type that a form may have`: asksFor[json.RawMessage](framework.Form(`{"type":"object","properties":{"a":{"type":"object"}}}`)),
+	} {
+		r, asked := elicits(t, func(ctx context.Context) (string, error) { return fmt.Sprint(ask(ctx)), nil })
+		if !strings.Contains(r.text(), want) || asked != nil {
+			t.Errorf("got %s after %s, want %s", r.text(), asked, want)
+		}
+	}
+}
+
+// An enum of the type may be narrowed.
+func TestFewerChoices(t *testing.T) {
+	t.Parallel()
+	type form struct {
+		Meal string `json:"meal" validate:"oneof=fish fowl"`
+	}
+	_, asked := elicits(t, func(ctx context.Context) (string, error) {
+		v, err := framework.Elicit[form](ctx, "?", framework.Choices("meal", framework.Choice{Value: "fish"}))
+		return v.Meal, err
+	}, accept(`{"meal":"fish"}`))
+	if len(asked) != 1 || !strings.Contains(string(asked[0]), `"meal":{"type":"string","enum":["fish"]}`) {
+		t.Errorf("asked %s", asked)
+	}
+}
+
+// asksFor asks with options.
+func asksFor[T any](opts ...framework.AskOption) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := framework.Elicit[T](ctx, "?", opts...)
+		return err
+	}
+}
