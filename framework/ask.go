@@ -39,8 +39,9 @@ func (keyOption) generateOption() {}
 // Key names a question, for handlers whose order of questions varies: in a loop
 // over a map, from goroutines. Without one a question is known by its place in the
 // order. Two questions of a call must not have the same key, whatever the revision:
-// the second fails. "q1", "q2" ... are the names of those without one, and what
-// follows a "#" counts attempts.
+// the second fails. "q1", "q2" ... are the names of those without one, what follows a
+// "#" counts attempts, and "roots" is that of Roots, which others are refused. A key
+// is UTF-8: clients send it back.
 func Key(key string) KeyOption { return keyOption(key) }
 
 // inquiry is one question of a handler. It goes on until it is settled: an answer
@@ -92,7 +93,7 @@ func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
 	open := make([]*thread, 0, len(inquiries))
 	for i, q := range inquiries {
 		threads[i] = &thread{inquiry: q}
-		if threads[i].base, threads[i].err = h.questionKey(q.key()); threads[i].err == nil {
+		if threads[i].base, threads[i].err = h.questionKey(q); threads[i].err == nil {
 			open = append(open, threads[i])
 		}
 	}

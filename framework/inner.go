@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 // inner is what makes a handling a part of another: an effect, or a tool that a
@@ -76,13 +77,20 @@ func (h *handling) fullKey(key string) string {
 // questionKey is the full key of a question. One without a key is known by its
 // place in the order. That two have the same is an error at once, also where the
 // client is asked live: in rounds the one would have the answer to the other.
-func (h *handling) questionKey(key string) (string, error) {
-	if key == "" {
+func (h *handling) questionKey(q inquiry) (string, error) {
+	key := q.key()
+	_, roots := q.(*rootsInquiry)
+	switch {
+	case key == keyRoots && !roots:
+		return "", fmt.Errorf("the key %q is that of Roots: give the question another", key)
+	case !utf8.ValidString(key): // the client would send another back
+		return "", fmt.Errorf("the key %q is not UTF-8", key)
+	case key == "":
 		key = "q" + strconv.Itoa(int(h.asked.Add(1)))
 	}
 	full := h.fullKey(key)
 	h.top().asks.Store(true)
-	if key == keyRoots { // where they are asked live they may change during the call
+	if roots { // where they are asked live they may change during the call
 		return full, nil
 	}
 	if _, twice := h.top().keys.LoadOrStore(full, struct{}{}); twice {

@@ -105,6 +105,48 @@ func TestOneKeyForTwoQuestions(t *testing.T) {
 	}
 }
 
+// Keys that a client could not send back, or that are the framework's own.
+func TestKeysThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{"\xff": `the key "\xff" is not UTF-8`, "roots": `the key "roots" is that of Roots`} {
+		var got error
+		s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+			_, got = ask(ctx, "a", framework.Key(key))
+			return got
+		})))
+		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			a := newAsker(t, s, rev, byMessage(nil))
+			a.do("tools/call", `{"name":"t"}`).isError()
+			if got == nil || !strings.Contains(got.Error(), want) || len(a.asked) != 0 {
+				t.Errorf("%v after %q, want %s", got, a.asked, want)
+			}
+		})
+	}
+}
+
+// However often and by whatever a call asks for roots, it gets them.
+func TestRootsAskedForInManyWays(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		a, b, err := framework.Gather2(ctx, framework.AskRoots(), framework.AskRoots())
+		if err != nil {
+			return "", err
+		}
+		c, err := framework.Roots(ctx)
+		if err != nil {
+			return "", err
+		}
+		d, err := framework.Gather(ctx, framework.AskRoots())
+		return fmt.Sprint(len(a), len(b), len(c), len(d)), err
+	})))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		a := newAsker(t, s, rev, byMessage(nil))
+		if got := a.do("tools/call", `{"name":"t"}`).text(); got != "2 2 2 1" {
+			t.Errorf("roots: %s after %q", got, a.asked)
+		}
+	})
+}
+
 func TestAnswersAreNotLogged(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)

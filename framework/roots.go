@@ -70,8 +70,8 @@ func (h *handling) askRoots(ctx context.Context) ([]protocol.Root, error) {
 	return roots, err
 }
 
-// AskRoots makes a question for Gather, as Roots would ask it. A call that asks so
-// does not ask by Roots, too.
+// AskRoots makes a question for Gather, as Roots would ask it; what a session has said
+// before is not looked at.
 func AskRoots() Question[[]protocol.Root] {
 	return Question[[]protocol.Root]{func(h *handling, into *[]protocol.Root) (inquiry, error) {
 		return &rootsInquiry{h: h, roots: into}, nil

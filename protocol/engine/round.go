@@ -219,8 +219,12 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		r.order++
 		key = "q" + strconv.Itoa(r.order)
 	}
-	if r.asked[key] {
+	kind := kindOf(q.Params)
+	if r.asked[key] && kind != rounds.Roots { // for which there is one question only
 		return nil, fmt.Errorf("engine: two questions have the key %q", key)
+	}
+	if slices.ContainsFunc(r.open, func(open rounds.Question) bool { return open.Key == key }) {
+		return nil, ErrPending
 	}
 	if r.asked == nil {
 		r.asked = make(map[string]bool)
@@ -230,7 +234,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := rounds.Question{Key: key, Kind: kindOf(q.Params), Print: rounds.PrintOf(q.Params.Method(), text)}
+	asked := rounds.Question{Key: key, Kind: kind, Print: rounds.PrintOf(q.Params.Method(), text)}
 	if known, ok := r.journal.Answered(key); ok {
 		if known.Question == asked {
 			return r.decode(key, asked.Kind, known.Value)
