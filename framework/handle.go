@@ -45,6 +45,10 @@ func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
 // structured content, as before 2025-06-18, its text is read; a Rich whose text is
 // its own then has a zero Value. Wrapped says that the result came over a revision
 // that wraps values which are no objects. The plan of Out is compiled by each call.
+//
+// The result must not be an isError one, whose text would be read as a value: look at
+// that first. What is returned may share bytes with it. An error says that there is no
+// result, that it does not fit Out, or that no function of a tool can return Out.
 func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	var out Out
 	compiled, faults := compileOutput(reflect.TypeFor[Out](), &binding.Set{Options: binding.Options{AllowUnknown: true}})
@@ -55,11 +59,15 @@ func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	return out, err
 }
 
-// EncodeJSON is v as a tool that returns it would send it. The plan is compiled by
-// each call.
+// EncodeJSON is v as a tool that returns it, or has it in a result, would send it; nil is
+// null. Blocks, contents and a Rich are an error, as they have no JSON of their own, and so
+// is what a tool cannot return. The plan is compiled by each call.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	if v == nil {
 		return json.RawMessage("null"), nil
+	}
+	if err := ofProtocol(reflect.TypeOf(v)); err != nil {
+		return nil, err
 	}
 	plan, faults := binding.Compile(reflect.TypeOf(v), binding.Output, binding.Options{})
 	if plan == nil {
@@ -69,9 +77,13 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 }
 
 // DecodeJSON reads what [EncodeJSON], or a resource of type T, has written.
-// Unknown members are ignored. The plan is compiled by each call.
+// Unknown members are ignored. The plan is compiled by each call. What is returned may
+// share bytes with raw.
 func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	var v T
+	if err := ofProtocol(reflect.TypeFor[T]()); err != nil {
+		return v, err
+	}
 	plan, faults := binding.Compile(reflect.TypeFor[T](), binding.Output, binding.Options{AllowUnknown: true})
 	if plan == nil {
 		return v, errors.New(firstFault(faults))
@@ -80,8 +92,19 @@ func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	return v, err
 }
 
+// ofProtocol is an error for what the protocol writes in its own way.
+func ofProtocol(t reflect.Type) error {
+	if what, _ := almost(t); what != "" {
+		return fmt.Errorf("a %s stands for %s, which has no JSON of its own", t, what)
+	}
+	return nil
+}
+
 // read is the reverse of result.
 func (o *output) read(result *protocol.CallToolResult, into reflect.Value) error {
+	if result == nil {
+		return errors.New("there is no result")
+	}
 	switch o.shape {
 	case shapeRich:
 		return o.readRich(result, into)
@@ -166,7 +189,7 @@ func (o *output) readBlocks(blocks []protocol.Block, into reflect.Value) error {
 	case shapeBytes:
 		return readBlob(blocks, into)
 	case shapeBlock:
-		if len(blocks) != 1 || !reflect.TypeOf(blocks[0]).AssignableTo(into.Type()) {
+		if len(blocks) != 1 || blocks[0] == nil || !reflect.TypeOf(blocks[0]).AssignableTo(into.Type()) {
 			return fmt.Errorf("got %s, want one %s", describeBlocks(blocks), into.Type())
 		}
 		into.Set(reflect.ValueOf(blocks[0]))
@@ -198,7 +221,7 @@ func readBlob(blocks []protocol.Block, into reflect.Value) error {
 func describeBlocks(blocks []protocol.Block) string {
 	kinds := make([]string, len(blocks))
 	for i, b := range blocks {
-		kinds[i] = strings.TrimPrefix(fmt.Sprintf("%T", b), "protocol.")
+		kinds[i] = strings.Trim(strings.TrimPrefix(fmt.Sprintf("%T", b), "protocol."), "<>") // of <nil>
 	}
 	if len(kinds) == 0 {
 		return "no block"

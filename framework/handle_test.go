@@ -83,6 +83,8 @@ func TestDecodeResult(t *testing.T) {
 		},
 		"rich text":     {readAs[framework.Rich[string]], textResult("own"), framework.Rich[string]{Value: "own", Content: rich.Content}, ""},
 		"rich, bad":     {readAs[framework.Rich[handleValue]], structuredResult(false, `7`), nil, "7"},
+		"no result":     {readAs[handleValue], nil, nil, "there is no result"},
+		"nil block":     {readAs[framework.Image], &protocol.CallToolResult{Content: []protocol.Block{nil}}, nil, "got nil, want one protocol.Image"},
 		"no JSON shape": {readAs[chan int], textResult("1"), nil, "chan int"},
 	}
 	for name, tt := range tests {
@@ -138,6 +140,14 @@ func TestEncodeAndDecodeJSON(t *testing.T) {
 	}
 	if raw, err := framework.EncodeJSON(make(chan int)); err == nil {
 		t.Errorf("a channel became %s", raw)
+	}
+	for _, blocks := range []any{framework.Content{framework.Text("a")}, framework.Text("a"), framework.Rich[int]{}, framework.Contents{}} {
+		if raw, err := framework.EncodeJSON(blocks); err == nil || !strings.Contains(err.Error(), "no JSON of its own") {
+			t.Errorf("%T became %s, %v", blocks, raw, err)
+		}
+	}
+	if _, err := framework.DecodeJSON[framework.Content](json.RawMessage(`[]`)); err == nil || !strings.Contains(err.Error(), "no JSON of its own") {
+		t.Errorf("content: %v", err)
 	}
 	if got, err := framework.DecodeJSON[string](json.RawMessage(`"x"`)); err != nil || got != "x" {
 		t.Errorf("string: %q, %v", got, err)
