@@ -106,6 +106,70 @@ func TestShutdownEndsServe(t *testing.T) {
 }
 
 // TestGrace: a call in flight ends within the grace period, and its answer is sent.
+// TestServedOnce: a server that has stopped runs no function of OnStart, and says so.
+func TestServedOnce(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(context.Context, *framework.Server) error{
+		"Serve": func(ctx context.Context, s *framework.Server) error {
+			return s.Serve(ctx, carrier(func(context.Context, transport.Host) error { return nil }))
+		},
+		"Shutdown": func(ctx context.Context, s *framework.Server) error { return s.Shutdown(ctx) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				stopped := false
+				s := build(t, quiet().
+					OnStart(func(context.Context, *framework.Server) error {
+						if stopped {
+							t.Error("OnStart ran after OnStop")
+						}
+						return nil
+					}).
+					OnStop(func(context.Context, *framework.Server) error { stopped = true; return nil }))
+				if err := end(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Serve(t.Context(), carrier(untilDone)); err == nil || !strings.Contains(err.Error(), "has stopped") {
+					t.Errorf("Serve = %v", err)
+				}
+				if err := connect(t.Context(), s); err == nil {
+					t.Error("it takes connections")
+				}
+				if err := s.Start(t.Context()); name == "Shutdown" && (err == nil || !strings.Contains(err.Error(), "has stopped")) {
+					t.Errorf("Start = %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestShutdownThatWaitsForItself: hooks are told at once.
+func TestShutdownThatWaitsForItself(t *testing.T) {
+	t.Parallel()
+	for name, hook := range map[string]func(*framework.App, func(context.Context, *framework.Server) error) *framework.App{
+		"OnStart": (*framework.App).OnStart, "OnStop": (*framework.App).OnStop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var told error
+				s := build(t, hook(quiet(), func(ctx context.Context, s *framework.Server) error {
+					told = s.Shutdown(ctx)
+					return nil
+				}))
+				if err := s.Serve(t.Context(), carrier(func(context.Context, transport.Host) error { return nil })); err != nil {
+					t.Error(err)
+				}
+				if told == nil || !strings.Contains(told.Error(), "waits for itself") {
+					t.Errorf("the function was told %v", told)
+				}
+			})
+		})
+	}
+}
+
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -64,14 +64,24 @@ var errNotBuilt = errors.New("framework: the server was not built")
 // errStarting refuses a function of OnStart that would wait for itself.
 var errStarting = errors.New("framework: the server is starting: it serves nothing before its OnStart functions have run, and one of them asks")
 
+// errStopped is told to who would begin again.
+var errStopped = fmt.Errorf("framework: the server has stopped: build another one: %w", engine.ErrShutdown)
+
+// errOwnEnd refuses a function of OnStart or OnStop that would wait for itself.
+var errOwnEnd = errors.New("framework: a function of OnStart or OnStop that calls Shutdown waits for itself; an error of OnStart ends the server")
+
 // startOf marks the contexts of a server's OnStart functions.
 type startOf struct{ server *Server }
+
+// stopOf marks those of its OnStop functions.
+type stopOf struct{ server *Server }
 
 // Start runs the OnStart functions, once, and begins to run the tasks of a shared
 // store. Serve calls it. Where a program mounts the server into something of its own,
 // the first frame does; one that calls it before sees the error. Who comes while it runs
 // waits for its outcome, or until ctx ends; with the context of an OnStart function, or
-// one derived from it, that is an error at once.
+// one derived from it, that is an error at once. It is an error, too, where the server has
+// been stopped before it began: a server is for one run.
 func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
 // start is Start, but that the OnStart functions and the engine start with the values of life;
@@ -90,6 +100,9 @@ func (s *Server) start(ctx, life context.Context) error {
 	}
 	defer func() { <-s.starting }()
 	if !s.hooked {
+		if s.stopped() {
+			return errStopped
+		}
 		s.hooked, s.startErr = true, s.runHooks(context.WithValue(life, startOf{s}, true))
 	}
 	if s.startErr != nil || s.started.Load() {
@@ -100,6 +113,16 @@ func (s *Server) start(ctx, life context.Context) error {
 	}
 	s.started.Store(true)
 	return nil
+}
+
+// stopped says that the server has begun to stop.
+func (s *Server) stopped() bool {
+	select {
+	case <-s.engine.Closing():
+		return true
+	default:
+		return false
+	}
 }
 
 // turn takes the lock of starting; while another caller has it, it waits until ctx ends. Where
@@ -148,6 +171,11 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 // Serve blocks until ctx ends (nil) or a transport fails, or until all
 // transports have ended. It logs the warnings of Build and runs OnStart first; in
 // the end it gives calls in flight their grace, joins every transport and runs OnStop.
+// The error is that of OnStart or of the first transport that failed, joined with those
+// of OnStop.
+//
+// A server is served once: Serve again, while the first runs, after its end or after
+// Shutdown, is an error, as it is without a transport or with one that is nil.
 func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) error {
 	if s.engine == nil {
 		return errNotBuilt
@@ -160,6 +188,10 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	}
 	if !s.carrying.TryLock() {
 		return errors.New("framework: Serve is running already")
+	}
+	if s.stopped() {
+		s.carrying.Unlock()
+		return errStopped
 	}
 	s.warn()
 	err := s.Start(ctx)
@@ -224,11 +256,19 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 
 // Shutdown ends what Serve or a mounted endpoint began: no more requests are
 // taken, calls in flight may end until ctx does and are then cancelled, and
-// OnStop runs, once. The error is ctx's if calls had to be cancelled, joined with
-// those of OnStop.
+// OnStop runs, once. It returns when that is done and Serve has ended its transports. The
+// error is ctx's if calls had to be cancelled, joined with those of OnStop; the second
+// time, those of OnStop.
+//
+// A handler that calls it is a call in flight: it waits for itself until ctx ends, unless
+// it leaves that to a goroutine with a context of its own. A function of OnStart or OnStop
+// gets an error at once.
 func (s *Server) Shutdown(ctx context.Context) error {
-	if s.engine == nil {
+	switch {
+	case s.engine == nil:
 		return nil
+	case ctx.Value(startOf{s}) != nil && !s.started.Load(), ctx.Value(stopOf{s}) != nil:
+		return errOwnEnd
 	}
 	s.quitting.Do(func() { close(s.quit) })
 	err := s.engine.Shutdown(ctx)
@@ -240,8 +280,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // stop runs OnStop, once, and reports its errors each time.
 func (s *Server) stop(ctx context.Context) error {
 	s.stopping.Do(func() {
+		stopping := context.WithValue(context.WithoutCancel(ctx), stopOf{s}, true)
 		for _, fn := range slices.Backward(s.onStop) {
-			if err := s.hook(context.WithoutCancel(ctx), fn); err != nil {
+			if err := s.hook(stopping, fn); err != nil {
 				s.stopErr = errors.Join(s.stopErr, fmt.Errorf("stopping: %w", err))
 			}
 		}
