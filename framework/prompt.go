@@ -89,7 +89,7 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// Messages of a prompt.
+// Messages of a prompt: each has one block, and one without a role is the user's.
 type Messages []protocol.Message
 
 // answer makes the result of prompts/get. A message without a role is the user's.
@@ -101,6 +101,9 @@ func (ms Messages) answer(description string) (*Result, error) {
 		}
 		if msg.Content == nil {
 			return nil, fmt.Errorf("message %d of the prompt has no content", i)
+		}
+		if len(msg.More) > 0 {
+			return nil, fmt.Errorf("message %d of the prompt has %d blocks, and no revision has more than one: make them messages", i, 1+len(msg.More))
 		}
 		out[i] = msg
 	}

@@ -68,6 +68,9 @@ func TestPromptErrors(t *testing.T) {
 		framework.Prompt("review", review), fail("plain", errors.New("secret")), fail("user", framework.UserErrorf("later")),
 		fail("gone", framework.NotFoundf("no text")), fail("argument", framework.InvalidArgumentf("x", "is wrong")), fail("empty", nil),
 		framework.Prompt("hole", func(context.Context, struct{}) (framework.Messages, error) { return framework.Messages{{}}, nil }),
+		framework.Prompt("pair", func(context.Context, struct{}) (framework.Messages, error) {
+			return framework.Messages{{Content: framework.Text("a"), More: framework.Content{framework.Text("b")}}}, nil
+		}),
 	))
 	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
 		p := dial(t, s, rev)
@@ -82,7 +85,8 @@ func TestPromptErrors(t *testing.T) {
 		get("user", `{}`).code(protocol.CodeInternal).mentions("later")
 		get("gone", `{}`).code(protocol.CodeInternal).mentions("no text")
 		get("argument", `{}`).code(protocol.CodeInvalidParams).mentions("/x: is wrong.")
-		get("hole", `{}`).code(protocol.CodeInternal)
+		get("hole", `{}`).code(protocol.CodeInternal).mentions("The prompt failed")
+		get("pair", `{}`).code(protocol.CodeInternal).mentions("The prompt failed")
 		if got := string(get("empty", `{}`).ok().Result); !json.Valid([]byte(got)) || len(get("empty", `{}`).names("messages", "role")) != 0 {
 			t.Errorf("no messages: %s", got)
 		}

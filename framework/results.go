@@ -257,6 +257,9 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 		return err
 	}
 	content, meta := v.Interface().(rich).extras()
+	if _, err := present(content); err != nil {
+		return err
+	}
 	if len(content) > 0 {
 		a.body.Content = content
 	}

@@ -235,10 +235,11 @@ func TestStream(t *testing.T) {
 func TestResultsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]framework.Component{
-		"NaN":       returning(math.NaN()),
-		"nil block": returning(framework.Content{nil}),
-		"bad raw":   returning(json.RawMessage(`{`)),
-		"misfit":    framework.Tool("t", func(context.Context, struct{}) (json.RawMessage, error) { return json.RawMessage(`{"a":"x"}`), nil }, framework.OutputSchema(`{"type":"object","properties":{"a":{"type":"integer"}}}`)),
+		"NaN":        returning(math.NaN()),
+		"nil block":  returning(framework.Content{nil}),
+		"nil beside": returning(framework.Rich[int]{Content: framework.Content{nil}}),
+		"bad raw":    returning(json.RawMessage(`{`)),
+		"misfit":     framework.Tool("t", func(context.Context, struct{}) (json.RawMessage, error) { return json.RawMessage(`{"a":"x"}`), nil }, framework.OutputSchema(`{"type":"object","properties":{"a":{"type":"integer"}}}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
