@@ -9,6 +9,7 @@ type options struct {
 	prefix    string
 	leaseLife time.Duration
 	sweep     time.Duration
+	sealed    bool // Encrypt was given
 	keys      [][]byte
 	events    eventBounds
 	ended     endedBounds
@@ -61,7 +62,12 @@ func Sweep(d time.Duration) Option {
 // and take the old one away when what it sealed has expired. A key is at least 16 bytes
 // that nobody can guess. What was kept before there was Encrypt is refused: begin with a
 // new Prefix.
-func Encrypt(keys ...[]byte) Option { return func(o *options) { o.keys = append(o.keys, keys...) } }
+//
+// A key that is shorter, or none at all, is an error of Open, and with New of whatever is
+// kept or read. The bytes of a key may be changed afterwards.
+func Encrypt(keys ...[]byte) Option {
+	return func(o *options) { o.sealed, o.keys = true, append(o.keys, keys...) }
+}
 
 // StreamEvents bounds the number of events of one stream; default 16,384. n below 1 is 1.
 func StreamEvents(n int) Option { return func(o *options) { o.events.events = max(n, 1) } }

@@ -271,6 +271,21 @@ func TestMessagesAreSealed(t *testing.T) {
 	want("empty", "")
 }
 
+// A list of keys that turns out to be empty must not leave everything in the clear.
+func TestNoKey(t *testing.T) {
+	t.Parallel()
+	addr := redisserver.Start(t).Addr()
+	if s, err := redisstore.Open(t.Context(), "redis://"+addr, redisstore.Encrypt()); err == nil || !strings.Contains(err.Error(), "Encrypt has no key") {
+		t.Errorf("Open = %v, %v", s, err)
+	}
+	if err := storeOn(t, addr, redisstore.Encrypt()).Tasks().Create(t.Context(), working("a")); err == nil {
+		t.Error("a task was created without a key")
+	}
+	if err := storeOn(t, addr, redisstore.Encrypt(), redisstore.Encrypt(newKey)).Tasks().Create(t.Context(), working("a")); err != nil {
+		t.Errorf("with a key of another Encrypt: %v", err)
+	}
+}
+
 func TestShortKey(t *testing.T) {
 	t.Parallel()
 	addr := redisserver.Start(t).Addr()

@@ -47,11 +47,13 @@ type Store struct {
 }
 
 // New is a store on the caller's client, which stays the caller's: Close does not close
-// it. Nothing is sent before the first use.
+// it. Nothing is sent before the first use. The client must not be nil.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	o := settle(opts)
 	s := &Store{client: client, prefix: o.prefix, running: map[*context.CancelCauseFunc]struct{}{}}
-	s.box, s.fault = newBox(o.keys)
+	if s.box, s.fault = newBox(o.keys); o.sealed && len(o.keys) == 0 {
+		s.fault = errors.New("redisstore: Encrypt has no key")
+	}
 	s.sessions = sessions{s}
 	s.claims = claims{s}
 	s.changes = changes{s}
