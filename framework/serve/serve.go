@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -54,12 +55,13 @@ func program(app *framework.App, args []string, opts []Option) int {
 // flags, configuration or defers of their own. Both carriers may be served at once; then the end of stdin ends only its own.
 //
 // Whoever opens a store closes it: Run that of --store, and the program that of [framework.WithStore], when Run has returned or, under
-// Main, which does not return, in App.OnStop.
+// Main, which does not return, in App.OnStop. With --store the app keeps the closed store:
+// another Run takes another app.
 //
 // With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
 //
 // The error is a [*UsageError] for flags that do not exist or do not fit, a [*framework.BuildError] for a faulty app, and otherwise
-// that of the carrier or of a start hook. It is nil when ctx ended and when the client closed stdin.
+// that of the carrier or of a hook. It is nil when ctx ended and when the client closed stdin. A nil app is an error.
 func Run(ctx context.Context, app *framework.App, args []string, opts ...Option) error {
 	s := configured(opts)
 	f, err := s.parse(args)
@@ -164,8 +166,18 @@ func Env(prefix string) Option {
 }
 
 // Streams replaces os.Stdin, os.Stdout and os.Stderr. The server then speaks on
-// in and out without guarding the process's own stdout.
+// in and out without guarding the process's own stdout. A nil one has nothing to read, or
+// takes what is written to nobody.
 func Streams(in io.Reader, out, errs io.Writer) Option {
+	if in == nil {
+		in = strings.NewReader("")
+	}
+	if out == nil {
+		out = io.Discard
+	}
+	if errs == nil {
+		errs = io.Discard
+	}
 	return optionFunc(func(s *settings) { s.in, s.out, s.errs, s.own = in, out, errs, true })
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,16 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 	if out, _, err := run(t, greeter(), []string{"--version"}); out != "greeter 1.2.3\n" || err != nil {
 		t.Errorf("--version: %q, %v", out, err)
+	}
+}
+
+func TestNilStreams(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"--version"}, {"--inspect"}, {"--nothing"}} {
+		err := serve.Run(t.Context(), greeter(), args, serve.Streams(nil, nil, nil))
+		if (err == nil) == slices.Contains(args, "--nothing") {
+			t.Errorf("%q: %v", args, err)
+		}
 	}
 }
 
