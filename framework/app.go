@@ -105,7 +105,7 @@ func (a *App) UseFrom(where string, mw ...Middleware) *App {
 }
 
 // UseFrames wraps every frame, first = outermost. It must hand on a context
-// derived from the one it got.
+// derived from the one it got. It is called concurrently.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	at := place.Caller(1)
 	for _, m := range mw {
@@ -160,7 +160,9 @@ func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	return a
 }
 
-// OnStop runs after the last frame, in reverse order, also when a start failed.
+// OnStop runs after the last frame, in reverse order, also when a start failed; all run,
+// and their errors, panics among them, are those of Serve and Shutdown. The context does
+// not end.
 func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(place.Caller(1), "OnStop: the function is nil", "Remove it")
@@ -170,7 +172,8 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	return a
 }
 
-// OnRootsChanged runs when a client says that its roots changed.
+// OnRootsChanged runs when a client says that its roots changed: several in their order,
+// for several clients concurrently. A panic is logged.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
 		a.fault(place.Caller(1), "OnRootsChanged: the function is nil", "Remove it")

@@ -17,7 +17,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// AppOption configures New. Sealed.
+// AppOption configures New. Sealed. One that is nil, or has a value that it does not allow,
+// is a fault of Build. Where one is given twice the last counts, but for WithAuth, of which
+// there is one, and for WithExtension, OneOf and Validation, which add up.
 type AppOption interface{ appOption() }
 
 // appOption sets one thing and says what is wrong with it, or "".
@@ -133,7 +135,7 @@ func WithLogger(l *zap.Logger) AppOption {
 	}}
 }
 
-// WithPageSize of lists; default 100.
+// WithPageSize of lists; default 100, at least 1.
 func WithPageSize(n int) AppOption {
 	return appOption{"WithPageSize", func(c *appConfig) string {
 		if n < 1 {
@@ -144,7 +146,8 @@ func WithPageSize(n int) AppOption {
 	}}
 }
 
-// WithStrict turns warnings of Build into errors.
+// WithStrict turns warnings of Build into errors. Without it they are in the report of an
+// app that has errors, too, and Serve logs those of one that has none.
 func WithStrict() AppOption { return set("WithStrict", func(c *appConfig) { c.strict = true }) }
 
 // WithErrorDetail sends internal error texts to clients. For development.
@@ -154,7 +157,8 @@ func WithErrorDetail() AppOption {
 
 // WithErrorMapper maps a handler's error before it is classified: domain errors
 // to UserErrorf, NotFoundf, *protocol.Error. nil is not allowed: where the mapper
-// returns nil the error stays as it was.
+// returns nil the error stays as it was. It is called concurrently, and for one error
+// perhaps several times; a panic in it is an internal error.
 func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
 	return appOption{"WithErrorMapper", func(c *appConfig) string {
 		if mapper == nil {
@@ -175,7 +179,8 @@ func WithoutRepair() AppOption {
 	return set("WithoutRepair", func(c *appConfig) { c.plans.NoRepair = true })
 }
 
-// WithShutdownGrace for calls in flight when Serve ends; default 10 seconds.
+// WithShutdownGrace for calls in flight when Serve ends; default 10 seconds. With 0 they
+// are cancelled at once.
 func WithShutdownGrace(d time.Duration) AppOption {
 	return appOption{"WithShutdownGrace", func(c *appConfig) string {
 		if d < 0 {
@@ -227,7 +232,7 @@ func WithStateSecrets(secrets ...[]byte) AppOption {
 }
 
 // WithStateTTL is how long a client that is asked in rounds may take for its
-// answers; default 1 hour.
+// answers; default 1 hour, a second at least.
 func WithStateTTL(d time.Duration) AppOption {
 	return appOption{"WithStateTTL", func(c *appConfig) string {
 		if d < time.Second {

@@ -74,7 +74,7 @@ func Gather2[A, B any](ctx context.Context, a Question[A], b Question[B]) (A, B,
 	return first, second, gathered(errs)
 }
 
-// Gather3 asks three.
+// Gather3 asks three, as Gather2 asks two.
 func Gather3[A, B, C any](ctx context.Context, a Question[A], b Question[B], c Question[C]) (A, B, C, error) {
 	var first A
 	var second B

@@ -18,7 +18,8 @@ import (
 // to the client what the client asked for: by the level of the request on
 // 2026-07-28, by that of the session before. Members that look like secrets are
 // masked for the client, and a flood is cut to 20 messages and 10 a second more.
-// Outside a handler it logs nothing.
+// In a function of OnStart, OnStop or OnRootsChanged it is the app's logger; elsewhere
+// outside a handler it logs nothing.
 func Log(ctx context.Context) *zap.Logger {
 	h := handlingFrom(ctx)
 	if h == nil || h.server == nil {
@@ -59,7 +60,9 @@ func (h *handling) logFields() []zap.Field {
 }
 
 // Notify sends a message at one of the eight levels of the specification, those
-// that zap lacks included. It goes to the client only, and is never dropped.
+// that zap lacks included. It goes to the client only, if it wants messages of that level,
+// and is never dropped. Secrets are masked as by Log. A level that there is not, and a
+// context outside of a call, send nothing.
 func Notify(ctx context.Context, level protocol.Level, message string, fields ...zap.Field) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || !h.call.Logs(level) {

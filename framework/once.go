@@ -24,21 +24,26 @@ type onceSettings struct{ atMostOnce bool }
 // earlier execution began it and no result is known, or it returned an error, which
 // does not tell whether it happened. That it was begun is known for 24 hours, to the
 // process that began it and as long as that lives: after a restart, and in another
-// process, the effect may happen again. Inside of it the client cannot be asked: the
-// question would repeat what came before it.
+// process, the effect may happen again. Processes that share a store know it together
+// (see [Store]). Inside of it the client cannot be asked: the question would repeat what
+// came before it.
 func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
 
 // Once runs effect once per logical call and journals its result; a crash in
 // between runs it again with the same IdempotencyKey. A failed effect is not
 // journaled. While a question is pending no effect begins: the error is ErrPending.
 //
-// The journal holds 64 KiB, answers and results of effects together: a call with more
-// fails when it asks.
+// Where the client is asked in rounds the journal holds 64 KiB, with a shared store 1 MiB,
+// for answers and results of effects together; an effect whose result does not fit has
+// happened, and is an error. A task keeps 4 MiB, and fails with more. Elsewhere there is
+// no bound.
 //
 // T must survive encoding/json, also where nothing is replayed: what is returned is
 // what was read back. Effects without a result return struct{}. The key must be
-// unlike that of any other effect of the call; the effects of a tool that a model
-// calls have keys of their own. Outside a handler the effect just runs.
+// unlike that of any other effect of the call, not empty and without NUL; the effects of
+// a tool that a model calls, and those within an effect by its context, have keys of their
+// own. Of several goroutines that come with one key the first runs the effect, and the
+// others wait for its result. Outside a handler the effect just runs.
 func Once[T any](ctx context.Context, key string, effect func(context.Context) (T, error), opts ...OnceOption) (T, error) {
 	var value T
 	if key == "" || strings.Contains(key, reserved) {

@@ -15,8 +15,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Option configures a component. Sealed. One that does not fit the kind of
-// component is a BuildError.
+// Option configures a component. Sealed. One that is nil, does not fit the kind of
+// component, or has a value that it does not allow is a fault of Build. Of two that say
+// the same the last one counts, but for With, Scopes and Exclude, and Meta and Complete of
+// another name, which add up.
 type Option interface{ option() }
 
 // componentOption sets one thing of the kinds it fits and says what is wrong
@@ -148,8 +150,9 @@ func iconSource(src string) bool {
 	return err == nil && (u.Scheme == "data" || u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"))
 }
 
-// Meta adds one _meta member to the listed component. The value must have a
-// JSON form.
+// Meta adds one _meta member to the listed component; clients see it from 2025-06-18 on.
+// The value must have a JSON form, and must not change afterwards. The key must not be
+// empty; whether it follows the rules of _meta (basic) is not checked.
 func Meta(key string, value any) Option {
 	return componentOption{"Meta", kindsAll, func(s *settings) string {
 		if key == "" {
@@ -227,7 +230,7 @@ func Scopes(scopes ...string) Option {
 
 func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
-// Timeout of one execution: its context ends then. Where the client is asked live,
+// Timeout of one execution, more than 0: its context ends then. Where the client is asked live,
 // the time that the user takes to answer is a part of it; in rounds each round has
 // the whole time.
 func Timeout(d time.Duration) Option {
@@ -278,7 +281,7 @@ func MIME(mime string) Option {
 	return option("MIME", kindsRead, func(s *settings) { s.mime = mime })
 }
 
-// Size of a resource in bytes.
+// Size of a resource in bytes; 0 says nothing.
 func Size(n int64) Option {
 	return componentOption{"Size", kindResource, func(s *settings) string {
 		if n < 0 {
@@ -290,9 +293,11 @@ func Size(n int64) Option {
 }
 
 // Complete an argument of a prompt or a variable of a template. args are the
-// arguments already given. At most 100 values are sent, best first. fn is called as the
-// user types, by callers who have the scopes of the component, behind the steps of its
-// middleware but for those of OnRead and OnPrompt.
+// arguments already given, nil where there are none. At most 100 values are sent, best
+// first. fn is called as the user types, concurrently, by callers who have the scopes of
+// the component, behind the steps of its middleware but for those of OnRead and OnPrompt.
+// Its errors are answered as those of a handler. Without it the values that the type
+// allows are completed.
 func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
 	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
 		if fn == nil {
@@ -332,8 +337,8 @@ const (
 	CachePrivate CacheScope = "private"
 )
 
-// Cache hints to the client for what is read from a resource or template; it
-// keeps nothing on the server. Without it the client is told not to keep anything, and so it
+// Cache hints to the client for what is read from a resource or template, in milliseconds; it
+// keeps nothing on the server. Where there are Scopes the scope is always private. Without it the client is told not to keep anything, and so it
 // is where the user or a model was asked, whose answer is not the next one's.
 func Cache(ttl time.Duration, scope CacheScope) Option {
 	return componentOption{"Cache", kindsRead, func(s *settings) string {

@@ -8,14 +8,14 @@ import (
 )
 
 // Add at run time: list_changed follows. The error is a *BuildError and then
-// nothing was added.
+// nothing was added; that of the zero Server is another one.
 func (s *Server) Add(components ...Component) error {
 	return s.change(nil, components, place.Caller(1), "Nothing was added.")
 }
 
 // Replace removes and adds in one step: one new snapshot, one list_changed, all
 // or nothing. A new component with the name of an old one takes its place in the
-// list. Old components that are not there are ignored.
+// list. Old components that are not there are ignored. The error is that of Add.
 func (s *Server) Replace(old, replacement []Component) error {
 	return s.change(old, replacement, place.Caller(1), "Nothing was replaced.")
 }

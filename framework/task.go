@@ -19,7 +19,7 @@ const (
 	TaskRequired
 )
 
-// TaskOption configures Task. Sealed.
+// TaskOption configures Task. Sealed. What it does not allow is a fault of Build.
 type TaskOption interface{ taskOption() }
 
 // taskOption sets one thing and says what is wrong with it, or "".
@@ -81,8 +81,8 @@ func Task(mode TaskMode, opts ...TaskOption) Option {
 }
 
 // TTL is how long a task lives from its creation, if the client has no other wish;
-// default 1 hour. What the client wishes for is granted up to 24 hours, or up to this
-// if it is more.
+// default 1 hour; a second at least. What the client wishes for is granted up to 24 hours,
+// or up to this if it is more.
 func TTL(d time.Duration) TaskOption {
 	return taskOption{"TTL", func(s *taskSettings) string {
 		if d < time.Second {
@@ -93,7 +93,8 @@ func TTL(d time.Duration) TaskOption {
 	}}
 }
 
-// PollInterval is how often a client may ask for the task's state; default 1 second.
+// PollInterval is how often a client may ask for the task's state; default 1 second, a
+// millisecond at least.
 func PollInterval(d time.Duration) TaskOption {
 	return taskOption{"PollInterval", func(s *taskSettings) string {
 		if d < time.Millisecond {
@@ -168,7 +169,8 @@ func AfterDetach() TaskOption {
 // Detach says that the call may go on as a task from here. Where it does, the error is
 // ErrPending: the handler returns, and runs again in the task, with the answers and
 // effects that it has. Everywhere else Detach does nothing: in a task, for a client
-// that cannot have one, for a tool without AfterDetach, outside a handler.
+// that cannot have one, for a tool without AfterDetach, in a tool that a model calls, in
+// an effect of Once, outside a handler.
 func Detach(ctx context.Context) error {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || h.inner != nil {

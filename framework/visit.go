@@ -31,7 +31,8 @@ const placeholder = "{elicitationId}"
 // nobody can guess, the same in every round of the call. The page finds by it what
 // it is for, and [Server.ElicitationComplete] takes it. That whoever opens the page
 // is who was asked is for the page to check (client/elicitation "Phishing"). Put no
-// secret into the URL. Of the options Key has a meaning here.
+// secret into the URL. One that is not absolute, or neither http nor https, is an error
+// of the question. Of the options Key has a meaning here.
 func ElicitURL(ctx context.Context, message, url string, opts ...AskOption) error {
 	h, err := asking(ctx, askingVisit)
 	if err != nil {
@@ -112,7 +113,7 @@ func (e *visitError) Error() string { return e.message + "\nVisit: " + e.url }
 // handler runs again, at once: if it demands the visit again, the user is asked
 // again, three times; then the client is told what to visit in the text of an error,
 // and calls again when the page is done. Any other client is told what to visit in the
-// text of an error.
+// text of an error. A URL that ElicitURL would not take is an internal error.
 func URLRequired(message, url string) error { return &visitError{message, url} }
 
 // keyVisit begins the names of the questions of URLRequired.
