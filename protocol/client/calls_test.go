@@ -284,6 +284,20 @@ func TestLogLevel(t *testing.T) {
 			t.Error("no error for a level that is none")
 		}
 	})
+	t.Run("refused", func(t *testing.T) { // as by mcp-go 0.32 over HTTP, which declares logging
+		t.Parallel()
+		c, wait := connect(t, func(f *fake) {
+			f.initialized("2025-03-26")
+			for range 2 {
+				f.refuse(f.expect(protocol.MethodSetLevel), -32603, "session does not support setting logging level", "")
+			}
+		}, client.Revisions(protocol.Rev20250326), client.LogLevel(protocol.LevelInfo))
+		var refused *protocol.Error
+		if err := c.SetLogLevel(t.Context(), protocol.LevelInfo); !errors.As(err, &refused) {
+			t.Errorf("error %v", err)
+		}
+		wait()
+	})
 	t.Run("per request", func(t *testing.T) {
 		t.Parallel()
 		c, _ := connect(t, func(f *fake) {

@@ -210,7 +210,11 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	if c.config.level == "" || !result.Capabilities.Logging {
 		return nil
 	}
-	return c.SetLogLevel(ctx, c.config.level)
+	err = c.SetLogLevel(ctx, c.config.level)
+	if _, refused := errors.AsType[*protocol.Error](err); refused {
+		return nil // some declare logging, and cannot set a level: mcp-go 0.32 over HTTP
+	}
+	return err
 }
 
 func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, error) {

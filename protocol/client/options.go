@@ -132,8 +132,8 @@ func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { 
 
 // LogLevel asks for log messages of this level and above from the start, as
 // [Client.SetLogLevel] does later; a server of a handshake revision that logs nothing
-// is not asked. A level that is none is an error of Connect; empty is the default,
-// which asks for nothing.
+// is not asked, and one that refuses is connected to all the same. A level that is none
+// is an error of Connect; empty is the default, which asks for nothing.
 func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
 
 // OnNotification sees every notification in order. fn is never called
