@@ -15,6 +15,7 @@ package surface
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -50,8 +51,8 @@ type Surface struct {
 	Chains bool    // WriteText shows those of Inside
 }
 
-// Read asks for all pages of the wanted lists that the server says it has.
-// Errors are those of the client, wrapped.
+// Read asks for all pages of the wanted lists that the server says it has. One that knows
+// no list of templates has none. Errors are those of the client, wrapped.
 func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 	s := &Surface{
 		Parts: parts, Server: c.Server(), Revision: c.Revision(), Instructions: c.Instructions(),
@@ -68,7 +69,7 @@ func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 		}
 	}
 	if parts&Templates != 0 && has.Resources {
-		if err := collect(&s.Templates, c.Templates(ctx)); err != nil {
+		if err := collect(&s.Templates, c.Templates(ctx)); err != nil && !unknown(err) {
 			return nil, fmt.Errorf("listing resource templates: %w", err)
 		}
 	}
@@ -78,6 +79,13 @@ func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 		}
 	}
 	return s, nil
+}
+
+// unknown says whether the server does not know the method. Many that have resources and
+// no templates do not answer resources/templates/list.
+func unknown(err error) bool {
+	refused, ok := errors.AsType[*protocol.Error](err)
+	return ok && refused.Code == -32601 // JSON-RPC 2.0 §5.1: method not found
 }
 
 func collect[T any](into *[]T, items iter.Seq2[T, error]) error {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,5 +245,37 @@ func TestRead(t *testing.T) {
 	}
 	if err := server.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server of fastmcp 3 has resources, and knows no list of templates where it has none.
+func TestReadWithoutTemplates(t *testing.T) {
+	t.Parallel()
+	answers := map[string]string{
+		"initialize":               `"result":{"protocolVersion":"2025-06-18","capabilities":{"resources":{},"logging":{}},"serverInfo":{"name":"fm","version":"1.0.0"}}`,
+		"resources/list":           `"result":{"resources":[{"uri":"file:///x","name":"x","mimeType":"text/plain"}]}`,
+		"resources/templates/list": `"error":{"code":-32601,"message":"MCP error -32601: Method not found"}`,
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answers[m.Method])
+	}))
+	defer web.Close()
+	c, err := client.Connect(t.Context(), client.HTTP(web.URL), client.Revisions(protocol.Rev20250618))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	got, err := surface.Read(t.Context(), c, surface.All)
+	if err != nil || len(got.Resources) != 1 || got.Templates != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
