@@ -75,6 +75,7 @@
 // Answers to a call are nobody else's: nothing of a round is kept for another call.
 //
 // Not here: authorization beyond [BearerToken], visiting the pages that a
-// server names, waiting for [HTTPError].RetryAfter, reconnection of other carriers,
-// caching, validation against schemas other than those of forms.
+// server names, repeating a call after [HTTPError].RetryAfter (for which only streams
+// that are opened again wait), reconnection of other carriers, caching, validation
+// against schemas other than those of forms.
 package client

@@ -25,6 +25,10 @@ const (
 	minDelay = 100 * time.Millisecond
 	maxDelay = 30 * time.Second
 
+	// maxRefusal bounds how long a server keeps a stream away by Retry-After, which may
+	// be a date at the end of time.
+	maxRefusal = 24 * time.Hour
+
 	// maxResumes is how often in a row a stream is resumed without a new event.
 	maxResumes = 5
 
@@ -60,7 +64,7 @@ func (s *cursor) delay(failures int, last error) time.Duration {
 		}
 	}
 	if refused, ok := errors.AsType[*HTTPError](last); ok {
-		d = max(d, refused.RetryAfter)
+		d = max(d, min(refused.RetryAfter, maxRefusal))
 	}
 	return d + rand.N(d/8+time.Millisecond)
 }

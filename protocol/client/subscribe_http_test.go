@@ -160,6 +160,10 @@ func TestHTTPSubscriptionHasPatience(t *testing.T) {
 			v.w.Header().Set("Retry-After", "600")
 			v.say(503, "", "")
 		}, 6, 8},
+		"away for good": {func(v *visit) {
+			v.w.Header().Set("Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT")
+			v.say(503, "", "")
+		}, 2, 2},
 		"says nothing": {(*visit).hold, 35, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
