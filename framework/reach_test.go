@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -151,13 +152,14 @@ func TestWithoutSecrets(t *testing.T) {
 		{"nothing", "nothing", nil},
 		{"horse-4711", "[hidden]", []string{"horse", "horse-4711"}}, // one begins like the other
 		{"abcdefgh", "[hidden]", []string{"abcdef", "cdefgh"}},
-		{"ababab", "[hidden]", []string{"abab"}},
+		{"ababab", "[hidden]ab", []string{"abab"}},
+		{strings.Repeat("a", 4<<20), strings.Repeat("[hidden]", 4), []string{strings.Repeat("a", 1<<20)}}, // in no time
 		{"hidden horse", "[hidden] [hidden]", []string{"horse", "hidden"}},
 		{`"a\u003cb\u003e\u0026c"`, `"[hidden]"`, []string{"a<b>&c"}}, // as encoding/json writes it
 		{`"a<b>&\u0007c" "a<b>&\ac"`, `"[hidden]" "[hidden]"`, []string{"a<b>&\ac"}},
 	} {
 		if got := framework.WithoutSecrets(tt.text, tt.hidden); got != tt.want {
-			t.Errorf("%q without %q: %q, want %q", tt.text, tt.hidden, got, tt.want)
+			t.Errorf("%.100q without %.100q: %.100q, want %.100q", tt.text, tt.hidden, got, tt.want)
 		}
 	}
 }
