@@ -64,8 +64,11 @@ const late = time.Minute
 // ask runs a round. A server that does not answer is killed, so that the round ends.
 func (e *entrant) ask(ctx context.Context, d time.Duration) load.Round {
 	stuck := time.AfterFunc(d+late, e.process.Kill)
-	defer stuck.Stop()
-	return e.run(ctx, d)
+	round := e.run(ctx, d)
+	if !stuck.Stop() {
+		round.Err = errors.Join(fmt.Errorf("killed, %v after the round should have ended", late), round.Err)
+	}
+	return round
 }
 
 func (e *entrant) stop() error {

@@ -172,6 +172,24 @@ func TestStdio(t *testing.T) {
 	}
 }
 
+// TestStdioEnds has the time be over at each point between two requests: after that nothing
+// is waited for that was not asked.
+func TestStdioEnds(t *testing.T) {
+	t.Parallel()
+	in, out := lines(t, func(line string) string { return result(idOf(t, line)) + "\n" })
+	s, err := load.NewStdio(load.Handshake().Call("x", `{}`), in, out, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
+		looks := 0
+		round := s.Until(func() bool { looks++; return looks > n })
+		if round.Err != nil || round.Requests != n+1 {
+			t.Errorf("over at look %d: %d requests, %v", n, round.Requests, round.Err)
+		}
+	}
+}
+
 // TestStdioProgress has reports come after the result they belong before.
 func TestStdioProgress(t *testing.T) {
 	t.Parallel()

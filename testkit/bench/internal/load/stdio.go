@@ -86,25 +86,37 @@ func (s *Stdio) Run(ctx context.Context, d time.Duration) Round {
 	defer cancel()
 	var over atomic.Bool
 	defer context.AfterFunc(ctx, func() { over.Store(true) })()
-	var round Round
-	start := time.Now()
-	for first := true; first || !over.Load() || len(s.free) < s.depth; first = false {
-		if first || !over.Load() {
-			if err := s.fill(s.depth); err != nil {
-				round.wrong(err)
-				break
-			}
-		}
-		if err := s.receive(&round, nil); err != nil {
-			round.wrong(err)
-			break
-		}
-	}
-	round.Took = time.Since(start)
+	round := s.until(over.Load)
 	if s.reports > 0 && round.Err == nil {
 		s.drain(&round)
 	}
 	return round
+}
+
+// until asks until over says so, and at least once, and ends when all is answered.
+func (s *Stdio) until(over func() bool) (round Round) {
+	start := time.Now()
+	more := true
+	for more || len(s.free) < s.depth {
+		if err := s.step(more, &round); err != nil {
+			round.wrong(err)
+			break
+		}
+		more = more && !over()
+	}
+	round.Took = time.Since(start)
+	return round
+}
+
+// step asks, if more is to be asked, and reads once. Something must be open then: whoever
+// waits for an answer that nobody was asked for waits for ever.
+func (s *Stdio) step(more bool, round *Round) error {
+	if more {
+		if err := s.fill(s.depth); err != nil {
+			return err
+		}
+	}
+	return s.receive(round, nil)
 }
 
 // late is how long reports that follow their result may take.
