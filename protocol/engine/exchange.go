@@ -49,7 +49,7 @@ type exchange struct {
 	closed    bool        // guarded by sending
 	abandoned atomic.Bool // the client has cancelled: nothing more is sent for the call
 
-	life   lifetime                // the context of the request
+	life   callContext             // of the request
 	cancel context.CancelCauseFunc // ends an execution of a task, which has no life; else nil
 
 	// reporting is held from the check that progress increases until it is
@@ -92,7 +92,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	case x.filed:
 		defer x.over()
 		x.life.x = x
-		x.life.begin(ctx)
+		x.life.Begin(ctx)
 		ctx = &x.life
 	case len(x.conn.e.cfg.Frames) > 0:
 		ctx = context.WithValue(ctx, exchangeKey{}, x)
@@ -109,7 +109,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 // over ends a request: its context, the wait of others for initialize, and its place in
 // flight.
 func (x *exchange) over() {
-	x.life.done()
+	x.life.End(nil)
 	if x.method == protocol.MethodInitialize {
 		x.session.opened.release()
 	}
@@ -169,7 +169,7 @@ func (x *exchange) outside(inner context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
 		return inner
 	}
-	return x.life.parent
+	return x.life.Parent()
 }
 
 // launch begins the work of the task that the call became, after the answer that
@@ -202,7 +202,7 @@ func (x *exchange) end(cause error) {
 		x.cancel(cause)
 		return
 	}
-	x.life.end(cause)
+	x.life.End(cause)
 }
 
 // abandon stops the call and sends nothing more for it: the client said that it

@@ -10,6 +10,7 @@ type Life interface {
 
 // NewLife makes one without a session.
 func NewLife(parent context.Context) (ctx Life, end func(cause error)) {
-	l := &sessionLife{life: life{parent: parent}}
-	return l, l.end
+	l := new(sessionLife)
+	l.Begin(parent)
+	return l, l.End
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/lifetime"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
@@ -25,14 +26,17 @@ type postedExchange struct {
 // frameContext is the context of an exchange: it ends with it, or with what it belongs to,
 // and has the values of the request, and then those of what it belongs to.
 type frameContext struct {
-	life
+	lifetime.Context
+
 	values  context.Context //nolint:containedctx // asked for its values only
 	lasting context.Context //nolint:containedctx // values without the transport.Request
 }
 
 // Outlive implements [transport.Outliver]: it points to nothing of the POST.
 func (c *frameContext) Outlive() context.Context {
-	return context.WithoutCancel(&frameContext{life: life{parent: c.parent}, values: c.lasting})
+	outer := &frameContext{values: c.lasting}
+	outer.Begin(c.Parent())
+	return context.WithoutCancel(outer)
 }
 
 // Value is that of the request, if it has one.
@@ -40,7 +44,7 @@ func (c *frameContext) Value(key any) any {
 	if value := c.values.Value(key); value != nil {
 		return value
 	}
-	return c.life.Value(key)
+	return c.Context.Value(key)
 }
 
 // run accepts a frame and has it served. The exchange runs in a goroutine of its own,
@@ -104,13 +108,15 @@ func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
 	}
-	x.ctx.parent, x.ctx.values, x.ctx.lasting = x.v.e.life, request, x.v.ctx //nolint:fatcontext // no loop
+	x.ctx.values, x.ctx.lasting = request, x.v.ctx //nolint:fatcontext // no loop
+	parent := x.v.e.life
 	switch {
 	case x.stream.plan.CancelByClose:
-		x.stream.life = &x.ctx.life
+		x.stream.life = &x.ctx.Context
 	case x.session != nil:
-		x.ctx.parent = x.session.ctx
+		parent = x.session.ctx
 	}
+	x.ctx.Begin(parent)
 }
 
 // await has the exchange served and decides what the response is: whole if the answer is
@@ -136,7 +142,7 @@ func (x *postedExchange) serve() {
 	defer x.release()
 	defer e.linger(&x.stream)
 	defer x.stream.finish()
-	defer x.ctx.end(nil)
+	defer x.ctx.End(nil)
 	guarded.Serve(&x.ctx, x.exchange, &x.stream, x.body)
 	if x.opened && x.session.record.lost() {
 		e.endSession(x.session, errSessionEnded)

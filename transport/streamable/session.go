@@ -62,7 +62,8 @@ func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
 }
 
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
-	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener, life: sessionLife{life: life{parent: e.life}}}
+	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
+	s.life.Begin(e.life)
 	peer := transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr,
 		Principal: transport.PrincipalFrom(ctx), Out: s,
@@ -77,7 +78,7 @@ func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener strin
 }
 
 // cancel ends the context of the session.
-func (s *session) cancel(cause error) { s.life.end(cause) }
+func (s *session) cancel(cause error) { s.life.End(cause) }
 
 // standalone is the stream for what belongs to no exchange.
 func (s *session) standalone() *stream {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/lifetime"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -24,12 +25,12 @@ type stream struct {
 	gate       *Gate
 	session    *session // nil without one
 	plan       transport.Plan
-	log        eventlog.Store // nil: not resumable
-	standalone bool           // it belongs to no exchange
-	onClosing  func()         // called instead of ending the stream when the host begins to stop or the token expires; nil: it ends
-	greeting   []byte         // the first bytes of a standalone stream; nil: a comment
-	json, sse  bool           // what the client accepts as the response
-	life       *life          // the exchange's, to be ended when the client leaves; nil: the exchange goes on
+	log        eventlog.Store    // nil: not resumable
+	standalone bool              // it belongs to no exchange
+	onClosing  func()            // called instead of ending the stream when the host begins to stop or the token expires; nil: it ends
+	greeting   []byte            // the first bytes of a standalone stream; nil: a comment
+	json, sse  bool              // what the client accepts as the response
+	life       *lifetime.Context // the exchange's, to be ended when the client leaves; nil: the exchange goes on
 
 	mu        sync.Mutex    // guards the fields below, and the order of what is written
 	waiter    *waiter       // the request, while it waits for something to respond with; else nil
@@ -317,7 +318,7 @@ func (st *stream) gone(cause error) {
 	lost := st.lost
 	st.mu.Unlock()
 	if lost && st.life != nil {
-		st.life.end(cause)
+		st.life.End(cause)
 	}
 	st.settle()
 }

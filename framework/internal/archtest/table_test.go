@@ -18,6 +18,7 @@ var table = []rule{
 	{prefix: "protocol/claim"},
 	{prefix: "protocol/session"},
 	{prefix: "protocol/change"},
+	{prefix: "protocol/lifetime"},
 	{prefix: "protocol/rounds"},
 	{prefix: "protocol/task", internal: []string{"protocol"}},
 	{prefix: "transport", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session"}},
@@ -27,7 +28,7 @@ var table = []rule{
 	{prefix: "transport/internal/nodes", internal: []string{"protocol/change", "protocol/session"}},
 	{prefix: "transport/streamable", internal: []string{
 		"transport", "transport/internal", "transport/internal/nodes", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
-		"protocol/session",
+		"protocol/lifetime", "protocol/session",
 	}},
 	{prefix: "transport/legacysse", internal: []string{
 		"transport", "transport/internal", "transport/internal/nodes", "transport/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/session",
@@ -40,7 +41,8 @@ var table = []rule{
 	}},
 	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "protocol/task", "transport",
+		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lifetime", "protocol/rounds", "protocol/task",
+		"transport",
 	}},
 	{prefix: "protocol/client", internal: []string{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/task",

@@ -1,4 +1,4 @@
-package engine
+package lifetime_test
 
 import (
 	"context"
@@ -8,41 +8,41 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/lifetime"
 )
 
-type parentKey struct{}
+type (
+	parentKey struct{}
+	otherKey  struct{}
+)
 
-// life is a lifetime, and what package context would have made instead.
+// life is a context, and what package context would have made instead.
 type life struct {
-	ctx  context.Context
-	end  func(error)
-	done func()
+	ctx context.Context
+	end func(cause error)
 }
 
 func lives(parent context.Context) map[string]life {
-	x := &exchange{conn: &conn{e: &Engine{}}}
-	x.life.x = x
-	x.life.begin(parent)
+	var l lifetime.Context
+	l.Begin(parent)
 	ctx, cancel := context.WithCancelCause(parent)
-	return map[string]life{
-		"lifetime": {&x.life, x.life.end, x.life.done},
-		"standard": {ctx, cancel, func() { cancel(nil) }},
-	}
+	return map[string]life{"lifetime": {&l, l.End}, "standard": {ctx, cancel}}
 }
 
-var errOfCall, errOfParent = errors.New("of the call"), errors.New("of the parent")
+var errOfOwner, errOfParent = errors.New("of the owner"), errors.New("of the parent")
 
 // lifeSteps are what may happen to a context, in any order.
 var lifeSteps = map[string]func(l life, parent context.CancelCauseFunc){
-	"end":           func(l life, _ context.CancelCauseFunc) { l.end(errOfCall) },
-	"done":          func(l life, _ context.CancelCauseFunc) { l.done() },
+	"end":           func(l life, _ context.CancelCauseFunc) { l.end(errOfOwner) },
+	"done":          func(l life, _ context.CancelCauseFunc) { l.end(nil) },
 	"parent ends":   func(_ life, parent context.CancelCauseFunc) { parent(errOfParent) },
 	"somebody asks": func(l life, _ context.CancelCauseFunc) { l.ctx.Done() },
 }
 
-// What is seen of a lifetime is what is seen of the context of the standard library, in
+// What is seen of it is what is seen of the context of the standard library, in
 // whatever order things happen, and whether anybody has looked before or not.
-func TestLifetimeIsAContext(t *testing.T) {
+func TestIsAContext(t *testing.T) {
 	t.Parallel()
 	for a := range lifeSteps {
 		for b := range lifeSteps {
@@ -71,7 +71,7 @@ func lifeStory(t *testing.T, kind string, looks bool, steps ...string) string {
 	parent, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	l := lives(parent)[kind]
-	defer l.done()
+	defer l.end(nil)
 	var story string
 	for i, step := range steps {
 		lifeSteps[step](l, cancel)
@@ -86,7 +86,7 @@ func lifeStory(t *testing.T, kind string, looks bool, steps ...string) string {
 // seen is all that can be learnt of a context, and of one that derives from it.
 func seen(ctx context.Context) string {
 	deadline, timed := ctx.Deadline()
-	child, stop := context.WithCancel(context.WithValue(ctx, callKey{}, nil))
+	child, stop := context.WithCancel(context.WithValue(ctx, otherKey{}, nil))
 	defer stop()
 	after := false
 	context.AfterFunc(ctx, func() { after = true })
@@ -102,34 +102,33 @@ func seen(ctx context.Context) string {
 }
 
 // A child ends with it, without a goroutine of its own, whenever it was made.
-func TestLifetimeEndsItsChildren(t *testing.T) {
+func TestEndsItsChildren(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := lives(t.Context())["lifetime"]
 		child, stop := context.WithTimeout(l.ctx, time.Hour)
 		defer stop()
-		l.end(errOfCall)
-		if child.Err() == nil || !errors.Is(context.Cause(child), errOfCall) { // at once
+		l.end(errOfOwner)
+		if child.Err() == nil || !errors.Is(context.Cause(child), errOfOwner) { // at once
 			t.Errorf("the child's end is %v, its cause %v", child.Err(), context.Cause(child))
 		}
 	})
 }
 
-// A call that is stopped before it is served is over when it begins.
-func TestLifetimeThatEndsBeforeItBegins(t *testing.T) {
+// What is ended before it begins is over when it does.
+func TestEndsBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	x := &exchange{conn: &conn{e: &Engine{}}}
-	x.life.x = x
-	x.life.end(errOfCall)
-	x.life.end(errOfParent)
-	x.life.begin(t.Context())
-	if x.life.Err() == nil || !errors.Is(context.Cause(&x.life), errOfCall) {
-		t.Errorf("%v, cause %v", x.life.Err(), context.Cause(&x.life))
+	var l lifetime.Context
+	l.End(errOfOwner)
+	l.End(errOfParent)
+	l.Begin(t.Context())
+	if l.Err() == nil || !errors.Is(context.Cause(&l), errOfOwner) {
+		t.Errorf("%v, cause %v", l.Err(), context.Cause(&l))
 	}
 }
 
 // All may happen at once. This is for the race detector.
-func TestLifetimeUnderRace(t *testing.T) {
+func TestUnderRace(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		parent, cancel := context.WithCancelCause(t.Context())
@@ -138,10 +137,10 @@ func TestLifetimeUnderRace(t *testing.T) {
 		for _, do := range []func(){
 			func() { <-l.ctx.Done() },
 			func() { _ = l.ctx.Err(); _ = context.Cause(l.ctx) },
-			func() { _ = From(l.ctx); l.ctx.Value(parentKey{}) },
-			func() { l.end(errOfCall) },
+			func() { l.ctx.Value(parentKey{}) },
+			func() { l.end(errOfOwner) },
 			func() { cancel(errOfParent) },
-			l.done,
+			func() { l.end(nil) },
 		} {
 			all.Go(do)
 		}
@@ -152,19 +151,20 @@ func TestLifetimeUnderRace(t *testing.T) {
 	}
 }
 
-// A call of which nobody waits for the end costs nothing.
-func TestLifetimeAllocations(t *testing.T) {
+// Where nobody waits for the end it costs no memory but its owner's.
+func TestAllocations(t *testing.T) {
 	parent, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	x := &exchange{conn: &conn{e: &Engine{}}}
-	x.life.x = x
+	owners := make([]lifetime.Context, 101)
+	next := 0
 	if n := testing.AllocsPerRun(100, func() {
-		x.life.state.Store(quiet)
-		x.life.begin(parent)
-		if x.life.Err() != nil || From(&x.life) != nil {
-			t.Fatal("it has ended, or has a call")
+		l := &owners[next]
+		next++
+		l.Begin(parent)
+		if l.Err() != nil || l.Value(parentKey{}) != nil {
+			t.Fatal("it has ended, or has a value")
 		}
-		x.life.done()
+		l.End(nil)
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}
