@@ -28,6 +28,10 @@ type follower struct {
 	after uint64 // number of the last event that was read
 	news  []eventlog.Event
 	id    func(seq uint64) []byte
+
+	pause  time.Duration // until the log is read again
+	heard  time.Time     // when there was something new
+	proven time.Time     // when the writer was known to be alive
 }
 
 // follow goes on with a stream that is not of this node.
@@ -81,8 +85,9 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 	}
 	beat := time.NewTicker(f.s.e.cfg.Heartbeat)
 	defer beat.Stop()
-	pause, quiet, doubts := minPause, time.Now(), time.Now()
-	again := time.NewTimer(pause)
+	f.pause, f.heard = minPause, time.Now()
+	f.proven = f.heard
+	again := time.NewTimer(f.pause)
 	defer again.Stop()
 	for f.tell(a) {
 		select {
@@ -101,20 +106,29 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 			continue
 		case <-again.C:
 		}
-		if err := f.look(ctx); errors.Is(err, eventlog.ErrExpired) {
-			return // the stream was dropped, or the reader is too slow for it
-		}
-		if pause = min(2*pause, maxPause); len(f.news) > 0 {
-			pause, quiet, doubts = minPause, time.Now(), time.Now()
-		}
-		if time.Since(doubts) > doubt {
-			if doubts = time.Now(); !f.s.e.node.Lives(ctx, f.mark) {
-				return
-			}
-		}
-		if time.Since(quiet) > f.s.e.cfg.SessionIdle {
+		if !f.advance(ctx) {
 			return
 		}
-		again.Reset(pause)
+		again.Reset(f.pause)
 	}
+}
+
+// advance reads on, and says whether there is sense in doing so again after the pause.
+func (f *follower) advance(ctx context.Context) bool {
+	if err := f.look(ctx); errors.Is(err, eventlog.ErrExpired) {
+		return false // the stream was dropped, or the reader is too slow for it
+	}
+	now := time.Now()
+	if len(f.news) > 0 {
+		f.pause, f.heard, f.proven = minPause, now, now
+		return true
+	}
+	f.pause = min(2*f.pause, maxPause)
+	if now.Sub(f.proven) > doubt {
+		f.proven = now
+		if !f.s.e.node.Lives(ctx, f.mark) {
+			return false
+		}
+	}
+	return now.Sub(f.heard) <= f.s.e.cfg.SessionIdle
 }
