@@ -73,7 +73,8 @@ func Form[S ~string | ~[]byte](schema S) AskOption {
 	return askOption(func(q *question) { q.schema = raw })
 }
 
-// Attempts at a valid answer before the question fails; default 3. Less than 1 counts as 1.
+// Attempts at a valid answer before the question fails, which the model is told unless the
+// handler returns another error; default 3. Less than 1 counts as 1.
 func Attempts(n int) AskOption { return askOption(func(q *question) { q.attempts = n }) }
 
 // Answer is an elicitation as data: no error for decline and cancel.
@@ -179,10 +180,15 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	}
 	q.value.SetZero()
 	if q.attempt++; q.attempt >= q.attempts {
-		return true, &askError{doing: askingUser, cause: fmt.Errorf("no valid answer in %d attempts: %s", q.attempt, faultsOnly(invalid))}
+		return true, Because(noValidAnswer("user", q.attempt), errors.New(faultsOnly(invalid)))
 	}
 	q.text = q.message + "\n\n" + invalid.Text("The answer")
 	return false, nil
+}
+
+// noValidAnswer tells the model so, as it is told that a user has declined.
+func noValidAnswer(who string, attempts int) error {
+	return UserErrorf("The %s gave no valid answer in %d attempts.", who, attempts)
 }
 
 // faultsOnly says where an answer does not fit and by which rule, for the log: what

@@ -187,7 +187,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 		return true, err
 	}
 	if q.attempt++; q.attempt >= defaultAttempts {
-		return true, &askError{doing: askingModel, cause: fmt.Errorf("no valid answer in %d attempts", q.attempt)}
+		return true, noValidAnswer("model", q.attempt)
 	}
 	q.say(said, []protocol.Block{protocol.Text{Text: teaching}})
 	return false, nil

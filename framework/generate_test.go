@@ -46,7 +46,7 @@ func TestGenerateAs(t *testing.T) {
 		"text":            {generating[string](), []string{`{"a":1}`}, `{"a":1}`},
 		"raw":             {generating[json.RawMessage](), []string{"```\n[1]\n```"}, `[1]`},
 		"taught":          {generating[forecast](), []string{`It is cold.`, `{"city":"O","high":300}`, `{"city":"Oslo","high":3}`}, "{City:Oslo High:3}"},
-		"never":           {generating[forecast](), []string{`{}`, `{}`, `{}`}, "The tool failed. The error was logged."},
+		"never":           {generating[forecast](), []string{`{}`, `{}`, `{}`}, "The model gave no valid answer in 3 attempts."},
 		"of a bad type":   {generating[chan int](), nil, "The tool failed. The error was logged."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -203,7 +203,7 @@ func handlers() map[string]struct {
 		"no valid answer": {run: func(ctx context.Context, _ *atomic.Int32) (string, error) {
 			n, err := framework.Elicit[int](ctx, "a", framework.Attempts(2))
 			return fmt.Sprint(n), err
-		}, answers: map[string]string{"a": said(`"x"`), "again": said(`"y"`)}, want: "The tool failed. The error was logged.", asked: 2, rounds: 3},
+		}, answers: map[string]string{"a": said(`"x"`), "again": said(`"y"`)}, want: "The user gave no valid answer in 2 attempts.", asked: 2, rounds: 3},
 		"a model": {run: func(ctx context.Context, _ *atomic.Int32) (string, error) {
 			n, err := framework.GenerateAs[int](ctx, "what?")
 			return fmt.Sprint(n), err
