@@ -87,8 +87,11 @@ func namedIssues(fault rawschema.Failure, rule string) []Issue {
 	out := make([]Issue, len(names))
 	for i, name := range names {
 		out[i] = Issue{Path: jsontext.Pointer(fault.Path, name), Rule: rule}
-		if fault.Keyword == "additionalProperties" {
+		switch {
+		case fault.Keyword == "additionalProperties":
 			out[i].Hint = knownNames(fault, name)
+		case fault.Schemas != nil:
+			out[i].Want = schemaWords(fault.Schemas[i])
 		}
 	}
 	return out
@@ -103,6 +106,17 @@ func knownNames(fault rawschema.Failure, name string) string {
 	return otherNames(name, fault.Known, free, fault.Path == "")
 }
 
+// schemaWords says what a schema wants by the keyword that says most; a reference says
+// nothing.
+func schemaWords(schema []byte) string {
+	for _, keyword := range []string{"const", "enum", "type"} {
+		if want, ok := jsontext.Member(schema, keyword); ok {
+			return wantWords(keyword, want)
+		}
+	}
+	return ""
+}
+
 // boundWords word the keywords whose value is a bound.
 var boundWords = map[string]string{
 	"minimum": "at least %s", "maximum": "at most %s", "exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
@@ -113,6 +127,9 @@ var boundWords = map[string]string{
 // wantWords says what a keyword wants.
 func wantWords(keyword string, want []byte) string {
 	if words, ok := boundWords[keyword]; ok {
+		if string(want) == "1" {
+			words = strings.TrimSuffix(words, "s")
+		}
 		return fmt.Sprintf(words, want)
 	}
 	text, _ := jsontext.String(want)

@@ -6,32 +6,46 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// required is the keyword required.
-type required []string
+// required is the keyword required, with what properties says of the names.
+type required struct {
+	names   []string
+	schemas [][]byte // nil: nothing
+}
 
 func (s site) required() keyword {
-	if v := s.v.member("required"); v != nil && len(v.items) > 0 {
-		return required(v.strings())
+	v := s.v.member("required")
+	if v == nil || len(v.items) == 0 {
+		return nil
 	}
-	return nil
+	k := required{names: v.strings()}
+	k.schemas = make([][]byte, len(k.names))
+	if properties := s.v.member("properties"); properties != nil {
+		for i, name := range k.names {
+			if schema := properties.member(name); schema != nil {
+				k.schemas[i] = schema.raw
+			}
+		}
+	}
+	return k
 }
 
 func (k required) check(r *run, v *value, _ []bool) bool {
-	return v.kind != jsontext.KindObject || r.present(v, "required", k)
+	return v.kind != jsontext.KindObject || r.present(v, "required", k.names, k.schemas)
 }
 
-// present reports those of some members that an object does not have.
-func (r *run) present(v *value, keyword string, names []string) bool {
-	var missing []string
-	for _, name := range names {
-		if v.member(name) == nil {
-			missing = append(missing, name)
+// present reports those of some members that an object does not have. schemas are theirs, or nil.
+func (r *run) present(v *value, keyword string, names []string, schemas [][]byte) bool {
+	missing := Failure{Value: v.raw, Keyword: keyword}
+	for i, name := range names {
+		if v.member(name) != nil {
+			continue
+		}
+		missing.Names = append(missing.Names, name)
+		if schemas != nil {
+			missing.Schemas = append(missing.Schemas, schemas[i])
 		}
 	}
-	if missing == nil {
-		return true
-	}
-	return r.report(Failure{Value: v.raw, Keyword: keyword, Names: missing}, len(missing))
+	return missing.Names == nil || r.report(missing, len(missing.Names))
 }
 
 // members are the keywords properties, patternProperties and
@@ -178,7 +192,7 @@ func (all dependents) check(r *run, v *value, seen []bool) bool {
 		if k.schema != nil {
 			ok = k.schema.check(r, v, seen) && ok
 		} else {
-			ok = r.present(v, k.keyword, k.names) && ok
+			ok = r.present(v, k.keyword, k.names, nil) && ok
 		}
 	}
 	return ok

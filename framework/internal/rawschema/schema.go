@@ -30,6 +30,7 @@ type Failure struct {
 	Want    []byte   // the keyword's own value
 	Names   []string // the members that are missing, too many, or named wrongly
 	Known   []string // for members too many: those that properties has, in its order
+	Schemas [][]byte // for members that are missing: what properties says of each, or nil
 }
 
 // Check judges a value, which must have passed jsontext.Check and
