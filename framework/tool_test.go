@@ -162,14 +162,30 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestPointersAreObjects: a nullable object is no reason to wrap.
+// TestPointersAreObjects: a nullable object is no reason to wrap, be it one that contains
+// itself or not.
 func TestPointersAreObjects(t *testing.T) {
 	t.Parallel()
-	s := build(t, quiet().Add(returning(&searchOut{Limit: 1})))
-	for _, rev := range []protocol.Revision{protocol.Rev20250618, protocol.Rev20251125, protocol.Rev20260728} {
-		answer := dial(t, s, rev).tool("t", `{}`)
-		if got := string(answer.tool().StructuredContent); got != `{"rows":[],"limit":1}` {
-			t.Errorf("%s: %s", rev, answer.Result)
+	for name, tt := range map[string]struct {
+		component framework.Component
+		want      string
+	}{
+		"pointer":   {returning(&searchOut{Limit: 1}), `{"rows":[],"limit":1}`},
+		"pointers":  {returning(new(&searchOut{Limit: 1})), `{"rows":[],"limit":1}`},
+		"recursive": {returning(&tree{Name: "x"}), `{"name":"x","kids":[]}`},
+	} {
+		s := build(t, quiet().Add(tt.component))
+		for _, rev := range []protocol.Revision{protocol.Rev20250618, protocol.Rev20251125, protocol.Rev20260728} {
+			p := dial(t, s, rev)
+			answer := p.tool("t", `{}`)
+			if got := string(answer.tool().StructuredContent); got != tt.want {
+				t.Errorf("%s at %s: %s", name, rev, answer.Result)
+			}
+			list := p.call("tools/list", `{}`)
+			if kind := list.field("tools.0.outputSchema.type"); rev != protocol.Rev20260728 && kind != "object" ||
+				list.field("tools.0.outputSchema.properties.result") != nil {
+				t.Errorf("%s at %s: %s", name, rev, list.Result)
+			}
 		}
 	}
 }

@@ -195,10 +195,10 @@ const maxSchema = 1 << 20
 // root renders a whole schema: the type inline, recursive ones in $defs.
 func (s *schemer) root(n node) (json.RawMessage, bool) {
 	s.done = map[string][]byte{}
-	if s.mode != Output {
-		n = bare(n) // arguments are never null
+	k := s.inline(bare(n), nil)
+	if n != bare(n) && s.mode == Output { // arguments are never null
+		k = nullable(k)
 	}
-	k := s.inline(n, nil)
 	if len(s.done) > 0 {
 		var defs keywords
 		for name, raw := range s.done {
