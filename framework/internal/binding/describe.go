@@ -26,7 +26,11 @@ func (p *Plan) wanted(n node, c *constraints) string {
 	case *arrayNode:
 		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
 	}
-	return describe(p.printer.words(n, c))
+	k := p.printer.words(n, c)
+	if k.has("enum") { // the values say what the type is called
+		k.unsay(p.printer.words(n, nil).text("description"))
+	}
+	return describe(k)
 }
 
 func memberWords(names []string, some bool) string {
@@ -49,7 +53,7 @@ func (s *schemer) words(n node, c *constraints) keywords {
 // writes are known; the description carries the rest.
 func describe(k keywords) string {
 	text := describeValue(k)
-	if note := k.text("description"); note != "" && !k.has("enum") {
+	if note := k.text("description"); note != "" {
 		first, _, _ := strings.Cut(note, " ")
 		if text == "text" && (first == "A" || first == "An" || first == "The") {
 			// The description of a type with a text form is what to call it.

@@ -256,6 +256,29 @@ func TestRelations(t *testing.T) {
 	}
 }
 
+// TestRelationsOfChoices: beside the values there are, a fault says what a rule wants that
+// looks at other members.
+func TestRelationsOfChoices(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A string  `json:"a,omitempty"`
+		B string  `json:"b,omitempty" validate:"excluded_with=A,oneof=x y"`
+		C *tColor `json:"c" validate:"required_without=A"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for raw, want := range map[string]string{
+		`{}`:                `/c: missing. Want one of "red", "green", "blue". Required if a is missing.`,
+		`{"a":"1","b":"x"}`: `/b: got "x" (text). Want one of "x", "y". Not allowed if a is given.`,
+		`{"a":"1","b":"z"}`: `/b: got "z" (text). Want one of "x", "y". Not allowed if a is given.`,
+		`{"c":"mid"}`:       `/c: got "mid" (text). Want one of "red", "green", "blue".`,
+	} {
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", raw, err, want)
+		}
+	}
+}
+
 // TestRange is what the page says of bounds of which one may be left out.
 func TestRange(t *testing.T) {
 	t.Parallel()

@@ -84,6 +84,16 @@ func (k *keywords) note(sentence string) {
 	k.setText("description", sentence)
 }
 
+// unsay takes back what the description begins with.
+func (k *keywords) unsay(beginning string) {
+	rest, begins := strings.CutPrefix(k.text("description"), beginning)
+	if !begins || beginning == "" {
+		return
+	}
+	k.drop("description")
+	k.note(strings.TrimPrefix(strings.TrimPrefix(rest, "."), " "))
+}
+
 // sentenceOf ends a text that another sentence follows: most doc tags have no full stop.
 func sentenceOf(text string) string {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
