@@ -273,7 +273,11 @@ func (c *compiler) shape(t reflect.Type) node {
 	case reflect.Interface:
 		return c.iface(t)
 	default:
-		c.fault("", fmt.Sprintf("type %s has no JSON form", t), `Remove the field or tag it json:"-"`)
+		fix := "Use another type"
+		if slices.ContainsFunc(c.path[1:], func(step string) bool { return !strings.HasPrefix(step, "[") }) {
+			fix = `Remove the field or tag it json:"-"`
+		}
+		c.fault("", fmt.Sprintf("type %s has no JSON form", t), fix)
 		return nil
 	}
 }

@@ -17,8 +17,7 @@ func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 	t = deref(t)
 	ok := true
 	for i, r := range k.rules {
-		if i > 0 && c.isWord(k.rules[i-1], r, t) {
-			c.fault("", fmt.Sprintf("validate rule %q does not exist", r), "If it is a word of "+k.rules[i-1].name+": they are separated by spaces")
+		if i > 0 && c.strayWord(k.rules[i-1], r, t) {
 			return false
 		}
 		ok = c.lintRule(r, t, owner) && c.lintVerdict(r, t) && ok
@@ -43,19 +42,30 @@ func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 	return c.lint(k.elem, t.Elem(), owner) && ok
 }
 
-// isWord is whether r seems to be meant as a word of the list of choices before it.
-func (c *compiler) isWord(before, r rule, t reflect.Type) bool {
-	if !slices.Contains([]string{"oneof", "noneof", "oneofci", "noneofci"}, before.name) || r.structural() || r.param != "" || len(r.alts) > 0 || r.check != nil {
+// strayWord reports a rule that seems to be meant as a word of the list of choices before it.
+func (c *compiler) strayWord(before, r rule, t reflect.Type) bool {
+	if !before.lists() || r.structural() || r.param != "" || len(r.alts) > 0 || r.check != nil {
 		return false
 	}
-	_, problem := tryRule(c.single(), r, sample(t, 3))
-	return strings.HasPrefix(problem, undefined)
+	if _, problem := tryRule(c.single(), r, sample(t, 3)); !strings.HasPrefix(problem, undefined) {
+		return false
+	}
+	c.fault("", fmt.Sprintf("validate rule %q does not exist", r), "If it is a word of "+before.name+": they are separated by spaces")
+	return true
+}
+
+// lists reports whether the parameter is a list of values.
+func (r rule) lists() bool {
+	return slices.Contains([]string{"oneof", "noneof", "oneofci", "noneofci"}, r.name)
 }
 
 func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 	if len(r.alts) > 0 {
 		ok := true
-		for _, alt := range r.alts {
+		for i, alt := range r.alts {
+			if i > 0 && c.strayWord(r.alts[i-1], alt, t) {
+				return false
+			}
 			ok = c.lintRule(alt, t, owner) && ok
 		}
 		return ok
@@ -67,6 +77,10 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 	}
 	if r.structural() {
 		return true
+	}
+	if r.lists() && len(r.words()) == 0 {
+		c.fault("", fmt.Sprintf("validate rule %q names no value", r), "Write the values behind it, with spaces between them: "+r.name+"=a b")
+		return false
 	}
 	if r.check != nil {
 		return c.lintCheck(r, t)
@@ -101,16 +115,44 @@ func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
 	case number:
 		c.fault("", problem+": its parameter is wrong", fmt.Sprintf("Correct %q", r.param))
 	case strings.HasPrefix(panicked, "Bad field type"), strings.HasPrefix(panicked, "reflect: "):
-		c.fault("", problem, "Use it on another type, or remove it")
+		c.fault("", problem, c.placeOf(r, t))
 	default:
 		c.fault("", problem+": "+panicked, "Correct or remove the rule")
 	}
 }
 
+// placeOf says where a rule belongs that t cannot have.
+func (c *compiler) placeOf(r rule, t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		elem := deref(t.Elem())
+		if _, problem := tryRule(c.single(), r, sample(elem, 3)); problem == "" && elem.Kind() != reflect.Uint8 {
+			return "Write dive before it to ask it of each element"
+		}
+	}
+	return "Use it on another type, or remove it"
+}
+
+// foreignRules are what other libraries call a rule, in lower case.
+var foreignRules = map[string]string{
+	"enum": "Did you mean oneof?", "enums": "Did you mean oneof?", "in": "Did you mean oneof?",
+	"pattern": patternFix, "regex": patternFix, "regexp": patternFix, "match": patternFix, "matches": patternFix,
+	"minlength": "Did you mean min?", "minlen": "Did you mean min?", "minitems": "Did you mean min?", "minimum": "Did you mean min?",
+	"maxlength": "Did you mean max?", "maxlen": "Did you mean max?", "maxitems": "Did you mean max?", "maximum": "Did you mean max?",
+}
+
+const patternFix = `Write jsonschema:"pattern=…", or add a rule with framework.Validation`
+
 // meantRule suggests a rule for one that does not exist.
 func (c *compiler) meantRule(r rule) string {
 	if whole := r.String(); strings.TrimSpace(whole) != whole {
 		return "Write it without spaces: " + strings.TrimSpace(whole)
+	}
+	if fix, ok := foreignRules[strings.ToLower(r.name)]; ok {
+		return fix
+	}
+	if strings.ContainsAny(r.name, ";: ") {
+		return "Write rules as name or name=parameter, with commas between them"
 	}
 	var known []string
 	for _, k := range c.opts.Checks {
