@@ -242,6 +242,30 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestTagsThatAreNotRead: what was meant for models must not get lost in silence.
+func TestTagsThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string]string{
+		`description:"how many"`:                   `the tag description is not read. Use doc:"…"`,
+		`desc:"how many"`:                          `the tag desc is not read. Use doc:"…"`,
+		`Validate:"min=1"`:                         `the tag Validate is not read. Write validate:"…"`,
+		`doc:"how many" description:"for swagger"`: "",
+		`db:"v" example:"3"`:                       "",
+	} {
+		_, faults := binding.Compile(structWith(reflect.TypeFor[int](), tag), binding.Input, binding.Options{})
+		var got string
+		for _, f := range faults {
+			if !f.Warning || f.Path != "In.V" {
+				t.Errorf("%s: %+v", tag, f)
+			}
+			got += f.Problem + ". " + f.Fix
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", tag, got, want)
+		}
+	}
+}
+
 func hidden(tag reflect.StructTag) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "name", PkgPath: "example.com/x", Type: reflect.TypeFor[string](), Tag: tag}})
 }

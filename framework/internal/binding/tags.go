@@ -21,7 +21,11 @@ func (c *compiler) lintTag(sf reflect.StructField) {
 		})
 		return
 	}
-	if sf.IsExported() || sf.Anonymous || sf.Tag.Get("json") == "-" {
+	if sf.Tag.Get("json") == "-" {
+		return
+	}
+	if sf.IsExported() || sf.Anonymous {
+		c.at(sf.Name, func() { c.warnUnread(keys) })
 		return
 	}
 	if i := slices.IndexFunc(keys, func(key string) bool { return slices.Contains(ours, key) }); i >= 0 {
@@ -29,6 +33,19 @@ func (c *compiler) lintTag(sf reflect.StructField) {
 			c.fault("", fmt.Sprintf("the field has a %s tag and is not exported, so that nothing can read or set it", keys[i]),
 				"Begin its name with a capital letter, or remove its tags")
 		})
+	}
+}
+
+// warnUnread warns of tags that were probably meant to be ours.
+func (c *compiler) warnUnread(keys []string) {
+	described := slices.Contains(keys, "doc") || slices.Contains(keys, "jsonschema_description")
+	for _, key := range keys {
+		switch small := strings.ToLower(key); {
+		case slices.Contains(ours, small) && small != key:
+			c.warn(fmt.Sprintf("the tag %s is not read", key), "Write "+small+`:"…"`)
+		case !described && (key == "description" || key == "desc"):
+			c.warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
+		}
 	}
 }
 
