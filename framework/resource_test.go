@@ -197,7 +197,7 @@ func TestTemplates(t *testing.T) {
 				t.Errorf("%s = %s, want %s", uri, r.Result, want)
 			}
 		}
-		p.read("orders://bob/1999").code(protocol.CodeInvalidParams).mentions("/year", "2000")
+		p.read("orders://b%20b/1999").code(protocol.CodeInvalidParams).mentions("/year", "2000", "Try: orders://b%20b/2000")
 		for _, uri := range []string{"orders://../2024", "orders://a%2Fb/2024", "orders://a%00/2024", "orders:///2024", "orders://%zz/2024"} {
 			p.read(uri).code(notFoundCode(rev))
 		}

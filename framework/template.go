@@ -2,6 +2,8 @@ package framework
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -102,7 +104,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		}
 		var p P
 		if err := plan.DecodeStrings(ctx, vars, reflect.ValueOf(&p).Elem()); err != nil {
-			return nil, err
+			return nil, tryURI(t.template, err)
 		}
 		value, err := t.fn(ctx, p)
 		if err != nil {
@@ -115,6 +117,22 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		MIME: out.mime, Annotations: m.options.annotations, Icons: m.options.icons, Meta: m.options.meta,
 	}
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTemplate(nil, &listed) })
+}
+
+// tryURI has the error show the corrected variables as the URI that they make: readers send
+// nothing else.
+func tryURI(template *uritemplate.Template, err error) error {
+	invalid, ok := errors.AsType[*binding.Invalid](err)
+	if !ok || invalid.Try == "" {
+		return err
+	}
+	var vars map[string]string
+	err = json.Unmarshal([]byte(invalid.Try), &vars)
+	invalid.Try = ""
+	if err == nil {
+		invalid.Try, _ = template.Expand(vars) // "" where it fails
+	}
+	return invalid
 }
 
 // variables compiles P and compares its fields with the template's variables.

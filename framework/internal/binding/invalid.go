@@ -28,7 +28,7 @@ const (
 type Invalid struct {
 	Issues []Issue // at most 20
 	Total  int     // faults there were
-	Try    string  // a corrected call that passes, as JSON; "" if none is known
+	Try    string  // a corrected call that passes, as JSON (of a template: a URI); "" if none is known
 
 	found []finding
 }
