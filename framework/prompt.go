@@ -68,10 +68,11 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendPrompt(nil, &listed) })
 }
 
+// promptArguments have no schema on the wire: what it would say goes into their descriptions.
 func promptArguments(fields []binding.Field) []protocol.PromptArgument {
 	var out []protocol.PromptArgument
 	for _, f := range fields {
-		out = append(out, protocol.PromptArgument{Name: f.Name, Title: f.Title, Description: f.Doc, Required: f.Required})
+		out = append(out, protocol.PromptArgument{Name: f.Name, Title: f.Title, Description: f.InWords, Required: f.Required})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 type reviewIn struct {
 	Code  string `json:"code" doc:"what to review" title:"Code"`
 	Lang  string `json:"lang,omitempty" validate:"oneof=go rust python" default:"go"`
-	Depth int    `json:"depth,omitempty" validate:"min=1,max=3" default:"1"`
+	Depth int    `json:"depth,omitempty" doc:"how deep" validate:"min=1,max=3" default:"1"`
 	Terse bool   `json:"terse,omitempty"`
 }
 
@@ -39,6 +39,9 @@ func TestPrompts(t *testing.T) {
 		for path, want := range map[string]any{
 			"prompts.0.name": "review", "prompts.0.description": "Reviews", "prompts.0.arguments.0.name": "code",
 			"prompts.0.arguments.0.description": "what to review", "prompts.0.arguments.0.required": true,
+			"prompts.0.arguments.1.description": `One of "go", "rust", "python". Default "go".`,
+			"prompts.0.arguments.2.description": "how deep. A whole number from 1 to 3. Default 1.",
+			"prompts.0.arguments.3.description": "True or false.",
 		} {
 			if got := list.field(path); got != want {
 				t.Errorf("%s = %v, want %v", path, got, want)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -31,6 +32,22 @@ func (p *Plan) wanted(n node, c *constraints) string {
 		k.unsay(p.printer.words(n, nil).text("description"))
 	}
 	return describe(k)
+}
+
+// inWords is the description of a member for readers who see no schema: what it is, what
+// is wanted where that is not any text, and the default.
+func (p *Plan) inWords(f *field) string {
+	if p.mode != Strings {
+		return ""
+	}
+	var k keywords
+	k.note(f.doc)
+	if words := p.wanted(f.node, f.c); words != "text" {
+		_, first := utf8.DecodeRuneInString(words)
+		k.note(strings.ToUpper(words[:first]) + words[first:] + ".")
+	}
+	k.note(f.defaultWords())
+	return k.text("description")
 }
 
 func memberWords(names []string, some bool) string {

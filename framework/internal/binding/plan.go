@@ -66,6 +66,7 @@ type Field struct {
 	GoName   string
 	Title    string
 	Doc      string
+	InWords  string // of Strings: Doc and what a schema would say, which their readers do not get
 	Required bool
 	Default  json.RawMessage // nil without one
 	Enum     []string        // allowed values in their text form; nil if open
@@ -240,7 +241,7 @@ func (p *Plan) describeFields() []Field {
 	out := make([]Field, 0, len(s.fields))
 	for _, f := range s.fields {
 		out = append(out, Field{
-			Name: f.name, GoName: f.goName, Title: f.title, Doc: f.doc, Required: f.required,
+			Name: f.name, GoName: f.goName, Title: f.title, Doc: f.doc, InWords: p.inWords(f), Required: f.required,
 			Default: slices.Clone(f.def), Enum: p.enumOf(f), Secret: f.secret, Header: f.header,
 		})
 	}
