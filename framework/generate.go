@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -182,14 +183,14 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 		return false, nil
 	}
 	g := Generation{Model: said.Model, Content: said.Content, StopReason: said.StopReason, Turns: q.turns}
-	teaching, err := q.answer.decode(ctx, g)
-	if err != nil || teaching == "" {
+	wrong, err := q.answer.decode(ctx, g)
+	if err != nil || wrong == nil {
 		return true, err
 	}
 	if q.attempt++; q.attempt >= defaultAttempts {
-		return true, noValidAnswer("model", q.attempt)
+		return true, Because(noValidAnswer("model", q.attempt), errors.New(wrong.toLog))
 	}
-	q.say(said, []protocol.Block{protocol.Text{Text: teaching}})
+	q.say(said, []protocol.Block{protocol.Text{Text: wrong.toModel}})
 	return false, nil
 }
 

@@ -65,29 +65,33 @@ func (a *modelAnswer) instruction() string {
 	return ""
 }
 
-// decode reads the answer. teaching is what to tell the model where it does not fit.
-func (a *modelAnswer) decode(ctx context.Context, g Generation) (teaching string, err error) {
+// misfit is what to tell of an answer that does not fit: the model in full, the log
+// without what was said.
+type misfit struct{ toModel, toLog string }
+
+// decode reads the answer.
+func (a *modelAnswer) decode(ctx context.Context, g Generation) (*misfit, error) {
 	switch a.into.Type() {
 	case typeGeneration:
 		a.into.Set(reflect.ValueOf(g))
-		return "", nil
+		return nil, nil
 	case typeText:
 		a.into.SetString(g.Text())
-		return "", nil
+		return nil, nil
 	}
 	raw, err := jsonIn(g.Text())
 	if err != nil {
-		return "The answer is not JSON: " + sentence(err.Error()) + " Answer with one JSON value and nothing else.", nil
+		return &misfit{"The answer is not JSON: " + sentence(err.Error()) + " Answer with one JSON value and nothing else.", "not JSON"}, nil
 	}
 	if a.plan == nil {
 		a.into.SetBytes(raw)
-		return "", nil
+		return nil, nil
 	}
 	err = a.plan.decode(ctx, raw, a.into)
 	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
-		return invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", nil
+		return &misfit{invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", faultsOnly(invalid)}, nil
 	}
-	return "", err
+	return nil, err
 }
 
 func (p *answerPlan) decode(ctx context.Context, raw []byte, into reflect.Value) error {
