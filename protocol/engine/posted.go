@@ -91,7 +91,7 @@ func (p *posting) classify(x *exchange, b *body) *protocol.Fault {
 	case b.claimed:
 		if p.unclear || p.version != b.version {
 			x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
-			return mismatch("%s does not repeat the protocolVersion of the body", headerVersion)
+			return unlike(p.request, headerVersion, "the protocolVersion")
 		}
 		return x.conn.classifyModern(x, b, b.version)
 	case p.modern != nil && x.method == protocol.MethodInitialize:
@@ -114,6 +114,18 @@ func (p *posting) classify(x *exchange, b *body) *protocol.Fault {
 
 func mismatch(format string, args ...any) *protocol.Fault {
 	return protocol.Faultf(protocol.FaultHeaderMismatch, format, args...)
+}
+
+// unlike says how a header fails to repeat what the body says.
+func unlike(r *transport.Request, header, what string) *protocol.Fault {
+	switch n := len(r.Fields.Values(header)); n {
+	case 0:
+		return mismatch("%s is missing: it must repeat %s in the body", header, what)
+	case 1:
+		return mismatch("%s does not repeat %s in the body", header, what)
+	default:
+		return mismatch("%s is there %d times: once is right", header, n)
+	}
 }
 
 // handshakeVersion accepts the date of any handshake revision: a client in the
@@ -254,13 +266,13 @@ func (x *exchange) mirrored(params jsontext.Object) (name string, fault *protoco
 		return "", nil
 	}
 	if method, ok := x.header(headerMethod); !ok || method != x.method {
-		return "", mismatch("%s does not repeat the method", headerMethod)
+		return "", unlike(x.request, headerMethod, "the method")
 	}
 	value, ok := x.header(headerName)
 	name, err := dialect.DecodeMirror(value)
 	same, named := dialect.MirrorsName(x.method, params, name)
 	if named && (!ok || err != nil || !same) {
-		return "", mismatch("%s does not repeat the name in the body", headerName)
+		return "", unlike(x.request, headerName, "the name")
 	}
 	return name, nil
 }
