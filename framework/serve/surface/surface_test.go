@@ -44,6 +44,11 @@ func full() *surface.Surface {
 					"code":{"type":"string","minLength":3,"maxLength":3},
 					"big":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},
 					"maybe":{"type":["null","string"]},
+					"sku":{"type":"string","pattern":"^[A-Z]{3}$"},
+					"long":{"type":"string","pattern":"^(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$"},
+					"changes":{"type":"array","items":{"type":"object","oneOf":[
+						{"type":"object","required":["op"],"properties":{"op":{"type":"string","const":"retitle"},"title":{"type":"string"}}},
+						{"type":"object","required":["op"],"properties":{"op":{"type":"string","const":"move"},"to":{"type":"integer"}}}]}},
 					"either":{"anyOf":[{"type":"integer"},{"type":"string"}]},
 					"raw":{},
 					"from":{"$ref":"#/$defs/place","description":"where to look"},

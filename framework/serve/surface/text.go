@@ -15,10 +15,11 @@ import (
 // Bounds of what is described: schemas come from servers that nobody knows, and a short
 // one may describe millions of members.
 const (
-	maxDepth = 4    // of members: deeper ones are "object"
-	maxRows  = 1000 // of one list of members
-	maxName  = 120  // characters
-	maxType  = 240
+	maxDepth   = 4    // of members: deeper ones are "object"
+	maxRows    = 1000 // of one list of members
+	maxName    = 120  // characters
+	maxPattern = 40   // bytes: longer ones hide the rest of the row, and nobody reads them
+	maxType    = 240
 )
 
 // WriteText writes the surface for a person: each component with its description
@@ -229,6 +230,11 @@ func (t *table) members(s *Schema, prefix string, depth int, above ...*Schema) {
 func (t *table) nested(s *Schema, name string, depth int, above []*Schema) {
 	t.members(s, name+".", depth, above...)
 	above = append(slices.Clip(above), s)
+	for _, variant := range slices.Concat(s.AnyOf, s.OneOf) {
+		if v := variant.Resolve(); !slices.Contains(above, v) {
+			t.members(v, name+".", depth, above...)
+		}
+	}
 	t.inside(s.Items, name+"[]", depth, above)
 	if s.Keys != nil {
 		names := *s.Keys.Resolve()
@@ -276,10 +282,16 @@ func summary(s *Schema, required bool) string {
 	if len(s.Enum) > 0 {
 		parts[0] = "one of " + joinRaw(s.Enum)
 	}
+	if len(s.Const) > 0 {
+		parts[0] = "only " + joinRaw([]json.RawMessage{s.Const})
+	}
 	if s.Format != "" {
 		parts = append(parts, s.Format)
 	}
 	parts = append(parts, bounds(s)...)
+	if s.Pattern != "" && len(s.Pattern) <= maxPattern {
+		parts = append(parts, "matching "+s.Pattern)
+	}
 	switch {
 	case len(s.Default) > 0:
 		parts = append(parts, "default "+string(s.Default))
