@@ -128,7 +128,7 @@ The validate tag is the one source of constraints: each rule is enforced when ar
 
 ## Defaults and repair
 
-- ` + "`default`" + ` fills an absent member and makes it optional. A default that its own rules refuse, or that stands beside ` + "`required`" + `, is a fault of Build.
+- ` + "`default`" + ` fills an absent member and makes it optional. Of an object that is left out whole, the defaults inside fill it all the same; of a pointer to one there is nil. A default that its own rules refuse, or that stands beside ` + "`required`" + `, is a fault of Build.
 - A list, object, number or boolean that arrived inside a text is read as what the text holds, if the strict reading failed and the result passes every rule. A member that wants a text is never touched. The result's ` + "`_meta`" + ` says what was repaired; ` + "`WithoutRepair`" + ` switches it off.
 
 ## How rules combine
