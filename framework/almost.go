@@ -3,6 +3,7 @@ package framework
 import (
 	"encoding"
 	"encoding/json"
+	"fmt"
 	"reflect"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
@@ -84,4 +85,12 @@ func notMeant(t reflect.Type) []binding.Fault {
 		return nil
 	}
 	return []binding.Fault{{Path: "Out", Problem: "the result " + t.String() + " would be sent as JSON, not as " + what, Fix: fix}}
+}
+
+// barred is notMeant for what an interface holds: its type is not known before.
+func barred(t reflect.Type) error {
+	if what, fix := almost(t); what != "" {
+		return fmt.Errorf("a %s would be sent as JSON, not as %s. %s", t, what, fix)
+	}
+	return nil
 }

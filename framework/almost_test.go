@@ -100,3 +100,32 @@ func TestResultsThatAreNotAlmost(t *testing.T) {
 		}
 	}
 }
+
+// What is behind an interface is known only when it is returned: then the call fails.
+func TestAlmostResultsBehindAny(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		result any
+		want   string // "": it is sent
+	}{
+		"image":       {framework.Image{MIME: "image/png"}, "a protocol.Image would be sent as JSON, not as blocks. Return framework.Content"},
+		"content":     {framework.Content{framework.Text("a")}, "a framework.Content would be sent as JSON, not as blocks"},
+		"rich":        {framework.Rich[int]{Value: 1}, "not as a Rich. Return framework.Rich[int]"},
+		"tool result": {&protocol.CallToolResult{IsError: true}, "not as a result"},
+		"in a map":    {map[string]any{"a": []any{framework.Contents{}}}, "/a/0: a protocol.Contents would be sent as JSON, not as contents"},
+		"own JSON":    {gallery{}, ""},
+		"components":  {[]protocol.Tool{}, ""},
+		"struct":      {struct{ A int }{1}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tool := framework.Tool("t", func(context.Context, struct{}) (any, error) { return tt.result, nil })
+			answer := dial(t, build(t, quiet(framework.WithErrorDetail()).Add(tool)), protocol.Rev20251125).tool("t", "{}")
+			if tt.want == "" {
+				answer.ok()
+			} else {
+				answer.isError().mentions(tt.want)
+			}
+		})
+	}
+}

@@ -60,6 +60,7 @@ func defaultConfig() appConfig {
 		logger:   StderrLogger(),
 		pageSize: 100,
 		grace:    10 * time.Second,
+		plans:    binding.Options{Bar: barred},
 	}
 }
 

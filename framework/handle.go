@@ -69,7 +69,7 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 	if err := ofProtocol(reflect.TypeOf(v)); err != nil {
 		return nil, err
 	}
-	plan, faults := binding.Compile(reflect.TypeOf(v), binding.Output, binding.Options{})
+	plan, faults := binding.Compile(reflect.TypeOf(v), binding.Output, binding.Options{Bar: ofProtocol})
 	if plan == nil {
 		return nil, errors.New(firstFault(faults))
 	}

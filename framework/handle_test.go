@@ -141,7 +141,7 @@ func TestEncodeAndDecodeJSON(t *testing.T) {
 	if raw, err := framework.EncodeJSON(make(chan int)); err == nil {
 		t.Errorf("a channel became %s", raw)
 	}
-	for _, blocks := range []any{framework.Content{framework.Text("a")}, framework.Text("a"), framework.Rich[int]{}, framework.Contents{}} {
+	for _, blocks := range []any{framework.Content{framework.Text("a")}, framework.Text("a"), framework.Rich[int]{}, framework.Contents{}, map[string]any{"a": framework.Text("a")}} {
 		if raw, err := framework.EncodeJSON(blocks); err == nil || !strings.Contains(err.Error(), "no JSON of its own") {
 			t.Errorf("%T became %s, %v", blocks, raw, err)
 		}

@@ -22,7 +22,7 @@ func (s *Server) enter(stage *rehearsal.Stage) error {
 	}
 	if t, ok := stage.Types.(interface{ types() binding.Options }); ok {
 		known := t.types()
-		known.NoRepair = s.cfg.plans.NoRepair
+		known.NoRepair, known.Bar = s.cfg.plans.NoRepair, s.cfg.plans.Bar
 		s.cfg.plans = known
 	}
 	if stage.Store != nil && s.cfg.store == nil {

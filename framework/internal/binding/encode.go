@@ -20,6 +20,7 @@ type encoder struct {
 	err   error  // the first one, and the last
 	at    []step // where it is, from the inside out
 	room  []byte // where Encode writes
+	bar   func(reflect.Type) error
 }
 
 // encoders are used again, for the room they have. Nobody else sees it.
@@ -184,6 +185,11 @@ func (e *encoder) dynamicMap(dst []byte, m map[string]any) []byte {
 }
 
 func (e *encoder) foreign(dst []byte, x any) []byte {
+	if e.bar != nil {
+		if err := e.bar(reflect.TypeOf(x)); err != nil {
+			return e.wrap(dst, err)
+		}
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

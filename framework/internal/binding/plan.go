@@ -33,6 +33,10 @@ type Options struct {
 	NoRepair     bool    // a list, object, number or bool that arrived as a string is refused instead of read
 	Unions       []Union // the types behind interfaces
 	Checks       []Check // validate tags of the application's own
+
+	// Bar says why a value of a type must not be encoded where an interface holds it, which is
+	// not known before; nil bars none.
+	Bar func(reflect.Type) error
 }
 
 // Fault is one thing that is wrong with a type at registration.
@@ -221,6 +225,7 @@ func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
 }
 
 func (p *Plan) write(e *encoder, dst []byte, v reflect.Value) ([]byte, error) {
+	e.bar = p.opts.Bar
 	if p.wrapped {
 		dst = append(dst, `{"value":`...)
 		dst = append(p.root.(*structNode).fields[0].node.encode(e, dst, v), '}')
