@@ -92,8 +92,8 @@ func WithInstructions(text string) AppOption {
 
 // WithExtension declares an extension of the protocol, such as
 // "io.modelcontextprotocol/ui", with its settings: what encodes to a JSON object, or nil
-// for none. Clients of 2026-07-28 find it in server/discover; earlier revisions have no
-// place for it. The extension of tasks is declared where a component has Task.
+// for none. Clients find it among the capabilities, those of the handshake revisions, too
+// (SEP-2133). The extension of tasks is declared where a component has Task.
 func WithExtension(name string, settings any) AppOption {
 	return appOption{"WithExtension", func(c *appConfig) string {
 		if prefix, rest, _ := strings.Cut(name, "/"); prefix == "" || rest == "" { // SEP-2133: the prefix is mandatory

@@ -235,21 +235,22 @@ func TestTimeoutIsNotTheUsersError(t *testing.T) {
 	dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("mine")
 }
 
-// TestExtensions: those that the program declares stand beside that of tasks, and only
-// where the revision has them.
+// TestExtensions: those that the program declares are told on all revisions; that of tasks
+// stands beside them where the revision has it.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet(
 		framework.WithExtension("io.modelcontextprotocol/ui", nil), framework.WithExtension("example.com/x", map[string]int{"a": 1}),
 	).Add(framework.Tool("t", none, framework.Task(framework.TaskOptional))))
-	got, _ := json.Marshal(dial(t, s, protocol.Rev20260728).call("server/discover", "").field("capabilities.extensions"))
-	if want := `{"example.com/x":{"a":1},"io.modelcontextprotocol/tasks":{},"io.modelcontextprotocol/ui":{}}`; string(got) != want {
-		t.Errorf("declared %s, want %s", got, want)
-	}
-	for _, rev := range protocol.Revisions()[:4] {
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
 		p := dial(t, s, rev)
-		if p.answers["1"].field("capabilities.extensions") != nil {
-			t.Errorf("%s: %s", rev, p.answers["1"].Result)
+		declared, want := p.answers["1"], `{"example.com/x":{"a":1},"io.modelcontextprotocol/ui":{}}`
+		if !p.handshake() {
+			declared = p.call("server/discover", "")
+			want = `{"example.com/x":{"a":1},"io.modelcontextprotocol/tasks":{},"io.modelcontextprotocol/ui":{}}`
 		}
-	}
+		if got, _ := json.Marshal(declared.field("capabilities.extensions")); string(got) != want {
+			t.Errorf("declared %s, want %s", got, want)
+		}
+	})
 }

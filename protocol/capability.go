@@ -34,6 +34,6 @@ type ServerCapabilities struct {
 	Tasks              bool // 2025-11-25: tools/call may become a task
 	TaskList           bool
 	TaskCancel         bool
-	Extensions         map[string]json.RawMessage // 2026-07-28
+	Extensions         map[string]json.RawMessage
 	Experimental       map[string]json.RawMessage
 }

@@ -110,9 +110,7 @@ func (d *Dialect) AppendServerCapabilities(dst []byte, c *protocol.ServerCapabil
 		w.b = append(w.b, `{"tools":{"call":{}}}`...)
 		w.shut('}')
 	}
-	if d.extensions {
-		w.rawMap("extensions", d.extensionsWith(c.Extensions, c.Tasks))
-	}
+	w.rawMap("extensions", d.extensionsWith(c.Extensions, c.Tasks))
 	w.shut('}')
 	return w.b
 }

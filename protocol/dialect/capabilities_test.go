@@ -136,7 +136,8 @@ func TestServerCapabilitiesAreWritten(t *testing.T) {
 			`{"logging":{}}`, `{"logging":{},"completions":{}}`, "", "", "",
 		}},
 		{protocol.ServerCapabilities{Tasks: true, TaskCancel: true, Extensions: raw("a/b")}, [5]string{
-			"{}", "", "", `{"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}}`,
+			`{"extensions":{"a/b":{}}}`, "", "",
+			`{"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}},"extensions":{"a/b":{}}}`,
 			`{"extensions":{"a/b":{},"io.modelcontextprotocol/tasks":{}}}`,
 		}},
 	} {

@@ -23,7 +23,6 @@ type shapes struct {
 	elicitModes      bool // elicitation/create: mode, and the newer form schemas
 	optionalCancelID bool // notifications/cancelled may lack requestId
 	resultType       bool // results say what they are, who made them, how long they keep
-	extensions       bool // the capability extensions
 	rootsChanged     bool // the capability roots.listChanged
 }
 
@@ -121,7 +120,7 @@ func since20260728(before *Dialect) *Dialect {
 	d.handshake, d.serverRequests, d.rootsChanged = false, false, false
 	d.resumable, d.pollStreams = false, false
 	d.coreTasks, d.elicitationIDs, d.optionalCancelID = false, false, false
-	d.resultType, d.extensions, d.anyStructured = true, true, true
+	d.resultType, d.anyStructured = true, true
 	d.inputRounds, d.listenStream, d.logLevelPerRequest, d.taskExtension = true, true, true, true
 	d.mirrorHeaders, d.statusByCode, d.cancelByClose = true, true, true
 	d.remove(
