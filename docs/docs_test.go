@@ -12,10 +12,11 @@ import (
 // block must stand there verbatim, indentation aside.
 func TestPagesShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
-	sources := map[string]string{ // page -> what its blocks are taken from
+	sources := map[string]string{ // page -> the directories that its blocks are taken from
 		"start.md": "code/start", "tools.md": "code/tools", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "auth.md": "code/auth",
+		"porting.md":    "code/porting ../testkit/interop/ported",
 		"transports.md": "../transport/stdio", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")
@@ -55,14 +56,15 @@ func goBlocks(t *testing.T, page string) []string {
 	return blocks
 }
 
-func goFiles(t *testing.T, dir string) string {
+func goFiles(t *testing.T, dirs string) string {
 	t.Helper()
-	if dir == "" {
-		return ""
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for dir := range strings.FieldsSeq(dirs) {
+		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	var all strings.Builder
 	for _, f := range files {

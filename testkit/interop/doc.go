@@ -8,6 +8,9 @@
 // client drives the servers that those SDKs ship, and two that are written with
 // the TypeScript SDKs (node/). Servers crash and streams are cut under both.
 //
+// The server of docs/porting.md is written with the Go SDKs, too (ported/), and all are
+// asked the same.
+//
 // The TypeScript clients, and ajv, also judge the schemas of a server that has a
 // tool for every kind of Go type (testkit/internal/schemaserver).
 //

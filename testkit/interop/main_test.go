@@ -16,8 +16,8 @@ import (
 )
 
 // everything is the server under test, on Fiber, and everythingNet the same on
-// net/http; both are built once.
-var everything, everythingNet string
+// net/http; porting is the server of docs/porting.md. All are built once.
+var everything, everythingNet, porting string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "kagami-interop")
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	everything, everythingNet = filepath.Join(dir, "everything"), filepath.Join(dir, "nethttp")
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./examples/everything", "./examples/everything/nethttp")
+	everything, everythingNet, porting = filepath.Join(dir, "everything"), filepath.Join(dir, "nethttp"), filepath.Join(dir, "porting")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./examples/everything", "./examples/everything/nethttp", "./docs/code/porting")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building everything: %v\n%s", err, out)
