@@ -105,7 +105,8 @@ func (a *App) UseFrom(where string, mw ...Middleware) *App {
 }
 
 // UseFrames wraps every frame, first = outermost. It must hand on a context
-// derived from the one it got. It is called concurrently.
+// derived from the one it got. It is called concurrently. An error that it returns instead
+// of calling next answers a request: it means what it means in a handler.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	at := place.Caller(1)
 	for _, m := range mw {
@@ -143,8 +144,21 @@ func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
 	slices.Reverse(faults)
 	return []transport.Middleware{func(last transport.Next) transport.Next {
 		end = last
-		return next
+		return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+			return spoken(next(ctx, frame, out))
+		}
 	}}, faults
+}
+
+// spoken is err with its text for the client, where it is meant for them.
+func spoken(err error) error {
+	if err == nil {
+		return nil
+	}
+	if v := classify(err); v.class == classUser || v.class == classNotFound {
+		return &protocol.Error{Code: protocol.CodeInternal, Message: v.text}
+	}
+	return err
 }
 
 // OnStart runs before the first frame, in order; an error stops the start. The server

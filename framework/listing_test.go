@@ -228,6 +228,34 @@ func TestUseFrames(t *testing.T) {
 	}
 }
 
+// A request that frame middleware refuses is answered with its error.
+func TestFramesRefuse(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		refusal error
+		code    int
+		text    string
+	}{
+		{framework.UserErrorf("not at night"), protocol.CodeInternal, "not at night"},
+		{&protocol.Error{Code: -31000, Message: "gone"}, -31000, "gone"},
+		{errors.New("the password is x"), protocol.CodeInternal, "internal error"},
+	} {
+		s := build(t, quiet().UseFrames(func(next transport.Next) transport.Next {
+			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+				if strings.Contains(string(frame), "/list") {
+					return tt.refusal
+				}
+				return next(ctx, frame, out)
+			}
+		}).Add(framework.Tool("t", none)))
+		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			p := dial(t, s, rev)
+			p.call("tools/list", "").code(tt.code).mentions(tt.text)
+			p.tool("t", `{}`).ok()
+		})
+	}
+}
+
 // TestTimeoutIsNotTheUsersError: a handler that fails in time is not blamed on the clock.
 func TestTimeoutIsNotTheUsersError(t *testing.T) {
 	t.Parallel()

@@ -91,8 +91,9 @@ type Conn interface {
 type Next func(ctx context.Context, frame []byte, out Outbound) error
 
 // Middleware sees raw frames: frame is what came in (its replacement is not
-// decoded again: a middleware observes it, refuses by not calling next, or wraps
-// out to see and change what is sent).
+// decoded again: a middleware observes it, wraps out to see and change what is
+// sent, or refuses by an error instead of calling next: the host answers a request
+// with it. Who returns nil without calling next has answered it by out).
 type Middleware func(next Next) Next
 
 // OutboundFunc is an Outbound.

@@ -100,10 +100,21 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	if len(x.conn.e.cfg.Frames) == 0 {
 		err = x.handle(ctx, out)
 	} else {
-		err = x.conn.e.frames(ctx, x.frame, out)
+		err = x.stopped(ctx, out, x.conn.e.frames(ctx, x.frame, out))
 	}
 	returned = true
 	return err
+}
+
+// stopped answers a request that frame middleware refused with err, and did not hand on.
+func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
+	if err == nil || x.out != nil || !x.filed && x.refuse == nil {
+		return err
+	}
+	if x.out = out; x.refuse != nil {
+		return x.sendError(ctx, x.refuse)
+	}
+	return x.answer(ctx, nil, err)
 }
 
 // over ends a request: its context, the wait of others for initialize, and its place in
