@@ -126,7 +126,7 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	if err := errors.Join(
-		boltstore.Rewrite(newer, "format", []byte{2}), boltstore.Rewrite(other, "kind", []byte("events")), boltstore.Rewrite(foreign, "format", nil),
+		boltstore.Rewrite(newer, "format", []byte{255}), boltstore.Rewrite(other, "kind", []byte("events")), boltstore.Rewrite(foreign, "format", nil),
 	); err != nil {
 		t.Fatal(err)
 	}

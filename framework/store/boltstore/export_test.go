@@ -46,7 +46,7 @@ func verifyTable(t *txn, tb *table) error {
 
 func verifyTasks(t *txn, most taskBounds) error {
 	x, want := tasksIn(t, most), counts{}
-	mortal := 0
+	mortal, weights := 0, map[string]uint64{}
 	err := x.rows.b.ForEach(func(key, row []byte) error {
 		k := openKept(string(key[1:]), row)
 		want.rows++
@@ -60,7 +60,8 @@ func verifyTasks(t *txn, most taskBounds) error {
 		if k.state == stateOver {
 			want.ended++
 			want.endedSize += k.cost()
-			if !bytes.Equal(x.over.get(appendNumber(nil, k.over)), key) {
+			weights[string(ownerPrefix(k.owner))] += uint64(k.cost() + taskWeight)
+			if !bytes.Equal(x.over.get(ownerKey(k.owner, k.over)), key) {
 				return errors.New("one is over and not among those")
 			}
 		}
@@ -81,6 +82,14 @@ func verifyTasks(t *txn, most taskBounds) error {
 		}
 		return nil
 	}))
+	for owner, weight := range weights {
+		if x.ranks.get(append(appendNumber(nil, weight), owner...)) == nil || !bytes.Equal(x.shares.get([]byte(owner)), appendNumber(nil, weight)) {
+			err = errors.Join(err, errors.New("an owner's terminal tasks are not weighed"))
+		}
+	}
+	if count(x.shares) != len(weights) || count(x.ranks) != len(weights) {
+		err = errors.Join(err, errors.New("what is gone is weighed"))
+	}
 	want.bytes += want.goneSize
 	if got := x.counts; got != want || count(x.ends) != mortal || count(x.owners) != want.rows ||
 		count(x.over) != want.ended || count(x.traces) != want.gone || count(x.taken) > want.rows {
@@ -135,6 +144,33 @@ func Rewrite(path, key string, value []byte) error {
 		return err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(aboutName)).Put([]byte(key), value) })
+	return errors.Join(err, db.Close())
+}
+
+// Downgrade makes the file one of format 1.
+func Downgrade(path string) error {
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		x := tasksIn(&txn{tx: tx}, taskBounds{})
+		err := x.rows.b.ForEach(func(key, row []byte) error {
+			k := openKept(string(key[1:]), row)
+			x.counts.bytes -= len(k.owner) // format 1 counted it twice
+			if k.state != stateOver {
+				return nil
+			}
+			x.counts.endedSize -= len(k.owner)
+			x.over.remove(ownerKey(k.owner, k.over))
+			x.over.put(appendNumber(nil, k.over), key)
+			return nil
+		})
+		x.t.setCounts(tasksName, x.counts, counts{})
+		about := tx.Bucket([]byte(aboutName))
+		return errors.Join(err, x.t.err, tx.DeleteBucket([]byte(sharesName)), tx.DeleteBucket([]byte(ranksName)),
+			about.Put([]byte(formatKey), []byte{1}))
+	})
 	return errors.Join(err, db.Close())
 }
 

@@ -21,7 +21,7 @@ const (
 
 // format is the number that a file says it is of. Who changes what is in the buckets
 // gives it the next one, and reads both.
-const format = 1
+const format = 2
 
 // Keys of the bucket about the file.
 const (
@@ -30,21 +30,23 @@ const (
 	bootKey   = "events of boot" // see openEvents
 )
 
-// kind of a file: its name, and its buckets besides about and counts.
+// kind of a file: its name, its buckets besides about and counts, and what makes one of
+// format 1 one of this format.
 type kind struct {
 	name    string
 	buckets []string
+	upgrade func(t *txn)
 }
 
 func mainKind() kind {
 	return kind{"main", []string{
 		sessionsName, sessionsName + ".ends", claimsName, claimsName + ".ends",
-		tasksName, endsName, ownersName, overName, takenName, goneName, tracesName,
-	}}
+		tasksName, endsName, ownersName, overName, sharesName, ranksName, takenName, goneName, tracesName,
+	}, upgradeTasks}
 }
 
 func eventsKind() kind {
-	return kind{"events", []string{streamsName, keptName, emptiedName, framesName}}
+	return kind{"events", []string{streamsName, keptName, emptiedName, framesName}, func(*txn) {}}
 }
 
 // openFile opens a file, or makes one, that no other process has, and that is in order.
@@ -218,15 +220,19 @@ func (k kind) check(tx *bbolt.Tx) error {
 	return nil
 }
 
-// prepare makes the buckets that are not there.
+// prepare makes the buckets that are not there, and brings an older file up to date.
 func (f *file) prepare(t *txn, of kind) error {
-	if t.tx.Bucket([]byte(aboutName)) != nil {
+	there := t.tx.Bucket([]byte(aboutName)) != nil
+	if there && t.bucket(aboutName).get([]byte(formatKey))[0] == format {
 		return nil
 	}
 	t.wrote = true
 	for _, name := range append([]string{aboutName, countsName}, of.buckets...) {
 		_, err := t.tx.CreateBucketIfNotExists([]byte(name))
 		t.check(err)
+	}
+	if there {
+		of.upgrade(t)
 	}
 	about := t.bucket(aboutName)
 	about.put([]byte(formatKey), []byte{format})

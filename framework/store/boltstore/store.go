@@ -87,8 +87,8 @@ func newStore(main, logged *file, set *settings) *Store {
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
 // Tasks port; the value is also a task.Queue. When there is no room, those that have
-// ended go first, the one that ended first before the others; what does not fit then is
-// refused, a new task as well as one that grows. A list goes on after a task that is
+// ended go first: of the owner who has most of them, by number and bytes, the one that
+// ended first. What does not fit then is refused, a new task as well as one that grows. A list goes on after a task that is
 // gone as long as the store remembers where it was: of the last ones, an eighth as many
 // as TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }

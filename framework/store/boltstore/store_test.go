@@ -48,6 +48,13 @@ func TestTasks(t *testing.T) {
 	storetest.Tasks(t, func(t testing.TB) task.Store { return open(t).Tasks() })
 }
 
+func TestTasksFull(t *testing.T) {
+	t.Parallel()
+	storetest.TasksFull(t, func(t testing.TB, most, bytes int) task.Store {
+		return open(t, boltstore.TaskRecords(most), boltstore.TaskBytes(bytes)).Tasks()
+	})
+}
+
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	storetest.Queue(t, func(t testing.TB, life time.Duration) (a, b storetest.QueueStore) {

@@ -87,7 +87,7 @@ func (k *kept) parse() (task.Record, error) {
 func (k *kept) alive(now int64) bool { return now < k.end }
 
 // cost has id and owner as often as they are in a bucket.
-func (k *kept) cost() int { return taskCost + 3*len(k.id) + 2*len(k.owner) + len(k.record) }
+func (k *kept) cost() int { return taskCost + 3*len(k.id) + 3*len(k.owner) + len(k.record) }
 
 // placeInList is the value in the owner's list.
 func (k *kept) placeInList() []byte {

@@ -16,7 +16,9 @@ const (
 	tasksName  = "tasks"       // id: the row, see kept
 	endsName   = "tasks.ends"  // end, id: those that expire
 	ownersName = "tasks.owner" // owner, number: place, in the order of creation
-	overName   = "tasks.over"  // number of the end: id, of those that are terminal
+	overName   = "tasks.over"  // owner, number of the end: id, of those that are terminal
+	sharesName = "tasks.share" // owner: weight of those that are terminal, if it has any
+	ranksName  = "tasks.rank"  // that weight, owner: nothing
 	takenName  = "tasks.taken" // id: of those that a worker has had and not given back
 	goneName   = "tasks.gone"  // id: trace of one that is gone: a list may go on after it
 	tracesName = "tasks.trace" // number of the trace: id
@@ -31,13 +33,14 @@ type taskRows struct {
 	most   taskBounds
 	counts counts
 
-	rows, ends, owners, over, taken, gone, traces bucket
+	rows, ends, owners, over, shares, ranks, taken, gone, traces bucket
 }
 
 func tasksIn(t *txn, most taskBounds) *taskRows {
 	return &taskRows{
 		t: t, most: most, counts: t.counts(tasksName),
-		rows: t.bucket(tasksName), ends: t.bucket(endsName), owners: t.bucket(ownersName), over: t.bucket(overName),
+		rows: t.bucket(tasksName), ends: t.bucket(endsName), owners: t.bucket(ownersName),
+		over: t.bucket(overName), shares: t.bucket(sharesName), ranks: t.bucket(ranksName),
 		taken: t.bucket(takenName), gone: t.bucket(goneName), traces: t.bucket(tracesName),
 	}
 }
@@ -81,7 +84,7 @@ func (x *taskRows) insert(k *kept) {
 // replace keeps another record for the same task.
 func (x *taskRows) replace(old, k *kept) {
 	k.number = old.number
-	x.uncount(old)
+	x.count(old, -1)
 	if k.end != old.end {
 		x.removeEnd(old)
 		if k.end != never {
@@ -91,7 +94,7 @@ func (x *taskRows) replace(old, k *kept) {
 	if old.state == stateOver {
 		k.over = old.over
 		if k.state != stateOver {
-			x.over.remove(appendNumber(nil, old.over))
+			x.over.remove(ownerKey(old.owner, old.over))
 			k.over = 0
 		}
 	}
@@ -109,22 +112,20 @@ func (x *taskRows) replace(old, k *kept) {
 func (x *taskRows) place(k *kept) {
 	if k.state == stateOver && k.over == 0 {
 		k.over = x.over.next()
-		x.over.put(appendNumber(nil, k.over), taskKey(k.id))
+		x.over.put(ownerKey(k.owner, k.over), taskKey(k.id))
 	}
 	x.rows.put(taskKey(k.id), k.row())
 	x.owners.put(ownerKey(k.owner, k.number), k.placeInList())
-	x.counts.bytes += k.cost()
-	if k.state == stateOver {
-		x.counts.ended++
-		x.counts.endedSize += k.cost()
-	}
+	x.count(k, 1)
 }
 
-func (x *taskRows) uncount(k *kept) {
-	x.counts.bytes -= k.cost()
+// count changes the counts by sign times what the task takes.
+func (x *taskRows) count(k *kept, sign int) {
+	x.counts.bytes += sign * k.cost()
 	if k.state == stateOver {
-		x.counts.ended--
-		x.counts.endedSize -= k.cost()
+		x.counts.ended += sign
+		x.counts.endedSize += sign * k.cost()
+		x.weigh(ownerPrefix(k.owner), sign*(k.cost()+taskWeight))
 	}
 }
 
@@ -145,11 +146,11 @@ func (x *taskRows) untake(id string) {
 // drop leaves a trace.
 func (x *taskRows) drop(k *kept) {
 	owner := bytes.Clone(k.owner)
-	x.uncount(k)
+	x.count(k, -1)
 	x.counts.rows--
 	x.removeEnd(k)
 	if k.state == stateOver {
-		x.over.remove(appendNumber(nil, k.over))
+		x.over.remove(ownerKey(owner, k.over))
 	}
 	x.untake(k.id)
 	x.owners.remove(ownerKey(owner, k.number))
@@ -195,15 +196,16 @@ func (x *taskRows) fits(records, bytes int) bool {
 	return (records <= 0 || x.counts.rows+records <= x.most.records) && (bytes <= 0 || x.counts.bytes+bytes <= x.most.bytes)
 }
 
-// push drops the oldest of the terminal tasks. It ends: each step takes a record away,
-// or the trace of one.
+// push drops terminal tasks: the one that ended first, of the owner who has most of them.
+// It ends: each step takes a record away, or the trace of one.
 func (x *taskRows) push(records, bytes int, keep *kept) error {
-	ended, loose := x.counts.ended, x.counts.endedSize
 	if keep != nil && keep.state == stateOver {
-		ended, loose = ended-1, loose-keep.cost()
+		bytes += keep.cost()
+		x.count(keep, -1)
+		defer x.count(keep, 1)
 	}
-	if x.counts.rows+records-ended > x.most.records && records > 0 ||
-		x.counts.bytes+bytes-loose-x.counts.goneSize > x.most.bytes {
+	if x.counts.rows+records-x.counts.ended > x.most.records && records > 0 ||
+		x.counts.bytes+bytes-x.counts.endedSize-x.counts.goneSize > x.most.bytes {
 		return fmt.Errorf("boltstore: %w for the task: %d tasks in %d bytes are held, %d bytes more are needed",
 			ErrFull, x.counts.rows, x.counts.bytes, bytes)
 	}
@@ -215,16 +217,6 @@ func (x *taskRows) push(records, bytes int, keep *kept) error {
 		x.drop(x.firstOver(keep))
 	}
 	return nil
-}
-
-// firstOver is the task that ended first, but for keep. There must be one.
-func (x *taskRows) firstOver(keep *kept) *kept {
-	c := x.over.b.Cursor()
-	_, key := c.First()
-	if keep != nil && bytes.Equal(key, taskKey(keep.id)) {
-		_, key = c.Next()
-	}
-	return x.must(key)
 }
 
 // listed is the place of a task in its owner's list.

@@ -127,9 +127,10 @@ func (s *Store) Claims() claim.Store { return &s.claims }
 // [ErrFull]. A session can always be touched, and replaced by one that is no longer.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks port, whose value is a task.Queue, too. When there is no room, those that have ended go first, the one that
-// ended first before the others; what does not fit then is refused with [ErrFull],
-// a new task as well as one that grows. A list goes on after a task that is gone as
+// Tasks port, whose value is a task.Queue, too. When there is no room, those that have
+// ended go first: of the owner who has most of them, by number and bytes, the one that
+// ended first. What does not fit then is refused with [ErrFull], a new task as well as
+// one that grows. A list goes on after a task that is gone as
 // long as the store remembers where it was: of the last ones, an eighth as many as
 // TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }

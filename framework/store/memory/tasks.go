@@ -2,7 +2,7 @@ package memory
 
 import (
 	"cmp"
-	"container/list"
+	"container/heap"
 	"context"
 	"fmt"
 	"sync"
@@ -23,11 +23,12 @@ type tasks struct {
 	owners map[string]*taskOwner
 	ends   ends[*heldTask]
 	line   line
-	over   list.List // of *heldTask that are terminal, the one that ended first at the front
+	over   heapOf[*taskOwner] // who has tasks that are terminal, the one who has most of them first
 	gone   goneTasks
 	last   uint64 // number of the newest record
 	bytes  int    // of everything, bookkeeping included
-	loose  int    // of these, by tasks that are terminal
+	ended  int    // number of the tasks that are terminal
+	loose  int    // of the bytes, by these
 }
 
 // Create copies the record.
@@ -156,21 +157,21 @@ func (s *tasks) number(owner, id string) uint64 {
 // Count lets others in while it drops what expired in a quiet hour.
 func (s *tasks) Count(_ context.Context, owner string) (int, error) {
 	for {
-		if n, ok := s.count(owner); ok {
+		if n, ok := s.working(owner); ok {
 			return n, nil
 		}
 	}
 }
 
-// count is not ok if there may be expired ones left.
-func (s *tasks) count(owner string) (n int, ok bool) {
+// working is not ok if there may be expired ones left.
+func (s *tasks) working(owner string) (n int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	for range 32 * sweep {
 		if !s.dropExpired(now) {
 			if o := s.owners[owner]; o != nil {
-				n = o.live - o.over
+				n = o.live - o.over.Len()
 			}
 			return n, true
 		}
@@ -230,7 +231,7 @@ func (s *tasks) insert(h *heldTask, now time.Time) {
 
 // replace keeps another record for the same task.
 func (s *tasks) replace(h *heldTask, r *task.Record, now time.Time) {
-	s.uncount(h)
+	s.count(h, -1)
 	h.record = r
 	s.place(h, now)
 }
@@ -244,31 +245,34 @@ func (s *tasks) place(h *heldTask, now time.Time) {
 	} else {
 		s.line.leave(h)
 	}
+	o := s.owners[h.record.Owner]
 	switch terminal := h.record.Terminal(); {
 	case terminal && h.over == nil:
-		h.over = s.over.PushBack(h)
-		s.owners[h.record.Owner].over++
-	case !terminal:
-		s.takeFromOver(h)
-	}
-	s.bytes += h.cost()
-	if h.over != nil {
-		s.loose += h.cost()
-	}
-}
-
-func (s *tasks) uncount(h *heldTask) {
-	s.bytes -= h.cost()
-	if h.over != nil {
-		s.loose -= h.cost()
-	}
-}
-
-func (s *tasks) takeFromOver(h *heldTask) {
-	if h.over != nil {
-		s.over.Remove(h.over)
+		h.over = o.over.PushBack(h)
+	case !terminal && h.over != nil:
+		o.over.Remove(h.over)
 		h.over = nil
-		s.owners[h.record.Owner].over--
+	}
+	s.count(h, 1)
+}
+
+// count changes the counts by sign times what the task takes.
+func (s *tasks) count(h *heldTask, sign int) {
+	s.bytes += sign * h.cost()
+	if h.over == nil {
+		return
+	}
+	s.ended += sign
+	s.loose += sign * h.cost()
+	o := s.owners[h.record.Owner]
+	o.weight += sign * (h.cost() + taskWeight)
+	switch {
+	case o.weight == 0:
+		heap.Remove(&s.over, o.rank-1)
+	case o.rank == 0:
+		heap.Push(&s.over, o)
+	default:
+		heap.Fix(&s.over, o.rank-1)
 	}
 }
 
@@ -288,14 +292,15 @@ func (s *tasks) fits(records, bytes int) bool {
 	return len(s.held)+records <= s.bounds.taskRecords && s.bytes+bytes <= s.bounds.taskBytes
 }
 
-// push drops the oldest of the terminal tasks. It ends: each step takes a record
-// away, or the trace of one.
+// push drops terminal tasks: the one that ended first, of the owner who has most of them.
+// It ends: each step takes a record away, or the trace of one.
 func (s *tasks) push(records, bytes int, keep *heldTask) error {
-	tasks, loose := s.over.Len(), s.loose
 	if keep != nil && keep.over != nil {
-		tasks, loose = tasks-1, loose-keep.cost()
+		bytes += keep.cost()
+		s.count(keep, -1)
+		defer s.count(keep, 1)
 	}
-	if !s.fits(records-tasks, bytes-loose-s.gone.bytes) {
+	if !s.fits(records-s.ended, bytes-s.loose-s.gone.bytes) {
 		return fmt.Errorf("%w for the task: %d tasks in %d bytes are held, %d bytes more are needed", ErrFull, len(s.held), s.bytes, bytes)
 	}
 	for !s.fits(records, bytes) {
@@ -303,11 +308,7 @@ func (s *tasks) push(records, bytes int, keep *heldTask) error {
 			s.bytes -= s.gone.dropOldest()
 			continue
 		}
-		first := s.over.Front()
-		if first.Value.(*heldTask) == keep {
-			first = first.Next()
-		}
-		s.forget(first.Value.(*heldTask))
+		s.forget(s.over[0].firstOver(keep))
 	}
 	return nil
 }
@@ -317,10 +318,13 @@ func (s *tasks) forget(h *heldTask) {
 	r := h.record
 	s.ends.remove(h)
 	s.line.leave(h)
-	s.uncount(h)
-	s.takeFromOver(h)
+	s.count(h, -1)
 	delete(s.held, r.ID)
 	o := s.owners[r.Owner]
+	if h.over != nil {
+		o.over.Remove(h.over)
+		h.over = nil
+	}
 	if o.remove(h.number); o.live == 0 {
 		delete(s.owners, o.name)
 		s.bytes -= ownerCost + len(o.name)

@@ -18,14 +18,18 @@ const (
 	goneShare    = 8   // of TaskRecords, there may be so many of these
 )
 
+// taskWeight is what the number of terminal tasks counts besides their bytes, where it is
+// asked whose are the most: a task's share of the default bounds.
+const taskWeight = 256 << 20 / 100_000
+
 // heldTask is a task until its end.
 type heldTask struct {
 	mortal
 	turn   turn
-	record *task.Record // never changed
-	number uint64       // in the order of creation
-	born   time.Time    // Created, as the monotonic clock has it
-	over   *list.Element
+	record *task.Record  // never changed
+	number uint64        // in the order of creation
+	born   time.Time     // Created, as the monotonic clock has it
+	over   *list.Element // in taskOwner.over; nil: it is not terminal
 }
 
 func (h *heldTask) before(other *heldTask) bool { return h.end.Before(other.end) }
@@ -55,7 +59,22 @@ type taskOwner struct {
 	name   string
 	places []taskPlace
 	live   int
-	over   int // of these, terminal
+	over   list.List // of *heldTask that are terminal, the one that ended first at the front
+	weight int       // of these; 0: there are none
+	rank   int       // in tasks.over, from 1; 0: it is not there
+}
+
+func (o *taskOwner) before(other *taskOwner) bool { return o.weight > other.weight }
+
+func (o *taskOwner) moved(place int) { o.rank = place + 1 }
+
+// firstOver is the terminal task that ended first, but for keep. There must be one.
+func (o *taskOwner) firstOver(keep *heldTask) *heldTask {
+	first := o.over.Front()
+	if first.Value.(*heldTask) == keep {
+		first = first.Next()
+	}
+	return first.Value.(*heldTask)
 }
 
 type taskPlace struct {

@@ -1,8 +1,10 @@
 package memory_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -20,6 +22,13 @@ import (
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	storetest.Tasks(t, func(testing.TB) task.Store { return memory.New().Tasks() })
+}
+
+func TestTasksFull(t *testing.T) {
+	t.Parallel()
+	storetest.TasksFull(t, func(_ testing.TB, most, bytes int) task.Store {
+		return memory.Sized(memory.TaskRecords(most), memory.TaskBytes(bytes)).Tasks()
+	})
 }
 
 func TestOneTasksPort(t *testing.T) {
@@ -420,7 +429,8 @@ func TestTasksAreSmall(t *testing.T) {
 }
 
 // TestTasksModel holds a small store against a list with times: it forgets nothing
-// but what has ended, in that order, and only if it must; versions rise by one.
+// but what has ended, of the owner with most, in that order, and only if it must; versions
+// rise by one.
 func TestTasksModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -491,8 +501,9 @@ func (m *tasksModel) change(i int) {
 		m.t.Fatal(err)
 	}
 	if err := m.s.Update(m.t.Context(), next); m.isDone(err) {
+		m.dropPushed()
 		next.Version++
-		m.held[i] = next
+		m.held[slices.IndexFunc(m.held, func(r task.Record) bool { return r.ID == next.ID })] = next
 		if next.Terminal() {
 			m.ended = append(m.ended, next.ID)
 		}
@@ -525,19 +536,33 @@ func (m *tasksModel) dropExpired() {
 	m.drop(func(r *task.Record) bool { return !now.Before(r.Expires()) })
 }
 
-// check drops from the model what the store has pushed out, which must be what
-// ended first.
+// dropPushed drops from the model what the store has pushed out, which must be what ended
+// first of an owner with most.
+func (m *tasksModel) dropPushed() {
+	for {
+		first, weight, most := map[string]string{}, map[string]int{}, 0
+		for _, id := range m.ended {
+			r := m.held[slices.IndexFunc(m.held, func(r task.Record) bool { return r.ID == id })]
+			first[r.Owner] = cmp.Or(first[r.Owner], id)
+			weight[r.Owner] += 576 + 2684 + len(r.ID) + len(r.Owner) + len(r.Call) + len(r.Result)
+			most = max(most, weight[r.Owner])
+		}
+		maps.DeleteFunc(first, func(owner, id string) bool {
+			_, err := m.s.Get(m.t.Context(), id)
+			return err == nil || weight[owner] < most
+		})
+		if len(first) == 0 {
+			return
+		}
+		m.drop(func(r *task.Record) bool { return first[r.Owner] == r.ID })
+		m.pushed++
+	}
+}
+
 func (m *tasksModel) check() {
 	ctx := m.t.Context()
 	m.dropExpired()
-	for len(m.ended) > 0 {
-		id := m.ended[0]
-		if _, err := m.s.Get(ctx, id); err == nil {
-			break
-		}
-		m.pushed++
-		m.drop(func(r *task.Record) bool { return r.ID == id })
-	}
+	m.dropPushed()
 	live, lists := map[string]int{}, map[string][]string{}
 	for _, want := range m.held {
 		got, err := m.s.Get(ctx, want.ID)

@@ -62,6 +62,12 @@ func TestSuites(t *testing.T) {
 				t.Parallel()
 				storetest.Tasks(t, func(t testing.TB) task.Store { return open(t).Tasks() })
 			})
+			t.Run("TasksFull", func(t *testing.T) {
+				t.Parallel()
+				storetest.TasksFull(t, func(t testing.TB, most, bytes int) task.Store {
+					return open(t, redisstore.EndedTasks(most), redisstore.EndedBytes(bytes)).Tasks()
+				})
+			})
 			t.Run("Events", func(t *testing.T) {
 				t.Parallel()
 				storetest.Events(t, func(t testing.TB) eventlog.Store { return open(t).Events() })

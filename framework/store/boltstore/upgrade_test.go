@@ -1,0 +1,54 @@
+package boltstore_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// TestUpgrade: a file of format 1 becomes one of this format, with all that is in it.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	s := reopen(t, path)
+	for i := range 20 {
+		r := working(fmt.Sprint("t", i))
+		r.Owner = fmt.Sprint("owner ", i%2)
+		if err := s.Tasks().Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if i%5 > 1 {
+			turns(t, s.Tasks(), r.ID, protocol.TaskCompleted)
+		}
+	}
+	if err := s.Tasks().Delete(t.Context(), "t0"); err != nil {
+		t.Fatal(err)
+	}
+	closes(t, s)
+	if err := boltstore.Downgrade(path); err != nil {
+		t.Fatal(err)
+	}
+	s = reopen(t, path, boltstore.TaskRecords(19))
+	if err := boltstore.Verify(s); err != nil {
+		t.Error(err)
+	}
+	if list, err := s.Tasks().List(t.Context(), "owner 0", "", 100); len(list) != 9 || err != nil {
+		t.Errorf("%d tasks, %v", len(list), err)
+	}
+	creates(t, s.Tasks(), "new") // pushes out
+	left := 0
+	for i := range 20 {
+		if _, err := s.Tasks().Get(t.Context(), fmt.Sprint("t", i)); err == nil {
+			left++
+		}
+	}
+	if left != 18 {
+		t.Errorf("%d of the old ones are left, want 18", left)
+	}
+	if err := boltstore.Verify(s); err != nil {
+		t.Error(err)
+	}
+}

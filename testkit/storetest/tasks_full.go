@@ -1,0 +1,117 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// TasksFull runs the suite of stores that let tasks that have ended go where there is no
+// room, in parallel. open gives an empty store each time that has room for so many of them,
+// in so many bytes, of all owners together or of each, and registers with t.Cleanup what
+// ends it.
+func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store, opts ...Option) {
+	t.Helper()
+	set := settle(opts)
+	const roomy = 1 << 20
+	tests := []struct {
+		name, rule  string
+		most, bytes int
+		run         func(t *testing.T, s tasks)
+	}{
+		{"FirstEndedFirst", "Of one owner the task that ended first goes first.", 8, roomy, tasksFirstEnded},
+		{"Number", "Who ends many tasks pushes out none of those who end few.", 16, roomy, tasksManyEnded},
+		{"Bytes", "Who ends large tasks pushes out none of those who end small ones.", 1000, 64 << 10, tasksLargeEnded},
+		{"Shares", "Those who end as many tasks have as much room.", 16, roomy, tasksSameEnded},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if set.advance == nil {
+				t.Parallel()
+			}
+			told(t, tt.rule)
+			tt.run(t, tasks{t, open(t, tt.most, tt.bytes), &clock{advance: set.advance}, set.now})
+		})
+	}
+}
+
+// end creates a task and completes it, with a result of that size.
+func (s tasks) end(owner, id string, size int) {
+	s.t.Helper()
+	s.create(s.record(id, owner))
+	s.change(id, func(r *task.Record) { r.Status, r.Result = protocol.TaskCompleted, make([]byte, size) })
+}
+
+// left are those of some ids that are there.
+func (s tasks) left(format string, n int) (ids []string) {
+	s.t.Helper()
+	for i := range n {
+		id := fmt.Sprintf(format, i)
+		if _, ok := s.get(id); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func tasksFirstEnded(t *testing.T, s tasks) {
+	for i := range 10 {
+		s.create(s.record(fmt.Sprint("t", i), "x"))
+		if i%2 == 0 {
+			continue
+		}
+		for _, id := range []string{fmt.Sprint("t", i), fmt.Sprint("t", i-1)} { // the later one first
+			s.change(id, func(r *task.Record) { r.Status = protocol.TaskFailed })
+		}
+	}
+	if _, ok := s.get("t1"); ok {
+		t.Error("t1, which ended first, is there")
+	}
+	if got := s.left("t%d", 10); len(got) < 6 || got[len(got)-2] != "t8" {
+		t.Errorf("%q are left", got)
+	}
+}
+
+func tasksManyEnded(t *testing.T, s tasks) {
+	for i := range 3 {
+		s.end("quiet", fmt.Sprint("quiet", i), 2000)
+	}
+	for i := range 60 {
+		s.end("loud", fmt.Sprint("loud", i), 10)
+	}
+	s.end("", "nobody's", 10)
+	s.wantList("quiet", "", 9, "quiet0", "quiet1", "quiet2")
+	s.wantList("", "", 9, "nobody's")
+	if got := s.left("loud%d", 60); len(got) == 0 || len(got) > 16 || got[len(got)-1] != "loud59" {
+		t.Errorf("of the loud one %q are left", got)
+	}
+}
+
+func tasksLargeEnded(t *testing.T, s tasks) {
+	for i := range 6 {
+		s.end("quiet", fmt.Sprint("quiet", i), 100)
+	}
+	for i := range 30 {
+		s.end("loud", fmt.Sprint("loud", i), 12<<10)
+	}
+	if got := s.left("quiet%d", 6); len(got) != 6 {
+		t.Errorf("of the quiet one %q are left", got)
+	}
+	if got := s.left("loud%d", 30); len(got) < 2 || len(got) > 6 || got[len(got)-1] != "loud29" {
+		t.Errorf("of the loud one %q are left", got)
+	}
+}
+
+func tasksSameEnded(t *testing.T, s tasks) {
+	for i := range 40 {
+		s.end("a", fmt.Sprint("a", i), 10)
+		s.end("b", fmt.Sprint("b", i), 10)
+	}
+	for _, format := range []string{"a%d", "b%d"} {
+		if got := s.left(format, 40); len(got) < 7 || len(got) > 16 {
+			t.Errorf("%q are left", got)
+		}
+	}
+}
