@@ -515,6 +515,84 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
+// Several keys may have one name: each that is for the algorithm of a token is tried.
+func TestKeysOfOneName(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "a", "b", "c")
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	add := func(kid any, algorithm string, key crypto.Signer) {
+		m := jwk(key.Public())
+		if kid != nil {
+			m["kid"] = kid
+		}
+		if algorithm != "" {
+			m["alg"] = algorithm
+		}
+		list = append(list, m)
+	}
+	add("k", "", rsaKey)
+	add("k", "ES256", i.keys["a"])
+	add("k", "", i.keys["b"])
+	add("ps", "PS256", rsaKey)
+	add(nil, "", i.keys["c"])
+	set, err := json.Marshal(map[string]any{"keys": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.serve = func(*http.Request) (int, string) { return 200, string(set) }
+	v := i.jwt()
+	ec, rs, ps := jwt.SigningMethodES256, jwt.SigningMethodRS256, jwt.SigningMethodPS256
+	for _, tt := range []struct {
+		name   string
+		kid    any
+		key    any
+		method jwt.SigningMethod
+		taken  bool
+	}{
+		{"first", "k", rsaKey, rs, true},
+		{"second", "k", i.keys["a"], ec, true},
+		{"third", "k", i.keys["b"], ec, true},
+		{"of no name", "k", i.keys["c"], ec, false},
+		{"any, of no name", nil, i.keys["c"], ec, true},
+		{"any, of some name", nil, i.keys["a"], ec, true},
+		{"alg", "ps", rsaKey, ps, true},
+		{"another alg", "ps", rsaKey, rs, false},
+	} {
+		token := sign(t, tt.key, tt.method, map[string]any{"kid": tt.kid}, goodClaims())
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.taken {
+				good(t, v, token)
+				return
+			}
+			bad(t, v, token, false)
+		})
+	}
+}
+
+// Where a new key has the name of an old one, a token that the old one does not fit is one
+// of an unknown key.
+func TestRotationUnderOneName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i, stranger := newIssuer(t, "k"), newIssuer(t, "k")
+		v := i.jwt()
+		good(t, v, i.token(t, "k"))
+		i.add(t, "k")
+		good(t, v, i.token(t, "k"))
+		for range 5 {
+			bad(t, v, stranger.token(t, "k"), false)
+		}
+		if n := i.fetched(); n != 2 {
+			t.Errorf("%d fetches", n)
+		}
+	})
+}
+
 // Clocks may differ by the leeway, and a token that was verified is not taken longer.
 func TestLeeway(t *testing.T) {
 	t.Parallel()

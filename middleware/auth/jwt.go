@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -21,7 +20,7 @@ import (
 // issuer, audience, expiry, which there has to be, and "not before".
 //
 // The keys are fetched when they are needed: at first, when they are ten minutes old,
-// and, at most once in half a minute, for a token whose key is not among them. While the
+// and, at most once in half a minute, for a token that none of them fits. While the
 // issuer is away the last good ones hold, for a day. Set the fields before the first
 // use, and do not copy it afterwards.
 type JWT struct {
@@ -60,14 +59,14 @@ func (j *JWT) verify(ctx context.Context, token, resource string) (*transport.Pr
 	if err != nil {
 		return nil, err
 	}
-	p, err := j.by(ctx, set, token, audience)
-	if fresh || !errors.Is(err, jwkset.ErrKeyNotFound) {
+	p, err := j.by(set, token, audience)
+	if fresh || !errors.Is(err, errUnknownKey) {
 		return p, err
 	}
 	if set = j.keys.newer(ctx, set); set == nil {
 		return nil, err
 	}
-	return j.by(ctx, set, token, audience)
+	return j.by(set, token, audience)
 }
 
 func (j *JWT) fault(resource string) error {
@@ -128,18 +127,18 @@ func symmetric(algorithm string) bool {
 }
 
 // by verifies a token with the keys of one set, which remembers it.
-func (j *JWT) by(ctx context.Context, set *keySet, token, audience string) (*transport.Principal, error) {
+func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, error) {
 	d := digestOf(audience, token)
 	if p, known := set.verified.get(d); known {
 		return p, nil
 	}
 	c := claims{}
-	parsed, err := j.parser.ParseWithClaims(token, jwt.MapClaims(c), set.find.KeyfuncCtx(ctx))
+	parsed, err := j.parser.ParseWithClaims(token, jwt.MapClaims(c), set.candidates)
 	if err == nil {
 		err = accessToken(parsed.Header)
 	}
-	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && parsed.Header["kid"] == nil {
-		err = errors.Join(err, jwkset.ErrKeyNotFound) // it names none, and none of the set fits
+	if errors.Is(err, jwt.ErrTokenSignatureInvalid) {
+		err = errors.Join(err, errUnknownKey) // a new one may have the name of an old one, or none
 	}
 	if err != nil {
 		return nil, notValid(err)

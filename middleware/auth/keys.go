@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/MicahParks/jwkset"
-	"github.com/MicahParks/keyfunc/v3"
+	"github.com/golang-jwt/jwt/v5"
 )
 
 const (
@@ -38,7 +38,7 @@ type keys struct {
 // with it, so that a key that is withdrawn takes its tokens along.
 type keySet struct {
 	document []byte
-	find     keyfunc.Keyfunc
+	keys     []jwkset.JWK
 	fetched  time.Time
 	verified *cache
 }
@@ -128,7 +128,7 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	defer cancel()
 	document, err := k.load(ctx)
 	if err == nil {
-		set, err = newKeySet(ctx, document)
+		set, err = newKeySet(document)
 	}
 	f.err = nil
 	if err != nil {
@@ -153,7 +153,7 @@ func (k *keys) land(set *keySet, f *flight) {
 
 // newKeySet reads a JWK Set. Keys that are not understood or not for signatures are
 // ignored (RFC 7517 §5), and so are secrets and certificates.
-func newKeySet(ctx context.Context, document []byte) (*keySet, error) {
+func newKeySet(document []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
@@ -172,15 +172,28 @@ func newKeySet(ctx context.Context, document []byte) (*keySet, error) {
 	if len(all) == 0 {
 		return nil, errors.New("there is no key for signatures")
 	}
-	store := jwkset.NewMemoryStorage()
-	if err := store.KeyReplaceAll(ctx, all); err != nil {
-		return nil, err
+	return &keySet{document: document, keys: all, fetched: time.Now(), verified: newCache(verifiedTokens)}, nil
+}
+
+// errUnknownKey says that a newer set may have the key.
+var errUnknownKey = errors.New("no key of the issuer fits")
+
+// candidates are the keys that may have signed a token: those of the name that it gives, of
+// which there may be several, or all, as far as they are for its algorithm.
+func (s *keySet) candidates(token *jwt.Token) (any, error) {
+	var fit jwt.VerificationKeySet
+	kid, named := token.Header["kid"]
+	for _, key := range s.keys {
+		m := key.Marshal()
+		if named && kid != m.KID || m.ALG != "" && m.ALG.String() != token.Method.Alg() {
+			continue
+		}
+		fit.Keys = append(fit.Keys, key.Key())
 	}
-	find, err := keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: store})
-	if err != nil {
-		return nil, err
+	if len(fit.Keys) == 0 {
+		return nil, errUnknownKey
 	}
-	return &keySet{document: document, find: find, fetched: time.Now(), verified: newCache(verifiedTokens)}, nil
+	return fit, nil
 }
 
 var errNotPublic = errors.New("not a public key for signatures")

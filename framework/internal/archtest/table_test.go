@@ -79,7 +79,7 @@ var table = []rule{
 		"go.uber.org/zap", "golang.org/x/time", "go.opentelemetry.io/otel",
 	}},
 	{prefix: "middleware/auth", internal: []string{"transport"}, external: []string{
-		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/keyfunc/v3", "github.com/MicahParks/jwkset",
+		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset",
 	}},
 	{prefix: "framework/mcpfx", internal: []string{
 		"framework", "framework/internal/place", "framework/mcpfx/internal/events", "framework/mcpfx/internal/unserved", "transport", "transport/fiberhttp", "transport/stdio",
