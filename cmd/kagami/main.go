@@ -98,9 +98,9 @@ func remedy(err error) string {
 	status, isHTTP := errors.AsType[*client.HTTPError](err)
 	switch {
 	case isHTTP && status.Status == http.StatusUnauthorized:
-		return challengeOf(status.Challenge).told() + "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
+		return told(status) + "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
 	case isHTTP && status.Challenge != "":
-		return challengeOf(status.Challenge).told()
+		return told(status)
 	case errors.Is(err, client.ErrTaskGone):
 		return "\nTasks expire, and those of 2025-11-25 are found only by the principal (--bearer) or session that made them."
 	case refused && fault.Required != nil && fault.Required.Tasks:
@@ -116,4 +116,13 @@ func remedy(err error) string {
 		_, _ = fmt.Fprintf(&text, "\n  %s (%s)", page.URL, onOneLine(page.Message))
 	}
 	return text.String()
+}
+
+// told is what the server says is wrong besides the scopes, which the error has.
+func told(status *client.HTTPError) string {
+	why := strings.Trim(status.ChallengeParam("error")+": "+status.ChallengeParam("error_description"), ": ")
+	if why == "" {
+		return ""
+	}
+	return "\nThe server says: " + onOneLine(why) + "."
 }

@@ -168,6 +168,28 @@ func TestHTTPErrorFields(t *testing.T) {
 	}
 }
 
+// The text of a refusal names the scopes that are missing, whatever the body is.
+func TestRefusalNamesScopes(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"":     "HTTP 403 Forbidden (scopes needed: a b)",
+		"nope": "HTTP 403 Forbidden: nope (scopes needed: a b)",
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}`: "no (JSON-RPC error -32600) (scopes needed: a b)",
+	} {
+		s := open(t, "2026-07-28", func(v *visit) bool {
+			if v.Method != protocol.MethodCallTool {
+				return false
+			}
+			v.w.Header().Set("WWW-Authenticate", `Bearer scope="a b", error="insufficient_scope"`)
+			v.say(403, "", body)
+			return true
+		})
+		if _, err := visitor(t, s, nil).CallTool(t.Context(), "x", nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
 func TestHTTPNotificationsComeBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	const many = 200 // more than wait for the reader at once

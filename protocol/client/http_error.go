@@ -25,13 +25,13 @@ type HTTPError struct {
 	session string // that this answer says has ended
 }
 
-// Error is the status with the text of the body.
+// Error is the status with the text of the body, and the scopes that the challenge asks for.
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.Body != "" {
 		text += ": " + e.Body
 	}
-	return text
+	return text + e.needs()
 }
 
 func newHTTPError(resp *http.Response, body []byte) *HTTPError {
@@ -93,6 +93,14 @@ type refusedError struct {
 	error
 	status    error
 	anonymous bool // it names no request: perhaps nobody has looked at the frame
+}
+
+// Error is the text of the JSON-RPC error, and the scopes that the status asks for.
+func (e *refusedError) Error() string {
+	if status, is := errors.AsType[*HTTPError](e.status); is {
+		return e.error.Error() + status.needs()
+	}
+	return e.error.Error()
 }
 
 func (e *refusedError) Unwrap() []error { return []error{e.error, e.status} }

@@ -1,0 +1,56 @@
+package client
+
+import "strings"
+
+// ChallengeParam is a parameter of the challenge, such as "scope", "error" or
+// "error_description" (RFC 6750 section 3), "" where it has none of that name. Of several
+// challenges it is that of the first that has it.
+func (e *HTTPError) ChallengeParam(name string) string {
+	for found, rest := nextParam(e.Challenge); found != ""; found, rest = nextParam(rest) {
+		var value string
+		value, rest = paramValue(rest)
+		if strings.EqualFold(found, name) && value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// needs says, after another text, which scopes the challenge asks for.
+func (e *HTTPError) needs() string {
+	scope := e.ChallengeParam("scope")
+	if scope == "" {
+		return ""
+	}
+	return " (scopes needed: " + strings.ToValidUTF8(scope[:min(len(scope), maxErrorText)], "") + ")"
+}
+
+// nextParam is the name before the next "=", and what comes after that.
+func nextParam(s string) (name, rest string) {
+	before, rest, found := strings.Cut(s, "=")
+	if !found {
+		return "", ""
+	}
+	return before[strings.LastIndexAny(before, " ,\t")+1:], rest
+}
+
+// paramValue is a token or a quoted string (RFC 9110 §5.6), and what comes after it.
+func paramValue(s string) (value, rest string) {
+	if !strings.HasPrefix(s, `"`) {
+		if end := strings.IndexAny(s, ", \t"); end >= 0 {
+			return s[:end], s[end:]
+		}
+		return s, ""
+	}
+	var text strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return text.String(), s[i+1:]
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+		}
+		text.WriteByte(s[i])
+	}
+	return text.String(), ""
+}
