@@ -59,6 +59,7 @@ func HTTP(t *testing.T, serve SiteFunc) {
 		run        func(t *testing.T, serve SiteFunc)
 	}{
 		{"Statuses", "Each request that is not served is answered with the status that the specification names.", testStatuses},
+		{"Names", "Hosts and origins may be written with default ports and in any case; whatever else differs is another.", testNames},
 		{"CORS", "Browsers are told what they may do, for the origins that are allowed and for no others.", testCORS},
 		{"Authentication", "Who is not let in gets 401 and is told how to be let in; a session is its owner's alone; a panic is no way in.", testAuthentication},
 		{"Sizes", "A body that is too large is refused, and one that is as large as allowed is not.", testSizes},

@@ -8,11 +8,11 @@ import (
 type Config struct {
 	// AllowedOrigins may call from a browser, besides pages of loopback hosts and
 	// of the server's own host: "https://app.example.com", in any case, with or without
-	// a slash at the end. They get CORS headers.
+	// its default port and a slash at the end. They get CORS headers.
 	AllowedOrigins []string
 	// AllowedHosts are names under which the server is reached, besides those of
-	// loopback; without port any port is meant. "*" is any host: for servers
-	// behind a proxy that checks.
+	// loopback; without port any port is meant, and 80 and 443 may be left out by who
+	// calls. "*" is any host: for servers behind a proxy that checks.
 	AllowedHosts []string
 
 	BodyLimit   int           // bytes of a POST; default 4 MiB

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -45,8 +43,9 @@ type Lender interface {
 // Gate decides which requests come in: by Host, Origin and principal. It is the
 // part of the rules that Streamable HTTP and HTTP+SSE share.
 type Gate struct {
-	cfg    Config
-	server transport.Server // nil: the host offers no more than Accept
+	cfg     Config
+	origins origins
+	server  transport.Server // nil: the host offers no more than Accept
 
 	mu      sync.Mutex     // guards streams
 	streams map[string]int // open, by client
@@ -60,6 +59,7 @@ type Gate struct {
 func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
 	g := &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
+	g.origins = newOrigins(g.cfg.AllowedOrigins)
 	g.heartbeats.every, g.heartbeats.closing = g.cfg.Heartbeat, g.Closing()
 	return g
 }
@@ -132,19 +132,8 @@ func (g *Gate) hostListed(host string) bool {
 		return true
 	}
 	return slices.ContainsFunc(g.cfg.AllowedHosts, func(allowed string) bool {
-		return strings.EqualFold(allowed, host) || strings.EqualFold(strings.Trim(allowed, "[]"), name)
+		return named(allowed, host, name)
 	})
-}
-
-// hostname is host without port and brackets, empty if it is malformed.
-func hostname(host string) string {
-	if strings.ContainsAny(host, "/\\@?# \t") {
-		return ""
-	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
 // origin refuses pages of strangers, on every method (2025-11-25 basic/transports),
@@ -155,9 +144,7 @@ func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 		return nil, nil
 	}
 	origin := origins[0]
-	listed := slices.ContainsFunc(g.cfg.AllowedOrigins, func(allowed string) bool {
-		return strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin)
-	})
+	listed := g.origins.has(origin)
 	if len(origins) > 1 || !listed && !own(origin, r.Host) {
 		return nil, refuse(http.StatusForbidden, "this origin may not call")
 	}
@@ -177,16 +164,6 @@ func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 		{"Access-Control-Allow-Headers", allowedHeaders(r.Fields)},
 		{"Access-Control-Max-Age", "7200"},
 	}}).with(common)
-}
-
-// own says whether a page is of this machine or of the host that was called: such
-// a call crosses no border.
-func own(origin, host string) bool {
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return false
-	}
-	return loopback.Is(u.Hostname()) || strings.EqualFold(u.Host, host)
 }
 
 // allowedHeaders are those of the protocol, proofs of possession (RFC 9449) and trace

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 	"github.com/kagami-mcp/kagami/transport/streamable"
@@ -107,6 +108,11 @@ func (c *Config) uncertified() error {
 // misnamed says which host or origin no client could have. One that is empty, as of a
 // variable that is not set, is none at all.
 func (c *Config) misnamed() error {
+	for _, name := range slices.Concat(c.AllowedHosts, c.AllowedOrigins) {
+		if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return fmt.Errorf("AllowedHosts or AllowedOrigins: %q is never sent: clients write such a name in ASCII, as xn--bcher-kva.example", name)
+		}
+	}
 	for _, name := range c.AllowedHosts {
 		if name != "*" && strings.ContainsAny(name, "/\\@?#* \t") {
 			return fmt.Errorf("AllowedHosts: %q is no host name: it is written as mcp.example.com, with or without a port", name)
