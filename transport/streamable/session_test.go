@@ -21,7 +21,7 @@ func answers(context.Context, string, func(string) error) (int, string) {
 // for every method; ids are random.
 func TestSessionIDs(t *testing.T) {
 	t.Parallel()
-	e := streamable.New(&host{plan: polling, log: &keeper{}, handle: answers}, streamable.Config{})
+	e := streamable.New(&host{plan: polling, log: &keeper{}, handle: answers}, streamable.Config{Patience: time.Minute}) // no stream, however slow the machine is
 	open := func(user string) *site {
 		s := &site{t: t, e: e, user: user}
 		s.session = field(s.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
