@@ -148,10 +148,17 @@ func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fa
 	return c.understand(x, b, meta, name)
 }
 
+// maxHandshake bounds the parameters of initialize, in bytes: a session keeps what its
+// client has said of itself, icons among it, and one client may have many sessions.
+const maxHandshake = 64 << 10
+
 func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.Fault {
 	x.dialect = dialect.Handshake("")
 	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
 		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
+	}
+	if len(b.params.Raw()) > maxHandshake {
+		return protocol.Faultf(protocol.FaultInvalidParams, "the parameters of initialize have more than %d bytes", maxHandshake)
 	}
 	p, fault := x.dialect.DecodeParamsObject(x.method, b.params)
 	if fault != nil {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,4 +37,18 @@ func TestRefusedInitializeOpensNothing(t *testing.T) {
 			t.Fatal("the session waits for an answer to initialize that never comes")
 		}
 	})
+}
+
+// What a client says of itself is kept as long as its session: it is bounded, and what is
+// refused opens no session.
+func TestInitializeIsBounded(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{}))
+	for _, params := range []string{
+		`"capabilities":{},"clientInfo":{"name":"` + strings.Repeat("c", 65<<10) + `","version":"1"}`,
+		`"capabilities":{"experimental":{"x":{"y":"` + strings.Repeat("x", 65<<10) + `"}}},"clientInfo":{"name":"c","version":"1"}`,
+	} {
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+params+`}}`), `-32602`, "65536 bytes")
+	}
+	shows(t, p.initialize("2025-11-25", `{"experimental":{"x":{"y":"`+strings.Repeat("x", 60<<10)+`"}}}`), `"protocolVersion":"2025-11-25"`)
 }
