@@ -144,6 +144,7 @@ func (x *postedExchange) serve() {
 	defer x.stream.finish()
 	defer x.ctx.End(nil)
 	guarded.Serve(&x.ctx, x.exchange, &x.stream, x.body)
+	x.body, x.exchange = nil, nil // a stream that may be resumed is kept, and all of this with it
 	if x.opened && x.session.record.lost() {
 		e.endSession(x.session, errSessionEnded)
 	}
