@@ -67,26 +67,12 @@ func serve(t *testing.T, h http.Handler, prepare func(*httptest.Server)) *httpte
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	host := transporttest.NewScripted()
-	handler := nethttp.Handler(host, nethttp.WriteTimeout(100*time.Millisecond))
-	s := serve(t, handler, func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
+	s := serve(t, nethttp.Handler(host), func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
 	client := s.Client()
 	plain := post(t.Context(), t, client, s.URL, transporttest.Frame("echo", `"x"`))
 	if got := text(t, plain); plain.ProtoMajor != 2 || !strings.Contains(got, `"result":"x"`) {
 		t.Errorf("%s %s: %q", plain.Proto, plain.Status, got)
 	}
-	stream := post(t.Context(), t, client, s.URL, transporttest.Frame("stream", `"y"`))
-	if got := chunk(t, stream.Body); !strings.Contains(got, "note") {
-		t.Errorf("the stream begins with %q", got)
-	}
-	time.Sleep(150 * time.Millisecond) // longer than WriteTimeout, which is of one write
-	close(host.Let)
-	if got := text(t, stream); !strings.Contains(got, `"result":"y"`) {
-		t.Errorf("the stream ends with %q", got)
-	}
-	// One stream that nobody reads is given up, and the connection goes on.
-	flood := post(t.Context(), t, client, s.URL, transporttest.Frame("flood", "1"))
-	<-host.Ended
-	_ = flood.Body.Close()
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() {
@@ -97,30 +83,12 @@ func TestHTTP2(t *testing.T) {
 			_ = response.Body.Close()
 		}
 	}()
-	for range 4 { // echo, stream, flood, block
+	for range 2 { // echo, block
 		<-host.Began
 	}
 	leave()
 	<-host.Ended
 	<-gone
-}
-
-// Timeouts of the program's own server are of requests, not of streams.
-func TestServerTimeouts(t *testing.T) {
-	t.Parallel()
-	host := transporttest.NewScripted()
-	s := serve(t, nethttp.Handler(host, nethttp.ReadTimeout(50*time.Millisecond)), func(s *httptest.Server) {
-		s.Config.ReadTimeout, s.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
-	})
-	stream := post(t.Context(), t, s.Client(), s.URL, transporttest.Frame("stream", `"y"`))
-	if got := chunk(t, stream.Body); !strings.Contains(got, "note") {
-		t.Errorf("the stream begins with %q", got)
-	}
-	time.Sleep(150 * time.Millisecond) // longer than the timeouts
-	close(host.Let)
-	if got := text(t, stream); !strings.Contains(got, `"result":"y"`) {
-		t.Errorf("the stream ends with %q", got)
-	}
 }
 
 // A body that does not come is not waited for, though the program's server has no
@@ -161,36 +129,6 @@ func TestContext(t *testing.T) {
 	}
 	if r := transport.RequestFrom(ctx); r.Fields.Header().Get("Content-Type") != "application/json" || r.RemoteAddr == "" {
 		t.Errorf("the request is %+v", r)
-	}
-}
-
-// One URL can be both halves of HTTP+SSE.
-func TestSSE(t *testing.T) {
-	t.Parallel()
-	host := transporttest.NewScripted()
-	mux := http.NewServeMux()
-	mux.Handle("/old/", http.StripPrefix("/old", nethttp.SSE(host, nethttp.ReadTimeout(50*time.Millisecond))))
-	s := serve(t, mux, func(*httptest.Server) {})
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/old/x", nil)
-	stream, err := s.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stream.Body.Close() }()
-	_, data, _ := strings.Cut(strings.TrimSpace(chunk(t, stream.Body)), "data: ")
-	time.Sleep(120 * time.Millisecond) // longer than ReadTimeout, which is of requests
-	target, err := r.URL.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if taken := post(t.Context(), t, s.Client(), target.String(), transporttest.Frame("echo", `"z"`)); taken.StatusCode != 202 {
-		t.Errorf("POST %s: %s", target, taken.Status)
-	}
-	if got := chunk(t, stream.Body); !strings.Contains(got, `"result":"z"`) {
-		t.Errorf("the answer is %q", got)
-	}
-	if other := post(t.Context(), t, s.Client(), s.URL+"/old/x", "{}"); other.StatusCode != 404 {
-		t.Errorf("a POST without session: %s", other.Status)
 	}
 }
 

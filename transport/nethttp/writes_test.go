@@ -43,8 +43,9 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
-// overPipes runs body for HTTP/1 and for HTTP/2 in a bubble, with a client of s.
-func overPipes(t *testing.T, server func() *http.Server, body func(t *testing.T, client *http.Client)) {
+// overPipes runs body for HTTP/1 and for HTTP/2 in a bubble, with a client of the server, whose
+// host is the one it gets if it wants that.
+func overPipes(t *testing.T, server func(*transporttest.Scripted) *http.Server, body func(*testing.T, *http.Client, *transporttest.Scripted)) {
 	t.Helper()
 	for name, two := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -54,11 +55,12 @@ func overPipes(t *testing.T, server func() *http.Server, body func(t *testing.T,
 				protocols.SetHTTP1(!two)
 				protocols.SetUnencryptedHTTP2(two)
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
-				s := server()
+				host := transporttest.NewScripted()
+				s := server(host)
 				s.Protocols = protocols
 				go func() { _ = s.Serve(l) }()
 				carrier := &http.Transport{Protocols: protocols, DialContext: l.dial}
-				body(t, &http.Client{Transport: carrier})
+				body(t, &http.Client{Transport: carrier}, host)
 				carrier.CloseIdleConnections()
 				_ = s.Close()
 				time.Sleep(time.Second) // until those who have nothing to do any more have ended
@@ -73,10 +75,10 @@ func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	want := strings.Repeat("x", 6<<20)
-	overPipes(t, func() *http.Server {
+	overPipes(t, func(host *transporttest.Scripted) *http.Server {
 		return &http.Server{Handler: nethttp.Handler( //nolint:gosec // nobody attacks it
-			transporttest.NewScripted(), nethttp.WriteTimeout(timeout), nethttp.BodyLimit(64<<20))}
-	}, func(t *testing.T, client *http.Client) {
+			host, nethttp.WriteTimeout(timeout), nethttp.BodyLimit(64<<20))}
+	}, func(t *testing.T, client *http.Client, _ *transporttest.Scripted) {
 		answer := post(t.Context(), t, client, "http://localhost/", transporttest.Frame("echo", `"`+want+`"`))
 		var got bytes.Buffer
 		began := time.Now()
@@ -109,11 +111,69 @@ func (silent) Serve(ctx context.Context, out transport.Outbound) error {
 // nothing was written yet.
 func TestServerTimeoutsOfSilence(t *testing.T) {
 	t.Parallel()
-	overPipes(t, func() *http.Server {
+	overPipes(t, func(*transporttest.Scripted) *http.Server {
 		return &http.Server{Handler: nethttp.Handler(silent{}), ReadTimeout: time.Second, WriteTimeout: time.Second}
-	}, func(t *testing.T, client *http.Client) {
+	}, func(t *testing.T, client *http.Client, _ *transporttest.Scripted) {
 		if got := text(t, post(t.Context(), t, client, "http://localhost/", "{}")); !strings.Contains(got, `"result":"late"`) {
 			t.Errorf("the answer is %q", got)
+		}
+	})
+}
+
+// Timeouts, of the handler and of the program's server, are of requests and of single writes: a
+// stream outlives them. One that nobody reads is given up, and what comes next is served.
+func TestTimeoutsOfStreams(t *testing.T) {
+	t.Parallel()
+	overPipes(t, func(host *transporttest.Scripted) *http.Server {
+		h := nethttp.Handler(host, nethttp.ReadTimeout(time.Second), nethttp.WriteTimeout(time.Second))
+		return &http.Server{Handler: h, ReadTimeout: time.Second, WriteTimeout: time.Second}
+	}, func(t *testing.T, client *http.Client, host *transporttest.Scripted) {
+		stream := post(t.Context(), t, client, "http://localhost/", transporttest.Frame("stream", `"y"`))
+		if got := chunk(t, stream.Body); !strings.Contains(got, "note") {
+			t.Errorf("the stream begins with %q", got)
+		}
+		time.Sleep(10 * time.Second)
+		close(host.Let)
+		if got := text(t, stream); !strings.Contains(got, `"result":"y"`) {
+			t.Errorf("the stream ends with %q", got)
+		}
+		flood := post(t.Context(), t, client, "http://localhost/", transporttest.Frame("flood", "1"))
+		<-host.Ended
+		_ = flood.Body.Close()
+		if got := text(t, post(t.Context(), t, client, "http://localhost/", transporttest.Frame("echo", `"x"`))); !strings.Contains(got, `"result":"x"`) {
+			t.Errorf("what comes next is answered %q", got)
+		}
+	})
+}
+
+// One URL can be both halves of HTTP+SSE, whose stream outlives the timeouts, too.
+func TestSSE(t *testing.T) {
+	t.Parallel()
+	overPipes(t, func(host *transporttest.Scripted) *http.Server {
+		mux := http.NewServeMux()
+		mux.Handle("/old/", http.StripPrefix("/old", nethttp.SSE(host, nethttp.ReadTimeout(time.Second))))
+		return &http.Server{Handler: mux} //nolint:gosec // nobody attacks it
+	}, func(t *testing.T, client *http.Client, _ *transporttest.Scripted) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/old/x", nil)
+		stream, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = stream.Body.Close() }()
+		_, data, _ := strings.Cut(strings.TrimSpace(chunk(t, stream.Body)), "data: ")
+		time.Sleep(10 * time.Second)
+		target, err := r.URL.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken := post(t.Context(), t, client, target.String(), transporttest.Frame("echo", `"z"`)); taken.StatusCode != 202 {
+			t.Errorf("POST %s: %s", target, taken.Status)
+		}
+		if got := chunk(t, stream.Body); !strings.Contains(got, `"result":"z"`) {
+			t.Errorf("the answer is %q", got)
+		}
+		if other := post(t.Context(), t, client, "http://localhost/old/x", "{}"); other.StatusCode != 404 {
+			t.Errorf("a POST without session: %s", other.Status)
 		}
 	})
 }
