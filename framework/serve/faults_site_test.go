@@ -26,9 +26,10 @@ const faultPatience = 30 * time.Second
 
 // faultLimits are the options that both carriers have; zero is the default.
 type faultLimits struct {
-	read, write, retry, grace time.Duration
-	streams                   int
-	auth                      bool
+	read, write, retry, grace, heartbeat time.Duration
+
+	streams int
+	auth    bool
 }
 
 // faultCarrier is one of the carriers that the fault tests run on.
@@ -41,11 +42,11 @@ func faultCarriers() []faultCarrier {
 	return []faultCarrier{
 		{"fiberhttp", func(l net.Listener, f faultLimits) transport.Transport {
 			return fiberhttp.New("", fiberhttp.Listener(l), fiberhttp.ReadTimeout(f.read), fiberhttp.WriteTimeout(f.write),
-				fiberhttp.Retry(f.retry), fiberhttp.Grace(f.grace), fiberhttp.MaxStreams(f.streams))
+				fiberhttp.Retry(f.retry), fiberhttp.Grace(f.grace), fiberhttp.Heartbeat(f.heartbeat), fiberhttp.MaxStreams(f.streams))
 		}},
 		{"nethttp", func(l net.Listener, f faultLimits) transport.Transport {
 			return nethttp.New("", nethttp.Listener(l), nethttp.ReadTimeout(f.read), nethttp.WriteTimeout(f.write),
-				nethttp.Retry(f.retry), nethttp.Grace(f.grace), nethttp.MaxStreams(f.streams))
+				nethttp.Retry(f.retry), nethttp.Grace(f.grace), nethttp.Heartbeat(f.heartbeat), nethttp.MaxStreams(f.streams))
 		}},
 	}
 }
