@@ -21,6 +21,7 @@ type script struct {
 	Count int    `json:"count,omitempty"` // frames before the result
 	From  int    `json:"from,omitempty"`  // goroutines that send them; 0 is one
 	Text  string `json:"text,omitempty"`  // to be sent back
+	Size  int    `json:"size,omitempty"`  // of the text in each of the frames; 0: it varies
 
 	Status        int  `json:"status,omitempty"`        // of the answer, over HTTP
 	CancelByClose bool `json:"cancelByClose,omitempty"` // as in transport.Plan
@@ -217,8 +218,9 @@ func (x *exchange) many(ctx context.Context, out transport.Outbound) error {
 }
 
 func (x *exchange) notes(ctx context.Context, out transport.Outbound, from int) error {
+	same := strings.Repeat("x", x.call.Params.Size)
 	for seq := range x.call.Params.Count {
-		n := note{ID: x.call.ID, From: from, Seq: seq, Text: pattern(from, seq)}
+		n := note{ID: x.call.ID, From: from, Seq: seq, Text: cmp.Or(same, pattern(from, seq))}
 		if err := x.notify(ctx, out, n); err != nil {
 			return err
 		}

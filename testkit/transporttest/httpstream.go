@@ -244,9 +244,9 @@ func testNeverReads(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{WriteTimeout: 200 * time.Millisecond})
 	c := dialRaw(t, site.URL)
-	c.send(ask{body: frame(1, "many", script{Count: 60_000})})
+	c.send(ask{body: frame(1, "many", script{Count: 400, Size: 64 << 10})}) // more than kernels hold
 	whole := dialRaw(t, site.URL)
-	whole.send(ask{body: frame(2, "large", script{Count: 24 << 20})})
+	whole.send(ask{body: frame(2, "large", script{Count: 12 << 20})})
 	if a := dialRaw(t, site.URL).roundTrip(echoing()); a.StatusCode != 200 {
 		t.Errorf("another client: %s", a.Status)
 	}
@@ -254,11 +254,12 @@ func testNeverReads(t *testing.T, serve SiteFunc) {
 	// What the kernel holds is still delivered, but not all: that a client reads again
 	// does not revive the connection.
 	for name, each := range map[string]*raw{"stream": c, "answer": whole} {
+		_ = each.conn.SetDeadline(time.Now().Add(patience))
 		size, err := io.Copy(io.Discard, each.in)
 		if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // as net returns it
 			t.Errorf("the connection of the %s was not dropped", name)
 		}
-		if name == "answer" && size >= 24<<20 {
+		if name == "answer" && size >= 12<<20 {
 			t.Errorf("the whole answer came after WriteTimeout")
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
+// patience bounds waits that only end so if something hangs.
+const patience = time.Minute
+
 // start serves app on a socket, or on l, and returns how to reach it.
 func start(t *testing.T, app *fiber.App, l net.Listener) (dial func() net.Conn) {
 	t.Helper()
@@ -22,7 +25,7 @@ func start(t *testing.T, app *fiber.App, l net.Listener) (dial func() net.Conn) 
 	served := make(chan error, 1)
 	go func() { served <- app.Listener(l) }()
 	t.Cleanup(func() {
-		if err := app.ShutdownWithTimeout(10 * time.Second); err != nil {
+		if err := app.ShutdownWithTimeout(patience); err != nil {
 			t.Errorf("shutting down: %v", err)
 		}
 		if err := <-served; err != nil {
@@ -58,14 +61,15 @@ func connect(t *testing.T, l net.Listener) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	return conn
 }
 
 // response is one whose body ends with its connection.
 type response struct{ *http.Response }
 
-// request writes one, and reads the header of the response.
+// request writes one, and reads the header of the response. From now on the connection has
+// patience anew.
 func request(t *testing.T, conn net.Conn, method, path, body string, fields ...string) response {
 	t.Helper()
 	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n", method, path, len(body))
@@ -75,6 +79,7 @@ func request(t *testing.T, conn net.Conn, method, path, body string, fields ...s
 	if len(fields) > 0 {
 		text += strings.Join(fields, "\r\n") + "\r\n"
 	}
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, text+"\r\n"+body); err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func ends(t *testing.T, host *transporttest.Scripted) {
 	t.Helper()
 	select {
 	case <-host.Ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Error("the call goes on")
 	}
 }
@@ -126,7 +126,7 @@ func standalone(t *testing.T, l net.Listener, host transport.Host, opts ...fiber
 			if err != nil {
 				t.Errorf("serving: %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Error("the server waits for a stream that has no connection")
 		}
 	})
