@@ -260,6 +260,28 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenWaits as long as the URL says, and longer than it would by itself.
+func TestOpenWaits(t *testing.T) {
+	t.Parallel()
+	for _, reading := range []string{"1m", "-1"} {
+		server := redisserver.Start(t)
+		server.Pause()
+		opened := make(chan error, 1)
+		go func() {
+			s, err := redisstore.Open(t.Context(), "redis://"+server.Addr()+"?dial_timeout=1m&read_timeout="+reading)
+			if err == nil {
+				err = s.Close()
+			}
+			opened <- err
+		}()
+		time.Sleep(3 * time.Second)
+		server.Continue()
+		if err := <-opened; err != nil {
+			t.Errorf("read_timeout=%s: %v", reading, err)
+		}
+	}
+}
+
 // deaf loses the answer to what was sent, once.
 type deaf struct {
 	net.Conn

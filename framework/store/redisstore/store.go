@@ -64,7 +64,8 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 
 // Open is a store with a client of its own, for redis://, rediss:// (TLS) and unix://,
 // with the parameters of redis.ParseURL. The error says that the URL or an option is
-// none, or that Redis does not answer, within about two seconds.
+// none, or that Redis does not answer, within about two seconds or what dial_timeout and
+// read_timeout in the URL say.
 func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	if u, err := url.Parse(address); err == nil && u.Opaque != "" { // it would be localhost:6379
 		return nil, errors.New("redisstore: the URL of Redis: want redis://HOST:PORT/DB, the // is missing")
@@ -80,7 +81,7 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	sane(options)
 	s := New(redis.NewClient(options), opts...)
 	s.owned = true
-	if err := s.ping(ctx); err != nil {
+	if err := s.ping(ctx, options); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -105,12 +106,15 @@ func sane(o *redis.Options) {
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
-func (s *Store) ping(ctx context.Context) error {
+func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 	if s.fault != nil {
 		return s.fault
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout+ioTimeout)
-	defer cancel()
+	if o.ReadTimeout > 0 { // negative: none
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.DialTimeout+o.ReadTimeout)
+		defer cancel()
+	}
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("redisstore: asking whether Redis is there: %w", err)
 	}
