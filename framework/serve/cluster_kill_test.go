@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,7 @@ func TestClusterWorkersKilled(t *testing.T) {
 	total := rounds(100, 1000)
 	redis, r := redisserver.Start(t), newReceiver(t)
 	env := []string{
-		"RECEIVER_URL=" + r.url, "LONG_STORE=redis://" + redis.Addr() + "/0",
+		"RECEIVER_URL=" + r.url, "LONG_STORE=redis://" + redis.Addr() + "/0" + patient,
 		"LONG_LEASE=" + killLease.String(), "LONG_SWEEP=" + killSweep.String(),
 	}
 	node := runLong(t, "front", []string{"--http", "127.0.0.1:0"}, append(env, "LONG_WORKERS=0"))
@@ -55,6 +56,9 @@ func TestClusterWorkersKilled(t *testing.T) {
 	killing.Go(func() {
 		for life := 1; life <= rounds(12, 1000) && pauseFor(ctx, time.Duration(300+rand.IntN(600))*time.Millisecond); life++ {
 			victim := rand.IntN(len(workers))
+			for life%2 == 0 && !r.heard(workers[victim].name) && pauseFor(ctx, 10*time.Millisecond) {
+				continue // half of them die of a task, however long they take to begin
+			}
 			deaths = append(deaths, death{workers[victim].name, time.Now()})
 			workers[victim].kill()
 			begin(victim, life)
@@ -100,6 +104,11 @@ func recovery(effects []effect, deaths []death, all []survivor) (hit int, worst 
 		}
 	}
 	return hit, worst
+}
+
+// heard says whether a node has done something.
+func (r *receiver) heard(node string) bool {
+	return slices.ContainsFunc(r.effects(), func(e effect) bool { return e.node == node })
 }
 
 // runsAt is who was heard of last by then: each run says that it begins.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,10 +28,10 @@ type strain struct {
 	inSession, failedSession  atomic.Int64
 	accepted, refused, failed atomic.Int64 // tasks; failed are of those accepted
 	wrong                     atomic.Int64
-	slowest                   atomic.Int64 // of the calls that need no store
 
-	mu   sync.Mutex // guards open
+	mu   sync.Mutex // guards open and took
 	open map[string]*client.Task
+	took []time.Duration // by each call that needs no store
 	all  sync.WaitGroup
 }
 
@@ -40,8 +41,8 @@ func (c *cluster) begin(ctx context.Context, t *testing.T) *strain {
 	for worker := range 2 {
 		modern, _ := join(t, c.balancer.url, protocol.Rev20260728)
 		old, _ := join(t, c.balancer.url, protocol.Rev20251125)
-		s.all.Go(func() { s.repeat(func(int) { s.call(t, modern, &s.plain, &s.failedPlain, &s.slowest) }) })
-		s.all.Go(func() { s.repeat(func(int) { s.call(t, old, &s.inSession, &s.failedSession, nil) }) })
+		s.all.Go(func() { s.repeat(func(int) { s.call(t, modern, &s.plain, &s.failedPlain) }) })
+		s.all.Go(func() { s.repeat(func(int) { s.call(t, old, &s.inSession, &s.failedSession) }) })
 		s.all.Go(func() {
 			s.repeat(func(i int) { s.task(modern, fmt.Sprintf("strain %d.%d", worker, i)) })
 		})
@@ -56,14 +57,14 @@ func (s *strain) repeat(do func(i int)) {
 }
 
 // call must be answered rightly, or fail.
-func (s *strain) call(t *testing.T, c *client.Client, made, failed, slowest *atomic.Int64) {
+func (s *strain) call(t *testing.T, c *client.Client, made, failed *atomic.Int64) {
 	begun := time.Now()
 	got, err := client.Call[string](s.ctx, c, "where", nil)
 	took := time.Since(begun)
 	switch {
 	case s.ctx.Err() != nil:
 	case err != nil:
-		if failed.Add(1); slowest != nil {
+		if failed.Add(1); made == &s.plain {
 			t.Errorf("a call that needs no store: %v", err)
 		}
 	case !strings.HasPrefix(got, "n"):
@@ -72,9 +73,22 @@ func (s *strain) call(t *testing.T, c *client.Client, made, failed, slowest *ato
 	default:
 		made.Add(1)
 	}
-	if slowest != nil && s.ctx.Err() == nil && int64(took) > slowest.Load() {
-		slowest.Store(int64(took))
+	if made == &s.plain && s.ctx.Err() == nil {
+		s.mu.Lock()
+		s.took = append(s.took, took)
+		s.mu.Unlock()
 	}
+}
+
+// usual is the median of what calls that need no store have taken, after the first so many.
+func (s *strain) usual(first int) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	later := slices.Sorted(slices.Values(s.took[min(first, len(s.took)):]))
+	if len(later) == 0 {
+		return 0
+	}
+	return later[len(later)/2]
 }
 
 // task makes one, and leaves it for finish.
@@ -111,8 +125,8 @@ func (s *strain) finish(t *testing.T) {
 	}
 	waiting.Wait()
 	effects, again := s.c.once(t)
-	t.Logf("%d calls that need no store, %d failed, the slowest took %v; %d of sessions, %d failed; %d tasks accepted, %d of them failed, %d refused; %d wrong answers; %d effects, %d sent again with their key",
-		s.plain.Load(), s.failedPlain.Load(), time.Duration(s.slowest.Load()).Round(time.Millisecond), s.inSession.Load(), s.failedSession.Load(),
+	t.Logf("%d calls that need no store, %d failed; %d of sessions, %d failed; %d tasks accepted, %d of them failed, %d refused; %d wrong answers; %d effects, %d sent again with their key",
+		s.plain.Load(), s.failedPlain.Load(), s.inSession.Load(), s.failedSession.Load(),
 		s.accepted.Load(), s.failed.Load(), s.refused.Load(), s.wrong.Load(), effects, again)
 	if s.plain.Load() == 0 || s.inSession.Load() == 0 || s.accepted.Load() == 0 {
 		t.Error("there was no load")
@@ -134,7 +148,7 @@ func outcome(ctx context.Context, made *client.Task) (*protocol.CallToolResult, 
 // acknowledged costs no task, and makes no answer wrong.
 func TestClusterRedisRestarts(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, 1)
+	c := newCluster(t, "", 2, 1)
 	ctx, stop := context.WithCancel(bounded(t))
 	defer stop()
 	s := c.begin(ctx, t)
@@ -144,7 +158,7 @@ func TestClusterRedisRestarts(t *testing.T) {
 	}
 	before := s.inSession.Load() + s.accepted.Load()
 	works := func() bool { return s.inSession.Load()+s.accepted.Load() > before }
-	for late := time.Now().Add(30 * time.Second); !works() && time.Now().Before(late); { // who was refused waits before the next try
+	for late := time.Now().Add(clusterLate); !works() && time.Now().Before(late); { // who was refused waits before the next try
 		pauseFor(ctx, 20*time.Millisecond)
 	}
 	if !works() {
@@ -158,43 +172,46 @@ func TestClusterRedisRestarts(t *testing.T) {
 // on, and nobody hoards.
 func TestClusterRedisPauses(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, 1)
+	c := newCluster(t, "", 2, 1)
 	ctx, stop := context.WithCancel(bounded(t))
 	defer stop()
 	s := c.begin(ctx, t)
 	pauseFor(ctx, time.Second)
 	before, plain := c.memory(t), s.plain.Load()
 	c.redis.Pause()
-	most := map[string]int{}
-	for end := time.Now().Add(time.Duration(rounds(3, 10)) * time.Second); time.Now().Before(end); {
+	most, begun := map[string]int{}, time.Now()
+	// However few calls a busy machine gets done in a while, they go on.
+	enough := func() bool { return s.plain.Load() >= plain+50 }
+	for least := time.Duration(rounds(3, 10)) * time.Second; time.Since(begun) < least || !enough() && time.Since(begun) < clusterLate; {
 		pauseFor(ctx, 250*time.Millisecond)
 		for name, kib := range c.memory(t) {
 			most[name] = max(most[name], kib)
 		}
 	}
+	usual, stood := s.usual(int(plain)), time.Since(begun)
 	meanwhile := s.plain.Load() - plain
 	c.redis.Continue()
 	begun, after := time.Now(), s.accepted.Load()
-	for s.accepted.Load() == after && time.Since(begun) < 10*time.Second && ctx.Err() == nil {
+	for s.accepted.Load() == after && time.Since(begun) < clusterLate && ctx.Err() == nil {
 		pauseFor(ctx, 10*time.Millisecond)
 	}
 	back := time.Since(begun)
 	stop()
 	s.finish(t)
-	t.Logf("while Redis stood still: %d calls that need no store; memory in KiB before %v, most %v; a task was accepted %v after its return",
-		meanwhile, before, most, back.Round(time.Millisecond))
+	t.Logf("Redis stood still for %v: %d calls that need no store, which usually took %v; memory in KiB before %v, most %v; a task was accepted %v after its return",
+		stood.Round(time.Millisecond), meanwhile, usual.Round(time.Millisecond), before, most, back.Round(time.Millisecond))
 	if meanwhile < 50 {
 		t.Errorf("only %d calls that need no store were answered", meanwhile)
 	}
-	if took := time.Duration(s.slowest.Load()); took > 2*time.Second {
-		t.Errorf("a call that needs no store took %v", took)
+	if usual > time.Second { // which is the shortest that one waits for Redis
+		t.Errorf("a call that needs no store took %v", usual)
 	}
 	for name, kib := range most {
 		if kib > before[name]+64<<10 {
 			t.Errorf("%s grew from %d to %d KiB", name, before[name], kib)
 		}
 	}
-	if back > 8*time.Second {
+	if s.accepted.Load() == after {
 		t.Errorf("no task was accepted for %v", back)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // once.
 func TestClusterResume(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, 0)
+	c := newCluster(t, patient, 3, 0)
 	const streams = 8
 	each := rounds(1000, 10_000) / streams
 	var clients []*client.Client
@@ -55,7 +55,7 @@ func TestClusterResume(t *testing.T) {
 // what nobody has taken is sent to another node once.
 func TestClusterRollingRestart(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, 1, "LONG_WORKERS=4")
+	c := newCluster(t, patient, 3, 1, "LONG_WORKERS=4")
 	ctx, stop := context.WithCancel(bounded(t))
 	defer stop()
 	var calls, asked, made, failed atomic.Int64

@@ -31,6 +31,10 @@ import (
 // clusterPatience bounds every wait; nothing is asserted by it.
 func clusterPatience() time.Duration { return time.Duration(rounds(90, 600)) * time.Second }
 
+// clusterLate is when what takes a moment comes too late, on a machine that stands still for
+// seconds.
+const clusterLate = 45 * time.Second
+
 // rounds is how many of something a test does.
 func rounds(push, full int) int {
 	if os.Getenv("KAGAMI_FULL") != "" {
@@ -154,14 +158,20 @@ func (p *process) stop() {
 	}
 }
 
-// fixedAddr is one that nobody listens on, and that no connection takes while its
-// process is away.
+// fixedAddrs are those that fixedAddr has given away, of processes that may be away.
+var fixedAddrs sync.Map
+
+// fixedAddr is one that nobody listens on, and that no connection and no other test takes
+// while its process is away.
 func fixedAddr(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
-		if err == nil {
-			defer func() { _ = l.Close() }()
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		if _, taken := fixedAddrs.LoadOrStore(l.Addr().String(), true); !taken {
 			return l.Addr().String()
 		}
 	}

@@ -153,7 +153,7 @@ func (c *apart) listen() {
 
 func (c *apart) wants(method string) {
 	c.t.Helper()
-	timer := time.NewTimer(10 * time.Second)
+	timer := time.NewTimer(faultPatience)
 	defer timer.Stop()
 	for {
 		select {

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is a bound on what takes no time unless something is broken.
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 const greeting = "waits for a client"
 
