@@ -81,7 +81,7 @@ func (c *clock) lives() []time.Duration {
 
 const (
 	early = 5 * time.Millisecond // that a store may round off a life
-	late  = 10 * time.Second     // that it may take to see that one is over
+	late  = 30 * time.Second     // that it may take to see that one is over, or that there is something
 )
 
 // mortal is something that must end.

@@ -405,16 +405,20 @@ func (l line) takes(within time.Duration) <-chan task.Lease {
 // who goes takes nobody's chance away.
 func queueManyWait(t *testing.T, a, b line) {
 	const waiting = 20
-	var taken []<-chan task.Lease
+	var taken, gone []<-chan task.Lease
 	for i := range 2 * waiting {
 		l := []line{a, b}[i%2]
 		if i%4 < 2 {
 			taken = append(taken, l.takes(late))
 		} else {
-			l.takes(briefly)
+			gone = append(gone, l.takes(briefly))
 		}
 	}
-	time.Sleep(2 * briefly)
+	for _, one := range gone { // there is nothing yet
+		if lease := <-one; lease.Task != "" {
+			t.Errorf("Take: %q, before there is any", lease.Task)
+		}
+	}
 	seen := map[string]bool{}
 	for i := range waiting {
 		a.fill("x", fmt.Sprint(i))

@@ -22,7 +22,7 @@ const (
 // work has them all take and do, until so many have said that something is done.
 func work(t testing.TB, a, b line, enough int, do func(l line, lease task.Lease) (done bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*late)
 	defer cancel()
 	var (
 		all  sync.WaitGroup
