@@ -54,10 +54,11 @@ func clusterOf(t *testing.T) *redis.ClusterClient {
 	return client
 }
 
-// await waits until a server says what it shall.
+// await waits until a server says what it shall. A Sentinel that finds that the machine stood
+// still for two seconds does nothing for thirty.
 func await(t *testing.T, ok func() (bool, string)) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		done, said := ok()
 		if done {
 			return

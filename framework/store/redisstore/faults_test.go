@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 	const tasks, takers = 200, 5
 	server := redisserver.Start(t)
 	hook := &faults{percent: 5}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var stores []storetest.QueueStore
 	for range 2 {

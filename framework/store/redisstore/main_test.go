@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long is waited for what comes, on machines that stand still for seconds:
 // how fast Redis answers is not what is tried.
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 // clientOf has no retries.
 func clientOf(t testing.TB, addr string) *redis.Client {
