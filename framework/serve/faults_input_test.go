@@ -101,7 +101,8 @@ func TestHTTPSlowSenders(t *testing.T) {
 		}
 		w.sum(3)
 		w.close()
-		hasty := serveFaults(t, c, faultLimits{read: 300 * time.Millisecond})
+		const timeout = 300 * time.Millisecond
+		hasty := serveFaults(t, c, faultLimits{read: timeout})
 		text := e.add(4)
 		began := time.Now()
 		for from, piece := range map[int]int{0: 1, strings.Index(text, "\r\n\r\n") + 4: 1} {
@@ -124,7 +125,7 @@ func TestHTTPSlowSenders(t *testing.T) {
 		if n := hasty.hub.added.Load(); n != 0 {
 			t.Errorf("%d calls of slow senders were made", n)
 		}
-		hasty.good(e, 5)
+		hasty.goodWithin(timeout, e, 5)
 	})
 }
 
