@@ -69,6 +69,15 @@ func soakCheck(answer []byte, id int, who string) error {
 	return nil
 }
 
+// soakCalls is how many there are. Under the race detector, which looks for other things, a
+// fifth has to do: it needs minutes for more where there is little of a processor.
+func soakCalls() int {
+	if raceEnabled {
+		return rounds(10_000, 200_000)
+	}
+	return rounds(50_000, 1_000_000)
+}
+
 // soak runs calls from all workers at once; each numbers its own.
 func soak(t *testing.T, calls int, call func(worker, number int) error) {
 	t.Helper()
@@ -102,7 +111,7 @@ func soakGrowth(t *testing.T, what string, run func()) {
 
 // TestSoakHTTP: half of the clients have sessions, half need none.
 func TestSoakHTTP(t *testing.T) {
-	calls, sessions := rounds(50_000, 1_000_000), rounds(5_000, 100_000)
+	calls, sessions := soakCalls(), soakCalls()/10
 	c := faultCarriers()[0]
 	l := faultListener(t)
 	s := &faultSite{t: t, addr: l.Addr().String(), hub: newFaultHub(), ended: make(chan struct{})}
@@ -176,7 +185,7 @@ func soakSession(c *benchClient, bearer string) error {
 
 // TestSoakStdio: all workers share the one connection.
 func TestSoakStdio(t *testing.T) {
-	calls := rounds(50_000, 1_000_000)
+	calls := soakCalls()
 	server, err := soakApp().Build()
 	if err != nil {
 		t.Fatal(err)
