@@ -42,8 +42,12 @@ func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err er
 // name is no other site's.
 func (st *site) name() string { return fmt.Sprintf("%p", st) }
 
-// patience of the check: what has been told to end may take a while.
-const leakPatience = 2 * time.Second
+// patience of the check: what has been told to end may take a while. It is looked for so many
+// times at least, since a machine that stands still meanwhile lets nothing end.
+const (
+	leakPatience = 2 * time.Second
+	leakLooks    = 100
+)
 
 // watchGoroutines fails the test for goroutines that outlive its sessions. It is to be
 // called first, so that it looks last.
@@ -67,15 +71,17 @@ func (st *site) watchGoroutines(t testing.TB, allowed []string) {
 // leaked looks until nothing is left, or for a while.
 func leaked(name string, allowed []string) []group {
 	deadline := time.Now().Add(leakPatience)
-	for pause := time.Duration(0); ; pause = min(2*pause+50*time.Microsecond, 20*time.Millisecond) {
+	pause := time.Duration(0)
+	for look := 1; ; look++ {
 		left := slices.DeleteFunc(goroutinesOf(name), func(g group) bool {
 			return slices.ContainsFunc(allowed, func(fn string) bool { return strings.Contains(g.stack, fn) })
 		})
-		if len(left) == 0 || time.Now().After(deadline) {
+		if len(left) == 0 || look >= leakLooks && time.Now().After(deadline) {
 			return left
 		}
 		runtime.Gosched()
 		time.Sleep(pause)
+		pause = min(2*pause+50*time.Microsecond, 20*time.Millisecond)
 	}
 }
 
