@@ -31,7 +31,7 @@ func TestTasksThatWaitCostLittle(t *testing.T) {
 	for range tasks {
 		last = p.task("ask", `{}`)
 	}
-	for deadline := time.Now().Add(30 * time.Second); p.get(last).Status != "input_required" || runtime.NumGoroutine() > goroutines; {
+	for deadline := time.Now().Add(2 * time.Minute); p.get(last).Status != "input_required" || runtime.NumGoroutine() > goroutines; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines for %d waiting tasks, the last is %s", runtime.NumGoroutine(), tasks, p.get(last).Status)
 		}

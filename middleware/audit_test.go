@@ -200,7 +200,7 @@ func TestAuditWriterPanics(t *testing.T) {
 		if got != "done" {
 			t.Errorf("the next is answered %s", got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the next waits for good")
 	}
 }

@@ -335,17 +335,20 @@ func TestHTTPOverSSEFails(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	tests := map[string]struct{ endpoint, err string }{
-		"another origin": {"http://example.com/messages", "another origin"},
-		"another port":   {"http://127.0.0.1:1/messages", "another origin"},
-		"no URL":         {"http://[", "endpoint"},
-		"no endpoint":    {"", "no endpoint event within"},
+	tests := map[string]struct {
+		endpoint, err string
+		patience      time.Duration
+	}{
+		"another origin": {"http://example.com/messages", "another origin", time.Minute},
+		"another port":   {"http://127.0.0.1:1/messages", "another origin", time.Minute},
+		"no URL":         {"http://[", "endpoint", time.Minute},
+		"no endpoint":    {"", "no endpoint event within", 50 * time.Millisecond},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, url := newOld(t, tt.endpoint)
-			_, err := client.Connect(t.Context(), client.HTTP(url), client.ProbeTimeout(50*time.Millisecond))
+			_, err := client.Connect(t.Context(), client.HTTP(url), client.ProbeTimeout(tt.patience))
 			if err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), "HTTP 405") {
 				t.Errorf("error %v", err)
 			}

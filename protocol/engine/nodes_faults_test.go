@@ -54,7 +54,7 @@ func TestNodesSlowClientStopsTheBus(t *testing.T) {
 	publish(otherID, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"for the other"}}`)
 	select {
 	case <-other.frames:
-	case <-time.After(2 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the other client hears nothing while the slow one does not read")
 	}
 	close(release)

@@ -7,7 +7,7 @@ import (
 )
 
 // Settled is for goleak.VerifyTestMain of a carrier over HTTP: it runs m and waits, for
-// two seconds at most, until no worker of an endpoint is left. One that has nothing to do
+// a minute at most, until no worker of an endpoint is left. One that has nothing to do
 // stays for half a second where the host does not stop, as none does that a test leaves
 // to itself.
 func Settled(m interface{ Run() int }) interface{ Run() int } { return settled{m} }
@@ -17,7 +17,7 @@ type settled struct{ m interface{ Run() int } }
 // Run is that of the tests.
 func (s settled) Run() int {
 	code := s.m.Run()
-	for end := time.Now().Add(2 * time.Second); working() && time.Now().Before(end); {
+	for end := time.Now().Add(patience); working() && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return code

@@ -30,7 +30,7 @@ type Process struct {
 }
 
 // patience is how long a server may take to start, to report or to end.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // HTTP starts a server on a port of its own choice, and waits until it serves.
 func HTTP(ctx context.Context, program string, env []string, args ...string) (*Process, error) {
