@@ -35,7 +35,7 @@ type bare struct {
 // newBare builds and starts it.
 func newBare(t testing.TB, app *framework.App) *bare {
 	t.Helper()
-	b := &bare{ctx: t.Context(), patience: fuzzPatience}
+	b := &bare{ctx: t.Context(), patience: rulePatience}
 	b.start(t, app, nil)
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -86,8 +87,12 @@ func rules() []rule {
 	return append(own, guests...)
 }
 
-// leastPatience is how long a rule may take where others have waited in vain.
-const leastPatience = fuzzPatience / 10
+// rulePatience is how long a rule may take, leastPatience how long where others have waited in
+// vain.
+const (
+	rulePatience  = 30 * time.Second
+	leastPatience = 500 * time.Millisecond
+)
 
 // judge tries the rule on a connection of its own.
 func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
