@@ -79,9 +79,12 @@ func runLong(t testing.TB, name string, args, env []string) *process {
 	t.Helper()
 	p := &process{t: t, name: name, args: args, env: env, addr: make(chan string, 1), ended: make(chan struct{})}
 	p.cmd = exec.Command(longServer(t), args...)
-	p.cmd.Env = append(append(os.Environ(), "NODE="+name), env...)
+	p.cmd.Env = append(append(os.Environ(), "NODE="+name, "LONG_LEASH=stdin"), env...)
 	errs, err := p.cmd.StderrPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.cmd.StdinPipe(); err != nil { // it ends with this process, however that ends
 		t.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {

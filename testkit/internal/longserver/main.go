@@ -10,6 +10,7 @@
 //	LONG_LEASE    how long a task is a worker's that does not renew its lease
 //	LONG_SWEEP    how often a worker looks for leases that ran out
 //	LONG_WORKERS  how many tasks run at once
+//	LONG_LEASH    if set, the process is killed when stdin ends: whoever has started it is gone
 package main
 
 import (
@@ -33,6 +34,12 @@ func main() {
 		_, _ = fmt.Fprintln(os.Stderr, "longserver:", err)
 		os.Exit(1)
 	}
+	if os.Getenv("LONG_LEASH") != "" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(1)
+		}()
+	}
 	serve.Main(app)
 }
 
@@ -42,7 +49,7 @@ func newApp(ctx context.Context) (*framework.App, error) {
 		return nil, err
 	}
 	n := &node{name: os.Getenv("NODE"), receiver: os.Getenv("RECEIVER_URL")}
-	app := framework.New("longserver", "1.0.0", append(opts, framework.WithShutdownGrace(5*time.Second))...).Add(n.components()...)
+	app := framework.New("longserver", "1.0.0", append(opts, framework.WithShutdownGrace(30*time.Second))...).Add(n.components()...)
 	if kept != nil {
 		app.UseStore(kept).OnStop(func(context.Context, *framework.Server) error { return kept.Close() })
 	}
