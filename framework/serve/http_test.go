@@ -30,6 +30,7 @@ func TestHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		go func() { _, _ = io.Copy(io.Discard, said) }() // nothing else that is logged may hold it up
 		_, addr, _ := strings.Cut(strings.TrimSpace(string(line[:n])), " on ")
 		for _, revision := range []protocol.Revision{protocol.Rev20241105, protocol.Rev20251125, protocol.Rev20260728} {
 			c, err := client.Connect(ctx, client.HTTP("http://"+addr+"/mcp"), client.Revisions(revision))
@@ -47,6 +48,7 @@ func TestHTTP(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
+		_ = errs.Close()
 	}
 }
 
