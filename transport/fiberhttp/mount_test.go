@@ -44,7 +44,7 @@ func quiet(cfg fiber.Config) fiber.Config {
 }
 
 // appTimeout is that of apps, in which a request comes on a busy machine, too.
-const appTimeout = time.Second
+const appTimeout = 3 * time.Second
 
 func TestMount(t *testing.T) {
 	t.Parallel()
