@@ -205,7 +205,7 @@ func TestNodes(t *testing.T) {
 // TestForeignOnNodes: another principal's session is an unknown one, on every node.
 func TestForeignOnNodes(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, polling, streamable.Config{}, answers)
+	p := newPair(t, polling, streamable.Config{Patience: time.Minute}, answers)
 	defer p.stop()
 	p.b.user = "bob"
 	unknown := *p.b
@@ -224,7 +224,7 @@ func TestForeignOnNodes(t *testing.T) {
 // TestStoreAway: nothing ends a session that cannot be looked up.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, polling, streamable.Config{}, answers)
+	p := newPair(t, polling, streamable.Config{Patience: time.Minute}, answers)
 	defer p.stop()
 	p.b.post("get")
 	p.store.away.Store(true)
@@ -314,8 +314,8 @@ func TestConcurrentChanges(t *testing.T) {
 func TestRestoredMakeRoom(t *testing.T) {
 	t.Parallel()
 	all := memory.New()
-	many := pairOver(t, polling, streamable.Config{}, all, all.Changes(), answers)
-	few := pairOver(t, polling, streamable.Config{MaxSessions: 8}, all, all.Changes(), answers)
+	many := pairOver(t, polling, streamable.Config{Patience: time.Minute}, all, all.Changes(), answers)
+	few := pairOver(t, polling, streamable.Config{MaxSessions: 8, Patience: time.Minute}, all, all.Changes(), answers)
 	defer many.stop()
 	defer few.stop()
 	var sessions []*site
@@ -365,7 +365,7 @@ func TestUntold(t *testing.T) {
 // TestNodeStops: its sessions go on elsewhere, with what its calls have sent.
 func TestNodeStops(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, resumable, streamable.Config{}, func(_ context.Context, _ string, send func(string) error) (int, string) {
+	p := newPair(t, resumable, streamable.Config{Patience: time.Minute}, func(_ context.Context, _ string, send func(string) error) (int, string) {
 		_ = send(`{"n":1}`)
 		return http.StatusOK, `{"a":1}`
 	})

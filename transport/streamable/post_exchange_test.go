@@ -112,7 +112,7 @@ func TestFrameIsNotKept(t *testing.T) {
 	t.Parallel()
 	for _, accept := range []string{"Accept: application/json", "Accept: text/event-stream"} {
 		h := &reusing{host: &host{plan: modern}}
-		e := streamable.New(h, streamable.Config{})
+		e := streamable.New(h, streamable.Config{Patience: time.Minute})
 		s := &site{t: t, e: e}
 		want := map[string]string{"Accept: application/json": `{"a":1}`, "Accept: text/event-stream": "event: message\ndata: {\"a\":1}\n\n"}[accept]
 		if r := s.do(http.MethodPost, "x", accept); string(r.Body) != want || r.Lent {

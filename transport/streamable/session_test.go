@@ -97,23 +97,25 @@ func TestIdleSession(t *testing.T) {
 // TestEndedSession: DELETE cancels what runs and ends the stream of the session.
 func TestEndedSession(t *testing.T) {
 	t.Parallel()
-	cause := make(chan error, 1)
-	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return http.StatusOK, `{"late":true}`
-	}}, streamable.Config{})
-	defer s.stop()
-	stream := s.carry(s.do(http.MethodGet, ""), -1)
-	running := s.carry(s.do(http.MethodPost, "x"), -1)
-	if r := s.do(http.MethodDelete, ""); r.Status != http.StatusNoContent {
-		t.Fatalf("DELETE: %d", r.Status)
-	}
-	if err := <-cause; errors.Is(err, context.Canceled) {
-		t.Errorf("cause: %v", err)
-	}
-	stream.wait()
-	running.wait()
+	synctest.Test(t, func(t *testing.T) {
+		cause := make(chan error, 1)
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return http.StatusOK, `{"late":true}`
+		}}, streamable.Config{})
+		defer s.stop()
+		stream := s.carry(s.do(http.MethodGet, ""), -1)
+		running := s.carry(s.do(http.MethodPost, "x"), -1)
+		if r := s.do(http.MethodDelete, ""); r.Status != http.StatusNoContent {
+			t.Fatalf("DELETE: %d", r.Status)
+		}
+		if err := <-cause; errors.Is(err, context.Canceled) {
+			t.Errorf("cause: %v", err)
+		}
+		stream.wait()
+		running.wait()
+	})
 }
 
 // changing tells of a change, which belongs to no exchange, in each call.
@@ -225,7 +227,7 @@ func TestLimits(t *testing.T) {
 		_ = send(`{"n":1}`)
 		<-ctx.Done()
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{MaxSessions: 8, MaxStreams: 2})
+	}}, streamable.Config{MaxSessions: 8, MaxStreams: 2, Patience: time.Minute})
 	other := &site{t: t, e: s.e}
 	other.session = field(other.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
 	if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" {
@@ -312,7 +314,7 @@ func TestPanics(t *testing.T) {
 			panic("as asked")
 		}
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{})
+	}}, streamable.Config{Patience: time.Minute})
 	defer s.stop()
 	for _, method := range []string{"panic", "panic in Accept"} {
 		r := s.do(http.MethodPost, method)

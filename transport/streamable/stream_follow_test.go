@@ -163,7 +163,7 @@ func TestManyWriters(t *testing.T) {
 // TestNothingToFollow: what no node has is refused as on one.
 func TestNothingToFollow(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, resumable, streamable.Config{}, func(_ context.Context, _ string, send func(string) error) (int, string) {
+	p := newPair(t, resumable, streamable.Config{Patience: time.Minute}, func(_ context.Context, _ string, send func(string) error) (int, string) {
 		_ = send(`{"n":1}`)
 		return http.StatusOK, `{"a":1}`
 	})

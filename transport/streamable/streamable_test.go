@@ -63,7 +63,7 @@ func TestStream(t *testing.T) {
 	for name, plan := range map[string]transport.Plan{"modern": modern, "resumable": resumable, "polling": polling} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, &host{plan: plan, log: &keeper{}, handle: handle}, streamable.Config{})
+			s := newSite(t, &host{plan: plan, log: &keeper{}, handle: handle}, streamable.Config{Patience: time.Minute})
 			defer s.stop()
 			c := s.carry(s.do(http.MethodPost, "x"), -1).wait()
 			if c.status != http.StatusOK || field(c.header, "Content-Type") != "text/event-stream" || field(c.header, "X-Accel-Buffering") != "no" || c.length != -1 {
@@ -95,7 +95,7 @@ func TestAccept(t *testing.T) {
 			told <- send(`{"n":1}`)
 		}
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{})
+	}}, streamable.Config{Patience: time.Minute})
 	defer s.stop()
 	for _, accept := range []string{
 		"Accept: application/json", "Accept: application/json, text/event-stream;q=0",
@@ -235,7 +235,7 @@ func TestNothingToResume(t *testing.T) {
 		_ = send(`{"n":1}`)
 		return http.StatusOK, `{"a":1}`
 	}}
-	s := newSite(t, h, streamable.Config{})
+	s := newSite(t, h, streamable.Config{Patience: time.Minute})
 	defer s.stop()
 	mine := s.carry(s.do(http.MethodPost, "x"), -1).wait().events()
 	other := &site{t: t, e: s.e}
@@ -271,7 +271,7 @@ func TestKeptStreams(t *testing.T) {
 	s := newSite(t, &host{plan: resumable, log: log, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
 		_ = send(`{"n":1}`)
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{})
+	}}, streamable.Config{Patience: time.Minute})
 	var first string
 	for i := range 100 {
 		c := s.carry(s.do(http.MethodPost, "x"), -1).wait()
