@@ -250,7 +250,8 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%q, %v", said, err)
 			}
 			_, err := client.Call[string](t.Context(), bob, "add_note", NoteIn{Text: "x"})
-			if refused, ok := errors.AsType[*client.HTTPError](err); !ok || refused.Status != http.StatusForbidden {
+			// On a busy machine the stream has begun, with 200, before that is known.
+			if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status != http.StatusForbidden || err == nil || !strings.Contains(err.Error(), "Forbidden") {
 				t.Errorf("Bob writes: %v", err)
 			}
 			mine, err := client.Call[[]string](t.Context(), ann, "list_notes", nil)

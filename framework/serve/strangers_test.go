@@ -158,7 +158,7 @@ func (g *guest) do(t *testing.T, method, body string, fields map[string]string) 
 // ask is a request, and what was answered: status, type and body.
 func (g *guest) ask(t *testing.T, method, params string) string {
 	t.Helper()
-	fields := map[string]string{}
+	fields := map[string]string{"Accept": "application/json"} // a busy machine would make a stream of it
 	if g.revision == protocol.Rev20260728 {
 		params = fmt.Sprintf(`{"_meta":{"io.modelcontextprotocol/protocolVersion":"%s","io.modelcontextprotocol/clientCapabilities":`+
 			`{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}},`, g.revision) + strings.TrimPrefix(params, "{")

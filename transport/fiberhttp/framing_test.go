@@ -45,7 +45,7 @@ func testDoubtfulEnd(t *testing.T, dial func() net.Conn) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn := dial()
-			head := "POST /mcp HTTP/" + tt.version + "\r\nHost: localhost\r\nContent-Type: application/json\r\n" + tt.fields
+			head := "POST /mcp HTTP/" + tt.version + "\r\nHost: localhost\r\nContent-Type: application/json\r\n" + whole + "\r\n" + tt.fields
 			one := head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(frame), frame)
 			if _, err := io.WriteString(conn, one+one); err != nil {
 				t.Fatal(err)

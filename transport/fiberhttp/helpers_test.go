@@ -16,6 +16,10 @@ import (
 // patience bounds waits that only end so if something hangs.
 const patience = time.Minute
 
+// whole is the field of a client that takes no stream: its answers are whole, however late a
+// busy machine has them.
+const whole = "Accept: application/json"
+
 // start serves app on a socket, or on l, and returns how to reach it.
 func start(t *testing.T, app *fiber.App, l net.Listener) (dial func() net.Conn) {
 	t.Helper()

@@ -180,7 +180,7 @@ func TestNothingOfFasthttpIsKept(t *testing.T) {
 	for i := range 3 {
 		letter := string(rune('A' + i))
 		value := strings.Repeat(letter, 20)
-		text(t, request(t, conn, "POST", "/", transporttest.Frame("echo", `"`+value+`"`), "X-Value: "+value, "x-value: "+letter, "Cookie: a="+letter))
+		text(t, request(t, conn, "POST", "/", transporttest.Frame("echo", `"`+value+`"`), "X-Value: "+value, "x-value: "+letter, "Cookie: a="+letter, whole))
 		r, body := transport.RequestFrom(<-host.Began), <-host.Frames
 		seen = append(seen, func() {
 			values := r.Fields.Values("x-VALUE")
