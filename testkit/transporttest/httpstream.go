@@ -246,7 +246,7 @@ func testNeverReads(t *testing.T, serve SiteFunc) {
 	c := dialRaw(t, site.URL)
 	c.send(ask{body: frame(1, "many", script{Count: 400, Size: 64 << 10})}) // more than kernels hold
 	whole := dialRaw(t, site.URL)
-	whole.send(ask{body: frame(2, "large", script{Count: 12 << 20})})
+	whole.send(ask{body: frame(2, "large", script{Count: 24 << 20})})
 	if a := dialRaw(t, site.URL).roundTrip(echoing()); a.StatusCode != 200 {
 		t.Errorf("another client: %s", a.Status)
 	}
@@ -259,7 +259,7 @@ func testNeverReads(t *testing.T, serve SiteFunc) {
 		if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // as net returns it
 			t.Errorf("the connection of the %s was not dropped", name)
 		}
-		if name == "answer" && size >= 12<<20 {
+		if name == "answer" && size >= 24<<20 {
 			t.Errorf("the whole answer came after WriteTimeout")
 		}
 	}
