@@ -109,12 +109,12 @@ func TestOneKeyForTwoQuestions(t *testing.T) {
 func TestKeysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{"\xff": `the key "\xff" is not UTF-8`, "roots": `the key "roots" is that of Roots`} {
-		var got error
-		s := build(t, quiet().Add(doing(func(ctx context.Context) error {
-			_, got = ask(ctx, "a", framework.Key(key))
-			return got
-		})))
 		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			var got error
+			s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+				_, got = ask(ctx, "a", framework.Key(key))
+				return got
+			})))
 			a := newAsker(t, s, rev, byMessage(nil))
 			a.do("tools/call", `{"name":"t"}`).isError()
 			if got == nil || !strings.Contains(got.Error(), want) || len(a.asked) != 0 {
