@@ -52,7 +52,8 @@
 // so that damage is an error then ([ErrDamaged]) and not a surprise later. A damaged file
 // of events is given up: they are not worth a server that does not start. A copy is made
 // with [Store.Backup], or of both files while the store is closed. The format has a
-// number: what a later version has written is refused ([ErrNewer]).
+// number: what an earlier version has written is brought up to date, and what a later one
+// has written is refused ([ErrNewer]).
 //
 // # Time
 //
