@@ -245,3 +245,41 @@ func TestTasksProgressGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// TestTasksLeaveRoomForOthers: who has large tasks that wait is refused more of them, and
+// nobody else. One that runs, and has more to keep than there is room for, ends all the same.
+func TestTasksLeaveRoomForOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		begin, gate, effects := make(chan struct{}), make(chan struct{}), new(atomic.Int32)
+		app := quiet(framework.WithStore(memory.Sized(memory.TaskBytes(128<<10))), framework.WithTaskWorkers(2))
+		app.Add(
+			framework.Tool("job", func(_ context.Context, _ struct{ Text string }) (string, error) { <-gate; return "done", nil },
+				framework.Describe("d"), framework.Task(framework.TaskOptional)),
+			framework.Tool("keep", func(ctx context.Context, _ struct{}) (string, error) {
+				<-begin
+				return framework.Once(ctx, "it", func(context.Context) (string, error) { effects.Add(1); return strings.Repeat("x", 50_000), nil })
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+		s := build(t, app)
+		loud, other := dial(t, s, core), dial(t, s, core)
+		large := fmt.Sprintf(`{"name":"job","arguments":{"Text":%q},"task":{}}`, strings.Repeat("x", 10_000))
+		loud.call("tools/call", large).ok() // has one of the workers
+		keeper := loud.start("keep", `{}`, `{}`).TaskID
+		var last reply
+		made := 0
+		for ; made < 100 && last.Error == nil; made++ {
+			last = loud.call("tools/call", large)
+		}
+		if last.code(-32603).mentions("no room", "try again"); made < 4 {
+			t.Errorf("after %d tasks", made)
+		}
+		other.call("tools/call", large).ok()
+		close(begin)
+		time.Sleep(time.Minute)
+		if got := loud.get(keeper).Status; got != "completed" || effects.Load() != 1 {
+			t.Errorf("it is %s, after %d effects", got, effects.Load())
+		}
+		close(gate)
+		synctest.Wait()
+		loud.call("tools/call", large).ok()
+	})
+}

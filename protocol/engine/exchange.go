@@ -414,8 +414,8 @@ func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 	}
 	x.conn.e.failed(ctx, x.call, err)
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
-	if _, ok := errors.AsType[*storeError](err); ok {
-		wire.Message = unavailableText
+	if store, ok := errors.AsType[*storeError](err); ok {
+		wire.Message = store.said()
 	}
 	if x.conn.e.cfg.Detail {
 		wire.Message = err.Error()

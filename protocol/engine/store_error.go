@@ -1,6 +1,12 @@
 package engine
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
 
 // storeError is that of a store. The client hears that it may try again, and nothing of
 // the reason.
@@ -18,5 +24,10 @@ func (s *storeError) Error() string { return fmt.Sprintf("engine: %s: %v", s.doi
 // Unwrap is the store's.
 func (s *storeError) Unwrap() error { return s.err }
 
-// unavailableText is what the client hears.
-const unavailableText = "the server cannot reach its store now: try again"
+// said is what the client hears.
+func (s *storeError) said() string {
+	if errors.Is(s.err, task.ErrFull) || errors.Is(s.err, claim.ErrFull) {
+		return "the server has no room for this now: try again later"
+	}
+	return "the server cannot reach its store now: try again"
+}

@@ -186,21 +186,24 @@ const (
 // (errLost). What was done must not be lost because the store is away or full for a moment:
 // it tries again, at growing intervals, for storePatience, or, with a lease, for as long as
 // the task is this worker's. A store may be full for hours: after some attempts the
-// log is told.
+// log is told. What a task that goes on wants to keep does not hold its worker so long.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()
+	var e task.Event
 	for wait := storePause; ; wait = min(2*wait, maxStorePause) {
 		_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
 			if r.Runs != runs {
 				return task.Event{}, errLost
 			}
-			return event(r), nil
+			e = event(r)
+			return e, nil
 		})
 		if wait > storePause && decided(err) { // an earlier attempt may have succeeded unseen
 			j.e.spread(j.id)
 		}
-		if err == nil || decided(err) || !j.lease && time.Since(begun) > storePatience {
+		holds := j.lease && (!errors.Is(err, task.ErrFull) || e.Kind == task.Complete || e.Kind == task.Fail)
+		if err == nil || decided(err) || !holds && time.Since(begun) > storePatience {
 			return err
 		}
 		if wait == maxStorePause/2 {
@@ -223,12 +226,15 @@ func decided(err error) bool {
 	return false
 }
 
+// tooMuch says that the task has more to keep than it may, or than there is room for.
+func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrFull) }
+
 // retry keeps the effects of the failed run, and waits a little before the next. Where they
 // cannot be kept the task fails, because they must not happen again.
 func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	j.e.failed(ctx, c, cause)
 	err := j.apply(ctx, c.runs, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
-	if errors.Is(err, task.ErrLimit) {
+	if tooMuch(err) {
 		j.fail(ctx, c.runs, err)
 		return false
 	}
@@ -280,7 +286,7 @@ func (j *job) ask(ctx context.Context, c *Call, returned error) {
 	err = j.change(ctx, c.runs, func(r *task.Record) task.Event {
 		return task.Event{Kind: task.Ask, Questions: unused(r, filed), Journal: journal.Append(nil)}
 	})
-	if errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrEvent) {
+	if tooMuch(err) || errors.Is(err, task.ErrEvent) {
 		j.fail(j.ctx, c.runs, err)
 		return
 	}
@@ -316,7 +322,8 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 	return out
 }
 
-// keep writes the effects of Once into the record, as soon as one has happened.
+// keep writes the effects of Once into the record, as soon as one has happened. Where there
+// is no room the handler goes on: they are kept if it asks, is run again, or does more.
 func (j *job) keep(ctx context.Context, c *Call) {
 	if !c.effects.news() {
 		return

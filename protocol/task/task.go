@@ -29,6 +29,9 @@ var (
 	ErrNotFound = errors.New("task: not found")
 	ErrExists   = errors.New("task: exists")
 	ErrConflict = errors.New("task: version conflict")
+	// ErrFull: a store has no room for another task, or a larger one, or its owner has had
+	// the share of those that are not terminal.
+	ErrFull = errors.New("task: full")
 	// ErrUnreadable: the record is there, and is damaged, sealed with a key that the
 	// store does not have, or of a newer program, which another node may be. It can be
 	// deleted, and expires.
@@ -94,12 +97,13 @@ func (r *Record) Readable() bool { return known(r.Status) }
 // A store knows an owner's records in the order in which Create was called, which
 // is not that of Created where a clock jumps. Times are kept to the nanosecond.
 type Store interface {
-	// Create keeps the record as version 1, whatever r.Version is. ErrExists.
+	// Create keeps the record as version 1, whatever r.Version is. ErrExists. ErrFull.
 	Create(ctx context.Context, r Record) error
 	// Get is the record, or ErrNotFound, also for an expired one. ErrUnreadable.
 	Get(ctx context.Context, id string) (Record, error)
 	// Update replaces the record, but for Owner and Created, which stay as they are;
 	// r.Version must be the stored one, else ErrConflict. ErrNotFound. ErrUnreadable.
+	// ErrFull.
 	Update(ctx context.Context, r Record) error
 	// Delete forgets the record. Nothing there is no error.
 	Delete(ctx context.Context, id string) error

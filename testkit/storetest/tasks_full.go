@@ -1,15 +1,17 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 // TasksFull runs the suite of stores that let tasks that have ended go where there is no
-// room, in parallel. open gives an empty store each time that has room for so many of them,
+// room, and refuse an owner more of others than a share, in parallel. open gives an empty store each time that has room for so many tasks,
 // in so many bytes, of all owners together or of each, and registers with t.Cleanup what
 // ends it.
 func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store, opts ...Option) {
@@ -24,6 +26,9 @@ func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store
 		{"FirstEndedFirst", "Of one owner the task that ended first goes first.", 8, roomy, tasksFirstEnded},
 		{"Number", "Who ends many tasks pushes out none of those who end few.", 16, roomy, tasksManyEnded},
 		{"Bytes", "Who ends large tasks pushes out none of those who end small ones.", 1000, 64 << 10, tasksLargeEnded},
+		{"Open", "Who has large tasks that have not ended leaves room for those of others.", 1000, 64 << 10, tasksOpen},
+		{"Growth", "A task that has not ended grows within its owner's share; it can always end.", 1000, 64 << 10, tasksGrow},
+		{"Expiry", "What has expired takes nothing of its owner's share.", 1000, 64 << 10, tasksExpireOpen},
 		{"Shares", "Those who end as many tasks have as much room.", 16, roomy, tasksSameEnded},
 	}
 	for _, tt := range tests {
@@ -114,4 +119,76 @@ func tasksSameEnded(t *testing.T, s tasks) {
 			t.Errorf("%q are left", got)
 		}
 	}
+}
+
+// crowd creates tasks of an owner with a call of that size until the store refuses one, and
+// gives their number.
+func (s tasks) crowd(owner string, size int) (n int) {
+	s.t.Helper()
+	for ; n < 100; n++ {
+		r := s.record(fmt.Sprint(owner, n), owner)
+		r.Call = make([]byte, size)
+		err := s.store.Create(s.t.Context(), r)
+		if errors.Is(err, task.ErrFull) {
+			return n
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return n
+}
+
+func tasksOpen(t *testing.T, s tasks) {
+	most := s.crowd("loud", 4<<10)
+	if most < 5 || most > 16 {
+		t.Fatalf("one owner has %d tasks of 4 KiB in 64 KiB", most)
+	}
+	if n := s.crowd("quiet", 4<<10); n < 2 {
+		t.Errorf("another one has %d", n)
+	}
+	s.create(s.record("third", "third"))
+	for i := range most {
+		s.change(fmt.Sprint("loud", i), func(r *task.Record) { r.Status = protocol.TaskCancelled })
+	}
+	again := s.record("again", "loud")
+	again.Call = make([]byte, 4<<10)
+	s.create(again) // what has ended is not counted
+	if err := s.store.Delete(t.Context(), "again"); err != nil {
+		t.Error(err)
+	}
+	s.create(again)
+}
+
+func tasksGrow(t *testing.T, s tasks) {
+	s.create(s.record("grows", "loud"))
+	s.create(s.record("other", "loud"))
+	s.change("grows", func(r *task.Record) { r.Journal = make([]byte, 24<<10) })
+	for _, status := range []protocol.TaskStatus{protocol.TaskWorking, protocol.TaskInputRequired} {
+		r, _ := s.get("other")
+		r.Status, r.Journal = status, make([]byte, 48<<10)
+		if err := s.store.Update(t.Context(), r); !errors.Is(err, task.ErrFull) {
+			t.Errorf("%s, and with a larger journal than there is room for: %v", status, err)
+		}
+	}
+	s.change("grows", func(r *task.Record) { r.Message = "" }) // which is not larger
+	s.change("other", func(r *task.Record) { r.Status, r.Result = protocol.TaskCompleted, make([]byte, 24<<10) })
+	s.change("grows", func(r *task.Record) { r.Status, r.Result = protocol.TaskCompleted, make([]byte, 24<<10) })
+	s.create(s.record("new", "loud"))
+}
+
+func tasksExpireOpen(t *testing.T, s tasks) {
+	create := func(id string, ttl time.Duration) error {
+		r := s.record(id, "x")
+		r.TTL, r.Call = ttl, make([]byte, 28<<10)
+		return s.store.Create(t.Context(), r)
+	}
+	m := s.clock.young(t, func(key string, life time.Duration) error { return create(key, life) })
+	s.clock.end(t, m, func() bool {
+		err := create("next", time.Hour)
+		if err != nil && !errors.Is(err, task.ErrFull) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }

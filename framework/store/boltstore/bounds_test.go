@@ -72,7 +72,7 @@ func TestTaskBytes(t *testing.T) {
 	if _, err := tasks.Get(ctx, "a"); err != nil {
 		t.Errorf("a, which did not fit: %v", err)
 	}
-	if err := grow("b", protocol.TaskWorking, 60<<10); err != nil {
+	if err := grow("b", protocol.TaskWorking, 40<<10); err != nil {
 		t.Error(err)
 	}
 	if _, err := tasks.Get(ctx, "a"); !errors.Is(err, task.ErrNotFound) {

@@ -46,7 +46,7 @@ func verifyTable(t *txn, tb *table) error {
 
 func verifyTasks(t *txn, most taskBounds) error {
 	x, want := tasksIn(t, most), counts{}
-	mortal, weights := 0, map[string]uint64{}
+	mortal, weights, open := 0, map[string]uint64{}, map[string]uint64{}
 	err := x.rows.b.ForEach(func(key, row []byte) error {
 		k := openKept(string(key[1:]), row)
 		want.rows++
@@ -57,13 +57,15 @@ func verifyTasks(t *txn, most taskBounds) error {
 				return errors.New("an end is missing")
 			}
 		}
-		if k.state == stateOver {
+		if owner := string(ownerPrefix(k.owner)); k.state == stateOver {
 			want.ended++
 			want.endedSize += k.cost()
-			weights[string(ownerPrefix(k.owner))] += uint64(k.cost() + taskWeight)
+			weights[owner] += uint64(k.cost() + taskWeight)
 			if !bytes.Equal(x.over.get(ownerKey(k.owner, k.over)), key) {
 				return errors.New("one is over and not among those")
 			}
+		} else {
+			open[owner] += uint64(k.cost())
 		}
 		if k.state != stateWorking && x.wasTaken(k.id) {
 			return errors.New("one does not work and is taken")
@@ -87,7 +89,12 @@ func verifyTasks(t *txn, most taskBounds) error {
 			err = errors.Join(err, errors.New("an owner's terminal tasks are not weighed"))
 		}
 	}
-	if count(x.shares) != len(weights) || count(x.ranks) != len(weights) {
+	for owner, bytes := range open {
+		if data := x.open.get([]byte(owner)); data == nil || numberOf(data) != bytes {
+			err = errors.Join(err, errors.New("an owner's open tasks are not counted"))
+		}
+	}
+	if count(x.shares) != len(weights) || count(x.ranks) != len(weights) || count(x.open) != len(open) {
 		err = errors.Join(err, errors.New("what is gone is weighed"))
 	}
 	want.bytes += want.goneSize
@@ -147,8 +154,8 @@ func Rewrite(path, key string, value []byte) error {
 	return errors.Join(err, db.Close())
 }
 
-// Downgrade makes the file one of format 1.
-func Downgrade(path string) error {
+// Downgrade makes the file one of format 1 or 2.
+func Downgrade(path string, to byte) error {
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err != nil {
 		return err
@@ -157,6 +164,9 @@ func Downgrade(path string) error {
 		x := tasksIn(&txn{tx: tx}, taskBounds{})
 		err := x.rows.b.ForEach(func(key, row []byte) error {
 			k := openKept(string(key[1:]), row)
+			if to > 1 {
+				return nil
+			}
 			x.counts.bytes -= len(k.owner) // format 1 counted it twice
 			if k.state != stateOver {
 				return nil
@@ -167,9 +177,11 @@ func Downgrade(path string) error {
 			return nil
 		})
 		x.t.setCounts(tasksName, x.counts, counts{})
+		if to == 1 {
+			err = errors.Join(err, tx.DeleteBucket([]byte(sharesName)), tx.DeleteBucket([]byte(ranksName)))
+		}
 		about := tx.Bucket([]byte(aboutName))
-		return errors.Join(err, x.t.err, tx.DeleteBucket([]byte(sharesName)), tx.DeleteBucket([]byte(ranksName)),
-			about.Put([]byte(formatKey), []byte{1}))
+		return errors.Join(err, x.t.err, tx.DeleteBucket([]byte(openName)), about.Put([]byte(formatKey), []byte{to}))
 	})
 	return errors.Join(err, db.Close())
 }

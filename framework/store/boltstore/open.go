@@ -20,8 +20,8 @@ const (
 )
 
 // format is the number that a file says it is of. Who changes what is in the buckets
-// gives it the next one, and reads both.
-const format = 2
+// gives it the next one, and reads all of them.
+const format = 3
 
 // Keys of the bucket about the file.
 const (
@@ -30,8 +30,8 @@ const (
 	bootKey   = "events of boot" // see openEvents
 )
 
-// kind of a file: its name, its buckets besides about and counts, and what makes one of
-// format 1 one of this format.
+// kind of a file: its name, its buckets besides about and counts, and what makes an older
+// one one of this format.
 type kind struct {
 	name    string
 	buckets []string
@@ -41,7 +41,7 @@ type kind struct {
 func mainKind() kind {
 	return kind{"main", []string{
 		sessionsName, sessionsName + ".ends", claimsName, claimsName + ".ends",
-		tasksName, endsName, ownersName, overName, sharesName, ranksName, takenName, goneName, tracesName,
+		tasksName, endsName, ownersName, overName, sharesName, ranksName, openName, takenName, goneName, tracesName,
 	}, upgradeTasks}
 }
 

@@ -52,8 +52,9 @@ func SessionBytes(n int) Option { return func(s *settings) { s.sessionBytes = ma
 // TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
 func TaskRecords(n int) Option { return func(s *settings) { s.taskRecords = max(n, 1) } }
 
-// TaskBytes bounds all tasks together, the bookkeeping included; default 256 MiB. n
-// below 1 is 1.
+// TaskBytes bounds all tasks together, the bookkeeping included; default 256 MiB. Of one
+// owner those that have not ended have three quarters of it at most, and new ones no more
+// than all such tasks leave. n below 1 is 1.
 func TaskBytes(n int) Option { return func(s *settings) { s.taskBytes = max(n, 1) } }
 
 // ClaimEntries bounds the number of claims, counters among them; default 262,144. n

@@ -26,7 +26,8 @@ var (
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("boltstore: closed")
 	// ErrFull: there is no room for a task, and all the others are kept: somebody relies
-	// on each of them. For sessions and claims there are session.ErrFull and claim.ErrFull.
+	// on each of them. It comes with task.ErrFull. For sessions and claims there are
+	// session.ErrFull and claim.ErrFull.
 	ErrFull = errors.New("boltstore: no room")
 )
 
@@ -88,9 +89,10 @@ func (s *Store) Sessions() session.Store { return &s.sessions }
 
 // Tasks port; the value is also a task.Queue. When there is no room, those that have
 // ended go first: of the owner who has most of them, by number and bytes, the one that
-// ended first. What does not fit then is refused, a new task as well as one that grows. A list goes on after a task that is
-// gone as long as the store remembers where it was: of the last ones, an eighth as many
-// as TaskRecords.
+// ended first. What does not fit then is refused, a new task as well as one that grows; so
+// is what goes beyond its owner's share, see [TaskBytes]. A list goes on after a task that is
+// gone as long as the store remembers where it was: of the last ones, an eighth as many as
+// TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
 // Events port. Of one stream the oldest events go first. Of all streams the one that was

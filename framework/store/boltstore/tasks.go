@@ -49,7 +49,7 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 			x.drop(k)
 		}
 		k := newKept(&r)
-		if err := x.makeRoom(1, k.cost(), nil); err != nil {
+		if err := x.makeRoom(x.needs(nil, k)); err != nil {
 			return err
 		}
 		x.insert(k)
@@ -87,7 +87,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 		next.Owner, next.Created = stored.Owner, stored.Created
 		next.Version++
 		n := newKept(&next)
-		if err := x.makeRoom(0, n.cost()-k.cost(), k); err != nil {
+		if err := x.makeRoom(x.needs(k, n)); err != nil {
 			return err
 		}
 		x.replace(k, n)

@@ -19,6 +19,7 @@ const (
 	overName   = "tasks.over"  // owner, number of the end: id, of those that are terminal
 	sharesName = "tasks.share" // owner: weight of those that are terminal, if it has any
 	ranksName  = "tasks.rank"  // that weight, owner: nothing
+	openName   = "tasks.open"  // owner: bytes of those that are not terminal, if it has any
 	takenName  = "tasks.taken" // id: of those that a worker has had and not given back
 	goneName   = "tasks.gone"  // id: trace of one that is gone: a list may go on after it
 	tracesName = "tasks.trace" // number of the trace: id
@@ -33,7 +34,7 @@ type taskRows struct {
 	most   taskBounds
 	counts counts
 
-	rows, ends, owners, over, shares, ranks, taken, gone, traces bucket
+	rows, ends, owners, over, shares, ranks, open, taken, gone, traces bucket
 }
 
 func tasksIn(t *txn, most taskBounds) *taskRows {
@@ -41,7 +42,7 @@ func tasksIn(t *txn, most taskBounds) *taskRows {
 		t: t, most: most, counts: t.counts(tasksName),
 		rows: t.bucket(tasksName), ends: t.bucket(endsName), owners: t.bucket(ownersName),
 		over: t.bucket(overName), shares: t.bucket(sharesName), ranks: t.bucket(ranksName),
-		taken: t.bucket(takenName), gone: t.bucket(goneName), traces: t.bucket(tracesName),
+		open: t.bucket(openName), taken: t.bucket(takenName), gone: t.bucket(goneName), traces: t.bucket(tracesName),
 	}
 }
 
@@ -122,11 +123,13 @@ func (x *taskRows) place(k *kept) {
 // count changes the counts by sign times what the task takes.
 func (x *taskRows) count(k *kept, sign int) {
 	x.counts.bytes += sign * k.cost()
-	if k.state == stateOver {
-		x.counts.ended += sign
-		x.counts.endedSize += sign * k.cost()
-		x.weigh(ownerPrefix(k.owner), sign*(k.cost()+taskWeight))
+	if k.state != stateOver {
+		x.weighOpen(ownerPrefix(k.owner), sign*k.cost())
+		return
 	}
+	x.counts.ended += sign
+	x.counts.endedSize += sign * k.cost()
+	x.weigh(ownerPrefix(k.owner), sign*(k.cost()+taskWeight))
 }
 
 func (x *taskRows) removeEnd(k *kept) {
@@ -178,45 +181,6 @@ func (x *taskRows) must(key []byte) *kept {
 		panic(fmt.Sprintf("a task of %d bytes of id is not where it should be", len(id)))
 	}
 	return k
-}
-
-// makeRoom drops what may go until so much more fits, but not the one to be kept. If
-// that is not enough, it drops only what has expired.
-func (x *taskRows) makeRoom(records, bytes int, keep *kept) error {
-	for !x.fits(records, bytes) {
-		if x.dropExpired() { // never keep, which is alive
-			continue
-		}
-		return x.push(records, bytes, keep)
-	}
-	return nil
-}
-
-func (x *taskRows) fits(records, bytes int) bool {
-	return (records <= 0 || x.counts.rows+records <= x.most.records) && (bytes <= 0 || x.counts.bytes+bytes <= x.most.bytes)
-}
-
-// push drops terminal tasks: the one that ended first, of the owner who has most of them.
-// It ends: each step takes a record away, or the trace of one.
-func (x *taskRows) push(records, bytes int, keep *kept) error {
-	if keep != nil && keep.state == stateOver {
-		bytes += keep.cost()
-		x.count(keep, -1)
-		defer x.count(keep, 1)
-	}
-	if x.counts.rows+records-x.counts.ended > x.most.records && records > 0 ||
-		x.counts.bytes+bytes-x.counts.endedSize-x.counts.goneSize > x.most.bytes {
-		return fmt.Errorf("boltstore: %w for the task: %d tasks in %d bytes are held, %d bytes more are needed",
-			ErrFull, x.counts.rows, x.counts.bytes, bytes)
-	}
-	for !x.fits(records, bytes) {
-		if x.counts.bytes+bytes > x.most.bytes && x.counts.gone > 0 {
-			x.dropTrace()
-			continue
-		}
-		x.drop(x.firstOver(keep))
-	}
-	return nil
 }
 
 // listed is the place of a task in its owner's list.

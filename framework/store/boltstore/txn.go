@@ -68,6 +68,17 @@ func (b bucket) remove(key []byte) {
 	b.t.check(b.b.Delete(key))
 }
 
+// empty takes all out of a bucket, but for the numbers that it has given.
+func (t *txn) empty(name string) {
+	last := t.bucket(name).b.Sequence()
+	t.check(t.tx.DeleteBucket([]byte(name)))
+	b, err := t.tx.CreateBucket([]byte(name))
+	t.check(err)
+	if err == nil {
+		t.check(b.SetSequence(last))
+	}
+}
+
 func (t *txn) check(err error) {
 	if t.err == nil {
 		t.err = err

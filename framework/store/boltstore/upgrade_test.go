@@ -9,9 +9,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// TestUpgrade: a file of format 1 becomes one of this format, with all that is in it.
+// TestUpgrade: an older file becomes one of this format, with all that is in it.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
+	for _, from := range []byte{1, 2} {
+		t.Run(fmt.Sprint("Format", from), func(t *testing.T) {
+			t.Parallel()
+			testUpgrade(t, from)
+		})
+	}
+}
+
+func testUpgrade(t *testing.T, from byte) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := reopen(t, path)
 	for i := range 20 {
@@ -28,7 +37,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	closes(t, s)
-	if err := boltstore.Downgrade(path); err != nil {
+	if err := boltstore.Downgrade(path, from); err != nil {
 		t.Fatal(err)
 	}
 	s = reopen(t, path, boltstore.TaskRecords(19))

@@ -75,7 +75,8 @@ func SessionBytes(n int) Option { return func(b *bounds) { b.sessionBytes = max(
 func TaskRecords(n int) Option { return func(b *bounds) { b.taskRecords = max(n, 1) } }
 
 // TaskBytes bounds all tasks together, their owners and the bookkeeping included;
-// default 256 MiB. n below 1 is 1.
+// default 256 MiB. Of one owner those that have not ended have three quarters of it at
+// most, and new ones no more than all such tasks leave. n below 1 is 1.
 func TaskBytes(n int) Option { return func(b *bounds) { b.taskBytes = max(n, 1) } }
 
 // LeaseLife is how long a worker has a task without renewing its lease; default 30 s.
@@ -129,10 +130,10 @@ func (s *Store) Sessions() session.Store { return &s.sessions }
 
 // Tasks port, whose value is a task.Queue, too. When there is no room, those that have
 // ended go first: of the owner who has most of them, by number and bytes, the one that
-// ended first. What does not fit then is refused with [ErrFull], a new task as well as
-// one that grows. A list goes on after a task that is gone as
-// long as the store remembers where it was: of the last ones, an eighth as many as
-// TaskRecords.
+// ended first. What does not fit then is refused with [ErrFull] and task.ErrFull, a new task
+// as well as one that grows; so is what goes beyond its owner's share, see [TaskBytes]. A
+// list goes on after a task that is gone as long as the store remembers where it was: of the
+// last ones, an eighth as many as TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
 // Changes port: a bus for all who share the Store. For each subscriber up to 1,024

@@ -42,7 +42,7 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 		return fmt.Errorf("memory: %w", task.ErrExists)
 	}
 	h := &heldTask{record: &r, born: now.Add(-now.Round(0).Sub(r.Created))}
-	if err := s.makeRoom(1, h.cost()+ownerCost+len(r.Owner), nil, now); err != nil {
+	if err := s.makeRoom(s.needs(nil, &r), now); err != nil {
 		return err
 	}
 	s.insert(h, now)
@@ -84,7 +84,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 	}
 	r.ID, r.Owner, r.Created = h.record.ID, h.record.Owner, h.record.Created
 	r.Version++
-	if err := s.makeRoom(0, recordCost(&r)-h.cost(), h, now); err != nil {
+	if err := s.makeRoom(s.needs(h, &r), now); err != nil {
 		return err
 	}
 	s.replace(h, &r, now)
@@ -259,12 +259,13 @@ func (s *tasks) place(h *heldTask, now time.Time) {
 // count changes the counts by sign times what the task takes.
 func (s *tasks) count(h *heldTask, sign int) {
 	s.bytes += sign * h.cost()
+	o := s.owners[h.record.Owner]
 	if h.over == nil {
+		o.open += sign * h.cost()
 		return
 	}
 	s.ended += sign
 	s.loose += sign * h.cost()
-	o := s.owners[h.record.Owner]
 	o.weight += sign * (h.cost() + taskWeight)
 	switch {
 	case o.weight == 0:
@@ -274,43 +275,6 @@ func (s *tasks) count(h *heldTask, sign int) {
 	default:
 		heap.Fix(&s.over, o.rank-1)
 	}
-}
-
-// makeRoom drops what may go until so much more fits, but not the one to be kept.
-// If that is not enough, it drops only what has expired.
-func (s *tasks) makeRoom(records, bytes int, keep *heldTask, now time.Time) error {
-	for !s.fits(records, bytes) {
-		if s.dropExpired(now) { // never keep, which is alive
-			continue
-		}
-		return s.push(records, bytes, keep)
-	}
-	return nil
-}
-
-func (s *tasks) fits(records, bytes int) bool {
-	return len(s.held)+records <= s.bounds.taskRecords && s.bytes+bytes <= s.bounds.taskBytes
-}
-
-// push drops terminal tasks: the one that ended first, of the owner who has most of them.
-// It ends: each step takes a record away, or the trace of one.
-func (s *tasks) push(records, bytes int, keep *heldTask) error {
-	if keep != nil && keep.over != nil {
-		bytes += keep.cost()
-		s.count(keep, -1)
-		defer s.count(keep, 1)
-	}
-	if !s.fits(records-s.ended, bytes-s.loose-s.gone.bytes) {
-		return fmt.Errorf("%w for the task: %d tasks in %d bytes are held, %d bytes more are needed", ErrFull, len(s.held), s.bytes, bytes)
-	}
-	for !s.fits(records, bytes) {
-		if s.bytes+bytes > s.bounds.taskBytes && s.gone.len() > 0 {
-			s.bytes -= s.gone.dropOldest()
-			continue
-		}
-		s.forget(s.over[0].firstOver(keep))
-	}
-	return nil
 }
 
 // forget leaves a trace.

@@ -59,6 +59,7 @@ type taskOwner struct {
 	name   string
 	places []taskPlace
 	live   int
+	open   int       // bytes of those that are not terminal
 	over   list.List // of *heldTask that are terminal, the one that ended first at the front
 	weight int       // of these; 0: there are none
 	rank   int       // in tasks.over, from 1; 0: it is not there

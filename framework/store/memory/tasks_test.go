@@ -142,8 +142,11 @@ func TestTaskBytes(t *testing.T) {
 	t.Parallel()
 	s := memory.Sized(memory.TaskBytes(20 * kilo)).Tasks()
 	begin(t, s, "a", "b", "c", "d")
-	end(t, s, "a", "b")
 	large := make([]byte, 30*kilo)
+	if err := happens(t, s, "a", task.Event{Kind: task.Complete, Result: large[:6*kilo]}); err != nil {
+		t.Fatal(err)
+	}
+	end(t, s, "b")
 	tooLarge := record("too large")
 	tooLarge.Call = large
 	if err := s.Create(t.Context(), tooLarge); !errors.Is(err, memory.ErrFull) {
@@ -154,20 +157,25 @@ func TestTaskBytes(t *testing.T) {
 			t.Errorf("growing larger than the store: %v", err)
 		}
 	}
-	listed(t, s, "", "a", "b", "c", "d") // nothing went in vain
-	if err := happens(t, s, "c", task.Event{Kind: task.Progress, Journal: large[:18*kilo]}); err != nil {
+	if err := happens(t, s, "c", task.Event{Kind: task.Progress, Journal: large[:8*kilo]}); err != nil {
 		t.Errorf("growing: %v", err)
 	}
-	listed(t, s, "", "b", "c", "d") // what could stay stays
-	if err := happens(t, s, "d", task.Event{Kind: task.Progress, Journal: large[:3*kilo]}); !errors.Is(err, memory.ErrFull) {
-		t.Errorf("growing too large for what can go: %v", err)
+	if err := happens(t, s, "d", task.Event{Kind: task.Progress, Journal: large[:8*kilo]}); !errors.Is(err, task.ErrFull) {
+		t.Errorf("growing beyond the owner's share: %v", err)
 	}
+	listed(t, s, "", "a", "b", "c", "d") // nothing went in vain
+	other := record("e")
+	other.Owner, other.Call = "other", large[:4*kilo]
+	if err := s.Create(t.Context(), other); err != nil {
+		t.Error(err)
+	}
+	listed(t, s, "", "b", "c", "d") // what could stay stays
 	// The task that grows may be the one that ended first.
 	r, err := s.Get(t.Context(), "b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Result = large[:3*kilo]
+	r.Result = large[:10*kilo]
 	if err := s.Update(t.Context(), r); !errors.Is(err, memory.ErrFull) {
 		t.Errorf("a terminal one grows: %v", err)
 	}
@@ -234,7 +242,7 @@ func TestTasksLeaveNothing(t *testing.T) {
 		t.Errorf("%d bytes in use for one task", used)
 	}
 	large := record("large") // as large as there is room without what is remembered
-	large.Call = make([]byte, 8*kilo)
+	large.Status, large.Result = protocol.TaskCompleted, make([]byte, 8*kilo)
 	if err := s.Create(t.Context(), large); err != nil {
 		t.Error(err)
 	}

@@ -55,9 +55,9 @@
 // another one takes tasks away in silence. Where memory ends then, sessions and claims
 // say ErrFull, and everything else an error.
 //
-// Redis has no bound of its own for what is kept: tasks that have ended are bounded for
-// each owner (EndedTasks, EndedBytes), those that have not by the server, and streams by
-// StreamEvents, StreamBytes and StreamTTL; sessions and claims by the time they live.
+// Redis has no bound of its own for what is kept: tasks are bounded for each
+// owner (EndedTasks, EndedBytes, LiveBytes, and by the server), and streams by StreamEvents,
+// StreamBytes and StreamTTL; sessions and claims by the time they live.
 //
 // On a Cluster, the tasks of one prefix are in one slot, and so on one shard: their
 // records, their line and their indexes change together. Sessions, claims and events

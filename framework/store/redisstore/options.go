@@ -12,11 +12,11 @@ type options struct {
 	sealed    bool // Encrypt was given
 	keys      [][]byte
 	events    eventBounds
-	ended     endedBounds
+	tasks     taskBounds
 }
 
-// endedBounds are of the tasks of one owner that have ended.
-type endedBounds struct{ records, bytes int }
+// taskBounds are of the tasks of one owner: of those that have ended, and of the others.
+type taskBounds struct{ ended, endedBytes, liveBytes int }
 
 // eventBounds are of one stream.
 type eventBounds struct {
@@ -31,7 +31,7 @@ func settle(opts []Option) options {
 		leaseLife: 30 * time.Second,
 		sweep:     10 * time.Second,
 		events:    eventBounds{events: 16384, bytes: 8 << 20, ttl: time.Hour},
-		ended:     endedBounds{records: 16384, bytes: 256 << 20},
+		tasks:     taskBounds{ended: 16384, endedBytes: 256 << 20, liveBytes: 256 << 20},
 	}
 	for _, opt := range opts {
 		if opt != nil {
@@ -87,9 +87,14 @@ func StreamTTL(d time.Duration) Option {
 
 // EndedTasks bounds the number of tasks of one owner that have ended, and are kept for
 // their results; default 16,384. The one that ended first goes first. n below 1 is 1.
-func EndedTasks(n int) Option { return func(o *options) { o.ended.records = max(n, 1) } }
+func EndedTasks(n int) Option { return func(o *options) { o.tasks.ended = max(n, 1) } }
 
 // EndedBytes bounds these tasks of one owner in bytes, all of what is kept of a task;
 // default 256 MiB. The one that ended last is kept even if it alone is larger. n below 1
 // is 1.
-func EndedBytes(n int) Option { return func(o *options) { o.ended.bytes = max(n, 1) } }
+func EndedBytes(n int) Option { return func(o *options) { o.tasks.endedBytes = max(n, 1) } }
+
+// LiveBytes bounds the tasks of one owner that have not ended, all of what is kept of them;
+// default 256 MiB. A new task that does not fit is refused with task.ErrFull; what was
+// accepted may grow by half as much together, and can always end. n below 1 is 1.
+func LiveBytes(n int) Option { return func(o *options) { o.tasks.liveBytes = max(n, 1) } }

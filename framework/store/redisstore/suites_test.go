@@ -65,7 +65,7 @@ func TestSuites(t *testing.T) {
 			t.Run("TasksFull", func(t *testing.T) {
 				t.Parallel()
 				storetest.TasksFull(t, func(t testing.TB, most, bytes int) task.Store {
-					return open(t, redisstore.EndedTasks(most), redisstore.EndedBytes(bytes)).Tasks()
+					return open(t, redisstore.EndedTasks(most), redisstore.EndedBytes(bytes), redisstore.LiveBytes(bytes/2)).Tasks()
 				})
 			})
 			t.Run("Events", func(t *testing.T) {

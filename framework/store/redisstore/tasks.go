@@ -37,12 +37,12 @@ var (
 // tasks is the task.Store and the task.Queue; lua/task.lua says what is kept.
 type tasks struct {
 	store *Store
-	most  endedBounds
+	most  taskBounds
 	line  line
 }
 
 func newTasks(s *Store, o options) tasks {
-	return tasks{store: s, most: o.ended, line: newLine(s, o)}
+	return tasks{store: s, most: o.tasks, line: newLine(s, o)}
 }
 
 // run has the keys of a record.
@@ -58,6 +58,8 @@ func flags(r *task.Record) (working, live string) {
 	return flag[r.Status == protocol.TaskWorking], flag[!r.Terminal()]
 }
 
+var errFull = fmt.Errorf("redisstore: %w: LiveBytes", task.ErrFull)
+
 // Create copies the record.
 func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	r.Version = 1
@@ -68,12 +70,14 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	working, live := flags(&r)
 	data := s.store.box.seal(record.AppendTask(nil, &r), taskPlace(r.ID, r.Owner))
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
-		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.records, s.most.bytes).Int()
+		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.ended, s.most.endedBytes, s.most.liveBytes).Int()
 	switch {
 	case err != nil:
 		return failed("creating a task", err)
 	case made == 0:
 		return fmt.Errorf("redisstore: %w", task.ErrExists)
+	case made == 3:
+		return errFull
 	}
 	return nil
 }
@@ -138,6 +142,8 @@ func (s *tasks) Update(ctx context.Context, r task.Record) error {
 		return fmt.Errorf("redisstore: %w", task.ErrNotFound)
 	case reply == int64(2):
 		return fmt.Errorf("redisstore: %w", task.ErrConflict)
+	case reply == int64(3):
+		return errFull
 	}
 	if over, _ := text(reply); over != "" {
 		s.line.over(over)
@@ -152,7 +158,9 @@ func (s *tasks) update(ctx context.Context, r *task.Record) (any, error) {
 	}
 	working, live := flags(r)
 	data := s.store.box.seal(record.AppendTask(nil, r), taskPlace(r.ID, r.Owner))
-	return s.run(ctx, taskUpdate, s.store.recordKey(r.ID), r.ID, r.Version, r.Owner, working, live, ttl, data, s.most.records, s.most.bytes).Result()
+	grown := s.most.liveBytes + s.most.liveBytes/2
+	return s.run(ctx, taskUpdate, s.store.recordKey(r.ID),
+		r.ID, r.Version, r.Owner, working, live, ttl, data, s.most.ended, s.most.endedBytes, grown).Result()
 }
 
 // Delete takes it out of the line, too.

@@ -9,6 +9,7 @@
 --   l:OWNER sorted set: ids of those that have not ended, by expiry
 --   f:OWNER sorted set: ids of those that have ended, by the time of that
 --   b:OWNER hash: bytes of each of those, under i and its id, and of all together, under t
+--   a:OWNER hash: the same of those that have not ended
 --   x       sorted set: owner and id of those that expire, by expiry
 --   g:ID    string: number and owner of one that is gone
 --   q       stream: the line, with the group w
@@ -57,19 +58,31 @@ local function index(id, owner, live, expires)
   end
 end
 
--- weigh notes the bytes of a record that has ended; nil: it has not, or is gone.
-local function weigh(owner, id, bytes)
-  local ended, sizes = base .. 'f:' .. owner, base .. 'b:' .. owner
-  local more = (bytes or 0) - tonumber(redis.call('HGET', sizes, 'i' .. id) or 0)
-  if more == 0 then return end
-  if bytes then
-    redis.call('ZADD', ended, digits(now()), id)
+local function size(sizes, of) return tonumber(redis.call('HGET', sizes, of) or 0) end
+
+-- note sets the bytes of a record, 0 of one that is not of these, and says whether that is new.
+local function note(sizes, id, bytes)
+  local more = bytes - size(sizes, 'i' .. id)
+  if more == 0 then return false end
+  if bytes > 0 then
     redis.call('HSET', sizes, 'i' .. id, bytes)
   else
-    redis.call('ZREM', ended, id)
     redis.call('HDEL', sizes, 'i' .. id)
   end
   if redis.call('HINCRBY', sizes, 't', more) <= 0 then redis.call('DEL', sizes) end
+  return true
+end
+
+-- weigh notes the bytes of a record, whether it has ended or not; 0: it is gone.
+local function weigh(owner, id, live, bytes)
+  local ended = base .. 'f:' .. owner
+  note(base .. 'a:' .. owner, id, live and bytes or 0)
+  if not note(base .. 'b:' .. owner, id, live and 0 or bytes) then return end
+  if live or bytes == 0 then
+    redis.call('ZREM', ended, id)
+  else
+    redis.call('ZADD', ended, digits(now()), id)
+  end
 end
 
 -- forget takes a record out of the indexes, and leaves a trace for an hour, so that a list
@@ -80,7 +93,7 @@ local function forget(owner, id)
   redis.call('ZREM', ends, member(owner, id))
   redis.call('ZREM', base .. 'o:' .. owner, id)
   redis.call('ZREM', base .. 'l:' .. owner, id)
-  weigh(owner, id)
+  weigh(owner, id, false, 0)
   if number then redis.call('SET', base .. 'g:' .. id, digits(tonumber(number)) .. ':' .. owner, 'EX', 3600) end
 end
 
@@ -93,15 +106,29 @@ local function sweep()
   end
 end
 
+local function weight(data) return #data + 512 end -- with what Redis takes for a record
+
+-- fits says whether a record that has not ended may be so large. If it may not, those of the
+-- owner that have expired are forgotten first.
+local function fits(owner, id, data, most)
+  local sizes = base .. 'a:' .. owner
+  local more = weight(data) - size(sizes, 'i' .. id)
+  if more <= 0 or size(sizes, 't') + more <= most then return true end
+  for _, gone in ipairs(redis.call('ZRANGEBYSCORE', base .. 'l:' .. owner, '-inf', '(' .. digits(now()), 'LIMIT', 0, 1000)) do
+    forget(owner, gone)
+  end
+  return size(sizes, 't') + more <= most
+end
+
 -- place is index, and weigh, and lets those of the owner that ended first go for one that
 -- ends, while there are more than most of them, or in more bytes.
 local function place(id, owner, live, expires, data, most, bytes)
   index(id, owner, live, expires)
-  weigh(owner, id, not live and #data + 512 or nil)
+  weigh(owner, id, live, weight(data))
   if live then return end
   local ended, sizes = base .. 'f:' .. owner, base .. 'b:' .. owner
   for i = 1, 1000 do -- Redis does nothing else meanwhile; what is left is the next one's
-    if redis.call('ZCARD', ended) <= most and tonumber(redis.call('HGET', sizes, 't') or 0) <= bytes then return end
+    if redis.call('ZCARD', ended) <= most and size(sizes, 't') <= bytes then return end
     local first = redis.call('ZRANGE', ended, 0, 0)[1]
     if first == id then return end
     if redis.call('HGET', base .. 'r:' .. first, 'o') == owner then redis.call('DEL', base .. 'r:' .. first) end

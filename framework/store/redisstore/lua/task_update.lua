@@ -1,12 +1,13 @@
 -- KEYS: record. ARGV: base, id, version, owner, working, live, TTL in milliseconds or 0, data,
--- most of those that have ended, and their bytes.
--- 0: there is none. 2: it has another version. A list: it has another owner, this one. Else
--- the entry of a turn that is over, or empty.
+-- most of those that have ended, their bytes, and the bytes of those that have not.
+-- 0: there is none. 2: it has another version. 3: there is no room. A list: it has another
+-- owner, this one. Else the entry of a turn that is over, or empty.
 local id, working = ARGV[2], ARGV[5] == '1'
 local r = redis.call('HMGET', KEYS[1], 'v', 'o', 't', 'm')
 if not r[1] then return 0 end
 if r[1] ~= ARGV[3] then return 2 end
 if r[2] ~= ARGV[4] then return {r[2]} end
+if ARGV[6] == '1' and not fits(r[2], id, ARGV[8], tonumber(ARGV[11])) then return 3 end
 local turn, over = r[3], ''
 if working and turn == '' then
   turn = enqueue(id)

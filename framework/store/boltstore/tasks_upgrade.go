@@ -1,0 +1,22 @@
+package boltstore
+
+// upgradeTasks counts all tasks of an older file anew, and puts the terminal ones in the
+// order of each owner: in format 1 they had one for all, and before format 3 nobody counted
+// the bytes of the others.
+func upgradeTasks(t *txn) {
+	for _, name := range []string{overName, sharesName, ranksName, openName} {
+		t.empty(name)
+	}
+	x := tasksIn(t, taskBounds{})
+	was := x.counts
+	x.counts = counts{rows: was.rows, bytes: was.goneSize, gone: was.gone, goneSize: was.goneSize}
+	c := x.rows.b.Cursor()
+	for key, row := c.First(); key != nil; key, row = c.Next() {
+		k := openKept(string(key[1:]), row)
+		if k.state == stateOver {
+			x.over.put(ownerKey(k.owner, k.over), taskKey(k.id))
+		}
+		x.count(k, 1)
+	}
+	t.setCounts(tasksName, x.counts, was)
+}
