@@ -203,6 +203,14 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 // the next Build.
 func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
+// info is what clients hear of the server.
+func (a *App) info() protocol.Implementation {
+	return protocol.Implementation{
+		Name: a.name, Title: a.cfg.title, Version: a.version,
+		Description: a.cfg.description, WebsiteURL: a.cfg.website, Icons: a.cfg.icons,
+	}
+}
+
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	s := &Server{
 		cfg:      a.cfg,
@@ -239,7 +247,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	}
 	s.warnings = b.faults
 	s.engine = engine.New(engine.Config{
-		Info:           protocol.Implementation{Name: a.name, Title: a.cfg.title, Version: a.version},
+		Info:           a.info(),
 		Instructions:   a.cfg.instructions,
 		Extensions:     a.cfg.extensions,
 		Catalog:        s.registry,

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
@@ -35,24 +36,26 @@ type Principal = transport.Principal
 
 // appConfig is what the options decide.
 type appConfig struct {
-	title, instructions string
-	logger              *zap.Logger // nil: the app was not made by New
-	logs                bool        // logger is that of WithLogger
-	pageSize            int
-	strict, detail      bool
-	mapper              func(context.Context, error) error
-	plans               binding.Options
-	grace               time.Duration
-	auth                transport.Authenticator // nil: nobody must say who they are
-	model               Model                   // nil: the client's only
-	secrets             [][]byte                // of states; nil: a random one
-	states              *rounds.Sealer          // by secrets; nil: of this process
-	stateTTL            time.Duration           // 0: the engine's default
-	askTimeout          time.Duration           // 0: the engine's default
-	store               Store                   // nil: in memory, of this process alone
-	tasks               engine.TaskLimits
-	extensions          map[string]json.RawMessage
-	replayCheck         bool
+	title, instructions  string
+	description, website string
+	icons                []protocol.Icon
+	logger               *zap.Logger // nil: the app was not made by New
+	logs                 bool        // logger is that of WithLogger
+	pageSize             int
+	strict, detail       bool
+	mapper               func(context.Context, error) error
+	plans                binding.Options
+	grace                time.Duration
+	auth                 transport.Authenticator // nil: nobody must say who they are
+	model                Model                   // nil: the client's only
+	secrets              [][]byte                // of states; nil: a random one
+	states               *rounds.Sealer          // by secrets; nil: of this process
+	stateTTL             time.Duration           // 0: the engine's default
+	askTimeout           time.Duration           // 0: the engine's default
+	store                Store                   // nil: in memory, of this process alone
+	tasks                engine.TaskLimits
+	extensions           map[string]json.RawMessage
+	replayCheck          bool
 }
 
 func defaultConfig() appConfig {
@@ -88,6 +91,30 @@ func WithTitle(title string) AppOption {
 // WithInstructions for the model.
 func WithInstructions(text string) AppOption {
 	return set("WithInstructions", func(c *appConfig) { c.instructions = text })
+}
+
+// WithDescription says in the directories of clients what the server is for; clients see it
+// from 2025-11-25 on. It is for people; models read WithInstructions.
+func WithDescription(text string) AppOption {
+	return set("WithDescription", func(c *appConfig) { c.description = text })
+}
+
+// WithWebsiteURL is the absolute URL, https or http, of a page about the server; clients see it
+// from 2025-11-25 on.
+func WithWebsiteURL(address string) AppOption {
+	return appOption{"WithWebsiteURL", func(c *appConfig) string {
+		if !isWeb(address) {
+			return fmt.Sprintf("%q is no absolute https or http URL", clip(address))
+		}
+		c.website = address
+		return ""
+	}}
+}
+
+// WithIcons are those of the server for user interfaces, of the same kind as [Icons]; clients
+// see them from 2025-11-25 on.
+func WithIcons(icons ...protocol.Icon) AppOption {
+	return appOption{"WithIcons", func(c *appConfig) string { return setIcons(&c.icons, icons) }}
 }
 
 // WithExtension declares an extension of the protocol, such as

@@ -37,6 +37,38 @@ func TestServerIdentity(t *testing.T) {
 	}
 }
 
+// TestServerCard: the server shows itself where the revision has words for it, and once: it
+// says in every answer on 2026-07-28 who it is, which does not repeat its icons.
+func TestServerCard(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet(
+		framework.WithDescription("Weather of the world."), framework.WithWebsiteURL("https://weather.example.com/"),
+		framework.WithIcons(protocol.Icon{Src: "data:image/png;base64,AA", Sizes: []string{"48x48"}}),
+	).Add(framework.Tool("t", none)))
+	newest := dial(t, s, protocol.Rev20260728)
+	meta, _ := newest.call("server/discover", "").field("_meta").(map[string]any)
+	cards := map[string]any{"server/discover": meta["io.modelcontextprotocol/serverInfo"]}
+	for _, rev := range []protocol.Revision{protocol.Rev20250618, protocol.Rev20251125} {
+		p := dial(t, s, rev)
+		p.mu.Lock()
+		opened := p.answers["1"]
+		p.mu.Unlock()
+		opened.t = t
+		cards[rev.String()] = opened.field("serverInfo")
+	}
+	const full = `{"description":"Weather of the world.","icons":[{"sizes":["48x48"],"src":"data:image/png;base64,AA"}],"name":"test","version":"1.0.0","websiteUrl":"https://weather.example.com/"}`
+	for where, want := range map[string]string{
+		"server/discover": full, "2025-11-25": full, "2025-06-18": `{"name":"test","version":"1.0.0"}`,
+	} {
+		if got, _ := json.Marshal(cards[where]); string(got) != want {
+			t.Errorf("%s says %s, want %s", where, got, want)
+		}
+	}
+	if r := newest.call("tools/list", ""); strings.Contains(string(r.Result), "websiteUrl") || !strings.Contains(string(r.Result), `"name":"test"`) {
+		t.Errorf("tools/list says %s", r.Result)
+	}
+}
+
 func TestToolListing(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Add(framework.Tool("t", search, framework.Title("T"), framework.Idempotent(), framework.OpenWorld(false),

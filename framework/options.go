@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,32 +120,7 @@ func Name(name string) Option {
 
 // Icons for user interfaces.
 func Icons(icons ...protocol.Icon) Option {
-	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string {
-		for _, icon := range icons {
-			switch {
-			case icon.Src == "":
-				return "an icon has no Src"
-			case !iconSource(icon.Src):
-				return fmt.Sprintf("clients refuse an icon from %q: it must be an absolute https or http URL, or a data URL", clip(icon.Src))
-			case slices.ContainsFunc(icon.Sizes, func(s string) bool { return !iconSize.MatchString(s) }):
-				return fmt.Sprintf("the sizes of an icon are %q: each is like 48x48, or any", icon.Sizes)
-			case icon.Theme != "" && icon.Theme != "light" && icon.Theme != "dark":
-				return fmt.Sprintf("there is no theme %q: it is light, dark or empty", icon.Theme)
-			}
-		}
-		s.icons = slices.Clone(icons)
-		return ""
-	}}
-}
-
-// iconSize is what the size of an icon looks like (2025-11-25 basic "Icons").
-var iconSize = regexp.MustCompile(`^([0-9]+x[0-9]+|any)$`)
-
-// iconSource says that clients take icons from there (2025-11-25 basic "Icons": they must
-// refuse all other schemes).
-func iconSource(src string) bool {
-	u, err := url.Parse(src)
-	return err == nil && (u.Scheme == "data" || u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"))
+	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string { return setIcons(&s.icons, icons) }}
 }
 
 // Meta adds one _meta member to the listed component; clients see it from 2025-06-18 on.

@@ -178,13 +178,13 @@ func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
 	w.shut('}')
 }
 
-// identity is the serverInfo to send: what the caller gave, or what a
-// DiscoverResult says of itself; nil where the revision has none in results.
+// identity is the serverInfo to send: what a DiscoverResult says of itself, or what the
+// caller gave; nil where the revision has none in results.
 func (w *writer) identity(r protocol.Result, server []byte) []byte {
 	if !w.d.resultType {
 		return nil
 	}
-	if found, ok := r.(*protocol.DiscoverResult); ok && server == nil && found.Server.Name != "" {
+	if found, ok := r.(*protocol.DiscoverResult); ok && found.Server.Name != "" {
 		return w.d.AppendImplementation(nil, &found.Server)
 	}
 	return server

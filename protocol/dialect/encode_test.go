@@ -525,9 +525,11 @@ func TestDiscoverNamesItsServer(t *testing.T) {
 	t.Parallel()
 	d := dialect.Of(revE)
 	found := &protocol.DiscoverResult{Versions: []string{"2026-07-28"}, Server: *exampleServer}
-	got, err := d.AppendResult(nil, found, nil)
-	if err != nil || !strings.Contains(string(got), `"io.modelcontextprotocol/serverInfo":{"name":"ExampleServer"`) {
-		t.Errorf("%s, %v", got, err)
+	for _, server := range [][]byte{nil, []byte(`{"name":"short"}`)} {
+		got, err := d.AppendResult(nil, found, server)
+		if err != nil || !strings.Contains(string(got), `"io.modelcontextprotocol/serverInfo":{"name":"ExampleServer"`) {
+			t.Errorf("%s, %v", got, err)
+		}
 	}
 	found.Server = protocol.Implementation{}
 	if got, err := d.AppendResult(nil, found, nil); err != nil || strings.Contains(string(got), "_meta") {

@@ -104,7 +104,7 @@ func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 // Engine runs the protocol for one server. Safe for concurrent use.
 type Engine struct {
 	cfg        Config
-	serverInfo map[*dialect.Dialect][]byte // Info as each dialect writes it
+	serverInfo map[*dialect.Dialect][]byte // who the server is, as each dialect writes it in every result
 	frames     transport.Next              // the frame-level chain, ending in (*exchange).handle
 	agrees     bool                        // Start agrees on the secret of States with the other nodes
 	callPrefix string
@@ -174,8 +174,10 @@ func New(cfg Config) *Engine {
 		nodes:      newNodes(),
 	}
 	e.agrees = own && e.sharesClaims()
+	// Without icons and the like, which initialize and server/discover tell: they may be large.
+	named := protocol.Implementation{Name: cfg.Info.Name, Title: cfg.Info.Title, Version: cfg.Info.Version}
 	for _, d := range dialect.All() {
-		e.serverInfo[d] = d.AppendImplementation(nil, &cfg.Info)
+		e.serverInfo[d] = d.AppendImplementation(nil, &named)
 	}
 	return e
 }

@@ -1,0 +1,43 @@
+package framework
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// setIcons sets a copy, or says what is wrong with the icons (2025-11-25 basic "Icons").
+func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
+	for _, icon := range icons {
+		switch {
+		case icon.Src == "":
+			return "an icon has no Src"
+		case !iconSource(icon.Src):
+			return fmt.Sprintf("clients refuse an icon from %q: it must be an absolute https or http URL, or a data URL", clip(icon.Src))
+		case slices.ContainsFunc(icon.Sizes, func(s string) bool { return !iconSize.MatchString(s) }):
+			return fmt.Sprintf("the sizes of an icon are %q: each is like 48x48, or any", icon.Sizes)
+		case icon.Theme != "" && icon.Theme != "light" && icon.Theme != "dark":
+			return fmt.Sprintf("there is no theme %q: it is light, dark or empty", icon.Theme)
+		}
+	}
+	*to = slices.Clone(icons)
+	return ""
+}
+
+// iconSize is what the size of an icon looks like.
+var iconSize = regexp.MustCompile(`^([0-9]+x[0-9]+|any)$`)
+
+// iconSource says that clients take icons from there: they must refuse all other schemes.
+func iconSource(src string) bool {
+	u, err := url.Parse(src)
+	return err == nil && u.Scheme == "data" || isWeb(src)
+}
+
+// isWeb says whether the address is an absolute URL that a browser opens.
+func isWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+}
