@@ -203,14 +203,6 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 // the next Build.
 func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
-// info is what clients hear of the server.
-func (a *App) info() protocol.Implementation {
-	return protocol.Implementation{
-		Name: a.name, Title: a.cfg.title, Version: a.version,
-		Description: a.cfg.description, WebsiteURL: a.cfg.website, Icons: a.cfg.icons,
-	}
-}
-
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	s := &Server{
 		cfg:      a.cfg,
@@ -246,7 +238,13 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		return nil, err
 	}
 	s.warnings = b.faults
-	s.engine = engine.New(engine.Config{
+	s.engine = engine.New(a.engineConfig(s, stage, frames))
+	return s, nil
+}
+
+// engineConfig is what the engine of the server needs.
+func (a *App) engineConfig(s *Server, stage *rehearsal.Stage, frames []transport.Middleware) engine.Config {
+	return engine.Config{
 		Info:           a.info(),
 		Instructions:   a.cfg.instructions,
 		Extensions:     a.cfg.extensions,
@@ -269,6 +267,13 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		Queue:          s.queue,
 		Changes:        s.changes,
 		Now:            stage.Now,
-	})
-	return s, nil
+	}
+}
+
+// info is what clients hear of the server.
+func (a *App) info() protocol.Implementation {
+	return protocol.Implementation{
+		Name: a.name, Title: a.cfg.title, Version: a.version,
+		Description: a.cfg.description, WebsiteURL: a.cfg.website, Icons: a.cfg.icons,
+	}
 }
