@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/internal/outlive"
 	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/events"
 	"github.com/kagami-mcp/kagami/transport"
@@ -48,7 +49,8 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 	})
 }
 
-// Stdio serves on standard streams; their end stops the app, unless there is HTTP, too.
+// Stdio serves on standard streams; their end stops the app, unless there is HTTP, too. A
+// line of the log that nobody reads any more does not end the program, as SIGPIPE would.
 // What wraps the carrier can bring credentials from the environment: auth.Env.
 func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 	t := stdio.New()
@@ -60,7 +62,10 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 		}
 		t = wrap(t)
 	}
-	return Carrier(t)
+	return carrier(func(*run) (transport.Transport, error) {
+		outlive.Readers()
+		return t, nil
+	})
 }
 
 // Carrier serves on one that the program has made.

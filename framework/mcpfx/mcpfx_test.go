@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,7 @@ const asServer = "MCPFX_TEST_SERVER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio()), mcpfx.Provide(newBilling)).Run()
+		fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio()), mcpfx.Provide(newBilling), fx.Invoke(leavesWord)).Run()
 		return
 	}
 	goleak.VerifyTestMain(m,
@@ -475,5 +476,52 @@ func TestStdio(t *testing.T) {
 	}
 	if errs.Len() != 0 {
 		t.Errorf("stderr: %s", errs.String())
+	}
+}
+
+// lastWord names the file that the program leaves when it was stopped in order.
+const lastWord = "MCPFX_TEST_LAST_WORD"
+
+func leavesWord(l fx.Lifecycle) {
+	path := os.Getenv(lastWord)
+	if path == "" {
+		return
+	}
+	l.Append(fx.StopHook(func() error {
+		fmt.Fprintln(os.Stderr, "closing")
+		return os.WriteFile(path, []byte("closed"), 0o600)
+	}))
+}
+
+// A client that dies takes all streams with it, and the program stops in order.
+func TestStdioOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	word := filepath.Join(t.TempDir(), "word")
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Env = append(os.Environ(), asServer+"=1", lastWord+"="+word)
+	stdin, errIn := cmd.StdinPipe()
+	stdout, errOut := cmd.StdoutPipe()
+	stderr, errErr := cmd.StderrPipe()
+	if err := errors.Join(errIn, errOut, errErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
+	if _, errRead := stdout.Read(make([]byte, 1)); err != nil || errRead != nil { // it serves
+		t.Fatal(err, errRead)
+	}
+	if err := errors.Join(stdout.Close(), stderr.Close(), stdin.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the program ended by %v", err)
+	}
+	if said, err := os.ReadFile(word); string(said) != "closed" {
+		t.Errorf("it closed nothing: %q, %v", said, err)
 	}
 }

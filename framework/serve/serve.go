@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/internal/outlive"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 	"github.com/kagami-mcp/kagami/transport/stdio"
@@ -75,7 +76,7 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 		return errors.New("serve: no app")
 	}
 	if s.program && !f.looks() {
-		surviveReaders()
+		outlive.Readers()
 	}
 	if f.store == "" || f.looks() {
 		return s.run(ctx, app, f)
@@ -151,13 +152,6 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 
 // asProgram says that the process is ours.
 var asProgram = optionFunc(func(s *settings) { s.program = true })
-
-// surviveReaders lets the process outlive who reads its log. A client that dies takes all
-// three streams with it, and the next line to stderr would be a SIGPIPE: calls would break
-// off, and what [framework.App.OnStop] was given would not run. Now that Write fails.
-//
-// The signal is not ignored, since children would inherit that.
-func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_HTTP,
 // KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.

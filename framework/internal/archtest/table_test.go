@@ -71,8 +71,9 @@ var table = []rule{
 	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},
 	{prefix: "framework/internal/redisserver"},
 	{prefix: "framework/internal/place"},
+	{prefix: "framework/internal/outlive"},
 	{prefix: "framework/serve", internal: []string{
-		"framework", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/outlive", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
 	{prefix: "middleware", internal: []string{"framework", "protocol", "protocol/claim", "protocol/jsontext", "transport"}, external: []string{
@@ -82,7 +83,7 @@ var table = []rule{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset",
 	}},
 	{prefix: "framework/mcpfx", internal: []string{
-		"framework", "framework/internal/place", "framework/mcpfx/internal/events", "framework/mcpfx/internal/unserved", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/outlive", "framework/internal/place", "framework/mcpfx/internal/events", "framework/mcpfx/internal/unserved", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
 	{prefix: "framework/mcpfx/internal/unserved"},
 	{prefix: "framework/mcpfx/internal/events", internal: []string{"framework"}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
