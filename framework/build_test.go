@@ -71,6 +71,10 @@ func registrationFaults() map[string]faulty {
 		"func result":           {framework.Tool("t", func(context.Context, struct{}) (func(), error) { return nil, nil }), []string{"func()"}},
 		"input no object":       {framework.Tool("t", func(context.Context, int) (string, error) { return "", nil }), []string{`tool "t"`}},
 		"raw without schema":    {framework.Tool("t", func(context.Context, []byte) (string, error) { return "", nil }), []string{`tool "t"`}},
+		"prompt of a map":       {promptOf[map[string]string](), []string{`prompt "p"`, "says nothing of the arguments", "Arguments"}},
+		"arguments of a struct": {promptOf[struct{ A string }](framework.Arguments()), []string{"Arguments are those of struct"}},
+		"arguments twice":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a"}, protocol.PromptArgument{Name: "a"})), []string{`Arguments: the name "a"`}},
+		"argument's name":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a,b"})), []string{`"a,b"`}},
 		"bad schema":            {framework.Tool("t", none, framework.InputSchema(`{"type":"objekt"}`)), []string{"InputSchema"}},
 		"schema no object":      {framework.Tool("t", none, framework.InputSchema(`{"type":"string"}`)), []string{"object"}},
 		"output schema of text": {framework.Tool("t", none, framework.OutputSchema(`{}`)), []string{"not structured"}},
@@ -525,4 +529,8 @@ func TestTwiceIsSaidOnce(t *testing.T) {
 	if text := faultsOf(t, app).Error(); !strings.Contains(text, ".go:") || strings.Contains(text, " and framework") {
 		t.Errorf("one line, said as two:\n%s", text)
 	}
+}
+
+func promptOf[Args any](opts ...framework.Option) framework.Component {
+	return framework.Prompt("p", func(context.Context, Args) (framework.Messages, error) { return nil, nil }, opts...)
 }

@@ -44,6 +44,7 @@ type settings struct {
 	groupChain, ownChain     []Middleware
 	mime                     string
 	size                     int64
+	arguments                []protocol.PromptArgument // nil: Args says them
 	completers               map[string]completer
 	maySubscribe             func(ctx context.Context, uri string) error
 	cache                    protocol.CacheHints
@@ -261,6 +262,24 @@ func Size(n int64) Option {
 			return "the size is negative"
 		}
 		s.size = n
+		return ""
+	}}
+}
+
+// Arguments are those of a prompt whose Args is map[string]string: names, and whether they
+// are required, are known only at run time, such as those of prompts in files. The map has
+// what was given. Arguments() are none.
+func Arguments(args ...protocol.PromptArgument) Option {
+	return componentOption{"Arguments", kindPrompt, func(s *settings) string {
+		s.arguments = []protocol.PromptArgument{}
+		seen := make(map[string]bool)
+		for _, a := range args {
+			if a.Name == "" || seen[a.Name] {
+				return fmt.Sprintf("the name %q is empty, or given twice", a.Name)
+			}
+			seen[a.Name] = true
+		}
+		s.arguments = append(s.arguments, args...)
 		return ""
 	}}
 }

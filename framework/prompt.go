@@ -12,8 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Prompt registers a prompt. Args' fields have a text form, for prompt arguments
-// are strings on the wire.
+// Prompt registers a prompt. Args is a struct whose fields have a text form, for prompt
+// arguments are strings on the wire; or map[string]string together with [Arguments], for a
+// prompt that is known only at run time.
 func Prompt[Args any](name string, fn func(context.Context, Args) (Messages, error), opts ...Option) *PromptOf[Args] {
 	p := &PromptOf[Args]{fn: fn, declaration: declare(kindPrompt, name, fn, opts)}
 	p.declaration.compile = p.compile
@@ -36,26 +37,24 @@ func (p *PromptOf[Args]) declared() *declaration {
 }
 
 func (p *PromptOf[Args]) compile(b *builder, m *member) {
-	plan, faults := b.plans.Compile(reflect.TypeFor[Args](), binding.Strings)
-	m.adopt(b, faults)
-	if plan == nil {
-		m.failed = true
+	args := b.arguments(m, reflect.TypeFor[Args]())
+	if args == nil {
 		return
 	}
 	m.bound.refuse = m.bound.refusePlain
-	m.bound.mask = binding.MaskOf(plan)
+	m.bound.mask = binding.MaskOf(args.plan)
 	m.entry.Kind = catalog.Prompt
-	m.entry.Complete = b.completion(m, plan)
+	m.entry.Complete = b.completion(m, args.plan)
 	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		strings, err := stringMembers(call.Arguments)
 		if err != nil {
 			return nil, err
 		}
-		var args Args
-		if err := plan.DecodeStrings(ctx, strings, reflect.ValueOf(&args).Elem()); err != nil {
+		var in Args
+		if err := args.decode(ctx, strings, reflect.ValueOf(&in).Elem()); err != nil {
 			return nil, err
 		}
-		messages, err := p.fn(ctx, args)
+		messages, err := p.fn(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +62,30 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 	}
 	listed := protocol.Prompt{
 		Name: m.listed, Title: m.options.title, Description: m.options.description,
-		Arguments: promptArguments(plan.Fields()), Icons: m.options.icons, Meta: m.options.meta,
+		Arguments: m.options.arguments, Icons: m.options.icons, Meta: m.options.meta,
+	}
+	if !args.open {
+		listed.Arguments = promptArguments(args.plan.Fields())
 	}
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendPrompt(nil, &listed) })
+}
+
+// arguments compiles what a prompt takes; nil where it is faulty.
+func (b *builder) arguments(m *member, t reflect.Type) *texts {
+	given := m.options.arguments
+	switch {
+	case isTextMap(t) && given == nil:
+		m.fault(b, "", fmt.Sprintf("%s says nothing of the arguments", t), "Name them with Arguments, or use a struct")
+		return nil
+	case !isTextMap(t) && given != nil:
+		m.fault(b, "", fmt.Sprintf("Arguments are those of %s already", t), "Use map[string]string, or leave Arguments out")
+		return nil
+	}
+	names := make([]string, len(given))
+	for i, a := range given {
+		names[i] = a.Name
+	}
+	return b.texts(m, t, names, func(i int) bool { return !given[i].Required })
 }
 
 // promptArguments have no schema on the wire: what it would say goes into their descriptions.

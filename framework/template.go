@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -19,7 +20,8 @@ import (
 )
 
 // ResourceTemplate registers a family of resources. P is a struct whose
-// uri:"name" fields equal the template's variables. Values that could lead out
+// uri:"name" fields equal the template's variables, or map[string]string for a
+// template that is known only at run time. Values that could lead out
 // of the family (.. as a part of a path, an encoded slash, control characters)
 // are answered as not found before fn sees them. Out is as for Resource.
 func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
@@ -58,15 +60,8 @@ func (t *TemplateOf[P, Out]) declared() *declaration {
 // Build reports; before Build that is so of a P with tags of Validation, too. It may be
 // called concurrently.
 func (t *TemplateOf[P, Out]) URI(p P) string {
-	plan := t.latest.Load()
-	if plan == nil {
-		plan = t.alone()
-	}
-	if plan == nil || t.template == nil {
-		return ""
-	}
-	vars, err := plan.Strings(reflect.ValueOf(&p).Elem())
-	if err != nil {
+	vars := t.variables(reflect.ValueOf(&p).Elem())
+	if vars == nil || t.template == nil {
 		return ""
 	}
 	uri, err := t.template.Expand(vars)
@@ -74,6 +69,27 @@ func (t *TemplateOf[P, Out]) URI(p P) string {
 		return ""
 	}
 	return uri
+}
+
+// variables of a P; nil where it has no text form.
+func (t *TemplateOf[P, Out]) variables(p reflect.Value) map[string]string {
+	if isTextMap(p.Type()) {
+		vars := make(map[string]string, p.Len())
+		maps.Copy(vars, p.Convert(textMap).Interface().(map[string]string))
+		return vars
+	}
+	plan := t.latest.Load()
+	if plan == nil {
+		plan = t.alone()
+	}
+	if plan == nil {
+		return nil
+	}
+	vars, err := plan.Strings(p)
+	if err != nil {
+		return nil
+	}
+	return vars
 }
 
 func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
@@ -86,24 +102,24 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		return
 	}
 	out := b.read(m, reflect.TypeFor[Out]())
-	plan := b.variables(m, reflect.TypeFor[P](), t.template)
-	if out == nil || plan == nil {
+	in := b.variables(m, reflect.TypeFor[P](), t.template)
+	if out == nil || in == nil {
 		return
 	}
-	t.latest.Store(plan)
-	m.bound.mask = binding.MaskOf(plan)
+	t.latest.Store(in.plan)
+	m.bound.mask = binding.MaskOf(in.plan)
 	m.entry.Kind = catalog.Template
 	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
 	m.entry.Match = m.bound.matcher(t.template)
-	m.entry.Complete = b.completion(m, plan)
+	m.entry.Complete = b.completion(m, in.plan)
 	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var vars map[string]string
 		if h := handlingFrom(ctx); h != nil {
 			vars = h.vars
 		}
 		var p P
-		if err := plan.DecodeStrings(ctx, vars, reflect.ValueOf(&p).Elem()); err != nil {
+		if err := in.decode(ctx, vars, reflect.ValueOf(&p).Elem()); err != nil {
 			return nil, tryURI(t.template, err)
 		}
 		value, err := t.fn(ctx, p)
@@ -136,16 +152,14 @@ func tryURI(template *uritemplate.Template, err error) error {
 }
 
 // variables compiles P and compares its fields with the template's variables.
-func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Template) *binding.Plan {
-	plan, faults := b.plans.Compile(p, binding.Strings)
-	m.adopt(b, faults)
-	if plan == nil {
-		m.failed = true
+func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Template) *texts {
+	variables := template.Variables()
+	in := b.texts(m, p, variables, func(i int) bool { return template.Optional(variables[i]) })
+	if in == nil {
 		return nil
 	}
-	variables := template.Variables()
 	var fields []string
-	for _, f := range plan.Fields() {
+	for _, f := range in.plan.Fields() {
 		fields = append(fields, f.Name)
 		if !slices.Contains(variables, f.Name) {
 			m.fault(b, p.Name()+"."+f.GoName, fmt.Sprintf("uri %q is not in %s", f.Name, m.name), didYouMean(f.Name, variables))
@@ -159,7 +173,7 @@ func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Tem
 			m.fault(b, p.Name(), fmt.Sprintf("no field takes the variable %q of %s", v, m.name), fmt.Sprintf("Add a field with `uri:%q`", v))
 		}
 	}
-	return plan
+	return in
 }
 
 func didYouMean(name string, candidates []string) string {

@@ -3,9 +3,11 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // ReviewArgs travel as strings; Kagami parses and checks them.
@@ -24,10 +26,29 @@ func Review(_ context.Context, args ReviewArgs) (framework.Messages, error) {
 	}, nil
 }
 
-// NewApp registers the prompt.
+// Stored is a prompt that somebody wrote into a file or a database.
+type Stored struct {
+	Name, About, Text string // ${name} in Text is where an argument belongs
+	Arguments         []protocol.PromptArgument
+}
+
+// FromStore makes a prompt whose arguments are known only at run time.
+func FromStore(s Stored) framework.Component {
+	fill := func(_ context.Context, args map[string]string) (framework.Messages, error) {
+		text := os.Expand(s.Text, func(name string) string { return args[name] })
+		return framework.Messages{framework.User(text)}, nil
+	}
+	return framework.Prompt(s.Name, fill, framework.Describe(s.About), framework.Arguments(s.Arguments...))
+}
+
+// NewApp registers the prompts.
 func NewApp() *framework.App {
 	return framework.New("prompts", "1.0.0").Add(
 		framework.Prompt("review", Review, framework.Describe("Review a piece of code.")),
+		FromStore(Stored{
+			Name: "standup", About: "Write my report for the standup.", Text: "Write what ${who} did since ${since}.",
+			Arguments: []protocol.PromptArgument{{Name: "who", Required: true}, {Name: "since"}},
+		}),
 	)
 }
 

@@ -1,0 +1,65 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+// texts binds what arrives as texts by name, the arguments of a prompt or the variables of a
+// template: to a struct, or to a map, for names that are known only at run time.
+type texts struct {
+	plan *binding.Plan
+	open bool // a map
+}
+
+var textMap = reflect.TypeFor[map[string]string]()
+
+// isTextMap says whether t is a map[string]string, or has its shape.
+func isTextMap(t reflect.Type) bool { return t.Kind() == reflect.Map && t.ConvertibleTo(textMap) }
+
+// texts compiles t; names are those that a map has. It is nil where t is faulty.
+func (b *builder) texts(m *member, t reflect.Type, names []string, optional func(i int) bool) *texts {
+	open := isTextMap(t)
+	if open {
+		t = textStruct(names, optional)
+	}
+	plan, faults := b.plans.Compile(t, binding.Strings)
+	m.adopt(b, faults)
+	if plan == nil {
+		m.failed = true
+		return nil
+	}
+	return &texts{plan, open}
+}
+
+// textStruct is a struct with a text for each name. Nothing else is in it: the runtime keeps
+// the types that it is asked for, so there must be few.
+func textStruct(names []string, optional func(i int) bool) reflect.Type {
+	fields := make([]reflect.StructField, len(names))
+	for i, name := range names {
+		tag := fmt.Sprintf("uri:%q", name)
+		if optional(i) {
+			tag += ` json:",omitempty"`
+		}
+		fields[i] = reflect.StructField{Name: fmt.Sprint("Text", i), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}
+	}
+	return reflect.StructOf(fields)
+}
+
+// decode reads values into what is settable, and keeps nothing of them.
+func (x *texts) decode(ctx context.Context, values map[string]string, into reflect.Value) error {
+	if !x.open {
+		return x.plan.DecodeStrings(ctx, values, into)
+	}
+	if err := x.plan.DecodeStrings(ctx, values, reflect.New(x.plan.Type()).Elem()); err != nil {
+		return err
+	}
+	given := make(map[string]string, len(values))
+	maps.Copy(given, values)
+	into.Set(reflect.ValueOf(given).Convert(into.Type()))
+	return nil
+}
