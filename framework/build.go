@@ -145,8 +145,9 @@ type builder struct {
 	remove  []*catalog.Entry // what goes in the same step
 	faults  []Fault
 	entries []*catalog.Entry
-	taken   map[identity]string     // where the component of that name is registered
-	handles map[*declaration]string // where each handle was added
+	yield   map[identity]*catalog.Entry // those that go for a new one of their name; see Server.Put
+	taken   map[identity]string         // where the component of that name is registered
+	handles map[*declaration]string     // where each handle was added
 	plans   binding.Set
 }
 
@@ -176,6 +177,27 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 	return b
 }
 
+// yielding makes components of the server go for new ones of the same name.
+func (b *builder) yielding() *builder {
+	b.yield = make(map[identity]*catalog.Entry)
+	for _, e := range b.server.registry.Entries() {
+		b.yield[identity{e.Handler.(*bound).handle.declared().kind, e.Key}] = e
+	}
+	return b
+}
+
+// makeWay lets the component of that name go, if it yields.
+func (b *builder) makeWay(id identity) {
+	old := b.yield[id]
+	if old == nil {
+		return
+	}
+	b.remove = append(b.remove, old)
+	delete(b.yield, id)
+	delete(b.taken, id)
+	delete(b.handles, old.Handler.(*bound).handle.declared())
+}
+
 // member is one component on its way into a server.
 type member struct {
 	*declaration
@@ -197,6 +219,13 @@ type layer struct {
 }
 
 func (b *builder) add(c Component, at string) { b.walk(c, at, nil) }
+
+func (b *builder) with(components []Component, at string) *builder {
+	for _, c := range components {
+		b.add(c, at)
+	}
+	return b
+}
 
 func (b *builder) walk(c Component, at string, layers []*layer) {
 	switch c := c.(type) {
@@ -239,13 +268,8 @@ func (b *builder) set(g *Set, at string, layers []*layer) {
 	}
 }
 
-func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
+func newMember(c leaf, d *declaration, at string, layers []*layer) *member {
 	m := &member{declaration: d, handle: c, at: at, listed: d.name}
-	if first, twice := b.handles[d]; twice {
-		m.fault(b, "", "the same handle is registered twice: "+both(first, at), "Register it once")
-		return
-	}
-	b.handles[d] = at
 	var prefixes []string
 	for _, l := range layers {
 		if l.prefix != "" {
@@ -256,6 +280,17 @@ func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 	if m.group != "" && d.kind&(kindTool|kindPrompt) != 0 {
 		m.listed = m.group + "_" + d.name
 	}
+	return m
+}
+
+func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
+	m := newMember(c, d, at, layers)
+	b.makeWay(identity{m.kind, m.listed})
+	if first, twice := b.handles[d]; twice {
+		m.fault(b, "", "the same handle is registered twice: "+both(first, at), "Register it once")
+		return
+	}
+	b.handles[d] = at
 	b.configure(m, layers)
 	before := len(b.faults)
 	defer func() { m.offerWayOut(b.faults[before:]) }()

@@ -13,6 +13,14 @@ func (s *Server) Add(components ...Component) error {
 	return s.change(nil, components, place.Caller(1), "Nothing was added.")
 }
 
+// Put adds components, each in place of the one of its name or URI, if there is one: for
+// what comes from elsewhere and may have changed there. It is one step, as Replace is, and
+// the error is that of Add.
+func (s *Server) Put(components ...Component) error {
+	at := place.Caller(1)
+	return s.commit("Nothing was put.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
+}
+
 // Replace removes and adds in one step: one new snapshot, one list_changed, all
 // or nothing. A new component with the name of an old one takes its place in the
 // list. Old components that are not there are ignored. The error is that of Add.
@@ -42,16 +50,17 @@ func (s *Server) RemoveResources(uris ...string) int {
 }
 
 func (s *Server) change(old, components []Component, at, outcome string) error {
+	return s.commit(outcome, func() *builder { return newBuilder(s, s.entriesOf(old), nil).with(components, at) })
+}
+
+// commit publishes what build makes, which finds the server as it is until then.
+func (s *Server) commit(outcome string, build func() *builder) error {
 	if s.engine == nil {
 		return errNotBuilt
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	b := newBuilder(s, s.entriesOf(old), nil)
-	for _, c := range components {
-		b.add(c, at)
-	}
-	change, err := b.commit(outcome)
+	change, err := build().commit(outcome)
 	if err != nil {
 		return err
 	}

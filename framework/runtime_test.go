@@ -128,6 +128,41 @@ func TestChangesAtRunTime(t *testing.T) {
 	}
 }
 
+func TestPut(t *testing.T) {
+	t.Parallel()
+	says := func(name, text string) framework.Component {
+		return framework.Tool(name, func(context.Context, struct{}) (string, error) { return text, nil }, framework.Describe(text))
+	}
+	first, note := says("first", "old"), framework.Resource("a://b", text)
+	s := build(t, quiet().Add(first, says("last", "old"), framework.Group("g", says("one", "old")), note))
+	p := dial(t, s, protocol.Rev20260728)
+	if err := s.Put(says("first", "new"), says("new", "new"), framework.Group("g", says("one", "new")), framework.Resource("a://b", text)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.call("tools/list", "").names("tools", "name")); got != "[first last g_one new]" {
+		t.Errorf("after Put: %s", got)
+	}
+	for name, want := range map[string]string{"first": "new", "last": "old", "g_one": "new"} {
+		p.tool(name, `{}`).mentions(want)
+	}
+	for range 2 { // in its own place, too
+		if err := s.Put(first); err != nil {
+			t.Error(err)
+		}
+	}
+	p.tool("first", `{}`).mentions("old")
+	for what, components := range map[string][]framework.Component{
+		"twice": {says("last", "a"), says("last", "b")}, "a fault": {says("last", "a"), says("a b", "b")},
+		"a handle under another name": {framework.Group("h", first)},
+	} {
+		var report *framework.BuildError
+		if err := s.Put(components...); !errors.As(err, &report) || !strings.Contains(err.Error(), "Nothing was put.") {
+			t.Errorf("Put of %s = %v", what, err)
+		}
+	}
+	p.tool("last", `{}`).mentions("old")
+}
+
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Add(framework.Tool("t", none), framework.Prompt("p", prompt), framework.Resource("a://b", text)))
@@ -200,7 +235,7 @@ func TestZeroServer(t *testing.T) {
 	}
 	_, acceptErr := s.Accept(t.Context(), []byte(`{}`))
 	for name, err := range map[string]error{
-		"Add": s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
+		"Add": s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "Put": s.Put(), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
 	} {
 		if err == nil {
 			t.Errorf("%s of a server that was not built succeeds", name)
