@@ -65,7 +65,8 @@ func (c *carried) Value(key any) any {
 
 // Sessions are a carrier's handshake sessions: each is a connection.
 type Sessions interface {
-	// Find is the session that the request names; nil where it names none,
+	// Find is the session that the request names; nil where it names none, or
+	// a connection that is Single where the carrier keeps no sessions;
 	// ErrNoSession where there is no such session for this principal, and
 	// ErrUnavailable while that cannot be known. It may have to ask another process:
 	// it blocks, and is called from Accept for posted frames only, which are accepted

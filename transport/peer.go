@@ -14,6 +14,11 @@ type Peer struct {
 	// Outbound of the exchange that opened the session.
 	Out Outbound
 
+	// Single says that the connection is that of one request, of whatever revision: there
+	// was no handshake on it, and nothing reaches the client but the answer and what comes
+	// before it.
+	Single bool
+
 	// Kept is where the host keeps what it knows of the session, so that another
 	// process can serve it. Nil: the session ends with the connection.
 	Kept Kept

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -39,6 +40,13 @@ func Handshake(requested string) *Dialect {
 		return d
 	}
 	return handshakes[len(handshakes)-1]
+}
+
+// Sessionless is the dialect of a request that belongs to no session, by the handshake
+// revision that it names; without a name that is 2025-03-26 (2025-06-18 basic/transports
+// "Protocol Version Header").
+func Sessionless(version string) *Dialect {
+	return Handshake(cmp.Or(version, protocol.Rev20250326.String()))
 }
 
 // named is the dialect of that date, or nil. Most clients are new.

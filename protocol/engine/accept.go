@@ -222,9 +222,10 @@ func (x *exchange) served() *protocol.Fault {
 		ok = caps.Tools
 	case protocol.MethodListPrompts, protocol.MethodGetPrompt:
 		ok = caps.Prompts
-	case protocol.MethodListResources, protocol.MethodListTemplates, protocol.MethodReadResource,
-		protocol.MethodSubscribe, protocol.MethodUnsubscribe:
+	case protocol.MethodListResources, protocol.MethodListTemplates, protocol.MethodReadResource:
 		ok = caps.Resources
+	case protocol.MethodSubscribe, protocol.MethodUnsubscribe:
+		ok = caps.Resources && !x.conn.fleeting()
 	case protocol.MethodComplete:
 		ok = caps.Completions
 	case protocol.MethodGetTask, protocol.MethodTaskResult, protocol.MethodListTasks,

@@ -120,6 +120,23 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	return c.session, true
 }
 
+// fleeting says that the connection ends with its request, and is not a lone exchange's own.
+func (c *conn) fleeting() bool { return c.link != nil && c.link.Single }
+
+// assume makes the session of a request that comes without one. The client has said nothing
+// of itself, so nothing can be asked of it.
+func (c *conn) assume(version string) {
+	s := c.e.newSession("", &protocol.InitializeParams{Version: dialect.Sessionless(version).String()}, nil)
+	s.opened.release()
+	s.begin()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		c.session = s
+		c.known.Store(s)
+	}
+}
+
 func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
 	d := dialect.Handshake(p.Version)
 	s := &session{

@@ -8,6 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // dispatch runs a request. A new method of the specification gets its case here.
@@ -72,18 +73,29 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 			return nil, err
 		}
 	}
+	caps := x.conn.e.capabilities()
+	if x.conn.fleeting() {
+		caps.ToolsListChanged, caps.PromptsListChanged, caps.ResourcesChanged, caps.ResourcesSubscribe = false, false, false, false
+		caps.TaskList = caps.TaskList && transport.PrincipalFrom(ctx) != nil
+	} else {
+		x.hear(ctx)
+	}
+	return &protocol.InitializeResult{
+		Version:      x.dialect.Revision().String(),
+		Capabilities: caps,
+		Server:       x.conn.e.cfg.Info,
+		Instructions: x.conn.e.cfg.Instructions,
+	}, nil
+}
+
+// hear has the session told of what belongs to no exchange.
+func (x *exchange) hear(ctx context.Context) {
 	out := x.out
 	ctx = context.WithoutCancel(ctx)
 	if link := x.conn.link; link != nil && link.Out != nil {
 		out, ctx = link.Out, link.Context() // which, unlike the call's, holds nothing of this request
 	}
 	x.session.feed.attach(ctx, out)
-	return &protocol.InitializeResult{
-		Version:      x.dialect.Revision().String(),
-		Capabilities: x.conn.e.capabilities(),
-		Server:       x.conn.e.cfg.Info,
-		Instructions: x.conn.e.cfg.Instructions,
-	}, nil
 }
 
 func (x *exchange) discover() protocol.Result {

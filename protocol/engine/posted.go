@@ -148,6 +148,9 @@ func (p *posting) session(x *exchange) *protocol.Fault {
 		return needsSession()
 	}
 	x.conn = p.e.connection(link)
+	if link.Single {
+		x.conn.assume(p.version)
+	}
 	x.session = x.conn.current()
 	if x.session == nil { // ended between the two
 		x.status = http.StatusNotFound
@@ -174,14 +177,17 @@ func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
 	if err != nil {
 		return x.notFound(err)
 	}
-	if link != nil {
+	if link != nil && !link.Single {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.dialect = dialect.Handshake("")
 	if _, fault := x.dialect.DecodeParamsObject(x.method, b.params); fault != nil {
 		return fault
 	}
-	if link, err = p.request.Sessions.Open(); err != nil {
+	if link == nil {
+		link, err = p.request.Sessions.Open()
+	}
+	if err != nil {
 		x.status = http.StatusServiceUnavailable
 		return protocol.Faultf(protocol.FaultInternal, "too many sessions")
 	}

@@ -188,7 +188,7 @@ func (x *exchange) owner(ctx context.Context) string {
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		return "principal:" + strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + p.Subject
 	}
-	if x.session != nil {
+	if x.session != nil && x.session.id != "" {
 		return "session:" + x.session.id
 	}
 	return ""

@@ -76,6 +76,17 @@ func SessionIdle(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.SessionIdle = d })
 }
 
+// Stateless keeps no sessions, so that any of several processes takes any request without a
+// shared store: what was said in initialize is forgotten, and clients of the handshake
+// revisions get no session id. Handlers cannot ask them anything (ErrUnsupported), there is
+// no stream of GET, no subscription and no list_changed, a response that broke is lost, and
+// HTTP+SSE is left out. 2026-07-28, which has no sessions, is as it is without. A task that
+// belongs to no principal is whose who knows its id; several processes need a store for
+// tasks, and WithStateSecrets for questions on 2026-07-28.
+func Stateless() Option {
+	return optionFunc(func(c *config) { c.Stateless, c.NoSSE = true, true })
+}
+
 // MaxSessions of each of the two bindings; default 65,536. Of those of Streamable HTTP one
 // client, which is a principal or else an address, may have a quarter.
 func MaxSessions(n int) Option {

@@ -15,6 +15,11 @@ type Config struct {
 	// calls. "*" is any host: for servers behind a proxy that checks.
 	AllowedHosts []string
 
+	// Stateless keeps no sessions: each request of a handshake revision is served by
+	// itself, and any process can serve it. What needs a client that is known or comes
+	// back is not there: questions, the stream of GET, resumption.
+	Stateless bool
+
 	BodyLimit   int           // bytes of a POST; default 4 MiB
 	Heartbeat   time.Duration // of streams on which nothing else is sent; default 15 s
 	Patience    time.Duration // until an answer that is not there makes a stream; default 25 ms

@@ -60,7 +60,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	e.crew = crew.New(e.Closing(), (*postedExchange).serve)
 	e.dues.began = time.Now()
 	e.waiting = newWaiting(e.cfg.Patience)
-	if e.server != nil {
+	if e.server != nil && !cfg.Stateless {
 		e.events = e.server.Events()
 		e.joinNodes()
 	}
@@ -116,23 +116,27 @@ func (v *Visit) headers() *Reply {
 			return refuse(http.StatusNotAcceptable, "Accept must name application/json or text/event-stream")
 		}
 	case http.MethodGet:
-		if refused := v.handshakeOnly(); refused != nil {
+		if refused := v.sessionsOnly(); refused != nil {
 			return refused
 		}
 		if !v.sse {
 			return refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
 		}
 	case http.MethodDelete:
-		return v.handshakeOnly()
+		return v.sessionsOnly()
 	default:
 		return notAllowed(methods)
 	}
 	return nil
 }
 
-// handshakeOnly: a revision without sessions has neither GET nor DELETE
-// (2026-07-28 basic/transports/streamable-http), and an unknown one is refused.
-func (v *Visit) handshakeOnly() *Reply {
+// sessionsOnly: where there are no sessions there is neither GET nor DELETE (2026-07-28
+// basic/transports/streamable-http; 2025-11-25 basic/transports), and an unknown revision
+// is refused.
+func (v *Visit) sessionsOnly() *Reply {
+	if v.e.cfg.Stateless {
+		return notAllowed(http.MethodPost)
+	}
 	for _, version := range v.r.Fields.Values(headerVersion) {
 		if _, modern := dialect.PerRequest(version); modern {
 			return notAllowed(methods)

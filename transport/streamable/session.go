@@ -31,6 +31,7 @@ type session struct {
 	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life, with link in it
 	link      *transport.Connection
+	single    bool    // nobody can find it: it ends with its request
 	record    *record // nil: the session is this process's alone
 
 	mu       sync.Mutex    // guards the fields below
@@ -59,6 +60,17 @@ type numbered struct {
 // newSession makes a session that nobody can find yet.
 func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
 	return e.makeSession(ctx, r, rand.Text(), client(ctx, r))
+}
+
+// singleSession serves one request, with one use for it.
+func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
+	s := &session{e: e, principal: principalKey(ctx), single: true, uses: 1}
+	s.life.Begin(e.life)
+	s.ctx = transport.Connect(&s.life, transport.Peer{
+		Carrier: "http", RemoteAddr: r.RemoteAddr, Principal: transport.PrincipalFrom(ctx), Single: true,
+	})
+	s.link = transport.ConnectionFrom(s.ctx)
+	return s
 }
 
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
@@ -196,6 +208,11 @@ func (s *session) release() {
 	if s.uses > 0 || s.ended {
 		return
 	}
+	if s.single {
+		s.ended = true
+		s.cancel(errSessionEnded)
+		return
+	}
 	life := s.e.cfg.SessionIdle
 	if !s.used {
 		life = min(life, handshakeTime)
@@ -261,12 +278,15 @@ func (e *Endpoint) end(s *session, how ending) {
 	}
 }
 
-// named is the session that a request names; nil and nil where it names none.
+// named is the session that a request names; nil and nil where it names none, but for one of
+// its own where there are no sessions.
 func (v *Visit) named() (*session, error) {
-	switch len(v.ids) {
-	case 0:
+	switch {
+	case len(v.ids) == 0 && v.e.cfg.Stateless:
+		return v.e.singleSession(v.ctx, v.r), nil
+	case len(v.ids) == 0:
 		return nil, nil
-	case 1:
+	case len(v.ids) == 1:
 		return v.find(v.ids[0])
 	}
 	return nil, transport.ErrNoSession

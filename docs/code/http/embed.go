@@ -50,6 +50,11 @@ func UnderNetHTTP(server *framework.Server) http.Handler {
 	return mux
 }
 
+// Anywhere serves without sessions.
+func Anywhere(server *framework.Server) http.Handler {
+	return nethttp.Handler(server, nethttp.Stateless(), nethttp.AllowedHosts("mcp.example.com"))
+}
+
 // Stop ends a program that mounts: first the server, so that calls in flight are
 // answered and streams end, then what carries it.
 func Stop(server *framework.Server, app *fiber.App) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -85,6 +86,23 @@ func TestUnderNetHTTP(t *testing.T) {
 	defer s.Close()
 	calls(t, s.URL)
 	if err := server.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnywhere(t *testing.T) {
+	server := build(t)
+	s := httptest.NewServer(Anywhere(server))
+	defer s.Close()
+	c, err := client.Connect(t.Context(), client.HTTP(s.URL), client.Revisions(protocol.Rev20251125))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Call[sum](t.Context(), c, "add", map[string]any{"A": 1, "B": 2, "region": "eu"})
+	if err != nil || got.Sum != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := errors.Join(c.Close(), server.Shutdown(context.Background())); err != nil {
 		t.Error(err)
 	}
 }
