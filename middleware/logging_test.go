@@ -104,6 +104,26 @@ func TestLoggingHidesSecretsOfErrors(t *testing.T) {
 	}
 }
 
+// A model that writes JSON as text is understood, and so are its secrets.
+func TestLoggingHidesSecretsOfMendedArguments(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range []string{
+		`{"user":"ann","nested":"[{\"key\":\"correct-horse\"}]"}`,
+		`{"user":"ann","pin":" 471108154711 "}`,
+	} {
+		app, logs := watched()
+		s := build(t, app.Use(middleware.Logging()).Add(loginTool(func(in login) error {
+			return fmt.Errorf("login %v %d refused", in.Nested, in.Pin)
+		})))
+		call(t.Context(), t, s, arguments)
+		for _, entry := range logs.TakeAll() {
+			if text := fmt.Sprint(entry.Message, entry.ContextMap()); strings.Contains(text, secret) || strings.Contains(text, pin) {
+				t.Errorf("the log has the secret of %s: %s", arguments, text)
+			}
+		}
+	}
+}
+
 // Wherever in the arguments they are, and however the error spells them.
 func TestLoggingHidesSecretsWithin(t *testing.T) {
 	t.Parallel()

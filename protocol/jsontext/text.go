@@ -105,7 +105,8 @@ func appendEscaped(dst, escape []byte) []byte {
 }
 
 // AppendTexts appends the strings, unescaped, and the numbers, as written, that a checked
-// value has anywhere in it. Names of members are not among them.
+// value has anywhere in it; of a string that is JSON itself, as some models write, also
+// what that has. Names of members are not among them.
 func AppendTexts(all []string, value []byte) []string {
 	switch KindOf(value) {
 	case KindObject:
@@ -119,6 +120,9 @@ func AppendTexts(all []string, value []byte) []string {
 	case KindString:
 		text, _ := String(value)
 		all = append(all, text)
+		if inner := []byte(text); Check(inner, DefaultLimits()) == nil { // each level is at least doubled by its escapes
+			all = AppendTexts(all, Compact(nil, inner))
+		}
 	case KindNumber:
 		all = append(all, string(value))
 	}

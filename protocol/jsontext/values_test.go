@@ -270,6 +270,7 @@ func TestAppendTexts(t *testing.T) {
 	for value, want := range map[string]string{
 		`"a\n"`: "a\n", `-1.0e2`: "-1.0e2", `null`: "", `true`: "", `{}`: "", ``: "",
 		`{"k":["a",{"l":"b","m":[2]}],"n":[[]]}`: "a|b|2",
+		`"{\"k\":[\"a\"]}"`:                      `{"k":["a"]}|a`, `" [4711] "`: " [4711] |4711", `" 4711 "`: " 4711 |4711", `"[a"`: "[a",
 	} {
 		if got := strings.Join(jsontext.AppendTexts(nil, []byte(value)), "|"); got != want {
 			t.Errorf("AppendTexts(%s) = %q, want %q", value, got, want)
