@@ -36,22 +36,26 @@ type addition struct {
 
 // New starts an app. What is wrong with the arguments is reported by Build.
 func New(name, version string, opts ...AppOption) *App {
+	return NewFrom(place.Caller(1), name, version, opts...)
+}
+
+// NewFrom is New on behalf of somebody else, whom where names in reports.
+func NewFrom(where, name, version string, opts ...AppOption) *App {
 	a := &App{name: name, version: version, cfg: defaultConfig()}
-	at := place.Caller(1)
 	if name == "" {
-		a.fault(at, "the server has no name", "Give New a name")
+		a.fault(where, "the server has no name", "Give New a name")
 	}
 	if version == "" {
-		a.fault(at, "the server has no version", "Give New a version")
+		a.fault(where, "the server has no version", "Give New a version")
 	}
 	for _, o := range opts {
 		opt, ok := o.(appOption)
 		if !ok {
-			a.fault(at, "an AppOption is nil", "Remove it")
+			a.fault(where, "an AppOption is nil", "Remove it")
 			continue
 		}
 		if problem := opt.apply(&a.cfg); problem != "" {
-			a.fault(at, opt.name+": "+problem, "")
+			a.fault(where, opt.name+": "+problem, "")
 		}
 	}
 	return a

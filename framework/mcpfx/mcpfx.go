@@ -27,6 +27,7 @@ type Option interface{ option(m *module) }
 // module is what the options of Module say.
 type module struct {
 	name, version string
+	from          string // the call of Module
 	options       []framework.AppOption
 	carriers      []carrier
 }
@@ -111,10 +112,10 @@ func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 // Module provides *framework.Server and serves it. A program has one. Without anything to
 // serve on, and with an option or a carrier that is nil, fx.New has an error.
 func Module(name, version string, opts ...Option) fx.Option {
-	m := &module{name: name, version: version}
+	m := &module{name: name, version: version, from: "mcpfx.Module at " + place.Caller(1)}
 	for _, o := range opts {
 		if o == nil {
-			return fx.Error(fmt.Errorf("mcpfx.Module at %s: an option is nil", place.Caller(1)))
+			return fx.Error(fmt.Errorf("%s: an option is nil", m.from))
 		}
 		o.option(m)
 	}
@@ -157,7 +158,7 @@ func (m *module) newApp(p parts) *framework.App {
 	if p.Auth != nil {
 		opts = append(opts, framework.WithAuth(p.Auth))
 	}
-	app := framework.New(m.name, m.version, append(opts, m.options...)...)
+	app := framework.NewFrom(m.from, m.name, m.version, append(opts, m.options...)...)
 	slices.SortFunc(p.Steps, func(a, b step) int { return a.place - b.place })
 	for _, s := range p.Steps {
 		app.UseFrom(s.from, s.mw)

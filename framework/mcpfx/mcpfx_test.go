@@ -180,8 +180,16 @@ func TestConstructorsAreChecked(t *testing.T) {
 			refused(t, fx.New(module, c.opt, fx.NopLogger).Err(), c.want...)
 		})
 	}
-	refused(t, fx.New(fx.NopLogger, mcpfx.Provide(newBilling)).Err(), "mcpfx.Module")
-	refused(t, fx.New(fx.NopLogger, mcpfx.Use()).Err(), "mcpfx.Module")
+	for name, opt := range map[string]fx.Option{"Provide": mcpfx.Provide(newBilling), "Use": mcpfx.Use(), "UseProvided": mcpfx.UseProvided(noKey)} {
+		refused(t, fx.New(fx.NopLogger, opt).Err(), "mcpfx."+name+" at mcpfx/mcpfx_test.go:", "there is no mcpfx.Module")
+	}
+	for name, bad := range map[string]fx.Option{
+		"no name":    mcpfx.Module("", "1.0.0", mcpfx.Stdio()),
+		"WithLogger": mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(), mcpfx.Options(framework.WithLogger(nil))),
+		"nil":        mcpfx.Module("shop", "1.0.0", nil),
+	} {
+		refused(t, fx.New(bad, fx.NopLogger).Err(), "mcpfx.Module at mcpfx/mcpfx_test.go:", name)
+	}
 	refused(t, fx.New(module, module, fx.NopLogger).Err(), "already provided")
 }
 

@@ -2,7 +2,6 @@ package mcpfx
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -36,15 +35,15 @@ func Provide(constructors ...any) fx.Option {
 			all = append(all, contribution(t, c))
 		}
 	}
-	return provide(all)
+	return provide("mcpfx.Provide at "+place.Caller(1), all)
 }
 
 // provide is one fx.Provide: each looks through the stack of its callers. It stops a
-// program whose components nobody would serve.
-func provide(constructors []any) fx.Option {
+// program whose components nobody would serve. from is the call of Provide and its like.
+func provide(from string, constructors []any) fx.Option {
 	return fx.Options(fx.Provide(constructors...), fx.Invoke(fx.Annotate(func(s *sequence) error {
 		if s == nil {
-			return errors.New("mcpfx.Provide and mcpfx.Use need an mcpfx.Module")
+			return fmt.Errorf("%s: there is no mcpfx.Module in the program, which it needs", from)
 		}
 		return nil
 	}, fx.ParamTags(`optional:"true"`))))
@@ -79,7 +78,7 @@ func Use(mw ...framework.Middleware) fx.Option {
 	for _, m := range mw {
 		all = append(all, use(func() framework.Middleware { return m }, from)...)
 	}
-	return provide(all)
+	return provide(from, all)
 }
 
 // UseProvided middleware made by constructors, in order: func(deps...) framework.Middleware,
@@ -92,7 +91,7 @@ func UseProvided(constructors ...any) fx.Option {
 		}
 		all = append(all, use(c, place.Describe(c))...)
 	}
-	return provide(all)
+	return provide("mcpfx.UseProvided at "+place.Caller(1), all)
 }
 
 // step is a middleware with its place among the others.
