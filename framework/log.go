@@ -208,7 +208,7 @@ var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
 func secretName(key string) bool {
 	key = separators.Replace(strings.ToLower(key))
-	for _, word := range [...]string{"password", "passwd", "secret", "token", "authorization", "apikey", "cookie", "credential", "privatekey"} {
+	for _, word := range [...]string{"password", "passwd", "passphrase", "secret", "token", "authorization", "apikey", "cookie", "credential", "privatekey"} {
 		if strings.Contains(key, word) {
 			return true
 		}

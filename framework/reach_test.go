@@ -212,8 +212,10 @@ func TestMasked(t *testing.T) {
 	if raw, hidden := framework.Masked(t.Context(), rawJSON(`{"word":1}`)); string(raw) != `{"word":1}` || hidden != nil {
 		t.Errorf("outside of a call: %s, %v", raw, hidden)
 	}
-	if !framework.SecretName("API-Key") || framework.SecretName("query") {
-		t.Error("SecretName is mistaken")
+	for name, want := range map[string]bool{"API-Key": true, "pass_phrase": true, "session.cookie": true, "query": false} {
+		if framework.SecretName(name) != want {
+			t.Errorf("SecretName(%q) is not %v", name, want)
+		}
 	}
 }
 

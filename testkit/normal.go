@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/framework"
 )
 
 // What stands in a record for what must not, or cannot, be there.
@@ -244,17 +246,9 @@ const (
 	shortestSecret = 4
 )
 
+// speaksOfSecrets is the judgement of logs, but for what each request has.
 func speaksOfSecrets(member string) bool {
-	if strings.EqualFold(member, "progressToken") {
-		return false
-	}
-	low := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(member))
-	for _, word := range []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "privatekey", "authorization", "credential"} {
-		if strings.Contains(low, word) {
-			return true
-		}
-	}
-	return false
+	return framework.SecretName(member) && !strings.EqualFold(member, "progressToken")
 }
 
 // asked says whether Redact has the name.

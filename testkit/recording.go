@@ -58,8 +58,8 @@ type recordLine struct {
 // one a line, which [Replay] holds against another version of the server. It begins with
 // who called: subject, issuer, scopes and claims.
 //
-// Redacted are the strings under names that speak of passwords, tokens, secrets and
-// keys, what is under the names of [Redact], in JSON that is a text, too; the same texts
+// Redacted are the strings under names that speak of secrets (framework.SecretName),
+// what is under the names of [Redact], in JSON that is a text, too; the same texts
 // wherever else they are, those of less than four characters apart; and whatever looks
 // like a bearer token. What is another in each run has a name instead: ids of tasks and
 // of questions, states of calls, times.
