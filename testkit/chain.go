@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 
@@ -20,6 +22,7 @@ import (
 // use, once End and OnElicit have been called.
 type Chained struct {
 	steps  []framework.Middleware
+	where  string // the call of Chain
 	end    framework.Handler
 	server func() (*framework.Server, error)
 
@@ -38,7 +41,10 @@ type Chained struct {
 //		}).
 //		Call(ctx, &framework.Call{Name: "slow"})
 func Chain(mw ...framework.Middleware) *Chained {
-	c := &Chained{steps: mw, end: sayOK}
+	c := &Chained{steps: mw, end: sayOK, where: "testkit.Chain"}
+	if _, file, line, ok := runtime.Caller(1); ok {
+		c.where = fmt.Sprintf("testkit.Chain at %s:%d", filepath.Base(file), line)
+	}
 	c.server = sync.OnceValues(c.build)
 	return c
 }
@@ -116,14 +122,15 @@ const (
 // build makes the server. It is not started, so that nothing needs to be ended.
 func (c *Chained) build() (*framework.Server, error) {
 	type none = struct{}
+	about := framework.Describe("It stands for any.") // without, each fault of a step would come with warnings
 	return framework.New(chainName, "1", framework.WithLogger(zap.NewNop())).Add(
-		framework.Tool(chainName, func(context.Context, none) (string, error) { return "", nil }),
-		framework.Resource(chainURI, func(context.Context) (string, error) { return "", nil }),
-		framework.Prompt(chainName, func(context.Context, none) (framework.Messages, error) { return nil, nil }),
+		framework.Tool(chainName, func(context.Context, none) (string, error) { return "", nil }, about),
+		framework.Resource(chainURI, func(context.Context) (string, error) { return "", nil }, about),
+		framework.Prompt(chainName, func(context.Context, none) (framework.Messages, error) { return nil, nil }, about),
 		framework.Method(chainMethod, func(context.Context, none) (none, error) { return none{}, nil }),
 	).
 		Use(framework.Middleware{Name: "testkit", Phase: framework.PhaseTrace, Wrap: begin}).
-		Use(c.steps...).
+		UseFrom(c.where, c.steps...).
 		Use(framework.Middleware{Name: "end", Wrap: finish}).
 		Build()
 }

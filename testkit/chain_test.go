@@ -200,6 +200,15 @@ func TestChainFails(t *testing.T) {
 	}
 }
 
+// TestChainDoesNotBuild: the fault is where the test made the chain.
+func TestChainDoesNotBuild(t *testing.T) {
+	t.Parallel()
+	_, err := testkit.Chain(framework.Middleware{Name: "none"}).Call(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "testkit.Chain at chain_test.go:") || !strings.Contains(err.Error(), `"none"`) || strings.Contains(err.Error(), "warning") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestChainAtOnce: calls of one chain do not know of each other.
 func TestChainAtOnce(t *testing.T) {
 	t.Parallel()
