@@ -98,11 +98,11 @@ func (r *Rounds) Questions() []Form {
 func (r *Rounds) Answer(answers ...any) *Rounds {
 	r.s.t.Helper()
 	if r.required == nil {
-		r.s.t.Fatalf("testkit: Answer(%v), but the call is done\ngot:  %s", answers, r.answer.got())
+		r.answer.fatalf("Answer(%v), but the call is done", answers)
 		return r
 	}
 	if len(answers) != len(r.required.Requests) {
-		r.s.t.Fatalf("testkit: %d answers to %d questions: %s", len(answers), len(r.required.Requests), r.open())
+		r.answer.fatalf("%d answers to %d questions: %s", len(answers), len(r.required.Requests), r.open())
 		return r
 	}
 	next := retry{state: r.required.State}
@@ -114,7 +114,7 @@ func (r *Rounds) Answer(answers ...any) *Rounds {
 			next.answers = append(next.answers, a)
 		}
 		if err != nil {
-			r.s.t.Fatalf("testkit: the answer to %q: %v", q.Key, err)
+			r.answer.fatalf("the answer to %q: %v", q.Key, err)
 			return r
 		}
 	}
@@ -128,7 +128,7 @@ func (r *Rounds) Resend() *Rounds {
 		return r.next(r.last)
 	}
 	if r.change.tamper || len(r.change.drop) > 0 {
-		r.s.t.Fatalf("testkit: the first request has neither a state nor answers to change")
+		r.answer.fatalf("the first request has neither a state nor answers to change")
 	}
 	r.send(r.call)
 	return r
@@ -140,14 +140,14 @@ func (r *Rounds) next(with retry) *Rounds {
 	sent := retry{slices.Clone(with.answers), with.state}
 	for _, i := range r.change.drop {
 		if i < 0 || i >= len(sent.answers) {
-			r.s.t.Fatalf("testkit: DropAnswer(%d) of %d answers", i, len(sent.answers))
+			r.answer.fatalf("DropAnswer(%d) of %d answers", i, len(sent.answers))
 			return r
 		}
 		sent.answers[i].result = nil
 	}
 	if r.change.tamper {
 		if sent.state == nil || *sent.state == "" {
-			r.s.t.Fatalf("testkit: Tamper: the server sent no state")
+			r.answer.fatalf("Tamper: the server sent no state")
 			return r
 		}
 		state := tampered(*sent.state)
@@ -201,7 +201,7 @@ func (r *Rounds) DropAnswer(i int) *Rounds {
 func (r *Rounds) Result() *Answer {
 	r.s.t.Helper()
 	if _, asks := r.answer.result.(*protocol.InputRequiredResult); asks {
-		r.s.t.Fatalf("testkit: the call is not done, it asks %s", r.open())
+		r.answer.fatalf("the call is not done, it asks %s", r.open())
 	}
 	return r.answer
 }
