@@ -37,7 +37,9 @@ type line struct {
 // inMemory is the carrier of sessions that name none.
 func inMemory() carrier {
 	return carrier{"inmem", false, func(_ context.Context, server *framework.Server, w *tap) (*line, error) {
-		dial := func(ctx context.Context) (transport.Conn, error) { return w.conn(inmem.Dial(ctx, server)), nil }
+		dial := func(ctx context.Context) (transport.Conn, error) {
+			return w.conn(leaving{inmem.Dial(ctx, server)}), nil
+		}
 		return &line{client.Over(dial), func() error { return nil }}, nil
 	}}
 }
@@ -55,6 +57,24 @@ func carriers() []carrier {
 
 // lastWords is how long a carrier that is closed waits for calls in flight.
 const lastWords = 200 * time.Millisecond
+
+// leaving is a connection in memory whose end does not wait for ever for a handler that does
+// not heed its own: the server's end says which one that is.
+type leaving struct{ transport.Conn }
+
+// Close waits for calls in flight.
+func (l leaving) Close() error {
+	closed := make(chan error, 1)
+	go func() { closed <- l.Conn.Close() }()
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-timer.C:
+		return nil
+	}
+}
 
 func overPipes(_ context.Context, server *framework.Server, w *tap) (*line, error) {
 	dial := func(ctx context.Context) (transport.Conn, error) {

@@ -112,3 +112,25 @@ func TestTasksLeftRunning(t *testing.T) {
 		close(release)
 	})
 }
+
+// A handler that does not heed its context holds up no test, and is named.
+func TestHandlerThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		app := framework.New("kit", "1").Add(framework.Tool("deaf", func(context.Context, struct{}) (string, error) {
+			forgotten(release)
+			return "", nil
+		}))
+		for _, carrier := range []string{"inmem", "stdio"} {
+			got := failures(t, func(t testing.TB) {
+				testkit.New(t, app, testkit.Over(carrier), testkit.Timeout(time.Second)).CallRaw("deaf", "")
+			})
+			if len(got) != 2 || !strings.Contains(got[0], "no answer within 1s\nsent: tools/call {\"name\":\"deaf\"}") ||
+				!strings.Contains(got[1], "still at work") || !strings.Contains(got[1], "testkit_test.forgotten") {
+				t.Errorf("%s: %q", carrier, got)
+			}
+		}
+		close(release)
+	})
+}
