@@ -28,8 +28,9 @@ import (
 // No handler of the app runs: its tools are called only with arguments that they must
 // refuse. For calls that run tools and a resource of the testkit's own, whose names
 // begin with "testkit", are added to the server when the rules of the app's own are
-// done; the app's middleware and options hold for them, too. A rule whose subject the
-// app does not have is skipped.
+// done; the app's middleware and options hold for them, too. Who calls has the subject
+// "testkit" and all scopes, and is somebody else in each rule: a rate limit has to let a
+// caller make some thirty calls. A rule whose subject the app does not have is skipped.
 func Conformance[A AppSource](t *testing.T, app A, revision string) {
 	t.Helper()
 	d, ok := dialectOfName(revision)
@@ -94,9 +95,12 @@ const (
 	leastPatience = 500 * time.Millisecond
 )
 
-// judge tries the rule on a connection of its own.
+// judge tries the rule on a connection of its own, as a caller of its own: what the app
+// allows one caller in a minute is not for all rules together.
 func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
-	ctx, cancel := context.WithTimeout(b.ctx, b.patience)
+	who := *transport.PrincipalFrom(b.ctx)
+	who.Issuer = "testkit " + r.number
+	ctx, cancel := context.WithTimeout(transport.WithPrincipal(b.ctx, &who), b.patience)
 	defer cancel()
 	w := &probe{ctx: ctx, dialect: d, caps: cmp.Or(r.caps, "{}"), server: b.server, guest: &b.guest}
 	if r.guests {
