@@ -116,6 +116,9 @@ func TestLogReachesTheClient(t *testing.T) {
 		log.With(zap.Int64("id", 1<<53+1)).Info("hello", zap.String("api_key", "hunter2"), zap.Duration("took", time.Second))
 		log.Error("bad", zap.Error(errors.New("cause")))
 		framework.Notify(ctx, protocol.LevelNotice, "note", zap.String("password", "hunter2"))
+		type account struct{ Name, Password string }
+		framework.Notify(ctx, protocol.LevelNotice, "deeper", zap.Any("all", []account{{"ann", "hunter2"}}), zap.Namespace("in"),
+			zap.Dict("db", zap.String("token", "hunter2"), zap.Int("port", 1)), zap.Any("none", map[string]int{}), zap.Ints("no", []int{}))
 		framework.Notify(ctx, "silly", "no level")
 		return nil
 	})))
@@ -126,6 +129,7 @@ func TestLogReachesTheClient(t *testing.T) {
 			`{"level":"info","logger":"db","data":{"message":"hello","id":9007199254740993,"api_key":"[hidden]","took":"1s"}}`,
 			`{"level":"error","logger":"db","data":{"message":"bad","error":"cause"}}`,
 			`{"level":"notice","data":{"message":"note","password":"[hidden]"}}`,
+			`{"level":"notice","data":{"message":"deeper","all":[{"Name":"ann","Password":"[hidden]"}],"in":{"db":{"token":"[hidden]","port":1},"none":{},"no":[]}}}`,
 		}
 		got := p.notifications(protocol.NotificationMessage)
 		if len(got) != len(want) {

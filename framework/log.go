@@ -12,14 +12,15 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // Log never returns nil. In a handler it is the app's logger, which also sends
 // to the client what the client asked for: by the level of the request on
-// 2026-07-28, by that of the session before. Members that look like secrets are
-// masked for the client, and a flood is cut to 20 messages and 10 a second more.
-// In a function of OnStart, OnStop or OnRootsChanged it is the app's logger; elsewhere
-// outside a handler it logs nothing.
+// 2026-07-28, by that of the session before. Members that look like secrets
+// ([SecretName]) are masked for the client, however deep they are, and a flood is cut
+// to 20 messages and 10 a second more. In a function of OnStart, OnStop or
+// OnRootsChanged it is the app's logger; elsewhere outside a handler it logs nothing.
 func Log(ctx context.Context) *zap.Logger {
 	h := handlingFrom(ctx)
 	if h == nil || h.server == nil {
@@ -82,12 +83,12 @@ func clientEncoding() zapcore.EncoderConfig {
 }
 
 func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Encoder, message string, fields []zap.Field) {
-	buf, err := encoder.EncodeEntry(zapcore.Entry{Message: message}, masked(fields))
+	buf, err := encoder.EncodeEntry(zapcore.Entry{Message: message}, fields)
 	if err != nil {
 		return // a field that does not encode must not fail the handler
 	}
 	defer buf.Free()
-	h.call.Log(h.Context, level, logger, append([]byte(nil), buf.Bytes()...))
+	h.call.Log(h.Context, level, logger, appendMasked(nil, buf.Bytes()))
 }
 
 // clientCore sends log entries to the client of one call.
@@ -103,7 +104,7 @@ func (c *clientCore) Enabled(level zapcore.Level) bool { return c.h.call.Logs(le
 // With keeps fields for all entries.
 func (c *clientCore) With(fields []zap.Field) zapcore.Core {
 	encoder := c.encoder.Clone()
-	for _, f := range masked(fields) {
+	for _, f := range fields {
 		f.AddTo(encoder)
 	}
 	return &clientCore{h: c.h, encoder: encoder, bucket: c.bucket}
@@ -185,23 +186,38 @@ func (b *bucket) take(now time.Time) (dropped int, ok bool) {
 	return dropped, true
 }
 
-// masked hides the values of fields whose names say that they are secret
-// (server/utilities/logging: MUST NOT contain credentials).
-func masked(fields []zap.Field) []zap.Field {
-	var out []zap.Field
-	for i, f := range fields {
-		if !secretName(f.Key) {
-			continue
+// appendMasked appends a JSON text without the values of members whose names say that they
+// are secret, however deep (server/utilities/logging: MUST NOT contain credentials).
+func appendMasked(dst, raw []byte) []byte {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindObject:
+		between := byte('{')
+		for key, member := range jsontext.Members(raw) {
+			dst = append(append(append(dst, between), key.Raw()...), ':')
+			if secretName(key.String()) {
+				dst = jsontext.Quote(dst, hiddenText)
+			} else {
+				dst = appendMasked(dst, member)
+			}
+			between = ','
 		}
-		if out == nil {
-			out = append(out, fields...)
+		if between == '{' {
+			dst = append(dst, between)
 		}
-		out[i] = zap.String(f.Key, "[hidden]")
+		return append(dst, '}')
+	case jsontext.KindArray:
+		between := byte('[')
+		for item := range jsontext.Elements(raw) {
+			dst = appendMasked(append(dst, between), item)
+			between = ','
+		}
+		if between == '[' {
+			dst = append(dst, between)
+		}
+		return append(dst, ']')
+	default:
+		return jsontext.Compact(dst, raw)
 	}
-	if out == nil {
-		return fields
-	}
-	return out
 }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")

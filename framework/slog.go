@@ -105,9 +105,8 @@ func (h *handling) forward(level protocol.Level, entry zapcore.Entry, fields []z
 	if !ok {
 		return
 	}
-	fields = sealed(fields)
 	if dropped > 0 {
-		fields = append(fields, zap.Int("dropped", dropped))
+		fields = append(slices.Clip(fields), zap.Int("dropped", dropped))
 	}
 	h.send(level, entry.LoggerName, zapcore.NewJSONEncoder(clientEncoding()), entry.Message, fields)
 }
@@ -157,17 +156,6 @@ func (o object) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 		f.AddTo(enc)
 	}
 	return nil
-}
-
-// sealed is a copy with secrets masked, in groups, too.
-func sealed(fields []zap.Field) []zap.Field {
-	fields = slices.Clone(masked(fields))
-	for i, f := range fields {
-		if members, ok := f.Interface.(object); ok {
-			fields[i] = zap.Object(f.Key, object(sealed(members)))
-		}
-	}
-	return fields
 }
 
 func fieldsOf(attrs []slog.Attr) []zap.Field {
