@@ -306,10 +306,11 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	s.cfg.logger.Error("a "+noun+" failed", fields...)
 }
 
-// failure is err for the log, without what the tag secret hides of the arguments.
+// failure is err for the log, without what the tag secret or its name hides of the arguments.
 func failure(ctx context.Context, err error) zap.Field {
 	if h := handlingFrom(ctx); h != nil {
-		if _, hidden := Masked(ctx, h.seen.Arguments); len(hidden) > 0 {
+		masked, hidden := Masked(ctx, h.seen.Arguments)
+		if hidden = appendSecrets(hidden, masked); len(hidden) > 0 {
 			return zap.String("error", WithoutSecrets(fmt.Sprint(err), hidden))
 		}
 	}

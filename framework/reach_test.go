@@ -120,18 +120,22 @@ func TestFailuresWithoutSecrets(t *testing.T) {
 	type in struct {
 		Word []string `json:"word" secret:"true"`
 		How  string   `json:"how"`
+		More any      `json:"more"`
 	}
 	core, logs := observer.New(zap.ErrorLevel)
 	s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(framework.Tool("t", func(_ context.Context, in in) (string, error) {
 		if in.How == "panic" {
 			panic("no such word: " + in.Word[0])
 		}
+		if in.How == "more" {
+			return "", fmt.Errorf("no such account: %v", in.More)
+		}
 		return "", fmt.Errorf("no such word: "+in.How, in.Word[0])
 	})))
 	p := dial(t, s, protocol.Rev20260728)
-	for how, want := range map[string]string{"%s": "no such word: [hidden]", "%q": `no such word: "[hidden]"`, "panic": "panic: no such word: [hidden]"} {
+	for how, want := range map[string]string{"%s": "no such word: [hidden]", "%q": `no such word: "[hidden]"`, "panic": "panic: no such word: [hidden]", "more": "no such account: [map[apiKey:[hidden] name:ann]]"} {
 		logs.TakeAll()
-		p.tool("t", `{"word":["horse\"battery"],"how":"`+how+`"}`)
+		p.tool("t", `{"word":["horse\"battery"],"how":"`+how+`","more":[{"name":"ann","apiKey":"hunter2"}]}`)
 		got := logs.TakeAll()
 		if len(got) != 1 || got[0].Message != "a tool failed" || got[0].ContextMap()["error"] != want {
 			t.Errorf("%s: logged %v, want %q", how, got, want)

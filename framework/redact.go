@@ -44,6 +44,25 @@ func WithoutSecrets(text string, hidden []string) string {
 	return out.String()
 }
 
+// appendSecrets appends the texts of the members whose names say that they are secret.
+func appendSecrets(all []string, arguments []byte) []string {
+	switch jsontext.KindOf(arguments) {
+	case jsontext.KindObject:
+		for key, member := range jsontext.Members(arguments) {
+			if secretName(key.String()) {
+				all = jsontext.AppendTexts(all, member)
+			} else {
+				all = appendSecrets(all, member)
+			}
+		}
+	case jsontext.KindArray:
+		for item := range jsontext.Elements(arguments) {
+			all = appendSecrets(all, item)
+		}
+	}
+	return all
+}
+
 // stretch is a part of a text.
 type stretch struct{ from, to int }
 
