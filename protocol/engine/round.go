@@ -103,7 +103,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	if x.conn.e.cfg.ReplayCheck {
 		x.checkReplay(ctx, h, r)
 	}
-	return x.inputRequired(ctx, r, bind())
+	return x.inputRequired(context.WithoutCancel(ctx), r, bind()) // the question has ended ctx
 }
 
 // detach makes the call a task, which begins with the call's answers and effects.

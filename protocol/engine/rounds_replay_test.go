@@ -57,15 +57,18 @@ func TestReplayCheck(t *testing.T) {
 	}
 }
 
-// claims are a claim.Store without lives.
+// claims are a claim.Store without lives, which heeds its contexts as one behind a network does.
 type claims struct {
 	mu     sync.Mutex
 	values map[string][]byte
 }
 
-func (c *claims) Claim(_ context.Context, key string, value []byte, _ time.Duration) ([]byte, bool, error) {
+func (c *claims) Claim(ctx context.Context, key string, value []byte, _ time.Duration) ([]byte, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
 	if held, ok := c.values[key]; ok {
 		return held, false, nil
 	}
@@ -73,9 +76,12 @@ func (c *claims) Claim(_ context.Context, key string, value []byte, _ time.Durat
 	return nil, true, nil
 }
 
-func (c *claims) Swap(_ context.Context, key string, old, value []byte, _ time.Duration) (bool, error) {
+func (c *claims) Swap(ctx context.Context, key string, old, value []byte, _ time.Duration) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	if held, ok := c.values[key]; !ok || !bytes.Equal(held, old) {
 		return false, nil
 	}
@@ -83,18 +89,24 @@ func (c *claims) Swap(_ context.Context, key string, old, value []byte, _ time.D
 	return true, nil
 }
 
-func (c *claims) Get(_ context.Context, key string) ([]byte, error) {
+func (c *claims) Get(ctx context.Context, key string) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if held, ok := c.values[key]; ok {
 		return held, nil
 	}
 	return nil, claim.ErrNotFound
 }
 
-func (c *claims) Delete(_ context.Context, key string, old []byte) error {
+func (c *claims) Delete(ctx context.Context, key string, old []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if old == nil || bytes.Equal(c.values[key], old) {
 		delete(c.values, key)
 	}
