@@ -68,8 +68,8 @@ func since[T any](has func(*Dialect) bool, read func(*Dialect, *T, []byte) *fail
 	}
 }
 
-// orNull takes null for the absence of a member, though the schema has no null there:
-// clients in Go write maps and pointers that are nil so.
+// orNull takes null for a member that says nothing, though the schema has no null there:
+// clients in Go write maps, slices and pointers that are nil so.
 func orNull[T any](read func(*Dialect, *T, []byte) *fail) func(*Dialect, *T, []byte) *fail {
 	return func(d *Dialect, t *T, v []byte) *fail {
 		if jsontext.KindOf(v) == jsontext.KindNull {

@@ -182,9 +182,9 @@ var createMessageResultMembers = fields[protocol.CreateMessageResult]{
 }
 
 var listRootsResultMembers = fields[protocol.ListRootsResult]{
-	{"roots", required, func(d *Dialect, r *protocol.ListRootsResult, v []byte) *fail {
+	{"roots", required, orNull(func(d *Dialect, r *protocol.ListRootsResult, v []byte) *fail {
 		return readList(&r.Roots, v, func(t *protocol.Root, v []byte) *fail { return readRoot(d, t, v) })
-	}},
+	})},
 	{"_meta", optional, since((*Dialect).Handshake, func(_ *Dialect, r *protocol.ListRootsResult, v []byte) *fail { return readMeta(&r.Meta, v) })},
 }
 
@@ -192,6 +192,6 @@ var elicitResultMembers = fields[protocol.ElicitResult]{
 	{"action", required, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail {
 		return readEnum(&r.Action, v, "accept", "decline", "cancel")
 	}},
-	{"content", optional, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readObject(&r.Content, v) }},
+	{"content", optional, orNull(func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readObject(&r.Content, v) })},
 	{"_meta", optional, since((*Dialect).Handshake, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readMeta(&r.Meta, v) })},
 }

@@ -228,6 +228,10 @@ func TestDecodeResult(t *testing.T) {
 		{[]protocol.Revision{revE}, "tasks/get", `{"taskId":"x","status":"working","createdAt":"today","lastUpdatedAt":"2025-01-12T15:00:58Z","ttlMs":null}`, nil, "result.createdAt must be an ISO 8601 date and time"},
 		{all, "vendor/run", `{"a":1}`, &protocol.CustomResult{Raw: []byte(`{"a":1}`)}, ""},
 		{[]protocol.Revision{revC, revD, revE}, "elicitation/create", `{"action":"maybe"}`, nil, "result.action must be one of"},
+		{[]protocol.Revision{revC, revD, revE}, "elicitation/create", `{"action":"decline","content":null}`, &protocol.ElicitResult{Action: "decline"}, ""},
+		{[]protocol.Revision{revC, revD, revE}, "elicitation/create", `{"action":"accept","content":[]}`, nil, "result.content must be an object"},
+		{all, "roots/list", `{"roots":null}`, &protocol.ListRootsResult{}, ""},
+		{all, "roots/list", `{}`, nil, "result.roots is missing"},
 	} {
 		for _, rev := range c.revs {
 			r, fault := dialect.Of(rev).DecodeResult(c.method, []byte(c.result))
