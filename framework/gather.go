@@ -45,7 +45,7 @@ func (q Question[T]) start(h *handling, into *T) inquiry {
 	return inq
 }
 
-// Gather asks all in one round, whatever the first answers are; answers in order.
+// Gather asks all in one round, in order, whatever the first answers are; answers in order.
 // The error joins what was refused; where an answer must be waited for it is
 // ErrPending. An answer that does not fit is asked for again, without the others.
 func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {

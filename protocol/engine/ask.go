@@ -24,6 +24,7 @@ type ask struct {
 	alive    chan struct{}        // 1-buffered: a sign of progress
 	look     chan struct{}        // 1-buffered: the answer may have been left in the store by another node
 	progress func(protocol.Progress)
+	turn     *turn   // among the requests that are made at once
 	task     string  // the id of our task that the request belongs to; empty: none
 	errand   *errand // follows the client's task that the request became; nil: none; guarded by conn.mu
 }
@@ -32,13 +33,13 @@ func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
 
 func (a *ask) fail(err error) { a.failure <- err }
 
-// ask sends the request on the call's own stream and waits. Ids are never
-// reused within a session (2025-11-25 basic).
-func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+// ask sends the request on the call's own stream, when it is its turn, and waits. Ids are
+// never reused within a session (2025-11-25 basic).
+func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
 	if with := x.augmented(ctx, p); with != nil {
-		return x.askAsTask(ctx, with, progress)
+		return x.askAsTask(ctx, with, progress, t)
 	}
-	msg, err := x.put(ctx, p, &protocol.RequestMeta{}, progress)
+	msg, err := x.put(ctx, p, &protocol.RequestMeta{}, progress, t)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,9 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 }
 
 // put sends a request of ours and waits for the answer, which it does not decode.
-func (x *exchange) put(ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress)) (jsonrpc.Message, error) {
+func (x *exchange) put(
+	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *turn,
+) (jsonrpc.Message, error) {
 	if err := x.session.settled(ctx); err != nil {
 		return jsonrpc.Message{}, err
 	}
@@ -68,7 +71,7 @@ func (x *exchange) put(ctx context.Context, p protocol.Params, meta *protocol.Re
 		return jsonrpc.Message{}, err
 	}
 	defer x.conn.endAsk(a)
-	a.task = meta.RelatedTask
+	a.turn, a.task = t, meta.RelatedTask
 	if err := x.sendAsk(ctx, a, p, meta); err != nil {
 		return jsonrpc.Message{}, err
 	}
@@ -140,6 +143,8 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	if err != nil {
 		return err
 	}
+	a.turn.await()
+	defer a.turn.pass()
 	x.sending.RLock()
 	defer x.sending.RUnlock()
 	if x.closed || x.abandoned.Load() || x.out == nil {

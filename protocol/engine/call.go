@@ -213,10 +213,14 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 // ErrCannotAsk, the client's *protocol.Error or *protocol.Fault, or the reason
 // that ended the wait.
 func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+	return c.askInTurn(ctx, p, progress, nil)
+}
+
+func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
 	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
 		return nil, ErrCannotAsk
 	}
-	return c.x.ask(ctx, p, progress)
+	return c.x.ask(ctx, p, progress, t)
 }
 
 // Question is one that a handler puts to the client: elicitation, sampling or roots.
@@ -234,8 +238,8 @@ type Reply struct {
 	Err    error
 }
 
-// Questions puts all questions to the client at once and returns what came of each.
-// Where the client can be asked live it waits, as Ask does. On 2026-07-28, and in
+// Questions puts all questions to the client at once, in their order, and returns what came
+// of each. Where the client can be asked live it waits, as Ask does. On 2026-07-28, and in
 // tasks, an answer comes from the journal of the call; without one the error is
 // ErrPending: the question is filed, the context of the handler has ended, and the
 // handler will run again with the answer.
@@ -253,17 +257,9 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
 	}
 	replies := make([]Reply, len(all))
-	ask := func(i int) {
-		replies[i].Result, replies[i].Err = c.Ask(ctx, all[i].Params, all[i].Progress)
-	}
-	var asking sync.WaitGroup
-	for i := 1; i < len(all); i++ {
-		asking.Go(func() { ask(i) })
-	}
-	if len(all) > 0 {
-		ask(0)
-	}
-	asking.Wait()
+	inTurn(len(all), func(i int, t *turn) {
+		replies[i].Result, replies[i].Err = c.askInTurn(ctx, all[i].Params, all[i].Progress, t)
+	})
 	return replies
 }
 

@@ -73,7 +73,7 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 
 // askAsTask is ask for an augmented request. The client may also answer it at once, as it
 // answers any other.
-func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	e := &errand{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
@@ -87,7 +87,7 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 		return nil, err
 	}
 	defer x.conn.endAsk(a)
-	e.ask = a
+	a.turn, e.ask = t, a
 	x.conn.expect(e)
 	defer x.conn.unexpect(e)
 	msg, err := e.create(ctx, p)
@@ -175,7 +175,7 @@ func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result,
 // Task-Related Messages").
 func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
 	p := &protocol.GetTaskParams{ID: id}
-	msg, err := e.x.put(ctx, p, &protocol.RequestMeta{}, nil)
+	msg, err := e.x.put(ctx, p, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
 		return protocol.Task{}, err
 	}
@@ -193,7 +193,7 @@ func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
 // fetch asks for the result, which is what the request itself would have been answered.
 // That of a cancelled task is not specified; an error is the user's refusal then.
 func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
-	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil)
+	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -110,13 +110,10 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 		return true, nil
 	}
 	until, stop := context.WithCancel(ctx)
-	var watching, asking sync.WaitGroup
+	var watching sync.WaitGroup
 	watching.Go(func() { x.untilOver(until, r.ID, stop) })
 	errs := make([]error, len(mine))
-	for i, q := range mine {
-		asking.Go(func() { errs[i] = x.inquireOne(until, r.ID, q) })
-	}
-	asking.Wait()
+	inTurn(len(mine), func(i int, t *turn) { errs[i] = x.inquireOne(until, r.ID, mine[i], t) })
 	over := until.Err() != nil && ctx.Err() == nil
 	stop()
 	watching.Wait()
@@ -176,13 +173,13 @@ func protocolFault(err error) bool {
 
 // inquireOne puts one question to the client and brings the answer to the task, even if it
 // is an error.
-func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question) error {
+func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *turn) error {
 	defer x.conn.e.watches.release(id, q.Key)
 	_, params, err := questionOf(q, x.dialect)
 	if err != nil {
 		return err
 	}
-	msg, err := x.put(ctx, params, &protocol.RequestMeta{RelatedTask: id}, nil)
+	msg, err := x.put(ctx, params, &protocol.RequestMeta{RelatedTask: id}, nil, t)
 	var answer []byte
 	switch {
 	case errors.Is(err, errTimeout):
