@@ -37,12 +37,11 @@ type source interface {
 	sample(ctx context.Context, q *client.SampleRequest) (string, error)
 }
 
-// asker answers what the server asks, one question at a time.
+// asker answers what the server asks, one question at a time (client.OneByOne).
 type asker struct {
 	source source // nil: nobody answers
 	model  string // --sample; "": the source
 	roots  []protocol.Root
-	turn   chan struct{}
 	limit  *limit // of the session
 }
 
@@ -61,7 +60,7 @@ func (a *cli) asker() (*asker, error) {
 	if !a.asks {
 		return nil, nil
 	}
-	q := &asker{model: a.sample, turn: make(chan struct{}, 1)}
+	q := &asker{model: a.sample}
 	var err error
 	if q.roots, err = roots(a.roots); err != nil {
 		return nil, &usageError{err}
@@ -109,7 +108,7 @@ func (q *asker) options(l *limit) []client.Option {
 	q.limit = l
 	var opts []client.Option
 	if q.source != nil {
-		opts = append(opts, client.OnElicit(q.elicit))
+		opts = append(opts, client.OnElicit(q.elicit), client.OneByOne())
 	}
 	if q.source != nil || q.model != "" {
 		opts = append(opts, client.OnSample(q.answerSample))
@@ -120,26 +119,9 @@ func (q *asker) options(l *limit) []client.Option {
 	return opts
 }
 
-// alone waits for its turn and stops the session's clock.
-func (q *asker) alone(ctx context.Context) (done func(), err error) {
-	select {
-	case q.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	q.limit.hold()
-	return func() {
-		q.limit.release()
-		<-q.turn
-	}, nil
-}
-
 func (q *asker) elicit(ctx context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
-	done, err := q.alone(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+	q.limit.hold()
+	defer q.limit.release()
 	answer, err := q.source.elicit(ctx, r)
 	return answer, q.failed(ctx, err)
 }
@@ -147,11 +129,8 @@ func (q *asker) elicit(ctx context.Context, r *client.ElicitRequest) (*client.El
 func (q *asker) answerSample(ctx context.Context, r *client.SampleRequest) (*client.SampleAnswer, error) {
 	text, err := q.model, error(nil)
 	if text == "" {
-		done, late := q.alone(ctx)
-		if late != nil {
-			return nil, late
-		}
-		defer done()
+		q.limit.hold()
+		defer q.limit.release()
 		text, err = q.source.sample(ctx, r)
 	}
 	if err := q.failed(ctx, err); err != nil {

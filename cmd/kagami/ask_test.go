@@ -105,6 +105,9 @@ func TestAnswers(t *testing.T) {
 		"by text, out of order": {
 			three, `[{"match":"hi","answer":"hello"},{"match":"Sign","answer":"accept"},{"match":"name","answer":{"name":"Ann"}}]`, 0, `"text":"hello"`, "",
 		},
+		"in order": {
+			three, `[{"name":"Ann"},"accept","hello"]`, 0, `"text":"hello"`, "",
+		},
 		"longer text first": {`{"a":` + askName + `}`, `{"What":"decline","What is your":{"name":"Ann"}}`, 0, `"name":"Ann"`, ""},
 		"model declines":    {`{"a":` + askModel + `}`, `["decline"]`, 1, "", "rejected"},
 		"model wants text":  {`{"a":` + askModel + `}`, `[{}]`, 1, "", "must be a text"},

@@ -66,7 +66,19 @@ func (c *Client) request(msg jsonrpc.Message) {
 		c.refuse(jsonrpc.AppendError(nil, msg.ID, refusal, false))
 		return
 	}
-	c.link.spawn(func() { c.reply(ctx, d, msg) })
+	var p *place
+	if isQuestion(msg.Method) {
+		p = c.place()
+	}
+	c.link.spawn(func() {
+		defer p.leave()
+		c.reply(p.at(ctx), d, msg)
+	})
+}
+
+// isQuestion says whether a request of the server goes to a handler.
+func isQuestion(method string) bool {
+	return method == protocol.MethodElicit || method == protocol.MethodCreateMessage || method == protocol.MethodListRoots
 }
 
 // refuse answers a request of the server by an error. The reader calls it, and must not
@@ -99,7 +111,7 @@ func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mess
 		case withdrawn: // nobody knows of it
 			c.received.forget(created)
 		default:
-			c.perform(d, created)
+			c.perform(placeOf(ctx).at(created.life), d, created)
 		}
 	}()
 	result, created, err := c.result(ctx, d, msg)
@@ -158,6 +170,9 @@ func unknown(method string) error {
 }
 
 func (c *Client) handle(ctx context.Context, params protocol.Params) (protocol.Result, error) {
+	if err := inTurn(ctx); err != nil {
+		return nil, err
+	}
 	switch p := params.(type) {
 	case *protocol.ElicitParams:
 		return c.elicit(ctx, p)

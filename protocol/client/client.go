@@ -24,6 +24,7 @@ type Client struct {
 
 	progress  progressTable
 	questions questionTable
+	queue     queue
 	received  receivedTable
 	followed  followTable
 	answering atomic.Int64 // handlers of questions that run

@@ -30,6 +30,7 @@ type config struct {
 
 	maxRounds int
 	unchecked bool
+	oneByOne  bool
 	noTasks   bool
 	approve   func(context.Context, *Approval) error
 

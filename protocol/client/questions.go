@@ -45,8 +45,9 @@ type SampleAnswer struct {
 }
 
 // OnElicit declares the elicitation capability, forms and URLs (see [FormOnly]).
-// fn is called concurrently, each time in a goroutine of its own. Its context ends
-// when the question is withdrawn: by the server, or with the call that it belongs to.
+// fn is called concurrently, each time in a goroutine of its own (but see [OneByOne]).
+// Its context ends when the question is withdrawn: by the server, or with the call that it
+// belongs to.
 //
 // On handshake revisions the question is a request of the server: a *protocol.Error
 // that fn returns is the server's to see, of any other error only the fact;

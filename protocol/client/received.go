@@ -181,7 +181,7 @@ func taskOf(r *task.Record) protocol.Task {
 // perform runs the handler in the calling goroutine, and keeps its result as the task's,
 // even if the handler ends its goroutine. The server is told, as a courtesy, so that it
 // need not wait until it polls the next time.
-func (c *Client) perform(d *dialect.Dialect, n *receivedTask) {
+func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTask) {
 	e := failing(d, errors.New("the client's handler did not return"))
 	defer func() {
 		r, err := c.received.change(n, e)
@@ -191,11 +191,11 @@ func (c *Client) perform(d *dialect.Dialect, n *receivedTask) {
 		if err != nil || c.link.life.Err() != nil { // cancelled, or nobody is left to be told
 			return
 		}
-		ctx, cancel := context.WithTimeout(c.link.life, farewell)
+		late, cancel := context.WithTimeout(c.link.life, farewell)
 		defer cancel()
-		_ = c.notify(ctx, d, &protocol.TaskStatusParams{Task: taskOf(&r)})
+		_ = c.notify(late, d, &protocol.TaskStatusParams{Task: taskOf(&r)})
 	}()
-	result, err := c.answered(n.life, d, n.params, n.id)
+	result, err := c.answered(ctx, d, n.params, n.id)
 	if err != nil {
 		e = failing(d, err)
 		return

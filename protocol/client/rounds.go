@@ -137,7 +137,11 @@ func (c *Client) fulfil(ctx context.Context, d *dialect.Dialect, required *proto
 	defer context.AfterFunc(c.link.life, cancel)()
 	answers := make(chan roundAnswer, len(required.Requests))
 	for _, q := range required.Requests {
-		if !c.link.spawn(func() { c.answer(inner, d, q, answers) }) {
+		p := c.place()
+		if !c.link.spawn(func() {
+			defer p.leave()
+			c.answer(p.at(inner), d, q, answers)
+		}) {
 			return in, ErrClosed
 		}
 	}

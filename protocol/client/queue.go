@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// OneByOne puts the server's questions to the handlers one after the other, in the order in
+// which the server has asked them: for a person who answers, and for answers that are known
+// before. Without it each is handled at once, in a goroutine of its own. A handler must not
+// make a call during which the server asks: that question would wait for the handler.
+func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }) }
+
+// queue holds the questions that are not over, in the order in which they came.
+type queue struct {
+	mu     sync.Mutex // guards places
+	places []*place
+}
+
+// place is that of one question; nil: it waits for nobody.
+type place struct {
+	queue *queue
+	first chan struct{} // closed when those before are over
+}
+
+// place is a new one at the end of the queue. It is called in the order of the questions.
+func (c *Client) place() *place {
+	if !c.config.oneByOne {
+		return nil
+	}
+	q := &c.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := &place{queue: q, first: make(chan struct{})}
+	q.places = append(q.places, p)
+	q.call()
+	return p
+}
+
+// call lets the first one go. Under mu.
+func (q *queue) call() {
+	if len(q.places) == 0 {
+		return
+	}
+	select {
+	case <-q.places[0].first:
+	default:
+		close(q.places[0].first)
+	}
+}
+
+// leave frees the place, whether or not its turn has come.
+func (p *place) leave() {
+	if p == nil {
+		return
+	}
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	p.queue.places = slices.DeleteFunc(p.queue.places, func(other *place) bool { return other == p })
+	p.queue.call()
+}
+
+type placeKey struct{}
+
+// at is ctx for the handler of a question with that place.
+func (p *place) at(ctx context.Context) context.Context {
+	if p == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, placeKey{}, p)
+}
+
+func placeOf(ctx context.Context) *place {
+	p, _ := ctx.Value(placeKey{}).(*place)
+	return p
+}
+
+// inTurn waits until those before are over, or ctx ends.
+func inTurn(ctx context.Context) error {
+	p := placeOf(ctx)
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.first:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
