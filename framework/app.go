@@ -256,6 +256,7 @@ func (a *App) engineConfig(s *Server, stage *rehearsal.Stage, frames []transport
 		Secret:         s.registry.Secret,
 		Frames:         frames,
 		RootsChanged:   s.roots.forget,
+		Visit:          s.visits.take,
 		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),
 		Failed:         s.reporter(stage),
 		Detail:         a.cfg.detail,

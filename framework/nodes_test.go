@@ -265,3 +265,28 @@ func TestUpdatesReachEveryNode(t *testing.T) {
 		}
 	})
 }
+
+// TestElicitationCompleteOnAnotherNode: the program that serves the page need not be the
+// node that has asked.
+func TestElicitationCompleteOnAnotherNode(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		all := nodes(t, 3, func(app *framework.App, _ int) {
+			app.Add(doing(func(ctx context.Context) error { return framework.ElicitURL(ctx, "visit", pageURL) }))
+		})
+		var id string
+		a := newAsker(t, all[0], protocol.Rev20251125, func(_ string, q question) string {
+			id = q.ID
+			return `{"action":"accept"}`
+		})
+		a.tool("t", `{}`).ok()
+		for range 2 { // the second time it is done
+			if err := all[2].ElicitationComplete(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+		if got := a.notifications(protocol.NotificationElicitationComplete); len(got) != 1 || !sameJSON(t, string(got[0]), fmt.Sprintf(`{"elicitationId":%q}`, id)) {
+			t.Errorf("notified %s", got)
+		}
+	})
+}

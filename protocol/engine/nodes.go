@@ -23,6 +23,7 @@ const (
 	newsNotify  newsKind = "notify"  // Frame is for the client of Session
 	newsRoots   newsKind = "roots"   // the roots of the client of Session changed
 	newsKept    newsKind = "kept"    // the kept state of Session changed: to Frame, at Version
+	newsVisited newsKind = "visited" // the page of the elicitation Visit is done
 )
 
 // news is a message between the nodes that share a store. It says where to look, or what
@@ -33,6 +34,7 @@ type news struct {
 	Task    string          `json:"task,omitempty"`
 	Session string          `json:"session,omitempty"`
 	URI     string          `json:"uri,omitempty"`
+	Visit   string          `json:"visit,omitempty"`
 	Frame   json.RawMessage `json:"frame,omitempty"`
 	Version uint64          `json:"version,omitempty"`
 }
@@ -251,7 +253,32 @@ func (e *Engine) heard(message []byte) {
 		if e.cfg.RootsChanged != nil {
 			e.cfg.RootsChanged(n.Session)
 		}
+	case newsVisited:
+		e.visited(n.Visit)
 	}
+}
+
+// Visited lets the other nodes know that the page of an elicitation is done: the one that
+// has asked tells its client. It never blocks.
+func (e *Engine) Visited(id string) { e.tell(news{Kind: newsVisited, Visit: id}) }
+
+// visited tells the client, if this node has asked it. Sending may block.
+func (e *Engine) visited(id string) {
+	if e.cfg.Visit == nil {
+		return
+	}
+	send := e.cfg.Visit(id)
+	if send == nil || !e.begin() {
+		return
+	}
+	go func() {
+		defer e.running.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), tellTimeout) //nolint:forbidigo // what is forwarded answers nothing
+		defer cancel()
+		if err := send(ctx, &protocol.ElicitationCompleteParams{ID: id}); err != nil {
+			e.failed(ctx, nil, fmt.Errorf("engine: telling a client that an elicitation is complete: %w", err))
+		}
+	}()
 }
 
 // echoed takes a message of this node's own. A resource that changed here was told to the
