@@ -272,8 +272,9 @@ func WithStateTTL(d time.Duration) AppOption {
 }
 
 // WithAskTimeout is how long a handler waits for the answer of a client that is asked
-// live, since the client last showed that it is at work; default 10 minutes. Rounds and
-// tasks wait without it: see [WithStateTTL] and [TTL].
+// live, since the client last showed that it is at work; default 10 minutes. Then the
+// question is an error, which says so to the caller unless the handler returns another.
+// Rounds and tasks wait without it: see [WithStateTTL] and [TTL].
 func WithAskTimeout(d time.Duration) AppOption {
 	return appOption{"WithAskTimeout", func(c *appConfig) string {
 		if d <= 0 {

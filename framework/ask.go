@@ -231,6 +231,8 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return unsupported
 	case ctx.Err() != nil:
 		return err
+	case errors.Is(err, engine.ErrNoAnswer): // which is what the model is told, as of a user who has declined
+		return Because(UserErrorf("The client gave no answer in time."), fmt.Errorf("%s: %w", n.doing, err))
 	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
 		return ErrDeclined
 	}

@@ -19,7 +19,7 @@ func TestWithAskTimeout(t *testing.T) {
 			took = time.Since(begun)
 			return "", err
 		})))
-		if r := dial(t, s, core, withCaps(canElicit)).tool("ask", `{}`).ok(); !strings.Contains(string(r.Result), `"isError":true`) || took != 3*time.Second {
+		if r := dial(t, s, core, withCaps(canElicit)).tool("ask", `{}`).ok(); !strings.Contains(string(r.Result), `"isError":true`) || !strings.Contains(string(r.Result), "The client gave no answer in time.") || took != 3*time.Second {
 			t.Errorf("after %v: %s", took, r.Result)
 		}
 	})

@@ -11,10 +11,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-var (
-	errGone    = errors.New("engine: the connection is gone")
-	errTimeout = errors.New("engine: the client did not answer in time")
-)
+// ErrNoAnswer ends the wait for a client that has not answered within Config.AskTimeout.
+var ErrNoAnswer = errors.New("engine: the client did not answer in time")
+
+var errGone = errors.New("engine: the connection is gone")
 
 // ask is a request of our own that waits for its answer.
 type ask struct {
@@ -182,7 +182,7 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 			return jsonrpc.Message{}, context.Cause(ctx)
 		case <-timer.C:
 			x.withdraw(ctx, a, "timeout")
-			return jsonrpc.Message{}, errTimeout
+			return jsonrpc.Message{}, ErrNoAnswer
 		}
 	}
 }

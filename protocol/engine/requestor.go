@@ -77,7 +77,7 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	e := &errand{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
-	e.patience = time.AfterFunc(x.conn.e.cfg.AskTimeout, func() { stop(errTimeout) })
+	e.patience = time.AfterFunc(x.conn.e.cfg.AskTimeout, func() { stop(ErrNoAnswer) })
 	defer e.patience.Stop()
 	if err := x.session.settled(ctx); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result,
 	for {
 		if t.Status != protocol.TaskWorking {
 			result, err := e.fetch(ctx, t)
-			if !errors.Is(err, errTimeout) || ctx.Err() != nil {
+			if !errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 				return result, err
 			}
 			// The task has shown signs of life while the request for its result waited.

@@ -182,7 +182,7 @@ func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t
 	msg, err := x.put(ctx, params, &protocol.RequestMeta{RelatedTask: id}, nil, t)
 	var answer []byte
 	switch {
-	case errors.Is(err, errTimeout):
+	case errors.Is(err, ErrNoAnswer):
 		msg.Error = &jsonrpc.Error{Code: protocol.CodeInternal, Message: "the client did not answer in time"}
 		fallthrough
 	case err == nil && msg.Kind == jsonrpc.Failure:
