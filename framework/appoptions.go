@@ -243,8 +243,9 @@ func WithAuth(a transport.Authenticator) AppOption {
 // (2026-07-28 basic/patterns/mrtr), so that any instance of the program with the
 // same secrets takes the next round. At least 16 random bytes each; the first seals,
 // all open: to rotate, put a new one in front and drop the old one when no state of
-// it lives any more (see [WithStateTTL]). Without it a round goes to the process that
-// asked, or fails.
+// it lives any more (see [WithStateTTL]). Without it processes that share a store
+// ([WithStore]) use a secret that is kept there; elsewhere a round goes to the process
+// that asked, or fails.
 func WithStateSecrets(secrets ...[]byte) AppOption {
 	return appOption{"WithStateSecrets", func(c *appConfig) string {
 		sealer, err := rounds.NewSealer(secrets...)
