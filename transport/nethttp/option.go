@@ -71,7 +71,7 @@ func Retry(d time.Duration) Option {
 }
 
 // SessionIdle is how long a session lives without requests and streams; default 30
-// minutes.
+// minutes. One in which nothing came after initialize lives for a minute at most.
 func SessionIdle(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.SessionIdle = d })
 }
