@@ -33,29 +33,38 @@ func TestDoubtfulEnd(t *testing.T) {
 func testDoubtfulEnd(t *testing.T, dial func() net.Conn) {
 	t.Helper()
 	const frame = `{"jsonrpc":"2.0","id":1,"method":"m"}`
+	full, none := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(frame), frame), "0\r\n\r\n"
 	tests := map[string]struct {
-		version, fields string
-		ends            bool
+		version, fields, chunks string
+		ends                    bool
 	}{
-		"chunks":              {"1.1", "", false},
-		"chunks and a length": {"1.1", "content-length: 4\r\n", true},
-		"chunks of HTTP/1.0":  {"1.0", "Connection: keep-alive\r\n", true},
+		"chunks":                {"1.1", "", full, false},
+		"chunks and a length":   {"1.1", "content-length: 4\r\n", full, true},
+		"chunks of HTTP/1.0":    {"1.0", "Connection: keep-alive\r\n", full, true},
+		"no chunk":              {"1.1", "", none, false},
+		"no chunk and a length": {"1.1", "Content-Length: 4\r\n", none, true},
+		"no chunk and length 0": {"1.1", "Content-Length: 0\r\n", none, true},
+		"no chunk of HTTP/1.0":  {"1.0", "Connection: keep-alive\r\n", none, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn := dial()
 			head := "POST /mcp HTTP/" + tt.version + "\r\nHost: localhost\r\nContent-Type: application/json\r\n" + whole + "\r\n" + tt.fields
-			one := head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(frame), frame)
+			one := head + "Transfer-Encoding: chunked\r\n\r\n" + tt.chunks
+			want := `"id":1`
+			if tt.chunks == none {
+				want = `"error"`
+			}
 			if _, err := io.WriteString(conn, one+one); err != nil {
 				t.Fatal(err)
 			}
 			from := bufio.NewReader(conn)
-			if closes := expect(t, from, `"id":1`); closes != tt.ends {
-				t.Errorf("the connection is said to end: %v, want %v", closes, tt.ends)
+			if closes := expect(t, from, want); closes != tt.ends {
+				t.Fatalf("the connection is said to end: %v, want %v", closes, tt.ends)
 			}
 			if !tt.ends {
-				expect(t, from, `"id":1`)
+				expect(t, from, want)
 				return
 			}
 			if rest, err := io.ReadAll(from); len(rest) > 0 {

@@ -119,15 +119,17 @@ func distrust(rc *fasthttp.RequestCtx) {
 // goes by the chunks: then what comes next on the connection may be of somebody else, and it must
 // end (RFC 9112 section 6.1).
 func doubtful(h *fasthttp.RequestHeader) bool {
-	const chunked = -1
-	if h.ContentLength() != chunked {
+	// With chunks it is -1, or 0 where there were none: then fasthttp has dropped the field.
+	if h.ContentLength() > 0 || !sent(h, "Transfer-Encoding") {
 		return false
 	}
-	if !h.IsHTTP11() {
-		return true
-	}
+	return !h.IsHTTP11() || sent(h, "Content-Length")
+}
+
+// sent says whether the client has sent a field, whatever fasthttp has made of it.
+func sent(h *fasthttp.RequestHeader, name string) bool {
 	for line := range bytes.SplitSeq(h.RawHeaders(), []byte("\n")) {
-		if name, _, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
+		if field, _, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(bytes.TrimSpace(field)), name) {
 			return true
 		}
 	}
