@@ -73,3 +73,21 @@ func testDoubtfulEnd(t *testing.T, dial func() net.Conn) {
 		})
 	}
 }
+
+// TestRefusalIsRead: a client that sends all of a body that is too large, and only then reads,
+// is told so, instead of losing the connection.
+func TestRefusalIsRead(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t, fiberhttp.BodyLimit(1000))
+	t.Cleanup(stop)
+	for range 10 {
+		conn := dial()
+		if _, err := io.WriteString(conn, post("1.1", strings.Repeat(" ", 8<<20))); err != nil {
+			t.Fatal(err)
+		}
+		if !expect(t, bufio.NewReader(conn), `"error"`) {
+			t.Error("the connection is not said to end")
+		}
+		_ = conn.Close()
+	}
+}

@@ -143,6 +143,9 @@ func refuse(f *fiber.Ctx, err error) error {
 	if fault, ok := errors.AsType[*fiber.Error](err); ok {
 		status = fault.Code
 	}
+	if status == http.StatusRequestEntityTooLarge || status == http.StatusRequestHeaderFieldsTooLarge {
+		front.Unread(f.Context().Conn())
+	}
 	write(f.Context(), streamable.Refusal(status, http.StatusText(status)))
 	return nil
 }

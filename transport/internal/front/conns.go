@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -119,7 +120,8 @@ func (c *conns) close(which func(*tracked) bool) {
 	}
 	c.mu.Unlock()
 	for _, t := range chosen {
-		_ = t.Close() // it is given up
+		t.drop()
+		_ = t.Conn.Close() // it is given up
 	}
 }
 
@@ -177,6 +179,7 @@ type tracked struct {
 	remote    string      // the text of its remote address
 	answering atomic.Bool // a request is being answered
 	asked     atomic.Bool // there was a request
+	unread    atomic.Bool // a part of the last request was not read
 }
 
 // Write gives up on a client that does not read.
@@ -199,10 +202,41 @@ func (t *tracked) together(head, p []byte) (int, error) {
 
 // Close takes the connection out of the set.
 func (t *tracked) Close() error {
-	t.conns.mu.Lock()
-	delete(t.conns.all, t)
-	t.conns.mu.Unlock()
+	t.drop()
+	if t.unread.Load() {
+		t.linger()
+	}
 	return t.Conn.Close()
+}
+
+func (t *tracked) drop() {
+	t.conns.mu.Lock()
+	defer t.conns.mu.Unlock()
+	delete(t.conns.all, t)
+}
+
+// Unread says that the request on conn is refused before all of it was read.
+func Unread(conn net.Conn) {
+	if t := under(conn); t != nil {
+		t.unread.Store(true)
+	}
+}
+
+// lingering is how long a client may go on sending a request that was refused.
+const lingering = 500 * time.Millisecond
+
+// linger reads what the client still sends. A socket that is closed before would reset the
+// connection, and the client lose the refusal (RFC 9112 section 9.6).
+func (t *tracked) linger() {
+	socket := t.Conn
+	if m, ok := socket.(*movable); ok {
+		socket = m.Conn
+	}
+	half, ok := socket.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || socket.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, socket) // until the client is done, or late
 }
 
 // Together writes head and then p. On a connection of the set that is one system call, if
