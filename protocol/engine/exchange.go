@@ -346,6 +346,9 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 	if earlier.fault != nil {
 		return x.sendError(ctx, earlier.fault)
 	}
+	if lacking := x.call.unable(earlier.result); lacking != nil {
+		return x.sendError(ctx, x.fault(lacking))
+	}
 	return x.finish(ctx, append(append(x.resultFrame(nil), earlier.result...), '}'), http.StatusOK)
 }
 

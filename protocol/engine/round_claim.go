@@ -99,6 +99,39 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	}
 }
 
+// unable is the fault of a request that does not declare what a recorded result asks for, as
+// the one that it repeats did; nil: it does, or nothing is asked (2026-07-28
+// basic/patterns/mrtr: MUST NOT ask for it).
+func (c *Call) unable(result []byte) error {
+	decoded, _ := c.Dialect.DecodeResult(c.Params.Method(), result) // we have encoded it
+	required, asks := decoded.(*protocol.InputRequiredResult)
+	if !asks {
+		return nil
+	}
+	var missing protocol.ClientCapabilities
+	able := true
+	for _, q := range required.Requests {
+		if c.canAsk(q.Params) {
+			continue
+		}
+		able = false
+		switch p := q.Params.(type) {
+		case *protocol.ElicitParams:
+			missing.Elicitation, missing.ElicitURL = missing.Elicitation || p.URL == "", missing.ElicitURL || p.URL != ""
+		case *protocol.CreateMessageParams:
+			missing.Sampling, missing.SamplingTool = true, missing.SamplingTool || len(p.Tools) > 0
+		case *protocol.ListRootsParams:
+			missing.Roots = true
+		}
+	}
+	if able {
+		return nil
+	}
+	return &protocol.Fault{
+		Kind: protocol.FaultMissingCapability, Message: "this client cannot be asked what the call asks", Required: &missing,
+	}
+}
+
 func outcomeOf(mark byte, value []byte) error {
 	if mark == markResult {
 		return &outcomeError{result: value}

@@ -211,3 +211,32 @@ func TestOutcomesAreBounded(t *testing.T) {
 		t.Errorf("%v", f.all)
 	}
 }
+
+// TestResendByLess: the outcome of a round that was sent again asks nothing that this request
+// does not declare (2026-07-28 basic/patterns/mrtr).
+func TestResendByLess(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		if _, err := want(ctx, c, "k", "K?"); err != nil {
+			return nil, err
+		}
+		replies := c.Questions(ctx, form("l", "L?"), engine.Question{Key: "r", Params: &protocol.ListRootsParams{}})
+		return nil, replies[0].Err
+	}, func(cfg *engine.Config) { cfg.Claims = &claims{values: map[string][]byte{}} })
+	a.send("").asks(t, "k")
+	state := a.state
+	for _, tt := range []struct {
+		caps   string
+		missed bool
+	}{{"", false}, {`{}`, true}, {`{"elicitation":{}}`, true}, {`{"elicitation":{"url":{}},"roots":{}}`, true}, {"", false}} {
+		a.caps, a.state = tt.caps, state
+		o := a.answer(`{"k":` + accepted("v") + `}`)
+		if !tt.missed {
+			o.asks(t, "l", "r")
+			continue
+		}
+		if o.Error == nil || o.Error.Code != -32021 {
+			t.Errorf("%s: %v", tt.caps, o)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ type asking struct {
 	arguments string
 	state     string // of the last answer
 	id        int
+	caps      string // of the client; "": elicitation and roots
 }
 
 type outcome struct {
@@ -79,8 +81,8 @@ func (o outcome) says(t testing.TB, text string) {
 func (a *asking) send(extra string) outcome {
 	a.p.t.Helper()
 	a.id++
-	frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}%s}}`,
-		a.id, a.tool, a.arguments, extra)
+	frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}%s}}`,
+		a.id, a.tool, a.arguments, cmp.Or(a.caps, `{"elicitation":{},"roots":{}}`), extra)
 	var o outcome
 	text := a.p.ask(frame)
 	if err := json.Unmarshal([]byte(text), &o); err != nil || o.Result == nil && o.Error == nil {
