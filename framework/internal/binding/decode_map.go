@@ -153,7 +153,7 @@ func (n *mapNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 func (n *mapNode) schema(s *schemer, c *constraints) keywords {
 	k := typed("object")
 	k.set("additionalProperties", s.text(n.elem, c.element()))
-	names := n.key.schema()
+	names := n.key.schema(s.mode)
 	c.keyRules().apply(&names, &stringNode{n.key.t})
 	if len(names) > 0 {
 		k.set("propertyNames", names.render())

@@ -31,24 +31,25 @@ type fTold struct{}
 func (*fTold) UnmarshalText([]byte) error { return errors.New("no such room; rooms are A1 and B2") }
 
 type fFixes struct {
-	Hex    fHex            `json:"hex,omitzero"`
-	Told   fTold           `json:"told,omitzero"`
-	Port   netip.AddrPort  `json:"port,omitzero"`
-	Low    int             `json:"low,omitempty" validate:"ltefield=High"`
-	High   int             `json:"high,omitempty" validate:"max=100"`
-	Least  time.Duration   `json:"least,omitempty"`
-	Most   time.Duration   `json:"most,omitempty" validate:"gtfield=Least"`
-	Again  string          `json:"again,omitempty" validate:"eqfield=First"`
-	First  string          `json:"first,omitempty"`
-	Ratio  float64         `json:"ratio,omitempty"`
-	Above  float64         `json:"above,omitempty" validate:"gtfield=Ratio"`
-	Big    int64           `json:"big,omitempty"`
-	Text   string          `json:"text,omitempty" validate:"min=4"`
-	At     string          `json:"at,omitempty" validate:"datetime=02 Jan 06 15:04"`
-	Net    string          `json:"net,omitempty" validate:"cidr"`
-	Colors map[tColor]int  `json:"colors,omitempty"`
-	Rows   map[int8]string `json:"rows,omitempty" validate:"min=1"`
-	Named  map[string]int  `json:"named,omitempty" validate:"min=2,dive,keys,alpha,endkeys,min=5"`
+	Hex    fHex              `json:"hex,omitzero"`
+	Told   fTold             `json:"told,omitzero"`
+	Port   netip.AddrPort    `json:"port,omitzero"`
+	Low    int               `json:"low,omitempty" validate:"ltefield=High"`
+	High   int               `json:"high,omitempty" validate:"max=100"`
+	Least  time.Duration     `json:"least,omitempty"`
+	Most   time.Duration     `json:"most,omitempty" validate:"gtfield=Least"`
+	Again  string            `json:"again,omitempty" validate:"eqfield=First"`
+	First  string            `json:"first,omitempty"`
+	Ratio  float64           `json:"ratio,omitempty"`
+	Above  float64           `json:"above,omitempty" validate:"gtfield=Ratio"`
+	Big    int64             `json:"big,omitempty"`
+	Text   string            `json:"text,omitempty" validate:"min=4"`
+	At     string            `json:"at,omitempty" validate:"datetime=02 Jan 06 15:04"`
+	Net    string            `json:"net,omitempty" validate:"cidr"`
+	Colors map[tColor]int    `json:"colors,omitempty"`
+	Rows   map[int8]string   `json:"rows,omitempty" validate:"min=1"`
+	Days   map[time.Time]int `json:"days,omitempty"`
+	Named  map[string]int    `json:"named,omitempty" validate:"min=2,dive,keys,alpha,endkeys,min=5"`
 	Hosts  map[netip.Addr]int
 }
 
@@ -88,6 +89,8 @@ func TestCorrectedCalls(t *testing.T) {
 		{`{"rows":["x"]`, "an object with at least 1 member", "", `{"rows":{"1":"text"}`},
 		{`{"named":{"a":5}`, "an object with at least 2 members", "", ""},
 		{`{"named":{"a1":7,"b":5}`, "/named/a1", "/named:", `{"named":{"b":5,"key":7}`},
+		{`{"days":{"today":1}`, `/days/today: got the key "today". Want a key that is a time such as 2026-01-31T15:04:05Z.`, "", `{"days":{"2026-01-31T15:04:05Z":1}`},
+		{`{"days":{"2026-01-31T15:04:05,5Z":1}`, "a key that is a time", "", `{"days":{"2026-01-31T15:04:05Z":1}`},
 		{`{"Hosts":{"":1}`, "a key that is an IP address", "netip", `{"Hosts":{"192.0.2.1":1}`},
 	} {
 		args, try := c.args+rest, c.try

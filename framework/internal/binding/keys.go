@@ -68,13 +68,26 @@ func (k *keyCodec) write(v reflect.Value) (string, error) {
 	return "", fmt.Errorf("type %s has no text form", k.t)
 }
 
-func (k *keyCodec) schema() keywords {
+// hasText says whether the type's own methods make the names of mode.
+func (k *keyCodec) hasText(mode Mode) bool {
+	if mode == Output {
+		return k.writes
+	}
+	return k.reads
+}
+
+// schema is that of the names: any is a text, so that the type is not said.
+func (k *keyCodec) schema(mode Mode) keywords {
 	if k.names != nil {
 		return keywords{{"enum", list(quoteAll(k.names))}}
 	}
 	var pattern string
 	switch {
-	case k.reads || k.writes || k.t.Kind() == reflect.String:
+	case k.hasText(mode):
+		names := textSchema(k.t, mode)
+		names.drop("type")
+		return names
+	case k.t.Kind() == reflect.String:
 		return nil
 	case isInt(k.t.Kind()):
 		top := uint64(1) << (k.t.Bits() - 1)

@@ -19,6 +19,7 @@ type textForm struct {
 	words   string // with the article
 	example string
 	address bool // an address: formats ipv4 and ipv6, which know no zones
+	instant bool // a time as the key of a map: format date-time, which package time is less strict than
 	filled  bool // "" is no such text, though UnmarshalText takes it for the zero value
 }
 
@@ -27,6 +28,7 @@ var textForms = map[reflect.Type]textForm{
 	addrType:     {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
 	prefixType:   {words: "an IP prefix such as 10.0.0.0/8", example: "10.0.0.0/8", filled: true},
 	addrPortType: {words: "an IP address and port such as 192.0.2.1:443", example: "192.0.2.1:443", filled: true},
+	timeType:     {words: "a time such as 2026-01-31T15:04:05Z", example: "2026-01-31T15:04:05Z", instant: true},
 	bigFloatType: {words: "a number in quotes such as 1.5", example: "1.5"},
 	bigRatType:   {words: "a fraction in quotes such as 3/4", example: "3/4"},
 }
@@ -34,7 +36,7 @@ var textForms = map[reflect.Type]textForm{
 // legal reports whether the schema admits text, as far as the type's own method
 // does not judge that.
 func (f textForm) legal(text string) bool {
-	return (!f.filled || text != "") && (!f.address || !strings.Contains(text, "%"))
+	return (!f.filled || text != "") && (!f.address || !strings.Contains(text, "%")) && (!f.instant || strictTime(text))
 }
 
 // textSchema names the formats of the text types that everybody uses. An output
@@ -46,6 +48,9 @@ func textSchema(t reflect.Type, mode Mode) keywords {
 	if !known {
 		k.setText("description", "The text form of "+plainName(t)+".")
 		return k
+	}
+	if form.instant {
+		k.setText("format", "date-time")
 	}
 	if form.address && mode != Output {
 		k.set("anyOf", []byte(`[{"format":"ipv4"},{"format":"ipv6"}]`))
