@@ -200,10 +200,11 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 func (n *floatNode) schema(*schemer, *constraints) keywords {
 	k := typed("number")
 	if n.t.Bits() == 32 {
-		// Beyond these a float32 overflows. float64 has no bounds in the
-		// schema: no reader of JSON can say anything larger.
-		k.set("minimum", appendFloat(nil, -math.MaxFloat32, 64))
-		k.set("maximum", appendFloat(nil, math.MaxFloat32, 64))
+		// Beyond these a float32 overflows. They are as results have them, which
+		// is rounded up. float64 has no bounds in the schema: no reader of JSON
+		// can say anything larger.
+		k.set("minimum", appendFloat(nil, -math.MaxFloat32, 32))
+		k.set("maximum", appendFloat(nil, math.MaxFloat32, 32))
 	}
 	return k
 }
