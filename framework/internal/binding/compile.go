@@ -103,10 +103,7 @@ func (c *compiler) warn(problem, fix string) {
 
 // rootName is how paths of faults begin.
 func rootName(t reflect.Type, mode Mode) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if name := plainName(t); name != "" {
+	if name := plainName(deref(t)); name != "" {
 		return name
 	}
 	if mode == Output {
@@ -161,6 +158,10 @@ func (c *compiler) node(t reflect.Type) node {
 		return n
 	}
 	if t.Kind() == reflect.Pointer {
+		if endless(t) {
+			c.fault("", fmt.Sprintf("type %s is a pointer to nothing but pointers", t), "Use another type")
+			return nil
+		}
 		n := &ptrNode{t: t, never: c.mode == Strings || c.mode == Form}
 		c.put(t, n)
 		n.elem = c.node(t.Elem())

@@ -534,13 +534,6 @@ func elementType(n node) reflect.Type {
 	return nil
 }
 
-func deref(t reflect.Type) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
 // layoutExample is a time in a layout of package time.
 func layoutExample(layout string) string {
 	return time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC).Format(layout)

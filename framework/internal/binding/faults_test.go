@@ -51,6 +51,14 @@ type (
 	fBig7 struct{ A, B, C, D string }
 )
 
+// Pointers behind which there is no value.
+type (
+	fSelf   *fSelf
+	fThis   *fThat
+	fThat   *fThis
+	fToThis *fThis
+)
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	str, num, list := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string]()
@@ -65,6 +73,9 @@ func TestFaults(t *testing.T) {
 		want string // in path: problem. fix
 	}{
 		{"nil", nil, binding.Input, "no type"},
+		{"pointer to itself", structWith(reflect.TypeFor[fSelf](), `validate:"min=1"`), binding.Input, "In.V: type binding_test.fSelf is a pointer to nothing but pointers. Use another type"},
+		{"pointer to itself as the root", reflect.TypeFor[*fSelf](), binding.Output, "type binding_test.fSelf is a pointer to nothing but pointers"},
+		{"pointers to each other", reflect.TypeFor[[]fToThis](), binding.Output, "type binding_test.fToThis is a pointer to nothing but pointers"},
 		{"chan", reflect.TypeFor[fChan](), binding.Input, "fChan.Filter.Ch: type chan int has no JSON form"},
 		{"func", structWith(reflect.TypeFor[func()](), ""), binding.Input, "In.V: type func() has no JSON form"},
 		{"complex", structWith(reflect.TypeFor[complex128](), ""), binding.Input, "type complex128 has no JSON form"},

@@ -100,3 +100,25 @@ func reaches(from, to node, seen map[node]bool) bool {
 	}
 	return false
 }
+
+// deref is what pointers point to.
+func deref(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer && !endless(t) {
+		t = t.Elem()
+	}
+	return t
+}
+
+// endless says that nothing but pointers stands behind a pointer, such as type P *P. Only
+// types with names can be so.
+func endless(t reflect.Type) bool {
+	seen := map[reflect.Type]bool{}
+	for t.Kind() == reflect.Pointer && t.Name() != "" {
+		if seen[t] {
+			return true
+		}
+		seen[t] = true
+		t = t.Elem()
+	}
+	return false
+}
