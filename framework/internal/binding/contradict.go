@@ -1,16 +1,21 @@
 package binding
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
 )
 
 // contradiction reports rules of a field that no value can meet: a tool with
-// such a field can never be called. The schema that the rules became tells, for
-// what it cannot say it does not bound either.
+// such a field can never be called. The schema that the rules became tells, but
+// for sizes that it says in words.
 func (c *compiler) contradiction(f *field) {
 	if f.c.plain() {
 		return
@@ -20,7 +25,7 @@ func (c *compiler) contradiction(f *field) {
 	if err := json.Unmarshal(c.schemer().of(f.node, f.c).render(), &s); err != nil {
 		return // a rule with odd parameters; its own check speaks of it
 	}
-	if problem := s.impossible(); problem != "" {
+	if problem := cmp.Or(s.impossible(), f.c.crossedSizes(f.node)); problem != "" {
 		c.fault("", "no value meets its rules: "+problem, "Correct the rules")
 	}
 }
@@ -31,13 +36,8 @@ func (c *compiler) wordsForNumbers(n node, rules *constraints) {
 	if rules == nil {
 		return
 	}
-	switch inner := bare(n).(type) {
-	case *sliceNode:
-		c.wordsForNumbers(inner.elem, rules.elem)
-	case *arrayNode:
-		c.wordsForNumbers(inner.elem, rules.elem)
-	case *mapNode:
-		c.wordsForNumbers(inner.elem, rules.elem)
+	if elem := elementOf(n); elem != nil {
+		c.wordsForNumbers(elem, rules.elem)
 	}
 	if what := kindOf(n); what != intKind && what != uintKind {
 		return
@@ -52,6 +52,19 @@ func (c *compiler) wordsForNumbers(n node, rules *constraints) {
 			}
 		}
 	}
+}
+
+// elementOf is what a list or map has, nil of anything else.
+func elementOf(n node) node {
+	switch n := bare(n).(type) {
+	case *sliceNode:
+		return n.elem
+	case *arrayNode:
+		return n.elem
+	case *mapNode:
+		return n.elem
+	}
+	return nil
 }
 
 // rivals reports a bound of a jsonschema tag beside one of the other kind (at
@@ -86,6 +99,7 @@ type bounds struct {
 	MinItems, MaxItems           *int
 	MinProperties, MaxProperties *int
 	Enum                         []any
+	Const                        any
 	Items, AdditionalProperties  json.RawMessage
 }
 
@@ -101,7 +115,7 @@ func (b *bounds) impossible() string {
 		return fmt.Sprintf("at least %d items and at most %d", *b.MinItems, *b.MaxItems)
 	case crossed(b.MinProperties, b.MaxProperties):
 		return fmt.Sprintf("at least %d members and at most %d", *b.MinProperties, *b.MaxProperties)
-	case len(b.Enum) > 0 && !b.admitsOne(low, high):
+	case !b.admitsOne(low, high):
 		return "none of the allowed values is within the bounds"
 	}
 	return b.inner()
@@ -149,9 +163,17 @@ func (b *bounds) numbers() (low, high float64) {
 
 func crossed(low, high *int) bool { return low != nil && high != nil && *low > *high }
 
-// admitsOne says whether one of the allowed values is within the bounds.
+// admitsOne says whether one of the allowed values is within the bounds, where they are
+// listed.
 func (b *bounds) admitsOne(low, high float64) bool {
-	for _, v := range b.Enum {
+	allowed := b.Enum
+	if b.Const != nil {
+		if allowed != nil && !slices.ContainsFunc(allowed, func(v any) bool { return reflect.DeepEqual(v, b.Const) }) {
+			return false
+		}
+		allowed = []any{b.Const}
+	}
+	for _, v := range allowed {
 		switch v := v.(type) {
 		case float64:
 			if low <= v && v <= high {
@@ -166,5 +188,89 @@ func (b *bounds) admitsOne(low, high float64) bool {
 			return true
 		}
 	}
-	return false
+	return allowed == nil
+}
+
+// crossedSizes names the rules that exclude each other, or what a size can be, where the
+// schema has them in words: on durations, on bytes, and below zero.
+func (c *constraints) crossedSizes(n node) string {
+	if c == nil {
+		return ""
+	}
+	if m, ok := bare(n).(*mapNode); ok {
+		if problem := c.keys.crossedSizes(&stringNode{m.key.t}); problem != "" {
+			return "of a key, " + problem
+		}
+	}
+	if elem := elementOf(n); elem != nil {
+		if problem := c.elem.crossedSizes(elem); problem != "" {
+			return "of an element, " + problem
+		}
+	}
+	_, bytes := bare(n).(*bytesNode)
+	switch what := kindOf(n); {
+	case what == durationKind:
+		return c.crossed(math.MinInt64)
+	case bytes, what == textKind, what == listKind, what == mapKind:
+		return c.crossed(0)
+	}
+	return ""
+}
+
+// crossed names the rules that leave nothing from low on.
+func (c *constraints) crossed(low int64) string {
+	high := int64(math.MaxInt64)
+	var least, most string
+	for _, r := range c.rules {
+		bound, ok := r.measure()
+		if !ok {
+			continue
+		}
+		text := r.name + "=" + r.param
+		from, to := r.closed(bound)
+		if from > low {
+			low, least = from, text
+		}
+		if to < high {
+			high, most = to, text
+		}
+	}
+	switch {
+	case low <= high:
+		return ""
+	case least == "" || least == most:
+		return most
+	}
+	return least + " and " + most
+}
+
+// measure is the parameter of a rule on a size or duration, as validator reads it.
+func (r rule) measure() (int64, bool) {
+	if !slices.Contains(sizeRules, r.name) {
+		return 0, false
+	}
+	text := strings.TrimSpace(r.param)
+	if d, err := time.ParseDuration(text); err == nil {
+		return int64(d), true
+	}
+	bound, err := strconv.ParseInt(text, 0, 64)
+	return bound, err == nil
+}
+
+// closed is the range of the sizes that a bound admits.
+func (r rule) closed(bound int64) (low, high int64) {
+	low, high = math.MinInt64, math.MaxInt64
+	switch r.name {
+	case "min", "gte":
+		low = bound
+	case "gt":
+		low = max(bound, bound+1) // of the largest there is none above
+	case "max", "lte":
+		high = bound
+	case "lt":
+		high = min(bound, bound-1)
+	case "len":
+		low, high = bound, bound
+	}
+	return low, high
 }

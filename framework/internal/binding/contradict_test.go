@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
@@ -55,6 +56,51 @@ func TestContradictions(t *testing.T) {
 		"enum of texts": {struct {
 			V string `json:"v" validate:"oneof=a b,min=2"`
 		}{}, "none of the allowed values"},
+		"equal to one beyond": {struct {
+			V int `json:"v" validate:"eq=5,max=3"`
+		}{}, "none of the allowed values"},
+		"equal to one within": {struct {
+			V int `json:"v" validate:"eq=5,max=7"`
+		}{}, ""},
+		"equal to none of them": {struct {
+			V string `json:"v" validate:"eq=a,oneof=b c"`
+		}{}, "none of the allowed values"},
+		"equal to one of them": {struct {
+			V string `json:"v" validate:"eq=b,oneof=b c"`
+		}{}, ""},
+		"duration": {struct {
+			V time.Duration `json:"v" validate:"min=1h,max=10m"`
+		}{}, "no value meets its rules: min=1h and max=10m"},
+		"duration exclusive": {struct {
+			V time.Duration `json:"v" validate:"gt=1h,lt=3600s"`
+		}{}, "gt=1h and lt=3600s"},
+		"duration with room": {struct {
+			V *time.Duration `json:"v" validate:"gte=1h,lte=3600s"`
+		}{}, ""},
+		"duration below zero": {struct {
+			V time.Duration `json:"v" validate:"max=-1s"`
+		}{}, ""},
+		"durations": {struct {
+			V []time.Duration `json:"v" validate:"min=1,dive,min=1h,max=1m"`
+		}{}, "of an element, min=1h and max=1m"},
+		"bytes": {struct {
+			V []byte `json:"v" validate:"len=5,max=3"`
+		}{}, "no value meets its rules: len=5 and max=3"},
+		"bytes exact": {struct {
+			V []byte `json:"v" validate:"min=3,len=3"`
+		}{}, ""},
+		"text below zero": {struct {
+			V string `json:"v" validate:"max=-1"`
+		}{}, "no value meets its rules: max=-1"},
+		"list below zero": {struct {
+			V []int `json:"v" validate:"lt=0"`
+		}{}, "no value meets its rules: lt=0"},
+		"map below zero": {struct {
+			V map[string]int `json:"v" validate:"dive,keys,len=-1,endkeys"`
+		}{}, "of a key, len=-1"},
+		"text above below zero": {struct {
+			V string `json:"v" validate:"min=-1"`
+		}{}, ""},
 		"rival bounds": {struct {
 			V int `json:"v" jsonschema:"minimum=1" validate:"gt=5"`
 		}{}, "jsonschema minimum=1 but validate says exclusiveMinimum 5"},

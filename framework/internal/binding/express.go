@@ -523,13 +523,8 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 }
 
 func elementType(n node) reflect.Type {
-	switch n := bare(n).(type) {
-	case *sliceNode:
-		return deref(n.t.Elem())
-	case *arrayNode:
-		return deref(n.t.Elem())
-	case *mapNode:
-		return deref(n.t.Elem())
+	if elem := elementOf(n); elem != nil {
+		return deref(elem.goType())
 	}
 	return nil
 }
