@@ -492,6 +492,9 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 		what = kindOf(quoted.node)
 	}
 	bound := strings.TrimSpace(r.param)
+	if nanoseconds, err := strconv.ParseInt(bound, 0, 64); err == nil && what == durationKind {
+		bound = durationText(time.Duration(nanoseconds))
+	}
 	switch {
 	case what == timeKind && bound == "":
 		if text, ok := timeSentences[r.name]; ok {

@@ -90,6 +90,9 @@ func TestDescriptionsAreSentences(t *testing.T) {
 		"two sentences": {struct {
 			A time.Duration `json:"a" doc:"how long" validate:"min=1m"`
 		}{}, "how long. A duration such as 90s, 5m or 1h30m. At least 1m."},
+		"a duration in nanoseconds": {struct {
+			A time.Duration `json:"a" doc:"how long" validate:"min=5,max=90000000000"`
+		}{}, "how long. A duration such as 90s, 5m or 1h30m. At least 5ns. At most 1m30s."},
 		"a full stop and a space": {struct {
 			A time.Time `json:"a" doc:"When it is due. " validate:"gt"`
 		}{}, "When it is due. In the future."},
