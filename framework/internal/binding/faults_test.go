@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 		{"below a list", structWith(reflect.TypeFor[[]struct {
 			X bool `validate:"min=1"`
 		}](), ""), binding.Input, "In.V.[].X: validate rule"},
-		{"no such field", structWith(num, `validate:"gtfield=Nope"`), binding.Input, "names Nope, which is no field"},
+		{"no such field", structWith(num, `validate:"gtfield=Nope"`), binding.Input, "names Nope, which is no field of the struct. Use"},
 		{"required_if pairs", structWith(num, `validate:"required_if=V"`), binding.Input, "needs pairs"},
 		{"required_with", structWith(num, `validate:"required_with=Nope"`), binding.Input, "names Nope"},
 		{"file", structWith(str, `validate:"file"`), binding.Input, "touches files or the network"},

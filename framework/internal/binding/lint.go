@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -188,7 +189,7 @@ func (c *compiler) lintNames(r rule, owner reflect.Type, names []string) bool {
 	for _, name := range names {
 		first, _, _ := strings.Cut(name, ".")
 		if _, ok := owner.FieldByName(first); !ok {
-			c.fault("", fmt.Sprintf("validate rule %q names %s, which is no field of %s", r, name, plainName(owner)),
+			c.fault("", fmt.Sprintf("validate rule %q names %s, which is no field of %s", r, name, cmp.Or(plainName(owner), "the struct")),
 				"Use the Go name of a field of the same struct")
 			return false
 		}
