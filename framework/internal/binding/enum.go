@@ -78,6 +78,9 @@ func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte,
 			c.fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, err), "Return values that can be written")
 			return nil, nil, false
 		}
+		if slices.ContainsFunc(texts, func(known []byte) bool { return bytes.Equal(known, text) }) {
+			continue // some readers of schemas refuse an enum with a value twice
+		}
 		values = append(values, result.Index(i))
 		texts = append(texts, text)
 	}

@@ -363,7 +363,7 @@ func (r rule) words() []string {
 }
 
 func (r rule) expressEnum(what kind, k *keywords) bool {
-	words := r.words()
+	words := uniqueTexts(r.words())
 	if len(words) == 0 {
 		return false
 	}

@@ -119,6 +119,20 @@ func TestDescriptionsAreSentences(t *testing.T) {
 	}
 }
 
+// Some readers of schemas refuse an enum that has a value twice.
+func TestEnumsHaveNoValueTwice(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Listed tTwice         `json:"listed"`
+		Keyed  map[tTwice]int `json:"keyed"`
+		Ruled  string         `json:"ruled" validate:"oneof=a b a"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	if got := string(p.Schema()); strings.Count(got, `"enum":["a","b"]`) != 3 {
+		t.Error(got)
+	}
+}
+
 var defName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
 func TestSchemasAreLegal(t *testing.T) {

@@ -118,6 +118,11 @@ func (s *tSize) UnmarshalText(b []byte) error {
 
 func (tSize) Values() []tSize { return []tSize{1, 2} }
 
+// tTwice lists a value twice.
+type tTwice string
+
+func (tTwice) Values() []tTwice { return []tTwice{"a", "b", "a"} }
+
 // tPoint marshals itself on a pointer receiver.
 type tPoint struct{ x, y int }
 
