@@ -81,16 +81,33 @@ func describe(k keywords) string {
 	return text
 }
 
+// describeValue is describe without the description.
 func describeValue(k keywords) string {
-	if raw, ok := k.get("enum"); ok {
-		var items []string
-		for item := range jsontext.Elements(raw) {
-			items = append(items, string(item))
+	if raw, ok := k.get("type"); ok && jsontext.KindOf(raw) == jsontext.KindArray {
+		for first := range jsontext.Elements(raw) {
+			inner := append(keywords{}, k...)
+			inner.set("type", first)
+			return describeValue(inner) + " or null"
 		}
+	}
+	text := headWords(k)
+	for i, condition := range conditions(k) {
+		if i > 0 || strings.HasPrefix(condition, "that ") && strings.Contains(text, " that ") {
+			text += " and"
+		}
+		text += " " + condition
+	}
+	return text
+}
+
+// headWords say what a value is, before its conditions.
+func headWords(k keywords) string {
+	if raw, ok := k.get("enum"); ok {
+		items := capped(elementTexts(raw))
 		if len(items) == 1 {
 			return items[0]
 		}
-		return "one of " + strings.Join(capped(items), ", ")
+		return "one of " + strings.Join(items, ", ")
 	}
 	if raw, ok := k.get("const"); ok {
 		return string(raw)
@@ -108,13 +125,6 @@ func describeValue(k keywords) string {
 		return arrayWords(k)
 	case "object":
 		return "an object" + propertyWords(k)
-	}
-	if raw, ok := k.get("type"); ok {
-		for first := range jsontext.Elements(raw) {
-			inner := append(keywords{}, k...)
-			inner.set("type", first)
-			return describeValue(inner) + " or null"
-		}
 	}
 	if k.has("$ref") {
 		return "an object"
@@ -192,48 +202,14 @@ func stringWords(k keywords) string {
 	if k.text("contentEncoding") == "base64" {
 		text = "base64 text"
 	}
-	if strings.Contains(string(mustGet(k, "anyOf")), `"ipv4"`) && !k.has("description") {
+	if string(mustGet(k, "anyOf")) == ipFormats && !k.has("description") {
 		text = "an IP address"
 	}
 	text += countWords(k, "minLength", "maxLength", "character")
 	if pattern := k.text("pattern"); pattern != "" && pattern != durationPattern {
 		text += " " + patternWords(pattern)
 	}
-	if raw, ok := k.get("not"); ok {
-		text += notWords(parseKeywords(raw))
-	}
 	return text
-}
-
-// patternWords explains the patterns that come from rules.
-func patternWords(pattern string) string {
-	for name, p := range patterns {
-		if p == pattern {
-			if words, ok := patternNames[name]; ok {
-				return words
-			}
-		}
-	}
-	return "that matches " + pattern
-}
-
-var patternNames = map[string]string{
-	"alpha": "of letters a-z only", "alphanum": "of letters a-z and digits only", "numeric": "that is a number",
-	"number": "of digits only", "hexadecimal": "of hexadecimal digits", "alphaspace": "of letters a-z and spaces only",
-	"alphanumspace": "of letters a-z, digits and spaces only", "semver": "that is a semantic version such as 1.2.3",
-	"e164": "that is a phone number such as +4930123456", "hexcolor": "that is a colour such as #ff8800",
-}
-
-func notWords(k keywords) string {
-	switch {
-	case k.has("const"):
-		return " other than " + string(mustGet(k, "const"))
-	case k.has("enum"):
-		return " other than " + string(mustGet(k, "enum"))
-	case k.has("pattern"):
-		return " that does not match " + k.text("pattern")
-	}
-	return ""
 }
 
 func countWords(k keywords, low, high, unit string) string {

@@ -413,7 +413,7 @@ func (r rule) expressText(k *keywords) bool {
 	case "datetime":
 		return r.expressLayout(k)
 	case "ip":
-		k.set("anyOf", []byte(`[{"format":"ipv4"},{"format":"ipv6"}]`))
+		k.set("anyOf", []byte(ipFormats))
 		return true
 	case "boolean":
 		k.set("enum", list(quoteAll([]string{"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})))

@@ -120,6 +120,9 @@ var sentences = map[string]string{
 	"uuid5_rfc4122":              "A UUID of version 5.",
 }
 
+// ipFormats are the alternatives of an address.
+const ipFormats = `[{"format":"ipv4"},{"format":"ipv6"}]`
+
 var timeSentences = map[string]string{
 	"gt": "In the future.", "gte": "Not in the past.", "lt": "In the past.", "lte": "Not in the future.",
 }

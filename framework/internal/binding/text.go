@@ -53,7 +53,7 @@ func textSchema(t reflect.Type, mode Mode) keywords {
 		k.setText("format", "date-time")
 	}
 	if form.address && mode != Output {
-		k.set("anyOf", []byte(`[{"format":"ipv4"},{"format":"ipv6"}]`))
+		k.set("anyOf", []byte(ipFormats))
 	}
 	note := strings.ToUpper(form.words[:1]) + form.words[1:]
 	if form.filled && mode == Output {

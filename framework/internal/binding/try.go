@@ -388,14 +388,6 @@ func stringExamples(k keywords) []string {
 	return out
 }
 
-// literal is the text of a pattern that is only one: ^prefix, suffix$.
-func literal(pattern string) (string, bool) {
-	text := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
-	text = strings.ReplaceAll(text, `\x2d`, "-")
-	plain := regexp.MustCompile(`\\([\^$\\.*+?()\[\]{}|/])`).ReplaceAllString(text, "$1")
-	return plain, regexp.QuoteMeta(plain) == strings.ReplaceAll(text, `\/`, "/")
-}
-
 func fitLength(text string, k keywords) string {
 	if raw, ok := k.get("minLength"); ok {
 		if n, _ := jsontext.Int64(raw); int(n) > len(text) && n <= 256 {
