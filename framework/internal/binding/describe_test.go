@@ -9,7 +9,7 @@ import (
 )
 
 // What is wanted says all that the schema says: the rule that a value breaks may be any of
-// them.
+// them. And a value that keeps to all of them is found.
 func TestWordsOfRules(t *testing.T) {
 	t.Parallel()
 	text, number := reflect.TypeFor[string](), reflect.TypeFor[int]()
@@ -53,6 +53,9 @@ func TestWordsOfRules(t *testing.T) {
 			_, err := p.Decode(t.Context(), []byte(`{"v":`+tt.value+`}`), reflect.New(typ).Elem())
 			if err == nil || !strings.Contains(err.Error(), " Want "+tt.want+".") {
 				t.Errorf("want %q in: %v", tt.want, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "\nTry: {\"v\":") {
+				t.Errorf("no call that passes: %v", err)
 			}
 		})
 	}

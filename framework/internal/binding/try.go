@@ -166,7 +166,10 @@ func (p *Plan) near(f finding, k keywords, value []byte) []byte {
 		}
 	}
 	if raw, ok := k.get("enum"); ok {
-		return nearEnum(raw, value)
+		if named := nearEnum(raw, value); named != nil && p.fits(f.n, f.c, named) {
+			return named
+		}
+		return nil
 	}
 	switch jsontext.KindOf(value) {
 	case jsontext.KindNull:
@@ -344,16 +347,17 @@ var textExamples = []string{
 // scalarExamples are guesses from a schema, the best first.
 func scalarExamples(k keywords) [][]byte {
 	if raw, ok := k.get("enum"); ok {
-		for first := range jsontext.Elements(raw) {
-			return [][]byte{first}
-		}
+		return slices.Collect(jsontext.Elements(raw))
 	}
 	if raw, ok := k.get("const"); ok {
 		return [][]byte{raw}
 	}
+	if options := mustGet(k, "anyOf"); options != nil && string(options) != ipFormats {
+		return optionExamples(k, options)
+	}
 	switch k.text("type") {
 	case "boolean":
-		return [][]byte{[]byte("true")}
+		return [][]byte{[]byte("true"), []byte("false")}
 	case "integer", "number":
 		one := []byte("1")
 		if moved := clamp(k, one); moved != nil {
@@ -366,9 +370,20 @@ func scalarExamples(k keywords) [][]byte {
 	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
 }
 
+// optionExamples are guesses from what a value may be instead.
+func optionExamples(k keywords, options []byte) [][]byte {
+	var out [][]byte
+	for option := range jsontext.Elements(options) {
+		inner := parseKeywords(option)
+		inner.set("type", mustGet(k, "type"))
+		out = append(out, scalarExamples(inner)...)
+	}
+	return out
+}
+
 func stringExamples(k keywords) []string {
 	if text, ok := formatExamples[k.text("format")]; ok {
-		return []string{text}
+		return append([]string{text}, composed(k)...)
 	}
 	if k.text("contentEncoding") == "base64" {
 		return []string{"dGV4dA=="}
@@ -380,12 +395,9 @@ func stringExamples(k keywords) []string {
 	if pattern := k.text("pattern"); pattern != "" {
 		if re, err := regexp.Compile(pattern); err == nil {
 			out = slices.DeleteFunc(out, func(text string) bool { return !re.MatchString(text) })
-			if plain, ok := literal(pattern); ok {
-				out = append(out, plain)
-			}
 		}
 	}
-	return out
+	return append(out, composed(k)...)
 }
 
 func fitLength(text string, k keywords) string {

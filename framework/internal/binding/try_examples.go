@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -140,3 +141,45 @@ func (p *Plan) mendKey(raw []byte, parent, name string, f finding) ([]byte, bool
 
 // notDigits is what stands around a number that was meant: 12A, row 12.
 const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
+
+// composed are texts of all that a text must begin with, contain and end with.
+func composed(k keywords) []string {
+	var begin, middle, end string
+	for _, pattern := range append([]string{k.text("pattern")}, patternsOf(mustGet(k, "allOf"))...) {
+		text, plain := literal(pattern)
+		switch {
+		case strings.HasPrefix(pattern, "["):
+			middle += firstOf(pattern)
+		case !plain:
+		case strings.HasPrefix(pattern, "^"):
+			begin = text
+		case strings.HasSuffix(pattern, "$"):
+			end = text
+		default:
+			middle += text
+		}
+	}
+	if begin+middle+end == "" {
+		return nil
+	}
+	out := []string{begin + middle + end, begin + "text" + middle + end}
+	if raw, ok := k.get("minLength"); ok {
+		if n, _ := jsontext.Int64(raw); n <= 256 {
+			out = append(out, begin+middle+strings.Repeat("0", max(0, int(n)-utf8.RuneCountInString(out[0])))+end)
+		}
+	}
+	return out
+}
+
+// firstOf is the first character of a class.
+func firstOf(class string) string {
+	first, _ := utf8.DecodeRuneInString(strings.TrimPrefix(class[1:], `\`))
+	return string(first)
+}
+
+func patternsOf(schemas []byte) (out []string) {
+	for raw := range jsontext.Elements(schemas) {
+		out = append(out, parseKeywords(raw).text("pattern"))
+	}
+	return out
+}
