@@ -12,7 +12,8 @@
 // and KAGAMI_INSPECT; a flag takes precedence ([Env] changes the prefix).
 //
 // Guarantees. While the server speaks on stdout nothing else is written there:
-// errors and hints go to stderr. SIGINT and SIGTERM end the server after the
+// errors, hints, and whatever the program and its children print go to stderr,
+// from the first function of OnStart to the last one of OnStop. SIGINT and SIGTERM end the server after the
 // calls in flight have ended or had their grace period; a second signal ends the
 // process at once. flag.CommandLine is never touched.
 //

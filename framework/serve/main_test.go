@@ -44,6 +44,15 @@ var apps = map[string]func() *framework.App{
 		return framework.New("faulty", "1").Add(
 			framework.Tool("bad name!", hello), framework.Tool("twice", hello), framework.Tool("twice", hello))
 	},
+	"loud": func() *framework.App {
+		say := func(what string) func(context.Context, *framework.Server) error {
+			return func(context.Context, *framework.Server) error {
+				_, err := fmt.Println(what)
+				return err
+			}
+		}
+		return greeter().OnStart(say("starting")).OnStop(say("stopping"))
+	},
 	"unstartable": func() *framework.App {
 		return greeter().OnStart(func(context.Context, *framework.Server) error { return errors.New("no database") })
 	},

@@ -4,6 +4,7 @@ package serve_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -81,6 +82,7 @@ func TestMainExitCodes(t *testing.T) {
 		want string // on stderr
 	}{
 		{"greeter", nil, 0, ""}, // stdin is empty
+		{"loud", nil, 0, "starting\nstopping"},
 		{"greeter", []string{"--nope"}, 2, "unknown flag --nope"},
 		{"faulty", nil, 2, "bad name!"},
 		{"unstartable", nil, 1, "no database"},
@@ -107,6 +109,15 @@ func TestMainExitCodes(t *testing.T) {
 				t.Errorf("the null device was taken for a terminal:\n%s", errs.String())
 			}
 		})
+	}
+}
+
+// What hooks print is no part of what a program reads.
+func TestMainInspects(t *testing.T) {
+	t.Parallel()
+	cmd, errs := program(t, "loud", "--inspect=json")
+	if out, err := cmd.Output(); err != nil || !json.Valid(out) || !strings.Contains(errs.String(), "stopping") {
+		t.Errorf("%v: %s\nstderr: %s", err, out, errs)
 	}
 }
 

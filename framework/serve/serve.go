@@ -90,6 +90,16 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 }
 
 func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error {
+	if !s.own && (f.stdio || f.looks()) {
+		// Here and not in the carrier: what OnStart and OnStop print is no protocol either,
+		// nor a part of an inspection.
+		out, restore, err := stdio.GuardStdout()
+		if err != nil {
+			return fmt.Errorf("guarding the standard output: %w", err)
+		}
+		defer restore()
+		s.out = out
+	}
 	server, err := app.Build()
 	if err != nil {
 		return s.broken(err, f)
@@ -212,10 +222,7 @@ func (s *settings) carriers(f *flags) []transport.Transport {
 }
 
 func (s *settings) stdio() transport.Transport {
-	t := stdio.New()
-	if s.own {
-		t = stdio.New(stdio.Streams(s.in, s.out))
-	}
+	t := stdio.New(stdio.Streams(s.in, s.out))
 	for _, wrap := range s.wraps {
 		t = wrap(t)
 	}
