@@ -141,6 +141,7 @@ func TestFaults(t *testing.T) {
 		{"inline", reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeFor[tBase](), Tag: `json:",inline"`}}), binding.Input, `"inline" is ignored`},
 		{"json option", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: `json:"v,omitemtpy"`}}), binding.Input, `json option "omitemtpy" does not exist`},
 		{"json name", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: "json:\"v'`\""}}), binding.Input, "is not legal"},
+		{"uri name", structWith(str, `uri:"v,omitempty"`), binding.Strings, `In.V: name "v,omitempty" is not legal in a uri tag. Use letters, digits, _ and -`},
 		{"json name twice", twice, binding.Input, `In.To: name "from" is that of From. Use different names`},
 		{"json name twice, promoted", reflect.StructOf([]reflect.StructField{{Name: "E", Type: twice, Anonymous: true}}), binding.Input, `In.To: name "from" is that of From`},
 		{"json name twice in a result", reflect.SliceOf(twice), binding.Output, `To: name "from" is that of From`},

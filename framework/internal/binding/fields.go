@@ -204,7 +204,11 @@ func (c *compiler) field(cand candidate) *field {
 		f.doc = sf.Tag.Get("jsonschema_description")
 	}
 	if !legalName(f.name) {
-		c.fault("", fmt.Sprintf("name %q is not legal in a json tag", f.name), "Use letters, digits, _ and -")
+		tag := "json"
+		if c.mode == Strings && sf.Tag.Get("uri") != "" {
+			tag = "uri"
+		}
+		c.fault("", fmt.Sprintf("name %q is not legal in a %s tag", f.name, tag), "Use letters, digits, _ and -")
 	}
 	f.node = c.node(sf.Type)
 	if f.node == nil {
