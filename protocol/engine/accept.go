@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -22,7 +23,7 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	outline := e.outlines.take()
 	defer e.outlines.give(outline)
 	if err := outline.Check(frame, e.cfg.Limits); err != nil {
-		return e.admit(c, c.refusal(jsonrpc.ID{}, unreadable(err)))
+		return e.admit(c, c.refusal(salvaged(frame), unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
 		return c.acceptBatch(frame, request)
@@ -44,6 +45,18 @@ func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 		return nil, ErrShutdown
 	}
 	return x, nil
+}
+
+// salvaged is the id of a request that is refused for what is in it, and that other decoders
+// read, such as one with half of a character: whoever sent it waits for an answer to its id.
+// There is none where nothing can be read.
+func salvaged(frame []byte) jsonrpc.ID {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(frame, &members) != nil || members["method"] == nil {
+		return jsonrpc.ID{}
+	}
+	id, _ := jsonrpc.ParseID(members["id"])
+	return id
 }
 
 func unreadable(err error) *jsonrpc.Error {

@@ -18,7 +18,10 @@ func TestBadInput(t *testing.T) {
 		want        []string // nil: silence
 	}{
 		{"not JSON", `{"jsonrpc":`, []string{`-32700`}},
-		{"bad UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xff\"}", []string{`-32700`}},
+		{"bad UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xff\"}", []string{`-32700`, `"id":1`}},
+		{"half of a character", `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","arguments":{"x":"\ud83d"}}}`, []string{`-32700`, `"id":"a"`, `lone surrogate`}},
+		{"too deep a request", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":` + strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100) + `}}`, []string{`-32600`, `"id":1`}},
+		{"half of a character in the id", `{"jsonrpc":"2.0","id":"\ud83d","method":"ping"}`, []string{`-32700`}},
 		{"trailing data", `{"jsonrpc":"2.0","id":1,"method":"ping"} x`, []string{`-32700`}},
 		{"too deep", strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100), []string{`-32600`}},
 		{"a number", `1`, []string{`-32600`}},

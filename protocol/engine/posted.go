@@ -39,7 +39,7 @@ func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exc
 	outline := e.outlines.take()
 	defer e.outlines.give(outline)
 	if err := outline.Check(frame, e.cfg.Limits); err != nil {
-		return p.admit(p.refusal(jsonrpc.ID{}, unreadable(err)))
+		return p.admit(p.refusal(salvaged(frame), unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
 		return p.batch(frame)
