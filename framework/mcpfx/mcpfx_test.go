@@ -457,18 +457,25 @@ func TestValidates(t *testing.T) {
 	refused(t, fx.ValidateApp(program), "newAudit", "missing")
 }
 
-// The end of stdin ends the program, with exit code 0; stdout is the protocol's alone,
-// and fx is silent.
-func TestStdio(t *testing.T) {
-	t.Parallel()
+// program is the test binary as the program on stdio, with that in its environment.
+func program(t *testing.T, env ...string) *exec.Cmd {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, exe)
-	cmd.Env = append(os.Environ(), asServer+"=1")
+	cmd.Env = append(append(os.Environ(), asServer+"=1"), env...)
+	return cmd
+}
+
+// The end of stdin ends the program, with exit code 0; stdout is the protocol's alone,
+// and fx is silent.
+func TestStdio(t *testing.T) {
+	t.Parallel()
+	cmd := program(t)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Stdin = io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
@@ -504,22 +511,15 @@ func leavesWord(l fx.Lifecycle) {
 // A client that dies takes all streams with it, and the program stops in order.
 func TestStdioOutlivesItsClient(t *testing.T) {
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	word := filepath.Join(t.TempDir(), "word")
-	cmd := exec.CommandContext(ctx, exe)
-	cmd.Env = append(os.Environ(), asServer+"=1", lastWord+"="+word)
+	cmd := program(t, lastWord+"="+word)
 	stdin, errIn := cmd.StdinPipe()
 	stdout, errOut := cmd.StdoutPipe()
 	stderr, errErr := cmd.StderrPipe()
 	if err := errors.Join(errIn, errOut, errErr, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
+	_, err := io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
 	if _, errRead := stdout.Read(make([]byte, 1)); err != nil || errRead != nil { // it serves
 		t.Fatal(err, errRead)
 	}
