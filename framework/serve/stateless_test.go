@@ -43,6 +43,8 @@ func stateless(t *testing.T, opts ...framework.AppOption) *framework.Server {
 			for n := range in.To {
 				framework.Progress(ctx, n, in.To, "counting")
 			}
+			framework.Notify(ctx, protocol.LevelDebug, "detail")
+			framework.Notify(ctx, protocol.LevelInfo, "counted")
 			return fmt.Sprint("counted to ", in.To, " for session ", framework.Caller(ctx).Session), nil
 		}, framework.Describe("d")),
 		framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
@@ -97,8 +99,13 @@ func TestStateless(t *testing.T) {
 
 // testStateless: any process takes any request, and what cannot be is refused.
 func testStateless(t *testing.T, processes *turns, rev protocol.Revision) {
+	var logs atomic.Int32
 	c, err := client.Connect(t.Context(), client.HTTP("http://"+processes.hosts[0]+"/mcp", client.HTTPClient(&http.Client{Transport: processes})),
-		client.Revisions(rev), client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
+		client.Revisions(rev), client.LogLevel(protocol.LevelInfo), client.OnNotification(func(_ context.Context, n protocol.Notification) {
+			if n.Method == "notifications/message" {
+				logs.Add(1)
+			}
+		}), client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
 			return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"Name": "Ada"}}, nil
 		}))
 	if err != nil {
@@ -113,11 +120,11 @@ func testStateless(t *testing.T, processes *turns, rev protocol.Revision) {
 	if can := c.Capabilities(); !can.Tools || can.ToolsListChanged == handshake || can.ResourcesSubscribe == handshake {
 		t.Errorf("the server says that it can %+v", can)
 	}
-	for range 4 {
+	for n := range int32(4) {
 		var reports atomic.Int32
 		said, err := client.Call[string](t.Context(), c, "count", map[string]any{"To": 3}, client.OnProgress(func(protocol.Progress) { reports.Add(1) }))
-		if said != "counted to 3 for session " || err != nil || reports.Load() != 3 {
-			t.Errorf("%q, %v, after %d reports", said, err, reports.Load())
+		if said != "counted to 3 for session " || err != nil || reports.Load() != 3 || logs.Load() != n+1 {
+			t.Errorf("%q, %v, after %d reports, and %d messages of %d", said, err, reports.Load(), logs.Load(), n+1)
 		}
 	}
 	switch name, err := client.Call[string](t.Context(), c, "ask", nil); {
