@@ -166,6 +166,7 @@ func TestStatelessOnTheWire(t *testing.T) {
 		"a session of before":      {"POST", "2025-11-25", "abc", ping, 404, "no such session"},
 		"the stream of a session":  {"GET", "2025-11-25", "", "", 405, ""},
 		"the end of a session":     {"DELETE", "2025-11-25", "abc", "", 405, ""},
+		"another method":           {"PUT", "2025-11-25", "", ping, 405, ""},
 	} {
 		for _, host := range processes.hosts {
 			r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+host+"/mcp", strings.NewReader(tt.body))
@@ -188,6 +189,9 @@ func TestStatelessOnTheWire(t *testing.T) {
 			}
 			if id := got.Header.Get("Mcp-Session-Id"); id != "" {
 				t.Errorf("%s: there is the session %q", name, id)
+			}
+			if allowed := got.Header.Get("Allow"); tt.status == 405 && allowed != "POST" {
+				t.Errorf("%s: allowed is %q", name, allowed)
 			}
 		}
 	}

@@ -17,9 +17,6 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/tally"
 )
 
-// methods that the endpoint serves.
-const methods = "GET, POST, DELETE"
-
 var errStopped = errors.New("streamable: the server stopped")
 
 // Endpoint is one URL.
@@ -67,6 +64,14 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	return e
 }
 
+// methods that the endpoint serves.
+func (e *Endpoint) methods() string {
+	if e.cfg.Stateless {
+		return http.MethodPost
+	}
+	return "GET, POST, DELETE"
+}
+
 // joinNodes makes the endpoint a node, where the host shares its sessions.
 func (e *Endpoint) joinNodes() {
 	store := e.server.Sessions()
@@ -92,7 +97,7 @@ type Visit struct {
 // Check decides by everything but the body. A Reply refuses; without one the
 // Visit goes on with Serve. It is in the memory of r, which is for one Check.
 func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *Reply) {
-	entry, refused := e.Enter(ctx, r, methods)
+	entry, refused := e.Enter(ctx, r, e.methods())
 	if refused != nil {
 		return nil, refused
 	}
@@ -125,7 +130,7 @@ func (v *Visit) headers() *Reply {
 	case http.MethodDelete:
 		return v.sessionsOnly()
 	default:
-		return notAllowed(methods)
+		return notAllowed(v.e.methods())
 	}
 	return nil
 }
@@ -135,11 +140,11 @@ func (v *Visit) headers() *Reply {
 // is refused.
 func (v *Visit) sessionsOnly() *Reply {
 	if v.e.cfg.Stateless {
-		return notAllowed(http.MethodPost)
+		return notAllowed(v.e.methods())
 	}
 	for _, version := range v.r.Fields.Values(headerVersion) {
 		if _, modern := dialect.PerRequest(version); modern {
-			return notAllowed(methods)
+			return notAllowed(v.e.methods())
 		}
 		if !dialect.KnownHandshake(version) {
 			return refuse(http.StatusBadRequest, "unknown "+headerVersion)
