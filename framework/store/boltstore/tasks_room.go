@@ -81,7 +81,7 @@ func (x *taskRows) fits(records, bytes int) bool {
 
 // fair says whether the owner has, by tasks that are not terminal, no more than a share of
 // the room. For a new one that is as much as all such tasks leave: half of the room for who
-// is alone, and always something for who has less than others. One that grows has been
+// is alone, half of the rest for the next, and so on. One that grows has been
 // accepted: its owner has a quarter of the room more.
 func (x *taskRows) fair(n need) bool {
 	if n.open <= 0 {
