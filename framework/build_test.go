@@ -74,7 +74,7 @@ func registrationFaults() map[string]faulty {
 		"prompt of a map":       {promptOf[map[string]string](), []string{`prompt "p"`, "says nothing of the arguments", "Arguments"}},
 		"arguments of a struct": {promptOf[struct{ A string }](framework.Arguments()), []string{"Arguments are those of struct"}},
 		"arguments twice":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a"}, protocol.PromptArgument{Name: "a"})), []string{`Arguments: the name "a"`}},
-		"argument's name":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a,b"})), []string{`"a,b"`}},
+		"argument's name":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a,b"})), []string{`Arguments: the name "a,b"`, "comma"}},
 		"bad schema":            {framework.Tool("t", none, framework.InputSchema(`{"type":"objekt"}`)), []string{"InputSchema"}},
 		"schema no object":      {framework.Tool("t", none, framework.InputSchema(`{"type":"string"}`)), []string{"object"}},
 		"output schema of text": {framework.Tool("t", none, framework.OutputSchema(`{}`)), []string{"not structured"}},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -268,7 +269,8 @@ func Size(n int64) Option {
 
 // Arguments are those of a prompt whose Args is map[string]string: names, and whether they
 // are required, are known only at run time, such as those of prompts in files. The map has
-// what was given. Arguments() are none.
+// what was given. Arguments() are none. Commas, quotes, backslashes and control characters
+// in names are a fault.
 func Arguments(args ...protocol.PromptArgument) Option {
 	return componentOption{"Arguments", kindPrompt, func(s *settings) string {
 		s.arguments = []protocol.PromptArgument{}
@@ -276,6 +278,9 @@ func Arguments(args ...protocol.PromptArgument) Option {
 		for _, a := range args {
 			if a.Name == "" || seen[a.Name] {
 				return fmt.Sprintf("the name %q is empty, or given twice", a.Name)
+			}
+			if !binding.LegalName(a.Name) {
+				return fmt.Sprintf("the name %q has a comma, a quote, a backslash or a control character", a.Name)
 			}
 			seen[a.Name] = true
 		}

@@ -184,8 +184,8 @@ func (c *compiler) nameMember(cand *candidate) {
 	}
 }
 
-// legalName is what encoding/json accepts in a tag; it drops others in silence.
-func legalName(name string) bool {
+// LegalName says whether encoding/json accepts a name in a tag; it drops others in silence.
+func LegalName(name string) bool {
 	return !strings.ContainsAny(name, "\"\\`',") && strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) < 0
 }
 
@@ -203,7 +203,7 @@ func (c *compiler) field(cand candidate) *field {
 	if f.doc == "" {
 		f.doc = sf.Tag.Get("jsonschema_description")
 	}
-	if !legalName(f.name) {
+	if !LegalName(f.name) {
 		tag := "json"
 		if c.mode == Strings && sf.Tag.Get("uri") != "" {
 			tag = "uri"
