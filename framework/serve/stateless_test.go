@@ -117,14 +117,14 @@ func testStateless(t *testing.T, processes *turns, rev protocol.Revision) {
 		}
 	}()
 	handshake := rev != protocol.Rev20260728
-	if can := c.Capabilities(); !can.Tools || can.ToolsListChanged == handshake || can.ResourcesSubscribe == handshake {
+	if can := c.Capabilities(); !can.Tools || can.ToolsListChanged == handshake || can.ResourcesSubscribe == handshake || can.Logging == handshake {
 		t.Errorf("the server says that it can %+v", can)
 	}
-	for n := range int32(4) {
+	for range 4 {
 		var reports atomic.Int32
 		said, err := client.Call[string](t.Context(), c, "count", map[string]any{"To": 3}, client.OnProgress(func(protocol.Progress) { reports.Add(1) }))
-		if said != "counted to 3 for session " || err != nil || reports.Load() != 3 || logs.Load() != n+1 {
-			t.Errorf("%q, %v, after %d reports, and %d messages of %d", said, err, reports.Load(), logs.Load(), n+1)
+		if said != "counted to 3 for session " || err != nil || reports.Load() != 3 || handshake == (logs.Load() > 0) {
+			t.Errorf("%q, %v, after %d reports and %d log messages", said, err, reports.Load(), logs.Load())
 		}
 	}
 	switch name, err := client.Call[string](t.Context(), c, "ask", nil); {
@@ -161,7 +161,7 @@ func TestStatelessOnTheWire(t *testing.T) {
 		"at its revision":          {"POST", "2025-11-25", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 200, `"taskSupport":"optional"`},
 		"at an older one":          {"POST", "", "", `[` + ping + `,{"jsonrpc":"2.0","id":2,"method":"ping"}]`, 200, `[{"jsonrpc":"2.0","id":`},
 		"at one that is not":       {"POST", "2025-01-01", "", ping, 400, "unknown"},
-		"a level":                  {"POST", "2025-11-25", "", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`, 200, `"result":{}`},
+		"a level":                  {"POST", "2025-11-25", "", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`, 200, "method not found"},
 		"a list of nobody's tasks": {"POST", "2025-11-25", "", `{"jsonrpc":"2.0","id":1,"method":"tasks/list"}`, 200, "method not found"},
 		"a session of before":      {"POST", "2025-11-25", "abc", ping, 404, "no such session"},
 		"the stream of a session":  {"GET", "2025-11-25", "", "", 405, ""},

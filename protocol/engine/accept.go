@@ -239,6 +239,8 @@ func (x *exchange) served() *protocol.Fault {
 		ok = caps.Resources
 	case protocol.MethodSubscribe, protocol.MethodUnsubscribe:
 		ok = caps.Resources && !x.conn.fleeting()
+	case protocol.MethodSetLevel:
+		ok = !x.conn.fleeting()
 	case protocol.MethodComplete:
 		ok = caps.Completions
 	case protocol.MethodGetTask, protocol.MethodTaskResult, protocol.MethodListTasks,

@@ -124,11 +124,9 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 func (c *conn) fleeting() bool { return c.link != nil && c.link.Single }
 
 // assume makes the session of a request that comes without one. The client has said nothing
-// of itself, so nothing can be asked of it; which log messages it wants is for the server to
-// decide (2025-11-25 server/utilities/logging).
+// of itself, so nothing can be asked of it, and nothing is logged to it.
 func (c *conn) assume(version string) {
 	s := c.e.newSession("", &protocol.InitializeParams{Version: dialect.Sessionless(version).String()}, nil)
-	s.level.Store(new(protocol.LevelInfo))
 	s.opened.release()
 	s.begin()
 	c.mu.Lock()

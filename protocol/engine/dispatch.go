@@ -76,6 +76,7 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	caps := x.conn.e.capabilities()
 	if x.conn.fleeting() {
 		caps.ToolsListChanged, caps.PromptsListChanged, caps.ResourcesChanged, caps.ResourcesSubscribe = false, false, false, false
+		caps.Logging = false
 		caps.TaskList = caps.TaskList && transport.PrincipalFrom(ctx) != nil
 	} else {
 		x.hear(ctx)

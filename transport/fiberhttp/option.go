@@ -85,10 +85,9 @@ func SessionIdle(d time.Duration) Option {
 
 // Stateless keeps no sessions, so that any of several processes takes any request without a
 // shared store: what was said in initialize is forgotten, and clients of the handshake
-// revisions get no session id. Handlers cannot ask them anything (ErrUnsupported), log
-// messages go out from info on, whatever level was set, a call cannot be cancelled, there is
-// no stream of GET, no subscription and no list_changed, a response that broke is lost, and
-// HTTP+SSE is left out. 2026-07-28, which has no sessions, is as it is without. A task that
+// revisions get no session id. Handlers cannot ask them anything (ErrUnsupported), a
+// call cannot be cancelled, there is no stream of GET, no subscription, no list_changed and
+// no log message, a response that broke is lost, and HTTP+SSE is left out. 2026-07-28, which has no sessions, is as it is without. A task that
 // belongs to no principal is whose who knows its id; several processes need a store for
 // tasks, and WithStateSecrets for questions on 2026-07-28.
 func Stateless() Option {
