@@ -22,6 +22,12 @@ func TestTaskOverItsLimits(t *testing.T) {
 		_, err := framework.Once(ctx, "e", func(context.Context) (string, error) { return large(5 << 20), nil })
 		return err
 	}
+	var unheard atomic.Bool
+	t.Cleanup(func() {
+		if unheard.Load() {
+			t.Error("a handler was not told that what it did cannot be kept")
+		}
+	})
 	for name, c := range map[string]struct {
 		end     func(ctx context.Context) (string, error)
 		message string
@@ -30,6 +36,12 @@ func TestTaskOverItsLimits(t *testing.T) {
 		"error": {func(context.Context) (string, error) {
 			return "", protocol.Faultf(protocol.FaultInvalidParams, "%s", large(100<<10))
 		}, "the error is too large to be kept"},
+		"journal": {func(ctx context.Context) (string, error) {
+			if effect(ctx) == nil {
+				unheard.Store(true)
+			}
+			return "done", nil
+		}, "internal error"},
 		"journal of a retry": {func(ctx context.Context) (string, error) {
 			return "", errors.Join(effect(ctx), errors.New("secret"))
 		}, "internal error"},

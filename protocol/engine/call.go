@@ -298,7 +298,7 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 	if j := c.x.job; j != nil {
 		value, err := c.effects.run(ctx, key, effect, c.Pending)
 		if err == nil && !c.silent {
-			j.keep(ctx, c)
+			err = j.keep(ctx, c)
 		}
 		return value, err
 	}

@@ -323,12 +323,20 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 }
 
 // keep writes the effects of Once into the record, as soon as one has happened. Where there
-// is no room the handler goes on: they are kept if it asks, is run again, or does more.
-func (j *job) keep(ctx context.Context, c *Call) {
+// is no room the handler goes on: they are kept if it asks, is run again, or does more. Where
+// they are more than a record may hold the task fails, and the error says so to its handler:
+// they never could be kept, and another worker would repeat them.
+func (j *job) keep(ctx context.Context, c *Call) error {
 	if !c.effects.news() {
-		return
+		return nil
 	}
-	j.report(ctx, j.change(ctx, c.runs, func(*task.Record) task.Event {
+	err := j.change(ctx, c.runs, func(*task.Record) task.Event {
 		return task.Event{Kind: task.Progress, Journal: c.journal(0).Append(nil)}
-	}))
+	})
+	if errors.Is(err, task.ErrLimit) {
+		j.fail(ctx, c.runs, err)
+		return err
+	}
+	j.report(ctx, err)
+	return nil
 }
