@@ -163,13 +163,13 @@ func WithLogger(l *zap.Logger) AppOption {
 	}}
 }
 
-// WithPageSize of lists; default 100, at least 1.
+// WithPageSize of lists, that of tasks included; default 100, at least 1.
 func WithPageSize(n int) AppOption {
 	return appOption{"WithPageSize", func(c *appConfig) string {
 		if n < 1 {
 			return "the size must be 1 or more"
 		}
-		c.pageSize = n
+		c.pageSize, c.tasks.Page = n, n
 		return ""
 	}}
 }

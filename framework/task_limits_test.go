@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -110,4 +111,23 @@ func TestTasksPerCaller(t *testing.T) {
 	if _, err := quiet(framework.WithTasksPerCaller(0)).Build(); err == nil || !strings.Contains(err.Error(), "WithTasksPerCaller") {
 		t.Errorf("0 per caller: %v", err)
 	}
+}
+
+// TestPageOfTasks: tasks/list has pages of the size that WithPageSize says, as all lists have.
+func TestPageOfTasks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := dial(t, build(t, quiet(framework.WithPageSize(2)).Add(framework.Tool("job", working,
+			framework.Describe("d"), framework.Task(framework.TaskOptional)))), core)
+		for range 3 {
+			p.start("job", `{}`, `{}`)
+		}
+		first := p.call("tasks/list", `{}`)
+		next, _ := first.field("nextCursor").(string)
+		second := p.call("tasks/list", fmt.Sprintf(`{"cursor":%q}`, next))
+		for i, page := range []any{first.field("tasks"), second.field("tasks")} {
+			if tasks, _ := page.([]any); len(tasks) != 2-i {
+				t.Errorf("page %d has %v", i+1, page)
+			}
+		}
+	})
 }

@@ -91,7 +91,7 @@ func TestTasksThatAreOverCostOne(t *testing.T) {
 // and has the next one where there is more, and only there.
 func TestTaskListsReadFew(t *testing.T) {
 	t.Parallel()
-	for tasks, want := range map[int]int{9: 1, 10: 1, 50: 1, 51: 2, 101: 3} {
+	for tasks, want := range map[int]int{9: 1, 10: 1, 100: 1, 101: 2, 201: 3} {
 		store := listing{memory.New(), new(atomic.Int64)}
 		p := dial(t, build(t, jobApp().UseStore(store)), core)
 		for range tasks {

@@ -236,7 +236,7 @@ func mustRefuseUnknown(t *testing.T) {
 func mustRefuseCursors(t *testing.T) {
 	s := build(t, jobApp())
 	p, other := dial(t, s, core), dial(t, s, core)
-	for range 60 {
+	for range 101 {
 		p.start("job", `{}`, `{}`)
 	}
 	next, _ := p.call("tasks/list", `{}`).field("nextCursor").(string)

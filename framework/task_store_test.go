@@ -64,7 +64,7 @@ func TestTasksThatCannotBeRead(t *testing.T) {
 		entries, logs := observer.New(zapcore.ErrorLevel)
 		store := spoilt{memory.New(), new(sync.Map)}
 		gate := make(chan struct{})
-		app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(store), framework.WithTaskWorkers(1))
+		app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(store), framework.WithTaskWorkers(1), framework.WithPageSize(50))
 		app.Add(framework.Tool("job", func(context.Context, struct{}) (string, error) { <-gate; return "done", nil },
 			framework.Describe("d"), framework.Task(framework.TaskOptional)))
 		s := build(t, app)

@@ -46,6 +46,7 @@ type TaskPolicy struct {
 type TaskLimits struct {
 	PerOwner  int           // tasks of one principal or session that are not over; 1,024. Creations at the same moment may exceed it
 	Anonymous int           // of all that belong to nobody; 16,384
+	Page      int           // tasks on a page of tasks/list; 100
 	Workers   int           // tasks of a Queue that run here at once; 64. Negative: none
 	TTL       time.Duration // of a task without another; 1 hour
 	MaxTTL    time.Duration // that a client may wish for; 24 hours
@@ -58,6 +59,9 @@ func (l TaskLimits) orDefaults() TaskLimits {
 	}
 	if l.Anonymous <= 0 {
 		l.Anonymous = 1 << 14
+	}
+	if l.Page <= 0 {
+		l.Page = 100
 	}
 	if l.Workers == 0 {
 		l.Workers = 64

@@ -13,13 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-const (
-	// taskPage is how many tasks a page of tasks/list has.
-	taskPage = 50
-	// taskStep is how many of them are read at once: each may bring megabytes of arguments
-	// and results, which the page does not contain.
-	taskStep = 10
-)
+// taskStep is how many tasks of a page are read at once: each may bring megabytes of
+// arguments and results, which the page does not contain.
+const taskStep = 10
 
 // tasks serves the methods of both designs.
 func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
@@ -181,14 +177,15 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 		}
 		after = string(plain)
 	}
-	tasks, err := e.tasksAfter(ctx, owner, after, taskPage+1)
+	page := e.cfg.TaskLimits.Page
+	tasks, err := e.tasksAfter(ctx, owner, after, page+1)
 	if err != nil {
 		return nil, unavailable("listing tasks", err)
 	}
 	result := &protocol.ListTasksResult{Tasks: tasks}
-	if len(tasks) > taskPage {
-		result.Tasks = tasks[:taskPage]
-		result.Next = new(e.cfg.States.Seal([]byte(tasks[taskPage-1].ID), binding))
+	if len(tasks) > page {
+		result.Tasks = tasks[:page]
+		result.Next = new(e.cfg.States.Seal([]byte(tasks[page-1].ID), binding))
 	}
 	return result, nil
 }
