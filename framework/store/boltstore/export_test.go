@@ -46,7 +46,7 @@ func verifyTable(t *txn, tb *table) error {
 
 func verifyTasks(t *txn, most taskBounds) error {
 	x, want := tasksIn(t, most), counts{}
-	mortal, weights, open := 0, map[string]uint64{}, map[string]uint64{}
+	mortal, weights, open := 0, map[string]uint64{}, map[string][2]int{}
 	err := x.rows.b.ForEach(func(key, row []byte) error {
 		k := openKept(string(key[1:]), row)
 		want.rows++
@@ -65,7 +65,7 @@ func verifyTasks(t *txn, most taskBounds) error {
 				return errors.New("one is over and not among those")
 			}
 		} else {
-			open[owner] += uint64(k.cost())
+			open[owner] = [2]int{open[owner][0] + 1, open[owner][1] + k.cost()}
 		}
 		if k.state != stateWorking && x.wasTaken(k.id) {
 			return errors.New("one does not work and is taken")
@@ -89,8 +89,8 @@ func verifyTasks(t *txn, most taskBounds) error {
 			err = errors.Join(err, errors.New("an owner's terminal tasks are not weighed"))
 		}
 	}
-	for owner, bytes := range open {
-		if data := x.open.get([]byte(owner)); data == nil || numberOf(data) != bytes {
+	for owner, want := range open {
+		if n, bytes := x.openOf([]byte(owner)); want != [2]int{n, bytes} {
 			err = errors.Join(err, errors.New("an owner's open tasks are not counted"))
 		}
 	}

@@ -138,17 +138,24 @@ func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []t
 	return out, nil
 }
 
-// Count takes time for all tasks of the owner, little for each.
+// Count writes where tasks have expired that are still there.
 func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
-	err = s.file.view(func(t *txn) error {
-		for place := range tasksIn(t, s.most).ofOwner(owner, 0) {
-			if place.state != stateOver && place.end > t.now {
-				n++
-			}
+	for {
+		expired := false
+		err = s.file.view(func(t *txn) error {
+			x := tasksIn(t, s.most)
+			n, _ = x.openOf(ownerPrefix([]byte(owner)))
+			end, _ := x.ends.first()
+			expired = n > 0 && end != nil && endOf(end) <= t.now
+			return nil
+		})
+		if err != nil || !expired {
+			return n, err
 		}
-		return nil
-	})
-	return n, err
+		if _, err = s.sweep(); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // errNotWorking: what was in line does not work any more.

@@ -13,29 +13,36 @@ const taskWeight = 256 << 20 / 100_000
 
 // weigh adds to what the terminal tasks of an owner weigh.
 func (x *taskRows) weigh(owner []byte, more int) {
-	was, is := add(x.shares, owner, more)
-	if was > 0 {
-		x.ranks.remove(append(appendNumber(nil, was), owner...))
+	var weight uint64
+	if share := x.shares.get(owner); share != nil {
+		weight = numberOf(share)
+		x.ranks.remove(append(appendNumber(nil, weight), owner...))
 	}
-	if is > 0 {
-		x.ranks.put(append(appendNumber(nil, is), owner...), nil)
+	if weight += uint64(more); weight == 0 {
+		x.shares.remove(owner)
+		return
 	}
+	x.shares.put(owner, appendNumber(nil, weight))
+	x.ranks.put(append(appendNumber(nil, weight), owner...), nil)
 }
 
-// weighOpen adds to the bytes of an owner's tasks that are not terminal.
-func (x *taskRows) weighOpen(owner []byte, more int) { add(x.open, owner, more) }
+// countOpen adds to the tasks of an owner that are not terminal, and to their bytes.
+func (x *taskRows) countOpen(owner []byte, records, bytes int) {
+	n, size := x.openOf(owner)
+	if n += records; n == 0 {
+		x.open.remove(owner)
+		return
+	}
+	x.open.put(owner, appendNumber(appendNumber(nil, uint64(n)), uint64(size+bytes)))
+}
 
-// add changes the number under a key, which is not there where it is 0.
-func add(b bucket, key []byte, more int) (was, is uint64) {
-	if data := b.get(key); data != nil {
-		was = numberOf(data)
+// openOf are an owner's tasks that are not terminal, and their bytes.
+func (x *taskRows) openOf(owner []byte) (records, bytes int) {
+	data := x.open.get(owner)
+	if data == nil {
+		return 0, 0
 	}
-	if is = was + uint64(more); is == 0 {
-		b.remove(key)
-	} else {
-		b.put(key, appendNumber(nil, is))
-	}
-	return was, is
+	return int(numberOf(data)), int(numberOf(data[8:]))
 }
 
 // need is what a row needs more than the one in its place.
@@ -87,15 +94,12 @@ func (x *taskRows) fair(n need) bool {
 	if n.open <= 0 {
 		return true
 	}
-	own := n.open
-	if data := x.open.get(n.owner); data != nil {
-		own += int(numberOf(data))
-	}
+	_, own := x.openOf(n.owner)
 	share := x.most.bytes / 4 * 3
 	if n.keep == nil {
 		share = x.most.bytes - (x.counts.bytes - x.counts.endedSize - x.counts.goneSize) - n.open
 	}
-	return own <= share
+	return own+n.open <= share
 }
 
 // push drops terminal tasks: the one that ended first, of the owner who has most of them.

@@ -19,7 +19,7 @@ const (
 	overName   = "tasks.over"  // owner, number of the end: id, of those that are terminal
 	sharesName = "tasks.share" // owner: weight of those that are terminal, if it has any
 	ranksName  = "tasks.rank"  // that weight, owner: nothing
-	openName   = "tasks.open"  // owner: bytes of those that are not terminal, if it has any
+	openName   = "tasks.open"  // owner: number and bytes of those that are not terminal, if it has any
 	takenName  = "tasks.taken" // id: of those that a worker has had and not given back
 	goneName   = "tasks.gone"  // id: trace of one that is gone: a list may go on after it
 	tracesName = "tasks.trace" // number of the trace: id
@@ -124,7 +124,7 @@ func (x *taskRows) place(k *kept) {
 func (x *taskRows) count(k *kept, sign int) {
 	x.counts.bytes += sign * k.cost()
 	if k.state != stateOver {
-		x.weighOpen(ownerPrefix(k.owner), sign*k.cost())
+		x.countOpen(ownerPrefix(k.owner), sign, sign*k.cost())
 		return
 	}
 	x.counts.ended += sign
