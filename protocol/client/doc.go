@@ -51,11 +51,12 @@
 // arrived before its answer have run. The queue in front of them is bounded: when
 // 1024 notifications wait, the client stops reading until the handlers have caught
 // up. The handlers of questions run concurrently, each question in a goroutine of its
-// own, unless [OneByOne] says otherwise. A handler that itself calls the client does not wait for its own end, if it
-// passes on the context it got; with another context that call is held up for a
-// second before it gives up the order. When the queue is full meanwhile, such a call
-// cannot be answered before the handler returns: with the handler's context it ends
-// with an error that says so, with another one it lasts as long as that.
+// own, unless [OneByOne] says otherwise. A handler that itself calls the client does
+// not wait for its own end, if it passes on the context it got; with another context
+// that call is held up for a second before it gives up the order. When the queue is
+// full meanwhile, such a call cannot be answered before the handler returns: with the
+// handler's context it ends with an error that says so, with another one it lasts as
+// long as that.
 //
 // A call ends with its context, open questions included: the server is told by
 // notifications/cancelled, over HTTP of 2026-07-28 by the end of the response, and a

@@ -11,9 +11,9 @@ import (
 )
 
 // TasksFull runs the suite of stores that let tasks that have ended go where there is no
-// room, and refuse an owner more of others than a share, in parallel. open gives an empty store each time that has room for so many tasks,
-// in so many bytes, of all owners together or of each, and registers with t.Cleanup what
-// ends it.
+// room, and refuse an owner more of the others than a share, in parallel. open gives an empty
+// store each time that has room for so many tasks, in so many bytes, of all owners together
+// or of each, and registers with t.Cleanup what ends it.
 func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)

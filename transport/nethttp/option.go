@@ -78,11 +78,12 @@ func SessionIdle(d time.Duration) Option {
 
 // Stateless keeps no sessions, so that any of several processes takes any request without a
 // shared store: what was said in initialize is forgotten, and clients of the handshake
-// revisions get no session id. Handlers cannot ask them anything (ErrUnsupported), a
-// call cannot be cancelled, there is no stream of GET, no subscription, no list_changed and
-// no log message, a response that broke is lost, and HTTP+SSE is left out. 2026-07-28, which has no sessions, is as it is without. A task that
-// belongs to no principal is whose who knows its id; several processes need a store for
-// tasks, and WithStateSecrets for questions on 2026-07-28.
+// revisions get no session id. Handlers cannot ask them anything (ErrUnsupported), a call
+// cannot be cancelled, there is no stream of GET, no subscription, no list_changed and no log
+// message, a response that broke is lost, and HTTP+SSE is left out. 2026-07-28, which has no
+// sessions, is as it is without. A task that belongs to no principal is whose who knows its
+// id; several processes need a store for tasks, and WithStateSecrets for questions on
+// 2026-07-28.
 func Stateless() Option {
 	return optionFunc(func(c *config) { c.Stateless, c.NoSSE = true, true })
 }
