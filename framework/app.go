@@ -39,7 +39,8 @@ func New(name, version string, opts ...AppOption) *App {
 	return NewFrom(place.Caller(1), name, version, opts...)
 }
 
-// NewFrom is New on behalf of somebody else, whom where names in reports.
+// NewFrom is New for code that builds an app on behalf of other code; reports show where as
+// the place.
 func NewFrom(where, name, version string, opts ...AppOption) *App {
 	a := &App{name: name, version: version, cfg: defaultConfig()}
 	if name == "" {
@@ -65,13 +66,13 @@ func (a *App) fault(where, problem, fix string) {
 	a.faults = append(a.faults, Fault{Component: "app", Where: where, Problem: problem, Fix: fix})
 }
 
-// Add components. Faults are reported by Build.
+// Add adds components. Build reports their faults.
 func (a *App) Add(components ...Component) *App {
 	return a.addAt(place.Caller(1), components)
 }
 
-// AddFrom adds the components of a provider on behalf of somebody else, whom where names
-// in reports and inspections: "shop.NewOrders (shop/orders.go:31)".
+// AddFrom adds the components of a provider on behalf of other code; reports and
+// inspections show where as the place: "shop.NewOrders (shop/orders.go:31)".
 func (a *App) AddFrom(where string, p Provider) *App {
 	if p == nil || isNilPointer(p) {
 		a.fault(where, "the provider is nil", "Return one, or an error")
@@ -91,11 +92,11 @@ func (a *App) addAt(where string, components []Component) *App {
 	return a
 }
 
-// Use wraps every component. Order: by phase, within a phase first given =
-// outermost; then the group's, then the component's own.
+// Use wraps every component. Middleware is ordered by phase; within a phase the first given
+// is outermost. The group's come next, then the component's own.
 func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(place.Caller(1), mw...) }
 
-// UseFrom is Use on behalf of somebody else, whom where names in reports.
+// UseFrom is Use on behalf of other code; reports show where as the place.
 func (a *App) UseFrom(where string, mw ...Middleware) *App {
 	for _, m := range mw {
 		if problem := m.problem(); problem != "" {
@@ -108,9 +109,9 @@ func (a *App) UseFrom(where string, mw ...Middleware) *App {
 	return a
 }
 
-// UseFrames wraps every frame, first = outermost. It must hand on a context
-// derived from the one it got. It is called concurrently. An error that it returns instead
-// of calling next answers a request: it means what it means in a handler.
+// UseFrames wraps every frame; the first given is outermost. A middleware must pass on a
+// context derived from the one it got. It is called concurrently. If it returns an error
+// instead of calling next, that answers a request as the same error of a handler would.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	at := place.Caller(1)
 	for _, m := range mw {
@@ -165,10 +166,10 @@ func spoken(err error) error {
 	return err
 }
 
-// OnStart runs before the first frame, in order; an error stops the start. The server
-// takes frames when all have run: a connection that a function makes to it with the
-// context it gets, or one derived from it, is refused until then. Another context would
-// have the function wait for itself.
+// OnStart has fn run before the first frame, in order; an error stops the start. The server
+// takes frames once all functions have run: until then, a connection that a function makes
+// to it with its context, or one derived from it, is refused. With another context the
+// function would wait for itself.
 func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(place.Caller(1), "OnStart: the function is nil", "Remove it")
@@ -178,9 +179,9 @@ func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	return a
 }
 
-// OnStop runs after the last frame, in reverse order, also when a start failed; all run,
-// and their errors, panics among them, are those of Serve and Shutdown. The context does
-// not end.
+// OnStop has fn run after the last frame, in reverse order, also when the start has failed.
+// All functions run; Serve and Shutdown return their errors, panics included. The context
+// does not end.
 func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(place.Caller(1), "OnStop: the function is nil", "Remove it")
@@ -190,8 +191,8 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	return a
 }
 
-// OnRootsChanged runs when a client says that its roots changed: several in their order,
-// for several clients concurrently. A panic is logged.
+// OnRootsChanged has fn run when a client says that its roots changed. Several functions
+// run in order, and concurrently for different clients. A panic is logged.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
 		a.fault(place.Caller(1), "OnRootsChanged: the function is nil", "Remove it")
@@ -201,10 +202,9 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	return a
 }
 
-// Build reflects, checks and freezes. The error is a *BuildError with every
-// fault of every component. Where there are only warnings, Serve logs them. The
-// server shares nothing with the app: what is added to the app afterwards is for
-// the next Build.
+// Build reflects, checks and freezes. The error is a *BuildError with every fault of every
+// component. If there are only warnings, Serve logs them. The server shares nothing with
+// the app: what is added to the app afterwards is for the next Build.
 func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {

@@ -18,9 +18,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// AppOption configures New. Sealed. One that is nil, or has a value that it does not allow,
-// is a fault of Build. Where one is given twice the last counts, but for WithAuth, of which
-// there is one, and for WithExtension, OneOf and Validation, which add up.
+// AppOption configures New. Sealed. One that is nil, or has a value that is not allowed, is
+// a fault that Build reports. If an option is given twice, the last one counts, except
+// WithAuth, which may be given only once, and WithExtension, OneOf and Validation, which
+// add up.
 type AppOption interface{ appOption() }
 
 // appOption sets one thing and says what is wrong with it, or "".
@@ -83,18 +84,18 @@ func set(name string, apply func(*appConfig)) AppOption {
 	return appOption{name, func(c *appConfig) string { apply(c); return "" }}
 }
 
-// WithTitle is the display name.
+// WithTitle sets the server's display name.
 func WithTitle(title string) AppOption {
 	return set("WithTitle", func(c *appConfig) { c.title = title })
 }
 
-// WithInstructions for the model.
+// WithInstructions tells the model how to use the server.
 func WithInstructions(text string) AppOption {
 	return set("WithInstructions", func(c *appConfig) { c.instructions = text })
 }
 
-// WithDescription says in the directories of clients what the server is for; clients see it
-// from 2025-11-25 on. It is for people; models read WithInstructions.
+// WithDescription says what the server is for, in the directories of clients; clients see
+// it from 2025-11-25 on. It is for people; models read WithInstructions.
 func WithDescription(text string) AppOption {
 	return set("WithDescription", func(c *appConfig) { c.description = text })
 }
@@ -111,8 +112,8 @@ func WithWebsiteURL(address string) AppOption {
 	}}
 }
 
-// WithIcons are those of the server for user interfaces, of the same kind as [Icons]; clients
-// see them from 2025-11-25 on.
+// WithIcons sets the server's icons for user interfaces, as [Icons] does for a component;
+// clients see them from 2025-11-25 on.
 func WithIcons(icons ...protocol.Icon) AppOption {
 	return appOption{"WithIcons", func(c *appConfig) string { return setIcons(&c.icons, icons) }}
 }
@@ -163,7 +164,8 @@ func WithLogger(l *zap.Logger) AppOption {
 	}}
 }
 
-// WithPageSize of lists, that of tasks included; default 100, at least 1.
+// WithPageSize sets how many items a page of a list has, the list of tasks included;
+// default 100, at least 1.
 func WithPageSize(n int) AppOption {
 	return appOption{"WithPageSize", func(c *appConfig) string {
 		if n < 1 {
@@ -174,8 +176,8 @@ func WithPageSize(n int) AppOption {
 	}}
 }
 
-// WithStrict turns warnings of Build into errors. Without it they are in the report of an
-// app that has errors, too, and Serve logs those of one that has none.
+// WithStrict turns warnings of Build into errors. Without it, warnings are part of the
+// report of an app that has errors, and Serve logs those of an app that has none.
 func WithStrict() AppOption { return set("WithStrict", func(c *appConfig) { c.strict = true }) }
 
 // WithErrorDetail sends internal error texts to clients. For development.
@@ -183,10 +185,10 @@ func WithErrorDetail() AppOption {
 	return set("WithErrorDetail", func(c *appConfig) { c.detail = true })
 }
 
-// WithErrorMapper maps a handler's error before it is classified: domain errors
-// to UserErrorf, NotFoundf, *protocol.Error. nil is not allowed: where the mapper
-// returns nil the error stays as it was. It is called concurrently, and for one error
-// perhaps several times; a panic in it is an internal error.
+// WithErrorMapper maps a handler's error before it is classified: domain errors to
+// UserErrorf, NotFoundf, *protocol.Error. If the mapper returns nil, the error stays as it
+// was. It is called concurrently, and perhaps several times for one error; a panic in it is
+// an internal error.
 func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
 	return appOption{"WithErrorMapper", func(c *appConfig) string {
 		if mapper == nil {
@@ -197,7 +199,7 @@ func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
 	}}
 }
 
-// AllowUnknown ignores unknown argument keys instead of refusing them.
+// AllowUnknown has unknown argument keys ignored instead of refused.
 func AllowUnknown() AppOption {
 	return set("AllowUnknown", func(c *appConfig) { c.plans.AllowUnknown = true })
 }
@@ -207,8 +209,8 @@ func WithoutRepair() AppOption {
 	return set("WithoutRepair", func(c *appConfig) { c.plans.NoRepair = true })
 }
 
-// WithShutdownGrace for calls in flight when Serve ends; default 10 seconds. With 0 they
-// are cancelled at once.
+// WithShutdownGrace sets how long calls in flight may go on when Serve ends; default 10
+// seconds. With 0 they are cancelled at once.
 func WithShutdownGrace(d time.Duration) AppOption {
 	return appOption{"WithShutdownGrace", func(c *appConfig) string {
 		if d < 0 {
@@ -219,13 +221,13 @@ func WithShutdownGrace(d time.Duration) AppOption {
 	}}
 }
 
-// WithAuth demands a principal for every HTTP exchange: carriers over HTTP ask a
-// before they look at the body, and refuse what it refuses. Other carriers have
-// principals of their own, or none. a is called concurrently.
+// WithAuth demands a principal for every HTTP exchange: HTTP carriers ask a before they
+// look at the body, and refuse what it refuses. Other carriers have principals of their
+// own, or none. a is called concurrently.
 //
-// Where a has a method Ready() error, as those of middleware/auth have, an error of it is
-// a warning of Build, and what a carrier that serves strangers ends with at once: a would
-// let nobody in.
+// If a has a method Ready() error, as those of middleware/auth have, an error from it is a
+// warning of Build, and a carrier that serves the public ends with it at once: a would let
+// nobody in.
 func WithAuth(a transport.Authenticator) AppOption {
 	return appOption{"WithAuth", func(c *appConfig) string {
 		switch {
@@ -239,13 +241,13 @@ func WithAuth(a transport.Authenticator) AppOption {
 	}}
 }
 
-// WithStateSecrets seals what travels with a client that is asked in rounds
-// (2026-07-28 basic/patterns/mrtr), so that any instance of the program with the
-// same secrets takes the next round. At least 16 random bytes each; the first seals,
-// all open: to rotate, put a new one in front and drop the old one when no state of
-// it lives any more (see [WithStateTTL]). Without it processes that share a store
-// ([WithStore]) use a secret that is kept there; elsewhere a round goes to the process
-// that asked, or fails.
+// WithStateSecrets seals what travels with a client that is asked in rounds (2026-07-28
+// basic/patterns/mrtr), so that any instance of the program with the same secrets takes the
+// next round. Each has at least 16 random bytes. The first seals, all open: to rotate, put
+// a new one in front and drop the old one when nothing sealed with it is alive any more
+// (see [WithStateTTL]). Without this option, processes that share a store ([WithStore]) use
+// a secret that is kept there; otherwise a round must go to the process that asked, or
+// fails.
 func WithStateSecrets(secrets ...[]byte) AppOption {
 	return appOption{"WithStateSecrets", func(c *appConfig) string {
 		sealer, err := rounds.NewSealer(secrets...)
@@ -260,8 +262,8 @@ func WithStateSecrets(secrets ...[]byte) AppOption {
 	}}
 }
 
-// WithStateTTL is how long a client that is asked in rounds may take for its
-// answers; default 1 hour, a second at least.
+// WithStateTTL sets how long a client that is asked in rounds may take to answer; default 1
+// hour, at least a second.
 func WithStateTTL(d time.Duration) AppOption {
 	return appOption{"WithStateTTL", func(c *appConfig) string {
 		if d < time.Second {
@@ -272,10 +274,10 @@ func WithStateTTL(d time.Duration) AppOption {
 	}}
 }
 
-// WithAskTimeout is how long a handler waits for the answer of a client that is asked
-// live, since the client last showed that it is at work; default 10 minutes. Then the
-// question is an error, which says so to the caller unless the handler returns another.
-// Rounds and tasks wait without it: see [WithStateTTL] and [TTL].
+// WithAskTimeout sets how long a handler waits for the answer of a client that is asked
+// live, counted from the last sign that the client is working on it; default 10 minutes.
+// Then the question fails with an error that tells the caller so, unless the handler
+// returns another. It does not apply to rounds and tasks: see [WithStateTTL] and [TTL].
 func WithAskTimeout(d time.Duration) AppOption {
 	return appOption{"WithAskTimeout", func(c *appConfig) string {
 		if d <= 0 {
@@ -286,10 +288,10 @@ func WithAskTimeout(d time.Duration) AppOption {
 	}}
 }
 
-// WithReplayCheck runs each handler that asks in rounds once more on the same
-// answers and logs what it asks or does differently: its next round would not be the
-// continuation of this one. For development and tests: what a handler does outside
-// of Once happens twice, and so does what middleware does, which runs again, too.
+// WithReplayCheck runs each handler that asks in rounds once more on the same answers, and
+// logs what it asks or does differently: its next round would not continue this one. For
+// development and tests: whatever a handler does outside Once happens twice, and so does
+// whatever middleware does, which runs again, too.
 func WithReplayCheck() AppOption {
 	return set("WithReplayCheck", func(c *appConfig) { c.replayCheck = true })
 }

@@ -36,12 +36,11 @@ type keyOption string
 func (keyOption) askOption()      {}
 func (keyOption) generateOption() {}
 
-// Key names a question, for handlers whose order of questions varies: in a loop
-// over a map, from goroutines. Without one a question is known by its place in the
-// order. Two questions of a call must not have the same key, whatever the revision:
-// the second fails. "q1", "q2" ... are the names of those without one, what follows a
-// "#" counts attempts, and "roots" is that of Roots, which others are refused. A key
-// is UTF-8: clients send it back.
+// Key names a question, for handlers whose order of questions varies: in a loop over a map,
+// from goroutines. A question without a key is known by its place in the order. Two
+// questions of a call must not have the same key, on any revision: the second fails.
+// Reserved are "q1", "q2" ... (questions without a key), anything after a "#" (which counts
+// attempts) and "roots" (the question of Roots). A key is UTF-8: clients send it back.
 func Key(key string) KeyOption { return keyOption(key) }
 
 // inquiry is one question of a handler. It goes on until it is settled: an answer

@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 )
 
-// BuildError lists every fault. Error is the report for people, its JSON that
-// for programs.
+// BuildError lists every fault. Error is the report for people, its JSON the one for
+// programs.
 type BuildError struct {
 	Faults []Fault // in the order of registration
 
@@ -29,8 +29,8 @@ type Fault struct {
 	Warning   bool   `json:"warning"`
 }
 
-// Error is a report of many lines: the faults of one component together, in the
-// order of registration, warnings last.
+// Error returns a report of many lines: the faults of one component together, in the order
+// of registration, warnings last.
 func (e *BuildError) Error() string {
 	problems, warnings := e.split()
 	var s strings.Builder
@@ -50,14 +50,14 @@ func (e *BuildError) Error() string {
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-// MarshalJSON is the report for programs:
+// MarshalJSON returns the report for programs:
 //
 //	{"problems": 1, "warnings": 0, "outcome": "Nothing was started.", "faults": [
 //	  {"component": "tool \"refund\"", "where": "billing/billing.go:41", "function": "(*Billing).Refund",
 //	   "path": "Refund.C", "problem": "type chan int has no JSON form", "fix": "Remove the field", "warning": false}]}
 //
-// The faults are in the order of the text. Of a fault, where, function, path and
-// fix are absent where there is nothing to say. There is no error.
+// The faults are in the order of the text. where, function, path and fix are absent if
+// there is nothing to say. The error is always nil.
 func (e *BuildError) MarshalJSON() ([]byte, error) {
 	problems, warnings := e.split()
 	return json.Marshal(struct {

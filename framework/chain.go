@@ -19,9 +19,8 @@ import (
 // Handler is one step of the chain.
 type Handler func(ctx context.Context, call *Call) (*Result, error)
 
-// Middleware is a named step with its place in the chain; the name is what
-// inspect --chain prints. The zero Phase is PhaseApp. A bare func could carry
-// neither.
+// Middleware is a named step with its place in the chain; inspect --chain prints the name.
+// The zero Phase is PhaseApp. A bare func could carry neither.
 type Middleware struct {
 	Name    string
 	Phase   Phase
@@ -39,10 +38,10 @@ type Phase int
 
 // Phases, outermost first. Recovery and scopes are the engine's own.
 //
-// The steps of PhaseTrace also see the calls of a component that are refused because the
-// caller lacks its Scopes, by whatever method and without their arguments: next returns
-// an error of OutcomeDenied then, and what the step returns is not the answer. They are
-// wrapped around that as well, once.
+// The steps of PhaseTrace also see calls that are refused because the caller lacks the
+// component's Scopes, by whatever method and without their arguments: next then returns an
+// error of OutcomeDenied, and what the step returns is not the answer. They are wrapped
+// around that as well, once.
 const (
 	PhaseApp Phase = iota
 	PhaseTrace
@@ -72,8 +71,8 @@ type Call struct {
 	began time.Time
 }
 
-// Began is when it was asked for first: steps that measure read the clock once for all.
-// Ask before you call next, or the duration is none.
+// Began returns when it was first asked for, so that all middleware that measures reads the
+// clock once. Ask before you call next, or the duration is 0.
 func (c *Call) Began() time.Time {
 	if c.began.IsZero() {
 		c.began = time.Now()
@@ -81,8 +80,8 @@ func (c *Call) Began() time.Time {
 	return c.began
 }
 
-// ComponentInfo describes what is called. It is shared: do not change what its
-// slices and maps hold.
+// ComponentInfo describes a component. It is shared: do not change what its slices and maps
+// hold.
 type ComponentInfo struct {
 	Kind        string // "tool", "resource", "template", "prompt", "method"
 	Name        string // as listed; the URI of a resource, the URI template of a template
@@ -92,9 +91,9 @@ type ComponentInfo struct {
 	Meta        protocol.Meta
 }
 
-// Result is what a handler answers. While a question is pending, next returns
-// ErrPending whatever the handler returned: it is not a failure, and not to be
-// replaced. The handler will run again, with a higher Round of the same ID.
+// Result is what a handler answers. While a question is pending, next returns ErrPending,
+// whatever the handler returned: it is not a failure and must not be replaced. The handler
+// will run again, with a higher Round and the same ID.
 type Result struct {
 	Body protocol.Result // *protocol.CallToolResult, *protocol.ReadResourceResult, *protocol.GetPromptResult, *protocol.CompleteResult, *protocol.CustomResult; nil for lists
 	List []ComponentInfo // of a list: middleware may take components away
@@ -103,7 +102,7 @@ type Result struct {
 // Next is the rest of the chain for the typed adapters.
 type Next[R any] = func(ctx context.Context, call *Call) (R, error)
 
-// OnToolCall is a middleware for tools/call only; likewise below.
+// OnToolCall makes a middleware for tools/call only; likewise below.
 func OnToolCall(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error)) Middleware {
 	return adapter(name, kindTool, fn)
 }
@@ -151,8 +150,8 @@ func adapter[R body](name string, only kind, fn func(context.Context, *Call, Nex
 	return Middleware{Name: name, Wrap: wrap, only: only}
 }
 
-// OnList is for all lists. The list is all that the caller may see, before it is
-// cut into pages; what fn adds or reorders is ignored.
+// OnList is for all lists. fn gets everything the caller may see, before it is cut into
+// pages, and may take components away; what it adds or reorders is ignored.
 func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]ComponentInfo]) ([]ComponentInfo, error)) Middleware {
 	if fn == nil {
 		return Middleware{Name: name, only: kindList}
@@ -176,10 +175,10 @@ func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]Co
 	return Middleware{Name: name, Wrap: wrap, only: kindList}
 }
 
-// OncePerCall sets PerCall: the step runs in each round of a logical call until it
-// has called next, and not in the rounds after that one. It may ask; a step that
-// answers itself, or whose question is open, runs again. What it does after next
-// counts for the round in which it ran only.
+// OncePerCall sets PerCall: the step runs in each round of a logical call until it has
+// called next, and in none of the rounds after that. It may ask; a step that answers
+// itself, or whose question is open, runs again. What it does after next affects only the
+// round in which it ran.
 func OncePerCall(mw Middleware) Middleware {
 	mw.PerCall = true
 	return mw

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// CallInfo is all that is known about the call. Read-only.
+// CallInfo is everything known about the call. Read-only.
 type CallInfo struct {
 	Principal    *Principal
 	Client       protocol.Implementation
@@ -26,8 +26,8 @@ type CallInfo struct {
 	RemoteAddr   string
 }
 
-// Caller never returns nil. Outside a handler it knows the principal at most.
-// What the client says of itself proves nothing; only the principal does.
+// Caller says who calls. It never returns nil; outside a handler it knows the principal at
+// most. What clients say about themselves proves nothing; only the principal does.
 func Caller(ctx context.Context) *CallInfo {
 	info := &CallInfo{Principal: transport.PrincipalFrom(ctx)}
 	h := handlingFrom(ctx)
@@ -52,8 +52,8 @@ func Caller(ctx context.Context) *CallInfo {
 	return info
 }
 
-// ServerFrom is the server that runs the handler. Never nil: outside a handler
-// it does nothing.
+// ServerFrom returns the server that runs the handler. It is never nil: outside a handler
+// the server does nothing.
 func ServerFrom(ctx context.Context) *Server {
 	if h := handlingFrom(ctx); h != nil {
 		return h.server

@@ -21,14 +21,13 @@
 // their context (Progress, Log, Elicit, Generate, Caller ...), which do nothing or
 // return ErrUnsupported where the feature is not available.
 //
-// Guarantees. Nothing panics for any registration input: Build returns one
-// *BuildError. Panics of handlers are recovered. Texts of errors that are not
-// meant for clients stay in the log. A Server is safe for concurrent use, an App
-// is not. A handler's context ends when its client cancels, when the client
-// disconnects (except over HTTP on handshake revisions, where the call goes on),
-// when its Timeout expires, or when the server stops; results returned after that
-// are not sent. Byte slices that a handler gets are its own; those that it returns must
-// not be changed afterwards.
+// Guarantees. No registration input makes anything panic: Build returns one *BuildError.
+// Panics in handlers are recovered. Error texts that are not meant for clients stay in the
+// log. A Server is safe for concurrent use, an App is not. A handler's context ends when
+// its client cancels, when the client disconnects (except over HTTP on handshake revisions,
+// where the call goes on), when its Timeout expires, or when the server stops; results
+// returned after that are not sent. A handler owns the byte slices it gets; it must not
+// change those it has returned.
 //
 // Not here: carriers (package transport and below), ready-made middleware,
 // command lines (package serve).

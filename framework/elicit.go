@@ -39,8 +39,9 @@ func questionOf(opts []AskOption) *question {
 // defaultAttempts at a valid answer.
 const defaultAttempts = 3
 
-// Prefill offers v's fields as defaults, zero values included; what is nil, or empty with
-// omitempty, is none. T is the question's type, and another is an error of the question.
+// Prefill offers v's fields as defaults, zero values included; fields that are nil, or
+// empty with omitempty, have none. T must be the question's type; otherwise the question is
+// an error.
 func Prefill[T any](v T) AskOption { return askOption(func(q *question) { q.prefill = v }) }
 
 // Choice is one allowed value.
@@ -49,13 +50,14 @@ type Choice struct {
 	Title string
 }
 
-// Choices limits a field to values known only at run time; the last for a field counts. The
-// field is a text or a list of texts; that of a question that is no struct is "value". A
-// list of plain texts must have them: no form can ask for texts of any kind. Where the
-// field has an enum of its own they are some of its values.
+// Choices limits a field to values known only at run time; the last Choices for a field
+// counts. The field is a string or a list of strings; if the question's type is not a
+// struct, its name is "value". A list of plain strings must have choices: no form can ask
+// for arbitrary lists. If the field has an enum of its own, the choices must be among its
+// values.
 //
-// No such field, no choice at all, one that is there twice or is not of the enum: the
-// question is an error, for nobody could answer it.
+// The question is an error, since nobody could answer it, if there is no such field, if
+// there are no choices, or if a choice occurs twice or is not in the enum.
 func Choices(field string, choices ...Choice) AskOption {
 	return askOption(func(q *question) {
 		if q.choices == nil {
@@ -65,19 +67,21 @@ func Choices(field string, choices ...Choice) AskOption {
 	})
 }
 
-// Form replaces the reflected form; T is json.RawMessage. It is a flat object of texts,
-// numbers, booleans and lists of choices (2026-07-28 client/elicitation "Requested Schema").
-// Anything else is an error of the question, and so are Choices and Prefill beside it.
+// Form replaces the reflected form; T must be json.RawMessage. The form is a flat object of
+// strings, numbers, booleans and lists of choices (2026-07-28 client/elicitation "Requested
+// Schema"). With anything else, or together with Choices or Prefill, the question is an
+// error.
 func Form[S ~string | ~[]byte](schema S) AskOption {
 	raw := json.RawMessage(schema)
 	return askOption(func(q *question) { q.schema = raw })
 }
 
-// Attempts at a valid answer before the question fails, which the model is told unless the
-// handler returns another error; default 3. Less than 1 counts as 1.
+// Attempts sets how many attempts at a valid answer there are before the question fails.
+// The model is told so, unless the handler returns another error. Default 3; less than 1
+// counts as 1.
 func Attempts(n int) AskOption { return askOption(func(q *question) { q.attempts = n }) }
 
-// Answer is an elicitation as data: no error for decline and cancel.
+// Answer is the outcome of an elicitation as data: declining and cancelling are not errors.
 type Answer[T any] struct {
 	Action string // "accept", "decline", "cancel"
 	Value  T
@@ -87,10 +91,10 @@ type Answer[T any] struct {
 // or a slice of enums, which travel as {"value": ...}. A field with the tag secret
 // is an error: forms must not ask for secrets, pages (ElicitURL) may.
 //
-// The answer is validated like arguments, and asked for again with an
-// explanation where it does not fit. The error is ErrDeclined or ErrCancelled as
-// the user decided, ErrUnsupported where the client cannot be asked, ErrPending
-// where the handler will run again with the answer, or what ended the wait.
+// The answer is validated like arguments; if it does not fit, the question is asked again
+// with an explanation. The error is ErrDeclined or ErrCancelled as the user decided,
+// ErrUnsupported if the client cannot be asked, ErrPending if the handler will run again
+// with the answer, or whatever ended the wait.
 func Elicit[T any](ctx context.Context, message string, opts ...AskOption) (T, error) {
 	answer, err := ElicitAnswer[T](ctx, message, opts...)
 	if err == nil {

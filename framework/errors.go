@@ -17,9 +17,9 @@ import (
 // Sentinels. ErrUnsupported also Is errors.ErrUnsupported. None of them Is
 // context.Canceled: that is the call's end, not the user's answer.
 //
-// ErrPending says that the question was filed: the handler will run again with the
-// answer, and shall return now; it is no failure, and what is returned with it does
-// not count. It occurs where the client is asked in rounds (2026-07-28) only.
+// ErrPending says that the question was filed. The handler should return now and will run
+// again with the answer; this is not a failure, and whatever it returns along with
+// ErrPending is ignored. It occurs only where the client is asked in rounds (2026-07-28).
 //
 // ErrUncertain says that an AtMostOnce effect may or may not have happened.
 var (
@@ -42,8 +42,8 @@ func (e *userError) Unwrap() error { return e.error }
 // Is makes NotFoundf's errors Is ErrNotFound.
 func (e *userError) Is(target error) bool { return e.notFound && target == ErrNotFound }
 
-// UserErrorf is an error whose text is meant for the model and the user. It is
-// fmt.Errorf: the text of a %w is shown too.
+// UserErrorf returns an error whose text is meant for the model and the user. It formats
+// like fmt.Errorf: the text of a %w is shown, too.
 func UserErrorf(format string, args ...any) error {
 	return &userError{error: fmt.Errorf(format, args...)}
 }
@@ -87,9 +87,9 @@ func (e *becauseError) Error() string { return e.shown.Error() + ": " + e.cause.
 
 func (e *becauseError) Unwrap() []error { return []error{e.shown, e.cause} }
 
-// Because shows err to the client and keeps cause for the log and for errors.Is.
-// An err that is no error of this package is shown as if UserErrorf had made it.
-// If either is nil the other is returned.
+// Because shows err to the client and keeps cause for the log and for errors.Is. An err
+// that does not come from this package is shown as if UserErrorf had made it. If either is
+// nil, the other is returned.
 func Because(err, cause error) error {
 	switch {
 	case err == nil:

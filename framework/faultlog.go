@@ -5,8 +5,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Log writes every fault as an entry of its own: warnings as such, the others as errors.
-// Where somebody reads the log of a program, its report of many lines would be one.
+// Log writes every fault as an entry of its own, as a warning or an error. In a program's
+// log, the report of Error would be one entry of many lines.
 func (e *BuildError) Log(to *zap.Logger) {
 	for _, f := range e.Faults {
 		level := zapcore.ErrorLevel

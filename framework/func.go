@@ -11,10 +11,10 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// Func registers any plain function as a tool: with or without a context in
-// front, with or without an error behind, of one struct (or pointer to one, or
-// map), of several values that Params names, or of nothing. Results are those of
-// Tool.
+// Func registers any plain function as a tool: with or without a context as the first
+// parameter, with or without an error as the last result, and with one struct (or pointer
+// to one, or map), several values that Params names, or nothing as parameters. Results are
+// those of Tool.
 func Func(name string, fn any, opts ...Option) Component {
 	f := &funcTool{declaration: declare(kindTool, name, fn, opts), fn: reflect.ValueOf(fn)}
 	f.declaration.also = kindFunc

@@ -7,7 +7,7 @@ import (
 	"reflect"
 )
 
-// Question is a question not yet asked. It may be asked many times, and
+// Question is a question that has not been asked yet. It may be asked many times, and
 // concurrently.
 type Question[T any] struct {
 	begin func(h *handling, into *T) (inquiry, error)
@@ -25,8 +25,8 @@ func Ask[T any](message string, opts ...AskOption) Question[T] {
 	}}
 }
 
-// AskModel makes a question to the model for Gather, as GenerateAs would ask it.
-// If T is Generation it is what Generate returns.
+// AskModel makes a question to the model for Gather, as GenerateAs would ask it. If T is
+// Generation, the answer is what Generate returns.
 func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
 	return Question[T]{func(h *handling, into *T) (inquiry, error) {
 		return h.modelInquiry(prompt, opts, reflect.ValueOf(into).Elem())
@@ -45,9 +45,9 @@ func (q Question[T]) start(h *handling, into *T) inquiry {
 	return inq
 }
 
-// Gather asks all in one round, in order, whatever the first answers are; answers in order.
-// The error joins what was refused; where an answer must be waited for it is
-// ErrPending. An answer that does not fit is asked for again, without the others.
+// Gather asks all questions in one round, whatever the first answers are. Questions and
+// answers are in order. The error joins what was refused; if an answer has to be waited
+// for, it is ErrPending. If an answer does not fit, only its question is asked again.
 func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {
 	h, err := asking(ctx, gathering)
 	if err != nil {

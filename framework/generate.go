@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Generation is what the model said. Turns counts the questions that were put to
-// it: more than one where it used tools.
+// Generation is what the model said. Turns counts how often it was asked: more than once if
+// it used tools.
 type Generation struct {
 	Model      string
 	Content    Content
@@ -20,7 +20,7 @@ type Generation struct {
 	Turns      int
 }
 
-// Text of all text blocks.
+// Text returns the text of all text blocks.
 func (g Generation) Text() string { return textOf(g.Content) }
 
 // Bounds of a generation that names none.
@@ -39,18 +39,18 @@ type generation struct {
 	fault     error
 }
 
-// Generate asks the client's model, or the app's where the client does not sample
-// (see [WithModel], [PreferApp]). The error is ErrUnsupported where there is
-// neither, ErrDeclined where the client's user refused, ErrPending where the
-// handler will run again with the answer, or what ended the wait.
+// Generate asks the client's model, or the app's if the client does not sample (see
+// [WithModel], [PreferApp]). The error is ErrUnsupported if there is neither, ErrDeclined
+// if the client's user refused, ErrPending if the handler will run again with the answer,
+// or whatever ended the wait.
 func Generate(ctx context.Context, prompt string, opts ...GenerateOption) (Generation, error) {
 	return GenerateAs[Generation](ctx, prompt, opts...)
 }
 
-// GenerateAs decodes and validates the answer as T, like the arguments of a tool:
-// the model is told the schema, and asked again, at most twice, where its answer
-// does not fit. A string is the text as it is, a json.RawMessage any JSON, a
-// Generation what Generate returns. Errors are those of Generate.
+// GenerateAs decodes and validates the answer as T, like the arguments of a tool: the model
+// is told the schema and, if its answer does not fit, asked again, at most twice. A string
+// is the text as it is, a json.RawMessage any JSON, a Generation what Generate returns.
+// Errors are those of Generate.
 func GenerateAs[T any](ctx context.Context, prompt string, opts ...GenerateOption) (T, error) {
 	var answer T
 	h, err := asking(ctx, askingModel)
@@ -211,7 +211,7 @@ func generating(apply func(*protocol.CreateMessageParams)) GenerateOption {
 	return generateOption(func(g *generation) { apply(&g.request) })
 }
 
-// MaxTokens of one turn; default 1024. Less than 1 is an error of the question.
+// MaxTokens limits one turn; default 1024. With less than 1 the question is an error.
 func MaxTokens(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.request.MaxTokens = n; n < 1 {
@@ -220,35 +220,35 @@ func MaxTokens(n int) GenerateOption {
 	})
 }
 
-// System prompt.
+// System sets the system prompt.
 func System(text string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.System = text })
 }
 
-// Temperature of sampling. NaN and what is infinite are an error of the question; what a
-// model takes is for its provider to say.
+// Temperature sets the sampling temperature. With NaN or an infinite one the question is an
+// error; which values a model takes is up to its provider.
 func Temperature(t float64) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.Temperature = &t })
 }
 
-// History comes before the prompt.
+// History puts messages before the prompt.
 func History(m ...protocol.Message) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.Messages = append(p.Messages, m...) })
 }
 
-// WithTools runs the tool loop over these tools: what the model asks for is called
-// as a client would call it, middleware included, for the same principal, and the
-// model is asked again with the results. A tool need not be registered in the app; a
-// Set offers all of its tools. What the caller lacks the scopes for is not offered.
+// WithTools runs the tool loop with these tools: what the model asks for is called as a
+// client would call it, middleware included, for the same principal, and the model is asked
+// again with the results. A tool need not be registered in the app; a Set offers all of its
+// tools. Tools for which the caller lacks scopes are not offered.
 //
-// In one turn the model may call 32 tools; it is told so of the rest, which do not
-// run. In rounds a tool that has run does not run again: its result is journaled.
+// In one turn the model may call 32 tools; further calls do not run, and the model is told
+// so. In rounds a tool that has run does not run again: its result is journaled.
 func WithTools(tools ...Component) GenerateOption {
 	return generateOption(func(g *generation) { g.tools = append(g.tools, tools...) })
 }
 
-// MaxTurns of the tool loop; default 10. In the last turn the model may not use
-// tools; if it does nevertheless that is an error. Less than 1 is an error of the question.
+// MaxTurns limits the tool loop; default 10. In the last turn the model may not use tools;
+// if it does so anyway, that is an error. With less than 1 the question is an error.
 func MaxTurns(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.maxTurns = n; n < 1 {
@@ -257,12 +257,13 @@ func MaxTurns(n int) GenerateOption {
 	})
 }
 
-// Hints name preferred models.
+// Hints names preferred models.
 func Hints(models ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { preferences(p).Hints = slices.Clone(models) })
 }
 
-// Priorities between 0 and 1. Others are an error of the question.
+// Priorities weighs cost, speed and intelligence, each between 0 and 1; otherwise the
+// question is an error.
 func Priorities(cost, speed, intelligence float64) GenerateOption {
 	return generateOption(func(g *generation) {
 		for _, p := range []float64{cost, speed, intelligence} {
@@ -276,13 +277,14 @@ func Priorities(cost, speed, intelligence float64) GenerateOption {
 	})
 }
 
-// StopSequences end a turn.
+// StopSequences sets the texts that end a turn.
 func StopSequences(texts ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.StopSequences = slices.Clone(texts) })
 }
 
-// ToolChoice is "auto", "required" or "none". A tool is required in the first turn
-// only: the model must come to an end. Any other mode is an error of the question.
+// ToolChoice sets the mode: "auto", "required" or "none". "required" applies to the first
+// turn only, since the model must come to an end. With any other mode the question is an
+// error.
 func ToolChoice(mode string) GenerateOption {
 	return generateOption(func(g *generation) {
 		switch mode {
@@ -295,8 +297,8 @@ func ToolChoice(mode string) GenerateOption {
 }
 
 // IncludeContext asks the client to add context of its own: "none", "thisServer" or
-// "allServers". It is not sent to clients that could say that they can, and do not
-// (2025-11-25 on: sampling.context). Anything else is an error of the question.
+// "allServers". With anything else the question is an error. It is not sent to clients that
+// do not declare that they can (from 2025-11-25 on: sampling.context).
 func IncludeContext(which string) GenerateOption {
 	return generateOption(func(g *generation) {
 		switch which {
@@ -308,8 +310,8 @@ func IncludeContext(which string) GenerateOption {
 	})
 }
 
-// Metadata is handed to the provider of the model as it is: v encodes to an object, by
-// encoding/json. Anything else is an error of the question.
+// Metadata is passed to the provider of the model unchanged. v must encode to an object by
+// encoding/json; otherwise the question is an error.
 func Metadata(v any) GenerateOption {
 	return generateOption(func(g *generation) {
 		raw, err := json.Marshal(v)

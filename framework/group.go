@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
-// Group names its members "prefix_name". URIs and methods keep their names.
-// Groups nest; an empty prefix names nothing and only carries options.
+// Group names its members "prefix_name". URIs and methods keep their names. Groups nest;
+// with an empty prefix names stay as they are, and the group only carries options.
 func Group(prefix string, components ...Component) *Set {
 	return &Set{prefix: prefix, members: slices.Clone(components), where: place.Caller(1), head: fmt.Sprintf("group %q", prefix)}
 }
@@ -35,8 +35,8 @@ func (s *Set) report(f Fault) {
 
 func (*Set) component() {}
 
-// With applies options to every member that they fit; a member's own option
-// wins, With(Middleware) and Scopes add up. It changes the set and returns it.
+// With applies options to every member they fit; a member's own option wins, except that
+// With(Middleware) and Scopes add up. It changes the set and returns it.
 func (s *Set) With(opts ...Option) *Set {
 	s.opts = append(s.opts, opts...)
 	return s

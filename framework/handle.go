@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Encode writes arguments by the tool's own plan, as a client that knows the
-// schema would: durations, sums and exact numbers arrive as the handler has them.
+// Encode writes arguments as a client that knows the schema would: durations, sum types and
+// exact numbers arrive as the handler has them.
 func (t *ToolOf[In, Out]) Encode(in In) (json.RawMessage, error) {
 	p, err := t.plan()
 	if err != nil {
@@ -26,8 +26,8 @@ func (t *ToolOf[In, Out]) Encode(in In) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Decode reads a result of the tool back, by the tool's own plan; see
-// [DecodeResult]. The result must not be an isError one.
+// Decode turns a result of the tool back into Out; see [DecodeResult]. The result must not
+// be an isError one.
 func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
 	var out Out
 	p, err := t.plan()
@@ -40,15 +40,15 @@ func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
 	return out, nil
 }
 
-// DecodeResult reads a tool result, of a tool in another process for instance, as
-// what a function with the result type Out returned. Where the result has no
-// structured content, as before 2025-06-18, its text is read; a Rich whose text is
-// its own then has a zero Value. Wrapped says that the result came over a revision
-// that wraps values which are no objects. The plan of Out is compiled by each call.
+// DecodeResult turns a tool result, for instance that of a tool in another process, back
+// into what a function with the result type Out returned. If the result has no structured
+// content, as before 2025-06-18, its text is read; a Rich with a text of its own then has a
+// zero Value. Wrapped says that the result came over a revision that wraps values that are
+// not objects. Each call compiles the plan of Out anew.
 //
-// The result must not be an isError one, whose text would be read as a value: look at
-// that first. What is returned may share bytes with it. An error says that there is no
-// result, that it does not fit Out, or that no function of a tool can return Out.
+// Check IsError first: the text of a failed result would be read as a value. What is
+// returned may share bytes with the result. The error says that there is no result, that it
+// does not fit Out, or that no tool function can return Out.
 func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	var out Out
 	compiled, faults := compileOutput(reflect.TypeFor[Out](), &binding.Set{Options: binding.Options{AllowUnknown: true}})
@@ -59,9 +59,9 @@ func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	return out, err
 }
 
-// EncodeJSON is v as a tool that returns it, or has it in a result, would send it; nil is
-// null. Blocks, contents and a Rich are an error, as they have no JSON of their own, and so
-// is what a tool cannot return. The plan is compiled by each call.
+// EncodeJSON encodes v as a tool that returns it, or has it in a result, would send it; nil
+// is null. Blocks, contents and a Rich are an error, since they have no JSON of their own,
+// and so is anything a tool cannot return. Each call compiles the plan anew.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	if v == nil {
 		return json.RawMessage("null"), nil
@@ -76,9 +76,8 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 	return plan.Append(nil, reflect.ValueOf(v))
 }
 
-// DecodeJSON reads what [EncodeJSON], or a resource of type T, has written.
-// Unknown members are ignored. The plan is compiled by each call. What is returned may
-// share bytes with raw.
+// DecodeJSON reads what [EncodeJSON], or a resource of type T, has written. Unknown members
+// are ignored. Each call compiles the plan anew. The result may share bytes with raw.
 func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	var v T
 	if err := ofProtocol(reflect.TypeFor[T]()); err != nil {
@@ -229,9 +228,9 @@ func describeBlocks(blocks []protocol.Block) string {
 	return strings.Join(kinds, ", ")
 }
 
-// NameOf is the name that clients know a component by: a tool or prompt with the
-// prefixes of its groups, a resource or template by its URI. False where the
-// server does not have it.
+// NameOf returns the name by which clients know a component: the name of a tool or prompt
+// with the prefixes of its groups, or the URI of a resource or template. It reports false
+// if the server does not have the component.
 func (s *Server) NameOf(c Component) (string, bool) {
 	handle, ok := c.(leaf)
 	if s.registry == nil || !ok {

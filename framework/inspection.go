@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Inspection is what the server consists of, whoever calls: what --inspect prints
-// besides what clients see.
+// Inspection is everything the server consists of, independent of the caller: what
+// --inspect prints besides what clients see.
 type Inspection struct {
 	Components []Inspected // in the order of the lists
 	Lists      []Step      // what every list goes through
@@ -41,7 +41,7 @@ type Step struct {
 // Origin is who put a step into a chain.
 type Origin string
 
-// Origins. The engine's own steps are outside of all others.
+// Origins. The engine's own steps are outside all others.
 const (
 	OriginEngine    Origin = "engine"
 	OriginApp       Origin = "app"
@@ -49,7 +49,7 @@ const (
 	OriginComponent Origin = "component"
 )
 
-// String is the name of the phase: "app", "trace" and so on.
+// String returns the name of the phase: "app", "trace" and so on.
 func (p Phase) String() string {
 	switch p {
 	case PhaseApp:
@@ -69,8 +69,8 @@ func (p Phase) String() string {
 	}
 }
 
-// Inspect is the server as it is now. The result is the caller's, but for what
-// ComponentInfo shares. Nil for the zero Server.
+// Inspect returns what the server consists of now. The result belongs to the caller, except
+// for what ComponentInfo shares. It is nil for the zero Server.
 func (s *Server) Inspect() *Inspection {
 	if s.registry == nil {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Log never returns nil. In a handler it is the app's logger, which also sends
-// to the client what the client asked for: by the level of the request on
-// 2026-07-28, by that of the session before. Members that look like secrets
-// ([SecretName]) are masked for the client, however deep they are, and a flood is cut
-// to 20 messages and 10 a second more. In a function of OnStart, OnStop or
-// OnRootsChanged it is the app's logger; elsewhere outside a handler it logs nothing.
+// Log never returns nil. In a handler it is the app's logger, which also sends to the
+// client what the client asked for: by the level of the request on 2026-07-28, by that of
+// the session before. Members that look like secrets ([SecretName]) are masked for the
+// client, at any depth, and a flood is cut to 20 messages plus 10 per second. In a function
+// of OnStart, OnStop or OnRootsChanged it is the app's logger; elsewhere outside a handler
+// it logs nothing.
 func Log(ctx context.Context) *zap.Logger {
 	h := handlingFrom(ctx)
 	if h == nil || h.server == nil {
@@ -60,10 +60,10 @@ func (h *handling) logFields() []zap.Field {
 	return fields
 }
 
-// Notify sends a message at one of the eight levels of the specification, those
-// that zap lacks included. It goes to the client only, if it wants messages of that level,
-// and is never dropped. Secrets are masked as by Log. A level that there is not, and a
-// context outside of a call, send nothing.
+// Notify sends a message at one of the eight levels of the specification, including those
+// that zap lacks. It goes only to the client, if the client wants messages of that level,
+// and is never dropped. Secrets are masked as by Log. With an unknown level, or a context
+// outside a call, nothing is sent.
 func Notify(ctx context.Context, level protocol.Level, message string, fields ...zap.Field) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || !h.call.Logs(level) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Method serves a JSON-RPC method that the specification does not have
-// ("example.com/reindex"). Typed, validated and wrapped like a tool; params and
+// ("example.com/reindex"). It is typed, validated and wrapped like a tool; params and
 // result are JSON objects, _meta excepted. Errors are JSON-RPC errors.
 func Method[P, R any](name string, fn func(context.Context, P) (R, error), opts ...Option) Component {
 	c := &methodOf[P, R]{fn: fn, declaration: declare(kindMethod, name, fn, opts)}

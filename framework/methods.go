@@ -20,17 +20,15 @@ import (
 // alphabetical order. Methods of embedded types count. It is meant for
 // prototypes: a tool registered with Tool or Func can have a description.
 //
-// A method fits if Func would take it without Params: no parameter or one struct
-// (or a pointer to one, or a map), with or without a context in front, at most
-// one result, with or without an error behind. One that does not fit is a fault
-// that Build reports; Exclude leaves it out. So it is with the methods of a
-// pointer where receiver is a value.
+// A method fits if Func would take it without Params: no parameter or one struct (or a
+// pointer to one, or a map), with or without a context first, and at most one result, with
+// or without an error last. Build reports a method that does not fit, unless Exclude leaves
+// it out. The same goes for methods of the pointer if receiver is a value.
 //
-// Methods that the type has for others are no tools: those of fmt.Stringer,
+// Methods of well-known interfaces do not become tools: those of fmt.Stringer,
 // fmt.GoStringer, fmt.Formatter, error, io.Closer, sync.Locker, Provider, of the
-// (un)marshalers of encoding and encoding/json, of an embedded sync.Mutex or
-// sync.RWMutex, and the Validate method of inputs. All others are, also such as
-// Start or Shutdown.
+// (un)marshalers of encoding and encoding/json, of an embedded sync.Mutex or sync.RWMutex,
+// and the Validate method of inputs. All others do, Start and Shutdown among them.
 //
 // Options apply to every tool, like those of Set.With. The tools share receiver
 // and are called concurrently.

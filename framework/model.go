@@ -11,15 +11,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Model answers sampling on the server's side. It is called concurrently. A
-// Content with protocol.ToolUse blocks asks for tools of the request; an Input that is no
-// JSON object fails the generation.
+// Model answers sampling on the server's side. It is called concurrently. A Content with
+// protocol.ToolUse blocks asks for tools of the request; an Input that is not a JSON object
+// makes the generation fail.
 type Model interface {
 	Generate(ctx context.Context, req *ModelRequest) (Generation, error)
 }
 
-// ModelRequest is what Generate would have asked of the client. It is the model's
-// to keep, but for what its slices hold.
+// ModelRequest is what Generate would have asked the client. The model may keep it, but not
+// what its slices hold.
 type ModelRequest struct {
 	Messages      Messages
 	System        string
@@ -32,7 +32,7 @@ type ModelRequest struct {
 	Metadata      json.RawMessage            // nil: none
 }
 
-// WithModel answers Generate where the client does not sample.
+// WithModel sets the model that answers Generate if the client does not sample.
 func WithModel(m Model) AppOption {
 	return appOption{"WithModel", func(c *appConfig) string {
 		if m == nil {

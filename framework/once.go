@@ -20,30 +20,29 @@ func (onceOption) onceOption() {}
 
 type onceSettings struct{ atMostOnce bool }
 
-// AtMostOnce ends with ErrUncertain where the effect may already have happened: an
-// earlier execution began it and no result is known, or it returned an error, which
-// does not tell whether it happened. That it was begun is known for 24 hours, to the
-// process that began it and as long as that lives: after a restart, and in another
-// process, the effect may happen again. Processes that share a store know it together
-// (see [Store]). Inside of it the client cannot be asked: the question would repeat what
-// came before it.
+// AtMostOnce ends with ErrUncertain if the effect may already have happened: an earlier
+// execution began it and no result is known, or it returned an error, which does not tell
+// whether it happened. That it was begun is remembered for 24 hours by the process that
+// began it, as long as that lives: after a restart, or in another process, the effect may
+// happen again. Processes that share a store remember it together (see [Store]). Inside the
+// effect the client cannot be asked: the question would repeat what came before it.
 func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
 
-// Once runs effect once per logical call and journals its result; a crash in
-// between runs it again with the same IdempotencyKey. A failed effect is not
-// journaled. While a question is pending no effect begins: the error is ErrPending.
+// Once runs effect once per logical call and journals its result; after a crash in between
+// it runs again with the same IdempotencyKey. A failed effect is not journaled. While a
+// question is pending, no effect begins: the error is ErrPending.
 //
-// Where the client is asked in rounds the journal holds 64 KiB, with a shared store 1 MiB,
+// If the client is asked in rounds, the journal holds 64 KiB, or 1 MiB with a shared store,
 // for answers and results of effects together; an effect whose result does not fit has
-// happened, and is an error. A task keeps 4 MiB, and fails with more. Elsewhere there is
-// no bound.
+// happened, and Once returns an error. A task keeps 4 MiB, and fails with more. Elsewhere
+// there is no bound.
 //
-// T must survive encoding/json, also where nothing is replayed: what is returned is
-// what was read back. Effects without a result return struct{}. The key must be
-// unlike that of any other effect of the call, not empty and without NUL; the effects of
-// a tool that a model calls, and those within an effect by its context, have keys of their
-// own. Of several goroutines that come with one key the first runs the effect, and the
-// others wait for its result. Outside a handler the effect just runs.
+// T must survive encoding/json, even if nothing is replayed: the result returned is the one
+// read back. Effects without a result return struct{}. The key must differ from that of any
+// other effect of the call, and must be neither empty nor contain NUL; effects of a tool
+// that a model calls, and effects inside an effect (by its context), have a namespace of
+// their own. If several goroutines come with the same key, the first runs the effect and
+// the others wait for its result. Outside a handler the effect just runs.
 func Once[T any](ctx context.Context, key string, effect func(context.Context) (T, error), opts ...OnceOption) (T, error) {
 	var value T
 	if key == "" || strings.Contains(key, reserved) {
@@ -98,8 +97,8 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 	})
 }
 
-// IdempotencyKey of the running Once effect; "" outside. It is the same whenever
-// the effect runs again, and unlike that of any other effect.
+// IdempotencyKey is the key of the running Once effect; "" outside. It is the same whenever
+// the effect runs again, and no other effect has it.
 func IdempotencyKey(ctx context.Context) string {
 	if h := handlingFrom(ctx); h != nil && h.inner != nil {
 		return h.inner.effect

@@ -15,9 +15,9 @@ import (
 )
 
 // Option configures a component. Sealed. One that is nil, does not fit the kind of
-// component, or has a value that it does not allow is a fault of Build. Of two that say
-// the same the last one counts, but for With, Scopes and Exclude, and Meta and Complete of
-// another name, which add up.
+// component, or has a value that is not allowed is a fault that Build reports. If an option
+// is given twice, the last one counts, except With, Scopes and Exclude, and Meta and
+// Complete with different names, which add up.
 type Option interface{ option() }
 
 // componentOption sets one thing of the kinds it fits and says what is wrong
@@ -105,29 +105,29 @@ func option(name string, fits kind, apply func(*settings)) Option {
 	return componentOption{name, fits, func(s *settings) string { apply(s); return "" }}
 }
 
-// Describe is the description.
+// Describe sets the description.
 func Describe(text string) Option {
 	return option("Describe", kindsAll, func(s *settings) { s.description = text })
 }
 
-// Title is the display name.
+// Title sets the display name.
 func Title(text string) Option {
 	return option("Title", kindsAll, func(s *settings) { s.title = text })
 }
 
-// Name of a resource or template; default: derived from the URI.
+// Name sets the name of a resource or template; by default it is derived from the URI.
 func Name(name string) Option {
 	return option("Name", kindsRead, func(s *settings) { s.name = name })
 }
 
-// Icons for user interfaces.
+// Icons sets the icons for user interfaces.
 func Icons(icons ...protocol.Icon) Option {
 	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string { return setIcons(&s.icons, icons) }}
 }
 
 // Meta adds one _meta member to the listed component; clients see it from 2025-06-18 on.
-// The value must have a JSON form, and must not change afterwards. The key must not be
-// empty; whether it follows the rules of _meta (basic) is not checked.
+// The value must have a JSON form and must not change afterwards. The key must not be
+// empty; whether it follows the naming rules of _meta (basic) is not checked.
 func Meta(key string, value any) Option {
 	return componentOption{"Meta", kindsAll, func(s *settings) string {
 		if key == "" {
@@ -144,7 +144,7 @@ func Meta(key string, value any) Option {
 	}}
 }
 
-// Annotate a resource or template.
+// Annotate sets the annotations of a resource or template.
 func Annotate(a protocol.Annotations) Option {
 	return componentOption{"Annotate", kindsRead, func(s *settings) string {
 		if a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
@@ -165,12 +165,13 @@ func ReadOnly() Option {
 	return option("ReadOnly", kindTool, func(s *settings) { s.hints.ReadOnly = new(true) })
 }
 
-// Destructive says whether changes may destroy (the specification's default is true).
+// Destructive says whether changes may destroy something (the specification's default is
+// true).
 func Destructive(yes bool) Option {
 	return option("Destructive", kindTool, func(s *settings) { s.hints.Destructive = new(yes) })
 }
 
-// Idempotent says that a repetition adds nothing.
+// Idempotent says that repeating a call has no further effect.
 func Idempotent() Option {
 	return option("Idempotent", kindTool, func(s *settings) { s.hints.Idempotent = new(true) })
 }
@@ -181,11 +182,11 @@ func OpenWorld(yes bool) Option {
 	return option("OpenWorld", kindTool, func(s *settings) { s.hints.OpenWorld = new(yes) })
 }
 
-// Scopes that the caller must have, all of them; without them the component is
-// not listed either. A call over HTTP is then answered with 403 and the scopes to come
-// back with, elsewhere as if the component did not exist. Each is one argument:
-// what has spaces, quotes or backslashes is none (RFC 6749 §3.3), and nobody could be told
-// to come back with it.
+// Scopes sets the scopes that the caller must have, all of them; without them the component
+// is not listed either. A call over HTTP is then answered with 403 and the scopes to come
+// back with, elsewhere as if the component did not exist. Each scope is one argument.
+// Spaces, quotes and backslashes are not allowed in a scope (RFC 6749 §3.3): nobody could
+// be told to come back with it.
 func Scopes(scopes ...string) Option {
 	return componentOption{"Scopes", kindsAll, func(s *settings) string {
 		for _, scope := range scopes {
@@ -205,8 +206,8 @@ func Scopes(scopes ...string) Option {
 
 func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
-// Timeout of one execution, more than 0: its context ends then. Where the client is asked live,
-// the time that the user takes to answer is a part of it; in rounds each round has
+// Timeout limits one execution: its context ends after d, which must be more than 0. If the
+// client is asked live, the time the user takes to answer counts; in rounds each round has
 // the whole time.
 func Timeout(d time.Duration) Option {
 	return componentOption{"Timeout", kindsAll, func(s *settings) string {
@@ -218,8 +219,8 @@ func Timeout(d time.Duration) Option {
 	}}
 }
 
-// With wraps this component. It fits where one of the steps sees calls of it: of OnRead
-// alone it does not fit a tool, and of OnList, which App.Use takes, nothing.
+// With wraps this component. At least one of the steps must apply to calls of it: OnRead
+// alone does not fit a tool, and OnList, which is for App.Use, fits no component.
 func With(mw ...Middleware) Option {
 	mw = slices.Clone(mw)
 	name, fits := seenBy(mw)
@@ -251,12 +252,12 @@ func seenBy(steps []Middleware) (option string, kinds kind) {
 	return "With(" + strings.Join(names, ", ") + ")", kinds
 }
 
-// MIME type of a resource.
+// MIME sets the MIME type of a resource.
 func MIME(mime string) Option {
 	return option("MIME", kindsRead, func(s *settings) { s.mime = mime })
 }
 
-// Size of a resource in bytes; 0 says nothing.
+// Size sets the size of a resource in bytes; 0 means that it is not given.
 func Size(n int64) Option {
 	return componentOption{"Size", kindResource, func(s *settings) string {
 		if n < 0 {
@@ -267,9 +268,9 @@ func Size(n int64) Option {
 	}}
 }
 
-// Arguments are those of a prompt whose Args is map[string]string: names, and whether they
-// are required, are known only at run time, such as those of prompts in files. The map has
-// what was given. Arguments() are none. Commas, quotes, backslashes and control characters
+// Arguments declares the arguments of a prompt whose Args is map[string]string, for prompts
+// whose arguments are known only at run time, such as prompts in files. The map has what
+// was given. Arguments() declares none. Commas, quotes, backslashes and control characters
 // in names are a fault.
 func Arguments(args ...protocol.PromptArgument) Option {
 	return componentOption{"Arguments", kindPrompt, func(s *settings) string {
@@ -289,12 +290,12 @@ func Arguments(args ...protocol.PromptArgument) Option {
 	}}
 }
 
-// Complete an argument of a prompt or a variable of a template. args are the
-// arguments already given, nil where there are none. At most 100 values are sent, best
-// first. fn is called as the user types, concurrently, by callers who have the scopes of
-// the component, behind the steps of its middleware but for those of OnRead and OnPrompt.
-// Its errors are answered as those of a handler. Without it the values that the type
-// allows are completed.
+// Complete suggests values for an argument of a prompt or a variable of a template. args
+// are the arguments already given, nil if there are none. At most 100 values are sent, best
+// first. fn is called as the user types, concurrently, for callers who have the scopes of
+// the component, behind its middleware except OnRead and OnPrompt. Its errors are answered
+// like those of a handler. Without this option the values that the type allows are
+// suggested.
 func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
 	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
 		if fn == nil {
@@ -308,13 +309,13 @@ func Complete(argument string, fn func(ctx context.Context, prefix string, args 
 	}}
 }
 
-// MaySubscribe decides who may subscribe to a URI of a resource or template, of the callers
-// who have its scopes; without it all of them may, also to what the handler would not let
-// them read. An error refuses: it is answered as one of the handler would be, and on
-// 2026-07-28 the URI is left out of what is acknowledged. ctx is as in the handler; the steps
-// of middleware are not run. It is asked when a subscription begins, and not again.
+// MaySubscribe decides which of the callers who have its scopes may subscribe to a URI of a
+// resource or template. Without it all of them may, even to what the handler would not let
+// them read. An error refuses: it is answered like an error of the handler, and on
+// 2026-07-28 the URI is left out of the acknowledgement. ctx is as in the handler;
+// middleware is not run. It is asked when a subscription begins, and not again.
 //
-// Who watches a parent of such a resource hears of the parent, as with [Scopes].
+// Subscribers of a parent of such a resource hear only of the parent, as with [Scopes].
 func MaySubscribe(allow func(ctx context.Context, uri string) error) Option {
 	return componentOption{"MaySubscribe", kindsRead, func(s *settings) string {
 		if allow == nil {
@@ -325,7 +326,7 @@ func MaySubscribe(allow func(ctx context.Context, uri string) error) Option {
 	}}
 }
 
-// CacheScope of the 2026-07-28 cache hints.
+// CacheScope is the scope of the 2026-07-28 cache hints.
 type CacheScope string
 
 // The two scopes.
@@ -334,9 +335,10 @@ const (
 	CachePrivate CacheScope = "private"
 )
 
-// Cache hints to the client for what is read from a resource or template, in milliseconds; it
-// keeps nothing on the server. Where there are Scopes the scope is always private. Without it the client is told not to keep anything, and so it
-// is where the user or a model was asked, whose answer is not the next one's.
+// Cache tells the client how long it may keep what it reads from a resource or template, in
+// milliseconds; nothing is kept on the server. With Scopes the scope is always private.
+// Without this option the client is told not to keep anything, and so it is if the user or
+// a model was asked, whose next answer may differ.
 func Cache(ttl time.Duration, scope CacheScope) Option {
 	return componentOption{"Cache", kindsRead, func(s *settings) string {
 		switch {
@@ -353,9 +355,9 @@ func Cache(ttl time.Duration, scope CacheScope) Option {
 // InputSchema replaces the reflected schema; required where In is
 // json.RawMessage. Arguments are checked against it.
 //
-// It is JSON Schema 2020-12, unless its $schema says 2019-09 or one of the drafts 7, 6
-// and 4. References reach into the schema itself and the metaschemas, nothing is
-// fetched; patterns are Go's regular expressions; format is checked up to draft 7.
+// It is JSON Schema 2020-12, unless its $schema says 2019-09 or one of the drafts 7, 6 and
+// 4. References may point into the schema itself and into the metaschemas; nothing is
+// fetched. Patterns are Go's regular expressions. format is checked up to draft 7.
 func InputSchema[S ~string | ~[]byte](schema S) Option {
 	raw := json.RawMessage(bytes.Clone([]byte(schema)))
 	return option("InputSchema", kindTool|kindMethod, func(s *settings) { s.inputSchema = raw })
@@ -368,10 +370,10 @@ func OutputSchema[S ~string | ~[]byte](schema S) Option {
 	return option("OutputSchema", kindTool|kindMethod, func(s *settings) { s.outputSchema = raw })
 }
 
-// Hidden components are callable but not listed.
+// Hidden makes a component callable without listing it.
 func Hidden() Option { return option("Hidden", kindsAll, func(s *settings) { s.hidden = true }) }
 
-// Params names the parameters of a Func. Those of a Tool are the fields of its struct.
+// Params names the parameters of a Func. (Those of a Tool are the fields of its struct.)
 func Params(names ...string) Option {
 	names = slices.Clone(names)
 	return option("Params", kindFunc, func(s *settings) { s.params = names })

@@ -7,11 +7,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Outcome is what became of a call, in one word: for logs, metrics and audits. There
-// are few, so that they may be the value of an attribute.
+// Outcome is what became of a call, in one word, for logs, metrics and audits. There are
+// few, so that they can be values of an attribute.
 type Outcome string
 
-// The outcomes. OutcomePending is none: the logical call goes on, in another round or
+// The outcomes. OutcomePending is not final: the logical call goes on, in another round or
 // as a task, or was not really made (WithReplayCheck).
 const (
 	OutcomePending     Outcome = "pending"
@@ -29,8 +29,8 @@ const (
 	OutcomeFailed      Outcome = "failed" // an internal error or a panic
 )
 
-// OutcomeOf judges what a step got from next, as the client will see it: the mapper of
-// WithErrorMapper is asked, each time. A nil result without an error has failed.
+// OutcomeOf classifies what a step got from next, as the client will see it. Each call asks
+// the mapper of WithErrorMapper. A nil result without an error is OutcomeFailed.
 func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 	h := handlingFrom(ctx)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Prompt registers a prompt. Args is a struct whose fields have a text form, for prompt
+// Prompt registers a prompt. Args is a struct whose fields have a text form, since prompt
 // arguments are strings on the wire; or map[string]string together with [Arguments], for a
 // prompt that is known only at run time.
 func Prompt[Args any](name string, fn func(context.Context, Args) (Messages, error), opts ...Option) *PromptOf[Args] {
@@ -110,7 +110,8 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// Messages of a prompt: each has one block, and one without a role is the user's.
+// Messages are what a prompt consists of: each has one block, and one without a role is the
+// user's.
 type Messages []protocol.Message
 
 // answer makes the result of prompts/get. A message without a role is the user's.
@@ -131,7 +132,7 @@ func (ms Messages) answer(description string) (*Result, error) {
 	return &Result{Body: &protocol.GetPromptResult{Description: description, Messages: out}}, nil
 }
 
-// User says text as the user. The text is taken as it is: prompts are full of
+// User is a message with text from the user. The text is not a format: prompts are full of
 // percent signs.
 func User(text string) protocol.Message {
 	return protocol.Message{Role: protocol.RoleUser, Content: protocol.Text{Text: text}}
@@ -140,12 +141,12 @@ func User(text string) protocol.Message {
 // Userf is User with a format.
 func Userf(format string, args ...any) protocol.Message { return User(fmt.Sprintf(format, args...)) }
 
-// Assistant says text as the assistant.
+// Assistant is a message with text from the assistant.
 func Assistant(text string) protocol.Message {
 	return protocol.Message{Role: protocol.RoleAssistant, Content: protocol.Text{Text: text}}
 }
 
-// UserBlock says any block as the user.
+// UserBlock is a message with any block from the user.
 func UserBlock(b protocol.Block) protocol.Message {
 	return protocol.Message{Role: protocol.RoleUser, Content: b}
 }

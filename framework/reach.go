@@ -16,8 +16,8 @@ import (
 // What middleware that every call goes through can reach, at little cost. Caller
 // reads _meta for each call; nothing here does.
 
-// Logger is the app's own, of WithLogger: unlike Log it tells clients nothing. Never
-// nil.
+// Logger returns the app's own logger, that of WithLogger: unlike Log, it sends nothing to
+// clients. It is never nil.
 func (s *Server) Logger() *zap.Logger {
 	if s.cfg.logger == nil {
 		return zap.NewNop()
@@ -25,8 +25,8 @@ func (s *Server) Logger() *zap.Logger {
 	return s.cfg.logger
 }
 
-// Claims are those of the store of WithStore; nil where it has none, or there is no
-// store: what is counted then is this process's.
+// Claims returns those of the store of WithStore; nil if it has none, or there is no store:
+// then whatever is counted is counted by this process alone.
 func (s *Server) Claims() claim.Store {
 	if !s.shared {
 		return nil
@@ -34,7 +34,7 @@ func (s *Server) Claims() claim.Store {
 	return s.claims
 }
 
-// Brief is the part of CallInfo that is at hand.
+// Brief is the part of CallInfo that costs nothing to get.
 type Brief struct {
 	Principal  *Principal
 	Session    string // see CallInfo
@@ -45,8 +45,8 @@ type Brief struct {
 	Meta       json.RawMessage // as received, read-only; nil: none
 }
 
-// BriefOf is what is known of the caller of ctx; outside of a call the principal at
-// most.
+// BriefOf returns what is known of the caller of ctx; outside a call that is the principal
+// at most.
 func BriefOf(ctx context.Context) (b Brief) {
 	b.Principal = transport.PrincipalFrom(ctx)
 	h := handlingFrom(ctx)
@@ -59,7 +59,7 @@ func BriefOf(ctx context.Context) (b Brief) {
 	return b
 }
 
-// RevisionOf is the Revision of BriefOf alone.
+// RevisionOf is BriefOf's Revision by itself.
 func RevisionOf(ctx context.Context) string {
 	if h := handlingFrom(ctx); h != nil && h.call != nil {
 		return h.call.Dialect.String()
@@ -67,14 +67,14 @@ func RevisionOf(ctx context.Context) string {
 	return ""
 }
 
-// Probing is the Probe of BriefOf alone.
+// Probing is BriefOf's Probe by itself.
 func Probing(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	return h != nil && h.call != nil && h.call.Probes()
 }
 
-// Asked says whether the call has asked the client for anything so far, or was
-// answered by a model: its result is then not that of its arguments alone.
+// Asked reports whether the call has asked the client for anything so far, or was answered
+// by a model: its result then depends on more than its arguments.
 func Asked(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
@@ -84,9 +84,9 @@ func Asked(ctx context.Context) bool {
 	return top.asks.Load() || top.roots.Load() != nil || h.call.Round > 0
 }
 
-// Masked is what may be logged of the arguments that ctx's call has: without what the
-// tag secret hides. hidden are the texts of what was hidden, for whoever looks for
-// them in the text of an error; of a template these are secret variables, and the URI.
+// Masked returns the arguments of ctx's call as they may be logged: without what the tag
+// secret hides. hidden are the texts that were hidden, so that they can be looked for in
+// the text of an error; for a template these are its secret variables, and the URI.
 func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMessage, hidden []string) {
 	m := maskOf(ctx)
 	if m == nil {
@@ -105,8 +105,8 @@ func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMess
 	return m.Append(nil, arguments, hiddenText, found), hidden
 }
 
-// MaskedName is what may be logged of the call's Name: the URI template instead of the
-// URI where a variable has the tag secret.
+// MaskedName returns the call's Name as it may be logged: the URI template instead of the
+// URI if a variable has the tag secret.
 func MaskedName(ctx context.Context, call *Call) string {
 	if call.Component.Kind == kindTemplate.String() && maskOf(ctx) != nil {
 		return call.Component.Name
@@ -123,12 +123,12 @@ func maskOf(ctx context.Context) *binding.Mask {
 
 const hiddenText = "[hidden]"
 
-// SecretName says whether a member or field of this name is hidden from clients by
-// Log: password, token, api_key and the like.
+// SecretName reports whether Log hides a member or field of this name from clients:
+// password, token, api_key and the like.
 func SecretName(name string) bool { return secretName(name) }
 
-// OutputChecker judges results of the tool that ctx calls by its output schema, which
-// it compiles: a step keeps it for the component that it is in front of. Nil where
+// OutputChecker checks results against the output schema of the tool that ctx calls. It
+// compiles the schema, so middleware should keep the check for its component. It is nil if
 // the component has no output schema.
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
 	h := handlingFrom(ctx)

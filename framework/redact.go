@@ -13,9 +13,9 @@ import (
 // leastHidden is how long a secret is that is looked for in a text.
 const leastHidden = 4
 
-// WithoutSecrets is a text, such as that of an error, without what Masked has hidden: as
-// it is, and as %q and JSON write it. What has less than 4 bytes is not looked for, since
-// of "1" every text is full.
+// WithoutSecrets returns a text, such as that of an error, without what Masked has hidden,
+// whether plain or as %q and JSON write it. Secrets of less than 4 bytes are not looked
+// for: every text is full of "1".
 func WithoutSecrets(text string, hidden []string) string {
 	var found []stretch
 	for _, secret := range hidden {

@@ -38,7 +38,7 @@ func (r *ResourceOf[Out]) declared() *declaration {
 	return r.declaration
 }
 
-// URI of the resource.
+// URI returns the URI of the resource.
 func (r *ResourceOf[Out]) URI() string { return r.declaration.name }
 
 func (r *ResourceOf[Out]) compile(b *builder, m *member) {

@@ -29,14 +29,16 @@ type (
 	Contents = protocol.Contents
 	// Content is several blocks, in order.
 	Content []protocol.Block
-	// Stream is a result given block by block; an error ends it and becomes the result's error.
+	// Stream is a result produced block by block; an error ends it and becomes the result's
+	// error.
 	Stream = iter.Seq2[protocol.Block, error]
 )
 
-// Text is a text block.
+// Text returns a text block.
 func Text(text string) protocol.Block { return protocol.Text{Text: text} }
 
-// Rich is a typed value with content and _meta of its own; the output schema is T's.
+// Rich is a typed value together with content and _meta of its own; the output schema is
+// that of T.
 type Rich[T any] struct {
 	Value   T
 	Content Content // empty: derived from Value
@@ -321,6 +323,6 @@ func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
 	return blocks, nil
 }
 
-// URL is an absolute URL that is a string in JSON, where net/url's URL is refused:
-// encoding/json would write it as a struct of eleven fields.
+// URL is an absolute URL that is a string in JSON. (net/url's URL is refused: encoding/json
+// would write it as a struct of eleven fields.)
 type URL = binding.URL

@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Roots of the client. The error is ErrUnsupported where the client has none to
-// tell of, ErrPending where the handler will run again with the answer.
+// Roots returns the client's roots. The error is ErrUnsupported if the client does not
+// offer any, ErrPending if the handler will run again with the answer.
 //
-// A session is asked once until it says that its roots changed, if it can say so; on
-// 2026-07-28 each call asks once.
+// A session whose client announces changes of its roots is asked only once until it
+// announces one; on 2026-07-28 each call asks once.
 func Roots(ctx context.Context) ([]protocol.Root, error) {
 	h, err := asking(ctx, askingRoots)
 	if err != nil {
@@ -70,8 +70,8 @@ func (h *handling) askRoots(ctx context.Context) ([]protocol.Root, error) {
 	return roots, err
 }
 
-// AskRoots makes a question for Gather, as Roots would ask it; what a session has said
-// before is not looked at.
+// AskRoots makes a question for Gather, as Roots would ask it, but always asks: what a
+// session has said before does not count.
 func AskRoots() Question[[]protocol.Root] {
 	return Question[[]protocol.Root]{func(h *handling, into *[]protocol.Root) (inquiry, error) {
 		return &rootsInquiry{h: h, roots: into}, nil

@@ -7,28 +7,29 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
-// Add at run time: list_changed follows. The error is a *BuildError and then
-// nothing was added; that of the zero Server is another one.
+// Add adds components at run time; clients are told by list_changed. The error is a
+// *BuildError, and then nothing was added; the zero Server returns another error.
 func (s *Server) Add(components ...Component) error {
 	return s.change(nil, components, place.Caller(1), "Nothing was added.")
 }
 
-// Put adds components, each in place of the one of its name or URI, if there is one: for
-// what comes from elsewhere and may have changed there. It is one step, as Replace is, and
-// the error is that of Add.
+// Put adds components, each in place of the one with its name or URI, if there is one: for
+// components that come from elsewhere and may have changed there. Like Replace it is one
+// step, and its error is that of Add.
 func (s *Server) Put(components ...Component) error {
 	at := place.Caller(1)
 	return s.commit("Nothing was put.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
 }
 
-// Replace removes and adds in one step: one new snapshot, one list_changed, all
-// or nothing. A new component with the name of an old one takes its place in the
-// list. Old components that are not there are ignored. The error is that of Add.
+// Replace removes and adds in one step: one new snapshot, one list_changed, all or nothing.
+// A new component with the name of an old one takes its place in the list. Old components
+// that the server does not have are ignored. The error is that of Add.
 func (s *Server) Replace(old, replacement []Component) error {
 	return s.change(old, replacement, place.Caller(1), "Nothing was replaced.")
 }
 
-// Remove at run time, by the value that was added. Unknown components are ignored.
+// Remove removes components at run time, by the values that were added. Unknown components
+// are ignored.
 func (s *Server) Remove(components ...Component) {
 	if s.engine == nil {
 		return
@@ -38,13 +39,14 @@ func (s *Server) Remove(components ...Component) {
 	s.drop(s.entriesOf(components))
 }
 
-// RemoveTools by name as listed; likewise below. They report how many there were.
+// RemoveTools removes tools by name as listed, and returns how many there were; likewise
+// below.
 func (s *Server) RemoveTools(names ...string) int { return s.removeNamed(names, catalog.Tool) }
 
-// RemovePrompts by name.
+// RemovePrompts removes prompts by name.
 func (s *Server) RemovePrompts(names ...string) int { return s.removeNamed(names, catalog.Prompt) }
 
-// RemoveResources by URI or URI template.
+// RemoveResources removes resources and templates by URI or URI template.
 func (s *Server) RemoveResources(uris ...string) int {
 	return s.removeNamed(uris, catalog.Resource, catalog.Template)
 }

@@ -85,9 +85,9 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 	return absent
 }
 
-// Unguarded is why carriers that serve strangers must not serve the app by themselves:
-// a component needs scopes, and nobody could have any, or the authenticator is not set up,
-// and would let nobody in. Nil: they may.
+// Unguarded returns why carriers that serve the public must refuse to serve the app: a
+// component needs scopes and nobody could have any, or the authenticator is not set up and
+// would let nobody in. It is nil if they may.
 func (s *Server) Unguarded() error {
 	if err := s.cfg.unready(); err != nil {
 		return fmt.Errorf("framework: WithAuth: %w", err)

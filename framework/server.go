@@ -19,8 +19,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Server is a built app. Safe for concurrent use. The zero Server, which
-// ServerFrom returns outside a handler, does nothing.
+// Server is a built app. It is safe for concurrent use. The zero Server, which ServerFrom
+// returns outside a handler, does nothing.
 type Server struct {
 	cfg      appConfig
 	chain    []Middleware
@@ -76,12 +76,12 @@ type startOf struct{ server *Server }
 // stopOf marks those of its OnStop functions.
 type stopOf struct{ server *Server }
 
-// Start runs the OnStart functions, once, and begins to run the tasks of a shared
-// store. Serve calls it. Where a program mounts the server into something of its own,
-// the first frame does; one that calls it before sees the error. Who comes while it runs
-// waits for its outcome, or until ctx ends; with the context of an OnStart function, or
-// one derived from it, that is an error at once. It is an error, too, where the server has
-// been stopped before it began: a server is for one run.
+// Start runs the OnStart functions, once, and begins to run the tasks of a shared store.
+// Serve calls it. If a program mounts the server into something of its own, the first frame
+// does; call Start before that to see the error. Concurrent callers wait for its outcome,
+// or until ctx ends; with the context of an OnStart function, or one derived from it, that
+// is an error at once. It is also an error if the server was stopped before it began: a
+// server is for one run.
 func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
 // start is Start, but that the OnStart functions and the engine start with the values of life;
@@ -168,14 +168,13 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 	return err
 }
 
-// Serve blocks until ctx ends (nil) or a transport fails, or until all
-// transports have ended. It logs the warnings of Build and runs OnStart first; in
-// the end it gives calls in flight their grace, joins every transport and runs OnStop.
-// The error is that of OnStart or of the first transport that failed, joined with those
-// of OnStop.
+// Serve blocks until ctx ends (nil) or a transport fails, or until all transports have
+// ended. It first logs the warnings of Build and runs OnStart; at the end it gives calls in
+// flight their grace, waits for every transport and runs OnStop. The error is that of
+// OnStart or of the first transport that failed, joined with those of OnStop.
 //
-// A server is served once: Serve again, while the first runs, after its end or after
-// Shutdown, is an error, as it is without a transport or with one that is nil.
+// A server is served once: calling Serve again, during or after the first call or after
+// Shutdown, is an error, and so is calling it without a transport or with a nil one.
 func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) error {
 	if s.engine == nil {
 		return errNotBuilt
@@ -254,15 +253,14 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 	return failure
 }
 
-// Shutdown ends what Serve or a mounted endpoint began: no more requests are
-// taken, calls in flight may end until ctx does and are then cancelled, and
-// OnStop runs, once. It returns when that is done and Serve has ended its transports. The
-// error is ctx's if calls had to be cancelled, joined with those of OnStop; the second
-// time, those of OnStop.
+// Shutdown ends what Serve or a mounted endpoint began: no more requests are taken, calls
+// in flight may go on until ctx ends and are then cancelled, and OnStop runs, once. It
+// returns when that is done and Serve has ended its transports. The error is ctx's if calls
+// had to be cancelled, joined with those of OnStop; a second call returns those of OnStop.
 //
-// A handler that calls it is a call in flight: it waits for itself until ctx ends, unless
-// it leaves that to a goroutine with a context of its own. A function of OnStart or OnStop
-// gets an error at once.
+// A handler that calls it is itself a call in flight, and waits for itself until ctx ends;
+// have a goroutine with a context of its own call it instead. In a function of OnStart or
+// OnStop it returns an error at once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	switch {
 	case s.engine == nil:
@@ -298,22 +296,22 @@ func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	return s.engine.Accept(ctx, frame)
 }
 
-// Authenticator is that of WithAuth, for carriers over HTTP.
+// Authenticator returns that of WithAuth, for HTTP carriers.
 func (s *Server) Authenticator() transport.Authenticator { return s.cfg.auth }
 
-// Events keeps what was sent on streams that may be resumed, for carriers over HTTP.
+// Events returns the store of what was sent on resumable streams, for HTTP carriers.
 func (s *Server) Events() eventlog.Store { return s.events }
 
-// Sessions keeps what others that share the store of WithStore must know to serve a
-// session, for carriers over HTTP; nil without such a store.
+// Sessions returns the store of what other processes must know to serve a session, for HTTP
+// carriers; nil without WithStore.
 func (s *Server) Sessions() session.Store { return s.sessions }
 
-// Changes tells those that share the store of WithStore what happened, for carriers
-// over HTTP; nil without such a store.
+// Changes returns the bus that tells processes sharing the store of WithStore what
+// happened, for HTTP carriers; nil without such a store.
 func (s *Server) Changes() change.Bus { return s.changes }
 
-// Adopt makes the server tell a session that another process has opened what changes,
-// though no frame of it has come here; for carriers over HTTP. The error is that of Start.
+// Adopt makes the server notify a session that another process has opened, though no frame
+// of it has come here yet; for HTTP carriers. The error is that of Start.
 func (s *Server) Adopt(link *transport.Connection) error {
 	if err := s.start(link.Context(), context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return err
@@ -322,8 +320,8 @@ func (s *Server) Adopt(link *transport.Connection) error {
 	return nil
 }
 
-// Closing is closed when the server begins to stop: carriers over HTTP then end
-// the streams that would never end by themselves.
+// Closing is closed when the server begins to stop: HTTP carriers then end the streams that
+// would never end by themselves.
 func (s *Server) Closing() <-chan struct{} {
 	if s.engine == nil {
 		return nil
@@ -331,8 +329,8 @@ func (s *Server) Closing() <-chan struct{} {
 	return s.engine.Closing()
 }
 
-// GaveUp is closed when Shutdown or the end of Serve has stopped waiting for calls that
-// did not end when they were cancelled.
+// GaveUp is closed when Shutdown, or Serve at its end, stops waiting for calls that did not
+// end when they were cancelled.
 func (s *Server) GaveUp() <-chan struct{} {
 	if s.engine == nil {
 		return nil
@@ -340,8 +338,8 @@ func (s *Server) GaveUp() <-chan struct{} {
 	return s.engine.GaveUp()
 }
 
-// ResourceUpdated tells subscribers of the resource, and of those above it. Where the
-// resource has Scopes, the latter hear of the one that they watch. It never blocks.
+// ResourceUpdated notifies subscribers of the resource, and those of its parents. If the
+// resource has Scopes, the latter are told only of the parent they watch. It never blocks.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	if s.engine != nil {
 		s.engine.Updated(uri)

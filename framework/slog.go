@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Levels of the specification that slog has no name for. What lies between two levels
-// counts as the lower one, and what is below slog.LevelInfo as debug.
+// Levels of the specification that slog has no name for. A level between two of them counts
+// as the lower one, and anything below slog.LevelInfo as debug.
 const (
 	SlogNotice    = slog.Level(2)
 	SlogCritical  = slog.Level(12)
@@ -21,7 +21,7 @@ const (
 	SlogEmergency = slog.Level(20)
 )
 
-// SlogHandler is for programs and libraries that log with slog:
+// SlogHandler returns a handler for programs and libraries that log with slog:
 //
 //	slog.SetDefault(slog.New(framework.SlogHandler(logger)))
 //
@@ -29,9 +29,10 @@ const (
 // app's logger, and to the client at the level that it asked for, with secrets masked
 // and within the same bound. Records from elsewhere go to outside; nil drops them.
 //
-// Clients get each of the eight levels as it is. In the app's log, whose levels above
-// error end programs, those that zap lacks are info or error with a field "severity".
-// Groups are objects. The source of a record is not logged. Safe for concurrent use.
+// Clients get each of the eight levels as it is. The app's log has no notice, critical,
+// alert or emergency (zap's levels above error end the program): these appear as info or
+// error with a field "severity". Groups become objects. The source of a record is not
+// logged. Safe for concurrent use.
 func SlogHandler(outside *zap.Logger) slog.Handler {
 	if outside == nil {
 		outside = zap.NewNop()

@@ -12,14 +12,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Store gives the ports; a nil port is in memory, and this process's alone.
-// store/memory, boltstore and redisstore implement it.
+// Store gives the ports; a nil port is kept in memory, by this process alone. store/memory,
+// boltstore and redisstore implement it.
 //
-// A Store may have one method more, Claims() claim.Store, and a task.Store may be a
-// task.Queue, too. Where there are claims, an effect that may happen AtMostOnce, the
-// states of calls that are asked in rounds, and what middleware counts are shared.
-// Where there is a queue, a task is run by any of the processes that share the store,
-// and by another one if the first dies; otherwise by the process that took the call.
+// A Store may have one more method, Claims() claim.Store, and a task.Store may also be a
+// task.Queue. With claims, processes share effects that may happen AtMostOnce, the states
+// of calls that are asked in rounds, and what middleware counts. With a queue, a task is
+// run by any of the processes that share the store, and by another one if the first dies;
+// without, by the process that took the call.
 type Store interface {
 	Sessions() session.Store
 	Tasks() task.Store
@@ -29,9 +29,9 @@ type Store interface {
 
 // WithStore replaces store/memory. serve's --store wins over it.
 //
-// Servers with the same store are one server to their clients: each takes any
-// request of any session, resumes any stream, and answers for any task. They must be
-// built from the same program. The caller closes the store, after the server.
+// To their clients, servers with the same store are one server: each takes any request of
+// any session, resumes any stream, and answers for any task. They must be built from the
+// same program. The caller closes the store, after the server.
 func WithStore(s Store) AppOption {
 	return appOption{"WithStore", func(c *appConfig) string {
 		if s == nil || isNilPointer(s) {
@@ -49,8 +49,8 @@ func isNilPointer(held any) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// UseStore is WithStore for who builds an app that others have made: it wins over their
-// WithStore. nil takes that away.
+// UseStore is WithStore for code that builds an app made by others: it wins over their
+// WithStore. nil removes the store.
 func (a *App) UseStore(s Store) *App {
 	if isNilPointer(s) {
 		a.fault(place.Caller(1), "UseStore: the store is nil", "Look at the error of what opens it")
@@ -60,8 +60,8 @@ func (a *App) UseStore(s Store) *App {
 	return a
 }
 
-// WithTaskWorkers is how many tasks this server runs at once, of those in the queue of a
-// shared store; default 64. With 0 it runs none: others that share the store do.
+// WithTaskWorkers sets how many tasks from the queue of a shared store this server runs at
+// once; default 64. With 0 it runs none: others that share the store do.
 func WithTaskWorkers(n int) AppOption {
 	return appOption{"WithTaskWorkers", func(c *appConfig) string {
 		if n < 0 {
@@ -74,10 +74,11 @@ func WithTaskWorkers(n int) AppOption {
 	}}
 }
 
-// WithTasksPerCaller is how many tasks of one principal, or of a session that has none, may
-// be unfinished at once; default 1,024. More are refused. The workers of a shared store
-// take tasks in the order in which they came, whosever they are: this bounds how long the
-// tasks of one keep all others waiting. It is not for tasks that belong to nobody.
+// WithTasksPerCaller sets how many unfinished tasks one principal, or one session without a
+// principal, may have; default 1,024. More are refused. The workers of a shared store take
+// tasks in the order in which they came, no matter whose they are, so this bounds how long
+// one caller's tasks keep all others waiting. It does not apply to tasks that belong to
+// nobody.
 func WithTasksPerCaller(n int) AppOption {
 	return appOption{"WithTasksPerCaller", func(c *appConfig) string {
 		if n < 1 {

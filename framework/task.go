@@ -12,14 +12,15 @@ import (
 // TaskMode says whether a call may or must become a task.
 type TaskMode int
 
-// The two modes. TaskOptional runs the call in its request where the client cannot have, or
-// does not want, a task. TaskRequired refuses such a call.
+// The two modes. If the client cannot have, or does not want, a task, TaskOptional runs the
+// call in its request and TaskRequired refuses it.
 const (
 	TaskOptional TaskMode = iota + 1
 	TaskRequired
 )
 
-// TaskOption configures Task. Sealed. What it does not allow is a fault of Build.
+// TaskOption configures Task. Sealed. A value that is not allowed is a fault that Build
+// reports.
 type TaskOption interface{ taskOption() }
 
 // taskOption sets one thing and says what is wrong with it, or "".
@@ -48,17 +49,17 @@ func (s *taskSettings) support() protocol.TaskSupport {
 	return protocol.TaskOptional
 }
 
-// Task lets calls of the tool outlive their request: the client gets a handle, and
-// comes for the result, the questions and the progress when it wants to. On
-// 2025-11-25 the client asks for it; on 2026-07-28 the server decides, where the
-// client declares the tasks extension. Earlier revisions, and clients that want none,
-// get the result in the request.
+// Task lets calls of the tool outlive their request: the client gets a handle, and comes
+// back for the result, the questions and the progress when it wants to. On 2025-11-25 the
+// client asks for a task; on 2026-07-28 the server decides, if the client declares the
+// tasks extension. Clients of earlier revisions, and those that want no task, get the
+// result in the request.
 //
-// The handler is the same. Its context ends when the task is cancelled, expires, or
-// the server stops, not with the request. A question ends the execution and turns the
-// task to input_required; with the answer the handler runs again from the top, as in
-// rounds, with what was done in Once. What Progress says becomes the task's status
-// message, or on 2025-11-25 notifications with the token of the request.
+// The handler stays the same. Its context ends when the task is cancelled or expires, or
+// when the server stops, but not with the request. A question ends the execution and puts
+// the task into input_required; with the answer the handler runs again from the top, as in
+// rounds, without repeating what was done in Once. What Progress says becomes the task's
+// status message, or on 2025-11-25 notifications with the token of the request.
 func Task(mode TaskMode, opts ...TaskOption) Option {
 	return componentOption{"Task", kindTool, func(s *settings) string {
 		if mode != TaskOptional && mode != TaskRequired {
@@ -80,9 +81,9 @@ func Task(mode TaskMode, opts ...TaskOption) Option {
 	}}
 }
 
-// TTL is how long a task lives from its creation, if the client has no other wish;
-// default 1 hour; a second at least. What the client wishes for is granted up to 24 hours,
-// or up to this if it is more.
+// TTL sets how long a task lives from its creation if the client does not ask for another
+// time; default 1 hour, at least a second. A client gets what it asks for up to 24 hours,
+// or up to d if that is more.
 func TTL(d time.Duration) TaskOption {
 	return taskOption{"TTL", func(s *taskSettings) string {
 		if d < time.Second {
@@ -93,8 +94,8 @@ func TTL(d time.Duration) TaskOption {
 	}}
 }
 
-// PollInterval is how often a client may ask for the task's state; default 1 second, a
-// millisecond at least.
+// PollInterval tells clients how long to wait between two requests for the task's state;
+// default 1 second, at least a millisecond.
 func PollInterval(d time.Duration) TaskOption {
 	return taskOption{"PollInterval", func(s *taskSettings) string {
 		if d < time.Millisecond {
@@ -105,10 +106,10 @@ func PollInterval(d time.Duration) TaskOption {
 	}}
 }
 
-// ImmediateResponse is what the model gets at once when a call has become a task, so
-// that it can go on meanwhile: "Your order is being packed; ask for its state later."
-// It goes to clients of 2025-11-25, which may use it instead of a message of their own;
-// the specification calls it provisional. 2026-07-28 has no place for it.
+// ImmediateResponse sets what the model gets at once when a call has become a task, so that
+// it can go on meanwhile: "Your order is being packed; ask for its state later." It is sent
+// to clients of 2025-11-25, which may use it instead of a message of their own; the
+// specification calls it provisional. 2026-07-28 has no place for it.
 func ImmediateResponse(text string) TaskOption {
 	return taskOption{"ImmediateResponse", func(s *taskSettings) string {
 		if text == "" {
@@ -119,10 +120,10 @@ func ImmediateResponse(text string) TaskOption {
 	}}
 }
 
-// Retry runs a task again whose handler panics or fails with an internal error, or whose
-// worker is gone, up to n times; after an error with a growing pause. What was done in
-// Once, and what was answered, is kept. Errors for the user or the model are results,
-// and not retried.
+// Retry has a task run again, up to n times, if its handler panics or fails with an
+// internal error, or if its worker is gone; after an error with a growing pause. What was
+// done in Once, and what was answered, is kept. Errors for the user or the model are
+// results, and are not retried.
 //
 // Without it an error is final, and a task whose worker is gone (its process died, on a
 // store that outlives it) is run again up to five times. Retry(0) is for handlers that
@@ -140,11 +141,11 @@ func Retry(n int) TaskOption {
 	}}
 }
 
-// TaskWhen decides per call, by its arguments. In must be the tool's input. Where it
-// says no the call runs in its request. It restricts and never forces: a client that
-// cannot have a task, or on 2025-11-25 did not ask for one, gets none; and one of
-// 2025-11-25 that asks for a task of a TaskRequired tool gets it in any case. Arguments
-// that the tool refuses are refused in the request.
+// TaskWhen decides for each call, by its arguments, whether it may become a task; if not,
+// it runs in its request. In must be the tool's input. It restricts and never forces: a
+// client that cannot have a task, or on 2025-11-25 did not ask for one, gets none; and a
+// client of 2025-11-25 that asks for a task of a TaskRequired tool gets it in any case.
+// Arguments that the tool refuses are refused in the request.
 func TaskWhen[In any](decide func(In) bool) TaskOption {
 	return taskOption{"TaskWhen", func(s *taskSettings) string {
 		if decide == nil {
@@ -156,9 +157,9 @@ func TaskWhen[In any](decide func(In) bool) TaskOption {
 	}}
 }
 
-// AfterDetach keeps a call in its request until the handler calls Detach, so that it
-// asks its first questions there: on 2026-07-28 they come in rounds, before there is a
-// task. On 2025-11-25 a call that asks for a task is one from the beginning.
+// AfterDetach keeps a call in its request until the handler calls Detach, so that it can
+// ask its first questions there: on 2026-07-28 they come in rounds, before there is a task.
+// On 2025-11-25 a call for which the client wants a task is one from the beginning.
 func AfterDetach() TaskOption {
 	return taskOption{"AfterDetach", func(s *taskSettings) string {
 		s.policy.AfterDetach = true
@@ -166,11 +167,11 @@ func AfterDetach() TaskOption {
 	}}
 }
 
-// Detach says that the call may go on as a task from here. Where it does, the error is
-// ErrPending: the handler returns, and runs again in the task, with the answers and
-// effects that it has. Everywhere else Detach does nothing: in a task, for a client
-// that cannot have one, for a tool without AfterDetach, in a tool that a model calls, in
-// an effect of Once, outside a handler.
+// Detach says that the call may go on as a task from here. If it does, the error is
+// ErrPending: the handler returns, and runs again in the task with the answers and effects
+// it already has. Everywhere else Detach does nothing: in a task, for a client that cannot
+// have one, for a tool without AfterDetach, in a tool that a model calls, in an effect of
+// Once, outside a handler.
 func Detach(ctx context.Context) error {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || h.inner != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// ResourceTemplate registers a family of resources. P is a struct whose
-// uri:"name" fields equal the template's variables, or map[string]string for a
-// template that is known only at run time. Values that could lead out
-// of the family (.. as a part of a path, an encoded slash, control characters)
-// are answered as not found before fn sees them. Out is as for Resource.
+// ResourceTemplate registers a family of resources. P is a struct whose uri:"name" fields
+// match the template's variables, or map[string]string for a template that is known only at
+// run time. Values that could lead out of the family (.. as a part of a path, an encoded
+// slash, control characters) are answered as not found before fn sees them. Out is as for
+// Resource.
 func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
 	t := &TemplateOf[P, Out]{fn: fn, declaration: declare(kindTemplate, uriTemplate, fn, opts)}
 	t.declaration.compile = t.compile
@@ -54,11 +54,10 @@ func (t *TemplateOf[P, Out]) declared() *declaration {
 	return t.declaration
 }
 
-// URI expands the template: the one place where URIs of this family are made. Values are
-// escaped, but not checked: a read of the URI of a value that could lead out of the family,
-// or that P's tags do not allow, fails. It is "" where the template or P is faulty, which
-// Build reports; before Build that is so of a P with tags of Validation, too. It may be
-// called concurrently.
+// URI expands the template. It escapes values but does not check them: if a value could
+// lead out of the family, or P's tags do not allow it, reading the URI fails. It returns ""
+// if the template or P is faulty, which Build reports; before Build also for a P with tags
+// of Validation. It may be called concurrently.
 func (t *TemplateOf[P, Out]) URI(p P) string {
 	vars := t.variables(reflect.ValueOf(&p).Elem())
 	if vars == nil || t.template == nil {

@@ -21,10 +21,9 @@ import (
 
 // Tool registers fn.
 //
-// In is a struct or a pointer to one (never nil), struct{} for none, a map with
-// string keys, or json.RawMessage together with InputSchema. If In has a method
-// Validate() error or Validate(context.Context) error, it is called after the
-// tags hold.
+// In is a struct or a pointer to one (never nil), struct{} for no arguments, a map with
+// string keys, or json.RawMessage together with InputSchema. If In has a method Validate()
+// error or Validate(context.Context) error, it is called once the tags are satisfied.
 //
 // Out is: string (text only); Image, Audio, Link, Embedded, a protocol.Block
 // (one block); Content or Stream (several); []byte (an embedded blob); Rich[T];
@@ -36,9 +35,9 @@ func Tool[In, Out any](name string, fn func(context.Context, In) (Out, error), o
 	return t
 }
 
-// ToolOf is a typed handle: it registers the tool, calls it in tests, feeds
-// Generate. Its methods may be called concurrently, before and after Build; the
-// schemas and checks are those of the last Build, before that of the defaults.
+// ToolOf is a typed handle: it registers the tool, calls it in tests, and can be passed to
+// WithTools. Its methods may be called concurrently, before and after Build; schemas and
+// checks are those of the last Build, or the defaults before it.
 type ToolOf[In, Out any] struct {
 	fn          func(context.Context, In) (Out, error)
 	declaration *declaration
@@ -90,7 +89,7 @@ func (v *values[In, Out]) forget() {
 	v.in, v.out = in, out
 }
 
-// Name as registered, without group prefixes.
+// Name returns the name as registered, without group prefixes.
 func (t *ToolOf[In, Out]) Name() string { return t.declaration.name }
 
 // plan is that of the last Build, or one of the declaration alone.
@@ -106,8 +105,8 @@ func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
 	return p, nil
 }
 
-// Call the function in process: decode, defaults and validation as from the
-// wire, no middleware. Errors are those of the function, unclassified.
+// Call calls the function in process, with decoding, defaults and validation as from the
+// wire, but without middleware. Errors are those of the function, unclassified.
 func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	var none Out
 	p, err := t.plan()
@@ -128,7 +127,8 @@ func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	return guarded(ctx, t.fn, decoded)
 }
 
-// InputSchema as listed; nil where the type is faulty. The caller must not change it.
+// InputSchema returns the schema as listed; nil if the type is faulty. The caller must not
+// change it.
 func (t *ToolOf[In, Out]) InputSchema() json.RawMessage {
 	if p, err := t.plan(); err == nil {
 		return p.in.schema
@@ -136,7 +136,7 @@ func (t *ToolOf[In, Out]) InputSchema() json.RawMessage {
 	return nil
 }
 
-// OutputSchema as listed; nil for text and blocks.
+// OutputSchema returns the schema as listed; nil for text and blocks.
 func (t *ToolOf[In, Out]) OutputSchema() json.RawMessage {
 	if p, err := t.plan(); err == nil {
 		return p.out.schema
@@ -144,7 +144,7 @@ func (t *ToolOf[In, Out]) OutputSchema() json.RawMessage {
 	return nil
 }
 
-// Check arguments: the teaching error or nil.
+// Check validates arguments. The error is what the model would be told.
 func (t *ToolOf[In, Out]) Check(arguments json.RawMessage) error {
 	p, err := t.plan()
 	if err != nil {

@@ -21,18 +21,18 @@ const keyNonce = reserved + "visit-nonce"
 // placeholder in a URL stands for the id of the elicitation.
 const placeholder = "{elicitationId}"
 
-// ElicitURL sends the user to a page. It returns when the user agreed to open it,
-// not when the page is done; how that went is for the program that serves the page
-// to know. The error is ErrDeclined or ErrCancelled as the user decided,
-// ErrUnsupported where the client cannot be asked (before 2025-11-25 none can),
-// ErrPending where the handler will run again, or what ended the wait.
+// ElicitURL sends the user to a page. It returns when the user has agreed to open it, not
+// when the page is done; only the program that serves the page knows how that went. The
+// error is ErrDeclined or ErrCancelled as the user decided, ErrUnsupported if the client
+// cannot be asked (before 2025-11-25 none can), ErrPending if the handler will run again,
+// or whatever ended the wait.
 //
-// "{elicitationId}" in the URL is replaced by the id of the question: 128 bits that
-// nobody can guess, the same in every round of the call. The page finds by it what
-// it is for, and [Server.ElicitationComplete] takes it. That whoever opens the page
-// is who was asked is for the page to check (client/elicitation "Phishing"). Put no
-// secret into the URL. One that is not absolute, or neither http nor https, is an error
-// of the question. Of the options Key has a meaning here.
+// "{elicitationId}" in the URL is replaced by the id of the question: 128 bits that nobody
+// can guess, the same in every round of the call. The page uses it to find out what it is
+// for, and [Server.ElicitationComplete] takes it. The page must check that whoever opens it
+// is the person who was asked (client/elicitation "Phishing"). Do not put secrets into the
+// URL. A URL that is not absolute, or neither http nor https, is an error. Of the options,
+// only Key has a meaning here.
 func ElicitURL(ctx context.Context, message, url string, opts ...AskOption) error {
 	h, err := asking(ctx, askingVisit)
 	if err != nil {

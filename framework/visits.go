@@ -8,12 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// ElicitationComplete tells the client that was sent to a page by ElicitURL or
-// URLRequired that the page is done (2025-11-25 client/elicitation: to this client
-// only). Where the id is not known (any more), or the client's revision has no such
-// message, it does nothing. The error is that of sending. Of processes that share a store
-// (see [Store]) any may be told: it lets the others know, and the one that has asked tells
-// the client.
+// ElicitationComplete tells the client that was sent to a page by ElicitURL or URLRequired
+// that the page is done (2025-11-25 client/elicitation: to this client only). If the id is
+// not known (any more), or the client's revision has no such message, it does nothing. The
+// error is that of sending. If processes share a store (see [Store]), it may be called in
+// any of them: the one that asked tells the client.
 func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
 	send := s.visits.take(id)
 	if send == nil {

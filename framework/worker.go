@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Worker is the carrier of a process that runs the tasks of its store, and serves no
-// client; Serve takes it. The error says that the store is this process's alone.
+// Worker returns the carrier, for Serve, of a process that runs the tasks of its store and
+// serves no client. The error says that the store belongs to this process alone.
 func (s *Server) Worker() (transport.Transport, error) {
 	if s.Sessions() == nil && s.Changes() == nil {
 		return nil, errors.New("a worker needs the store in which servers leave their tasks: add framework.WithStore")
