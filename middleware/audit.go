@@ -15,23 +15,23 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Audit writes one JSON line a logical call, when it is over:
+// Audit writes one JSON line per logical call, when it is over:
 //
 //	{"time":"2026-07-28T12:00:00.123Z","issuer":"https://id.example","subject":"ann","address":"192.0.2.1:4711",
 //	 "method":"tools/call","name":"refund","outcome":"rejected","code":-32602,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
 //
-// Who called is the principal; without one "session" is a digest of the session's id,
-// which itself lets in whoever has it. Name is the component's or the URI, without what
-// the tag secret hides in it; arguments and results are not there. The outcome is a
-// framework.Outcome, or "panic" where a step further in has not returned: "denied" is a
-// call for which its caller lacks scopes, whatever it was told. Code is that of a
-// JSON-RPC error. The duration is that of the last round. A call whose client never
-// answers what it was asked has no line: it is not over.
+// The caller is identified by the principal; without one, "session" is a digest of the
+// session's id (the id itself would let in whoever has it). Name is that of the component,
+// or the URI without what the tag secret hides; arguments and results are not written. The
+// outcome is a framework.Outcome, or "panic" if a step further in panicked; "denied" is a
+// call for which the caller lacks scopes, whatever it was told. Code is that of a JSON-RPC
+// error. The duration is that of the last round. A call whose client never answers a
+// question has no line: it is not over.
 //
 // Each line is one Write, before the call is answered, and one at a time: w may be a file
-// opened to append. A w that blocks holds up all calls. What it fails to write is lost,
-// and said in the app's log; the call is answered all the same. Phase: trace; given
-// first, it sees what all others do.
+// opened for appending. A w that blocks holds up all calls. A line that cannot be written
+// is lost, and the app's log says so; the call is answered all the same. Phase: trace;
+// given first, it sees what all others do.
 func Audit(w io.Writer) framework.Middleware {
 	if w == nil {
 		return broken("Audit: the writer is nil")

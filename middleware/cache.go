@@ -14,18 +14,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Cache answers of tools that are both framework.ReadOnly and framework.Idempotent, for
-// ttl, as many as entries; all other calls pass. Of more answers the one that was not
-// used for longest is forgotten. An answer of more than 256 KiB is not kept.
+// Cache keeps answers of tools that are both framework.ReadOnly and framework.Idempotent,
+// for ttl; all other calls pass. It keeps at most entries answers, and forgets the one that
+// was not used for longest. An answer of more than 256 KiB is not kept.
 //
 // The key is the component, the principal with its issuer and scopes, and the arguments,
-// whatever their order and spacing. What depends on more, such as a header or another
-// claim of the token, is not to be cached. Callers without a principal are one.
+// whatever their order and spacing. Do not cache a tool whose answer depends on more, such
+// as a header or another claim of the token. Callers without a principal share their
+// answers.
 //
-// Kept is what came to a good end at once: no error, no isError result, and none of a
-// call that asked its user or a model, in whatever round. Calls of the same at the same
-// moment each run. Resources are not cached: a client that is told of a change
-// (resources/updated) must not be given what was before it. Phase: cache.
+// Only plain successes are kept: no error, no isError result, and no call that asked its
+// user or a model, in whatever round. Equal calls at the same moment each run. Resources
+// are not cached: a client that is told of a change (resources/updated) must not get what
+// was before it. Phase: cache.
 func Cache(ttl time.Duration, entries int) framework.Middleware {
 	switch {
 	case ttl <= 0:

@@ -10,14 +10,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// CheckOutput holds results of tools against their output schema (2025-06-18
-// server/tools "Output Schema": servers MUST provide structured results that conform).
-// What the framework encodes fits; what methods such as MarshalJSON write, or steps
-// further in have changed, may not. That is an internal error: it is logged with what is
-// wrong, and sent with it under framework.WithErrorDetail. isError results need not fit.
+// CheckOutput checks results of tools against their output schema (2025-06-18 server/tools
+// "Output Schema": servers MUST provide structured results that conform). What the
+// framework encodes fits; what methods such as MarshalJSON write, or steps further in have
+// changed, may not. A result that does not fit is an internal error: what is wrong is
+// logged, and sent only under framework.WithErrorDetail. isError results need not fit.
 //
-// For development: it reads each result once more, which takes longer than most tools.
-// Phase: validate.
+// It is for development: it reads each result once more, which takes longer than most
+// tools. Phase: validate.
 func CheckOutput() framework.Middleware {
 	return framework.Middleware{Name: "check-output", Phase: framework.PhaseValidate, Wrap: func(next framework.Handler) framework.Handler {
 		c := &outputCheck{} // of one component

@@ -11,13 +11,13 @@ import (
 )
 
 // Concurrency bounds the calls that run at once, and those that wait for one of them to
-// end. Who comes first is let in first; who finds the queue full is refused at once, by
-// a JSON-RPC error that says when to try again (protocol.TooMany). A wait ends with the
-// call's context.
+// end. Waiting calls are let in in order; a call that finds the queue full is refused at
+// once, by a JSON-RPC error that says when to try again (protocol.TooMany). A wait ends
+// with the call's context.
 //
-// Each execution takes a place: a call that waits for its user live keeps it, one that
-// is asked in rounds gives it back between them. A tool that a model calls within a call
-// has the place of that call, so that a call never waits for itself. Phase: limit.
+// Each execution takes a place: a call that waits for its user live keeps it, one that is
+// asked in rounds gives it back between them. A tool that a model calls within a call uses
+// the place of that call, so that a call never waits for itself. Phase: limit.
 func Concurrency(running, waiting int) framework.Middleware {
 	switch {
 	case running < 1:

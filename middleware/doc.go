@@ -8,28 +8,28 @@
 //		middleware.MaxResult(1<<20),
 //	)
 //
-// Each is a framework.Middleware for App.Use, Group or one component's With. The phases
-// put them in order, outermost first: Trace, Metrics, Logging and Audit (trace);
-// RateLimit, Concurrency and Timeout (limit); Cache (cache); CheckOutput and MaxResult
-// (validate). Within a phase the order is that of Use.
+// Each is a framework.Middleware for App.Use, Group or one component's With. Their phases
+// put them in order, outermost first: Trace, Metrics, Logging and Audit (trace); RateLimit,
+// Concurrency and Timeout (limit); Cache (cache); CheckOutput and MaxResult (validate).
+// Within a phase the order is that of Use.
 //
 // A call that asks the client in rounds (2026-07-28 basic/patterns/mrtr) runs many times
-// and is one call to all of them: what logs, counts or audits does so when it is over,
-// a rate limit takes one event for it, and nothing of a round goes into a cache.
+// and counts as one call for all of them: it is logged, counted and audited when it is
+// over, a rate limit takes one event for it, and no round goes into a cache.
 //
 // Guarantees. All are safe for concurrent use and start no goroutine. What they keep is
-// bounded, and belongs to the value that the function returned: components and servers
-// that are given the same value share it. A wrong argument is reported by Build.
-// Nothing trusts what a client says of itself, forwarding headers included: who calls is
-// its principal, its session or the address of its connection.
+// bounded, and belongs to the value that the function returned: components and servers that
+// are given the same value share it. Build reports a wrong argument. Nothing trusts what a
+// client says about itself, forwarding headers included: a caller is known by its
+// principal, its session or the address of its connection.
 //
-// A completion is a call of the prompt or template, with the arguments that were written
-// so far; clients ask as their users type. Subscriptions, pings and the polling of tasks
-// are no calls, and come to none of them.
+// A completion is a call of the prompt or template, with the arguments written so far;
+// clients ask as their users type. Subscriptions, pings and the polling of tasks are not
+// calls and pass through none of them.
 //
-// A call that is refused because the caller lacks scopes of the component comes to those
-// of the phase trace only, with the outcome "denied".
+// A call that is refused because the caller lacks scopes of the component passes only
+// through those of the phase trace, with the outcome "denied".
 //
-// What they do not do: recover from panics and check scopes, which the engine does for
-// every call; authenticate, which is package middleware/auth's.
+// They do not recover from panics or check scopes, which the engine does for every call,
+// and do not authenticate, which package middleware/auth does.
 package middleware

@@ -21,9 +21,9 @@ type logOption func(*logging)
 
 func (logOption) logOption() {}
 
-// Redact members of arguments by name, wherever they are; case, "_", "-" and "." make no
+// Redact hides members of arguments by name, at any depth; case, "_", "-" and "." make no
 // difference. Names that speak for themselves (framework.SecretName) and fields with the
-// tag secret:"true" are hidden anyway. Variables of a URI are no members: only the tag
+// tag secret:"true" are hidden anyway. Variables of a URI are not members: only the tag
 // hides them.
 func Redact(names ...string) LogOption {
 	return logOption(func(l *logging) {
@@ -33,32 +33,32 @@ func Redact(names ...string) LogOption {
 	})
 }
 
-// RedactPattern hides what the patterns match, in arguments, names and errors. Tokens
-// with their scheme, JSON web tokens, private keys, passwords in URLs and the keys of
-// well-known services are hidden anyway.
+// RedactPattern hides what the patterns match, in arguments, names and errors. Tokens with
+// their scheme, JSON web tokens, private keys, passwords in URLs and keys of well-known
+// services are hidden anyway.
 func RedactPattern(patterns ...*regexp.Regexp) LogOption {
 	return logOption(func(l *logging) { l.redact.patterns = append(l.redact.patterns, patterns...) })
 }
 
-// WithoutArguments logs none. Their secrets are looked for in errors all the same.
+// WithoutArguments leaves arguments out. Their secrets are hidden in errors all the same.
 func WithoutArguments() LogOption {
 	return logOption(func(l *logging) { l.arguments = false })
 }
 
-// Sample logs one in n of the calls that came to a good end, the first and every nth
-// after it. Those that are logged as warnings are never left out.
+// Sample logs only one in n of the calls that succeeded, the first and every nth after it.
+// Those that are logged as warnings are never left out.
 func Sample(n int) LogOption { return logOption(func(l *logging) { l.sample = int64(n) }) }
 
-// Logging of every call through the app's logger: what was called, by whom, with which
-// outcome and how long it took; with the trace it belongs to, if Trace is further out.
-// Calls that the server is to blame for, or has refused, are warnings; others are
-// information. What a call says of itself is for framework.Log.
+// Logging logs every call through the app's logger: what was called, by whom, with which
+// outcome and how long it took, and the trace it belongs to if Trace is further out. Calls
+// that failed through the server's fault, or that it refused, are warnings; others have
+// level info. Handlers log with framework.Log.
 //
 // Arguments are logged as text of at most 2 KiB, without secrets (see Redact); so are
-// errors, without the secrets of the call's arguments that have 4 bytes or more. Results
-// never are. A call in which a step further in has panicked has the outcome "panic". A
-// call that was asked in rounds is logged when it is over, with the time of its last
-// round. Phase: trace.
+// errors, without those secrets among the arguments that have 4 bytes or more. Results are
+// never logged. A call in which a step further in has panicked has the outcome "panic". A
+// call that was asked in rounds is logged when it is over, with the time of its last round.
+// Phase: trace.
 func Logging(opts ...LogOption) framework.Middleware {
 	l := &logging{arguments: true, sample: 1}
 	for _, o := range opts {

@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// MaxResult bounds results in bytes: what their texts, structured content, URIs and data
-// (as base64) come to, without the envelope and escapes. Of a result that is structured
-// and has the same as text both count, for both are sent. One that is larger is not
-// sent; the model is told its size instead, so that it can ask for less. Lists, which
-// come in pages, are not bounded. Phase: validate.
+// MaxResult bounds the size of results in bytes: the sum of texts, structured content, URIs
+// and data (as base64), without the envelope and escapes. If a result is structured and has
+// the same as text, both count, since both are sent. A larger result is not sent; the model
+// is told its size instead, so that it can ask for less. Lists, which come in pages, are
+// not bounded. Phase: validate.
 func MaxResult(bytes int) framework.Middleware {
 	if bytes < 1 {
 		return broken("MaxResult: the bound must be 1 or more")

@@ -13,19 +13,19 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// Metrics with OpenTelemetry, by the provider that the program has set
-// (otel.SetMeterProvider): the histogram mcp.server.operation.duration in seconds, of
-// what is further in. A call that is asked in rounds counts once, with the time of its
-// last one.
+// Metrics measures calls with OpenTelemetry, by the provider that the program has set
+// (otel.SetMeterProvider): the histogram mcp.server.operation.duration, in seconds, of
+// everything further in. A call that is asked in rounds counts once, with the time of its
+// last round.
 //
 // The attributes are mcp.method.name, mcp.protocol.version, gen_ai.tool.name,
-// gen_ai.prompt.name or mcp.resource.uri (of a template the template), and error.type, a
-// framework.Outcome, where it is one. Each has few values, all of them the server's own:
-// what is called and does not exist never comes here. Where the provider wants nothing,
-// nothing is measured. Phase: trace.
+// gen_ai.prompt.name or mcp.resource.uri (for a template, the template), and error.type, a
+// framework.Outcome, if the call failed. Each has few values, all of them the server's own:
+// calls of what does not exist never get here. If the provider does not record, nothing is
+// measured. Phase: trace.
 func Metrics() framework.Middleware { return MetricsWith(nil) }
 
-// MetricsWith is Metrics with a provider of its own. Nil: that of Metrics.
+// MetricsWith is Metrics with a provider of your own; nil stands for that of Metrics.
 func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider

@@ -14,48 +14,48 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// Rate is what RateLimit enforces: a bucket of Burst events, which fills by Events in
-// each Per.
+// Rate is what RateLimit enforces: a bucket of Burst events, which is refilled with Events
+// in every Per.
 type Rate struct {
 	Events int
 	Per    time.Duration
 	Burst  int                                             // 0 = Events
 	By     func(c *framework.CallInfo, name string) string // nil = principal, else session, else address
 
-	// Store counts for all processes that share it. Nil: that of the app's WithStore
-	// where it can (framework.Store), else this process counts alone.
+	// Store counts for all processes that share it. Nil: that of the app's WithStore if it
+	// can (framework.Store), else this process counts alone.
 	Store claim.Store
 	// Local counts in this process, whatever stores there are: no round trip for each call.
 	Local bool
-	// Name tells limits apart that share a store. Those of the same name must be of the
+	// Name tells limits that share a store apart. Limits of the same name must have the
 	// same rate.
 	Name string
 }
 
-// RateLimit refuses what is too much, by a JSON-RPC error that says when there is room
-// again (protocol.TooMany): over HTTP with Retry-After, and with status 429 where the
-// revision lets the status follow the error (2026-07-28). One logical call is one event,
-// in however many rounds or repetitions of a task; a round that a client sends again is
-// one more. Lists count like calls; completions are of the same rate, and have buckets of
-// their own: they come as a user types.
+// RateLimit refuses calls beyond a rate, by a JSON-RPC error that says when there is room
+// again (protocol.TooMany): over HTTP with Retry-After, and with status 429 if the revision
+// lets the status follow the error (2026-07-28). One logical call is one event, in however
+// many rounds or repetitions of a task; a round that a client sends again is one more.
+// Lists count like calls. Completions have the same rate, but buckets of their own: they
+// come as a user types.
 //
-// All components behind the same value share the buckets, and there is one for each
-// caller. Give By the name as well to have one for each tool:
+// All components behind the same value share the buckets; each caller has one. Have By
+// return the name as well to have one for each tool:
 //
 //	By: func(c *framework.CallInfo, name string) string {
 //		host, _, _ := net.SplitHostPort(c.RemoteAddr) // of ports a client has many
 //		return host + " " + name
 //	}
 //
-// By default a client that has no principal has a bucket for each of its sessions, and
-// an address is that of the connection: behind a proxy it is the proxy's, and what
-// forwarding headers say is By's to believe.
+// By default a client without a principal has a bucket for each of its sessions. An address
+// is that of the connection: behind a proxy it is the proxy's, and whether to believe
+// forwarding headers is up to By.
 //
-// At most 100,000 callers and as many rounds are remembered, about 40 MB; of more, those
-// that were quiet longest are forgotten, whose buckets are fullest. A store keeps what
-// is not full, and its nodes need clocks that agree. Where it fails this process counts
-// alone, asks it once a second whether it is back, and says so in the log once a minute.
-// Phase: limit.
+// At most 100,000 callers and as many rounds are remembered, about 40 MB; beyond that,
+// those that were quiet for longest are forgotten, as their buckets are fullest. A store
+// keeps buckets that are not full, and its nodes need clocks that agree. If it fails, this
+// process counts alone, asks it once a second whether it is back, and says so in the log
+// once a minute. Phase: limit.
 func RateLimit(r Rate) framework.Middleware {
 	switch {
 	case r.Events < 1:

@@ -23,13 +23,13 @@ func (e *timeoutError) Error() string {
 // Is makes it the end of a deadline to whoever looks.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Timeout of every call: the context of what is further in ends after d, and an error
-// that comes of it tells the caller so. It bounds one execution: where the client is
-// asked live, the time that the user takes is a part of it; in rounds each round has the
-// whole time. What is waited for in Concurrency counts where Timeout was given first.
+// Timeout limits every call: the context of everything further in ends after d, and an
+// error that results from it tells the caller so. It bounds one execution: if the client is
+// asked live, the time the user takes counts; in rounds each round has the whole time. Time
+// spent waiting in Concurrency counts if Timeout was given first.
 //
-// A handler that does not heed its context goes on, and its result, if it has one after
-// all, is the answer. Phase: limit.
+// A handler that does not heed its context goes on, and if it returns a result after all,
+// that is the answer. Phase: limit.
 func Timeout(d time.Duration) framework.Middleware {
 	if d <= 0 {
 		return broken("Timeout: the duration must be positive")

@@ -21,23 +21,24 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Trace with OpenTelemetry: a span of kind server for each execution, by the provider
-// that the program has set (otel.SetTracerProvider). Its parent is the W3C trace context
-// (traceparent and tracestate) of the request's _meta (2026-07-28 basic, "Trace Context"),
-// else the span of an HTTP server in front, else the traceparent header; where there are
-// both of the first two the latter is a link. The span is in the context of what is
-// further in.
+// Trace traces calls with OpenTelemetry: a span of kind server for each execution, by the
+// provider that the program has set (otel.SetTracerProvider). Its parent is the W3C trace
+// context (traceparent and tracestate) of the request's _meta (2026-07-28 basic, "Trace
+// Context"), else the span of an HTTP server in front, else the traceparent header; if
+// there are both of the first two, the second is a link. The span is in the context of
+// everything further in.
 //
 // A call that is asked in rounds has a span in each, all with its id (kagami.call.id); one
-// that waits for answers is no error. Attributes have the names of the semantic
-// conventions for MCP; a session is written as a digest of its id, which itself lets in
-// whoever has it, and neither arguments nor texts of errors are. Baggage is not taken
-// from clients: it would go on to other servers. Who may call can also demand that a
-// trace is sampled: a sampler that must not be moved to that ignores remote parents.
-// Phase: trace; given first, it spans the other steps.
+// that waits for answers is not an error. Attributes have the names of the semantic
+// conventions for MCP. A session is written as a digest of its id (the id itself would let
+// in whoever has it); arguments and texts of errors are not written. Baggage is not taken
+// from clients: it would be passed on to other servers. A caller can demand that its trace
+// is sampled; a sampler that ignores remote parents prevents that. Phase: trace; given
+// first, it spans the other steps.
 func Trace() framework.Middleware { return TraceWith(nil, nil) }
 
-// TraceWith is Trace with a provider and a propagator of its own. Nil: those of Trace.
+// TraceWith is Trace with a provider and a propagator of your own; nil stands for those of
+// Trace.
 func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapPropagator) framework.Middleware {
 	t := &tracing{propagator: propagator}
 	if propagator == nil {

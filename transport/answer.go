@@ -75,8 +75,9 @@ func (m *marked) mark(ctx context.Context) {
 	m.parent = ctx
 }
 
-// Challenged marks the context of the Send of an answer that demands more of the
-// caller: challenge is the WWW-Authenticate of the response, as long as none was written.
+// Challenged marks the context of the Send of an answer that demands more of the caller:
+// challenge becomes the WWW-Authenticate of the response, if its header has not been
+// written yet.
 func Challenged(ctx context.Context, challenge string) context.Context {
 	m := &marked{}
 	m.mark(ctx)
@@ -84,11 +85,11 @@ func Challenged(ctx context.Context, challenge string) context.Context {
 	return m
 }
 
-// ChallengeFrom is what Challenged was given, or empty.
+// ChallengeFrom returns what Challenged was given, or "".
 func ChallengeFrom(ctx context.Context) string { return marks(ctx).challenge }
 
 // RetryAfter marks the context of the Send of an answer that refuses for now: the client
-// shall wait as long.
+// should wait that long.
 func RetryAfter(ctx context.Context, after time.Duration) context.Context {
 	m := &marked{}
 	m.mark(ctx)
@@ -96,29 +97,29 @@ func RetryAfter(ctx context.Context, after time.Duration) context.Context {
 	return m
 }
 
-// RetryAfterFrom is the mark of RetryAfter, or 0. Carriers over HTTP make it the field
-// Retry-After, where the answer is the whole response.
+// RetryAfterFrom returns the mark of RetryAfter, or 0. HTTP carriers make it the field
+// Retry-After, if the answer is the whole response.
 func RetryAfterFrom(ctx context.Context) time.Duration { return marks(ctx).retry }
 
-// Final marks the context of the Send of an exchange's last frame, its answer, which goes
-// out whatever has ended. status is the HTTP status that belongs to it, as long as none was
-// written. Other marks stay that ctx itself has.
+// Final marks the context of the Send of an exchange's last frame, its answer, which is
+// sent even if contexts have ended. status is the HTTP status that belongs to it, if none
+// has been written yet. Other marks of ctx are kept.
 func Final(ctx context.Context, status int) context.Context {
 	return new(Answer).Final(ctx, status)
 }
 
 // Answer has room for the context of one answer, in memory of whoever sends it. The zero
-// Answer is ready, and good for one.
+// Answer is ready for use, once.
 type Answer struct{ m marked }
 
-// Final is the function of that name.
+// Final is like the function of that name.
 func (a *Answer) Final(ctx context.Context, status int) context.Context {
 	a.m.mark(ctx)
 	a.m.status, a.m.final = status, true
 	return &a.m
 }
 
-// FinalFrom says whether ctx was marked by Final, and with which status.
+// FinalFrom reports whether ctx was marked by Final, and with which status.
 func FinalFrom(ctx context.Context) (status int, final bool) {
 	m := marks(ctx)
 	return m.status, m.final

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Authenticator decides who calls, before the body is looked at: of each request anew, so
-// that a session is no credential. middleware/auth makes them. Carriers over HTTP say by
-// ctx which request it is ([TargetFrom]). A stream that was opened by GET, or that only
-// listens, ends when the Principal's Expires has come; calls that were accepted go on.
+// Authenticator decides who calls, before the body is read, and for each request anew, so
+// that a session is not a credential. middleware/auth makes them. HTTP carriers say in ctx
+// which request it is ([TargetFrom]). A stream that was opened by GET, or that only
+// listens, ends at the Principal's Expires; calls that were accepted go on.
 //
-// It is called concurrently, and must not change header. Neither a principal nor an error
-// is 401, as any error is that is no [*AuthError].
+// It is called concurrently, and must not change header. Returning neither a principal nor
+// an error is answered with 401, as is any error that is not an [*AuthError].
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
@@ -27,7 +27,7 @@ type Principal struct {
 	Expires time.Time
 }
 
-// Has says whether p is not nil and has the scope.
+// Has reports whether p is not nil and has the scope.
 func (p *Principal) Has(scope string) bool { return p != nil && slices.Contains(p.Scopes, scope) }
 
 // Target is the HTTP request that an Authenticator decides about.
@@ -40,13 +40,13 @@ type Target struct {
 
 type targetKey struct{}
 
-// WithTarget is what carriers over HTTP tell the Authenticator by its context. What a
-// program's own HTTP middleware has said before holds.
+// WithTarget is how HTTP carriers tell the Authenticator which request it decides about.
+// What a program's own HTTP middleware has set before takes precedence.
 func WithTarget(ctx context.Context, t Target) context.Context {
 	return context.WithValue(ctx, targetKey{}, t)
 }
 
-// TargetFrom is what WithTarget put there, and whether it did.
+// TargetFrom returns what WithTarget put there, and whether it did.
 func TargetFrom(ctx context.Context) (t Target, told bool) {
 	t, told = ctx.Value(targetKey{}).(Target)
 	return t, told
@@ -54,14 +54,15 @@ func TargetFrom(ctx context.Context) (t Target, told bool) {
 
 type principalKey struct{}
 
-// WithPrincipal is for programs whose own HTTP middleware knows the caller: it counts as an
-// authenticator. Nil is nobody: the host's authenticator is asked, if it has one. p must not
-// be changed afterwards.
+// WithPrincipal is for programs whose own HTTP middleware knows the caller: it takes the
+// place of an authenticator. With nil the host's authenticator is asked, if it has one. p
+// must not be changed afterwards.
 func WithPrincipal(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// PrincipalFrom is who calls, or nil: what WithPrincipal put there, else the connection's.
+// PrincipalFrom returns who calls, or nil: what WithPrincipal put there, else the
+// connection's.
 func PrincipalFrom(ctx context.Context) *Principal {
 	if p, ok := ctx.Value(principalKey{}).(*Principal); ok {
 		return p

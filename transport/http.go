@@ -10,20 +10,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// ErrNoSession is the answer of Sessions.Find for an id that was never issued,
-// has ended or is another principal's: nobody can tell which.
+// ErrNoSession is what Sessions.Find returns for an id that was never issued, has ended or
+// belongs to another principal: callers cannot tell which.
 var ErrNoSession = errors.New("transport: no such session")
 
-// ErrUnavailable is the answer of Sessions.Find while sessions cannot be looked up: the
-// client keeps its session, and comes again.
+// ErrUnavailable is what Sessions.Find returns while sessions cannot be looked up: the
+// client keeps its session, and tries again.
 var ErrUnavailable = errors.New("transport: sessions cannot be looked up now")
 
-// ErrNoStream is the answer of Send where a client that takes one JSON answer and no
-// stream of them (Accept) is to be sent something before it.
+// ErrNoStream is what Send returns for a frame before the answer if the client takes one
+// JSON answer and no stream (Accept).
 var ErrNoStream = errors.New("transport: the client takes no stream")
 
-// Fields are the header fields of one HTTP request. They stay valid, and are
-// read-only, for as long as anything holds them.
+// Fields are the header fields of one HTTP request. They are read-only, and remain valid
+// for as long as anything holds them.
 type Fields interface {
 	// Values are those of one field, in order of arrival; name in any case.
 	Values(name string) []string
@@ -80,8 +80,8 @@ type Sessions interface {
 
 type requestKey struct{}
 
-// WithRequest is for carriers: ctx carries r. The first context that does is in r's own
-// memory, so that no two goroutines may make the first.
+// WithRequest is for carriers: it makes ctx carry r. The first context made for r is in r's
+// own memory, so two goroutines must not make it at once.
 func WithRequest(ctx context.Context, r *Request) context.Context {
 	if r == nil || r.first.Context != nil {
 		return context.WithValue(ctx, requestKey{}, r)
@@ -90,14 +90,14 @@ func WithRequest(ctx context.Context, r *Request) context.Context {
 	return &r.first
 }
 
-// RequestFrom is the HTTP request that ctx belongs to, or nil.
+// RequestFrom returns the HTTP request that ctx belongs to, or nil.
 func RequestFrom(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
 }
 
 // Outliver is a context of an exchange that knows what is left of it when the request is
-// gone. Carriers make them; without one, whoever goes on keeps all of the request.
+// gone. Carriers make them; without one, work that goes on keeps all of the request alive.
 type Outliver interface {
 	context.Context
 	// Outlive is a context that has the values of the program and the connection, and
@@ -105,8 +105,8 @@ type Outliver interface {
 	Outlive() context.Context
 }
 
-// Outlive is the context of work that goes on after the exchange of ctx: the values are
-// the same, but that there is no request and no end.
+// Outlive returns the context for work that goes on after the exchange of ctx: it has the
+// same values, but no request and no end.
 func Outlive(ctx context.Context) context.Context {
 	if o, ok := ctx.(Outliver); ok {
 		return o.Outlive()
@@ -114,7 +114,7 @@ func Outlive(ctx context.Context) context.Context {
 	return WithRequest(context.WithoutCancel(ctx), nil)
 }
 
-// Plan is what an HTTP carrier must know of an exchange before it runs.
+// Plan is what an HTTP carrier must know about an exchange before it runs.
 type Plan struct {
 	Answered      bool // there will be an answer; otherwise 202 and no body
 	Resumable     bool // a broken response may be resumed
@@ -129,8 +129,7 @@ type Planned interface {
 	Plan() Plan
 }
 
-// Server is a Host that offers what carriers over HTTP can use.
-// *framework.Server is one.
+// Server is a Host that offers what HTTP carriers can use. *framework.Server is one.
 type Server interface {
 	Host
 	// Authenticator demands a principal of every request; nil: it does not.
@@ -157,16 +156,16 @@ type Sharer interface {
 	Adopt(link *Connection) error
 }
 
-// AuthError is an Authenticator's refusal in the terms of HTTP. Any other error of
-// an Authenticator is 401 with the challenge "Bearer". The text of Err is not
-// shown to the client.
+// AuthError is an Authenticator's refusal in terms of HTTP. Any other error of an
+// Authenticator is 401 with the challenge "Bearer". The text of Err is not shown to the
+// client.
 type AuthError struct {
 	Status    int    // 400, 401, 403 or 503; one that refuses nothing is sent as 401
 	Challenge string // of WWW-Authenticate; empty: none
 	Err       error
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *AuthError) Error() string {
 	if e.Err == nil {
 		return http.StatusText(e.Status)
@@ -174,5 +173,5 @@ func (e *AuthError) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *AuthError) Unwrap() error { return e.Err }

@@ -41,17 +41,17 @@ type Kept interface {
 	Change(ctx context.Context, change func(data []byte) []byte) error
 }
 
-// Connection is the identity of one connection: equal pointers, same connection.
+// Connection is the identity of one connection: equal pointers mean the same connection.
 type Connection struct {
 	Peer
 	ctx context.Context //nolint:containedctx // the connection's own life, which outlasts each of its frames
 }
 
-// Context is the connection's own: it ends with the connection, and holds nothing of
-// any frame.
+// Context returns the connection's own context: it ends with the connection, and holds
+// nothing of any frame.
 func (c *Connection) Context() context.Context { return c.ctx }
 
-// OnClose runs fn in its own goroutine when the connection is gone.
+// OnClose has fn run in a goroutine of its own when the connection is gone.
 func (c *Connection) OnClose(fn func()) {
 	// A context of the carrier's own may do without what package context needs for it.
 	if own, ok := c.ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
@@ -63,15 +63,14 @@ func (c *Connection) OnClose(fn func()) {
 
 type connectionKey struct{}
 
-// Connect marks ctx as that of a new connection. A carrier calls it once a
-// connection and passes the result to each Accept and Serve of that connection;
-// the connection is gone when ctx ends. A carrier that never calls it has one
-// connection for all its frames.
+// Connect marks ctx as that of a new connection. A carrier calls it once per connection and
+// passes the result to each Accept and Serve of that connection; the connection is gone
+// when ctx ends. A carrier that never calls it has one connection for all its frames.
 func Connect(ctx context.Context, p Peer) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &Connection{Peer: p, ctx: ctx})
 }
 
-// ConnectionFrom is the connection that ctx belongs to, or nil.
+// ConnectionFrom returns the connection that ctx belongs to, or nil.
 func ConnectionFrom(ctx context.Context) *Connection {
 	c, _ := ctx.Value(connectionKey{}).(*Connection)
 	return c

@@ -40,9 +40,8 @@ type Host interface {
 	Accept(ctx context.Context, frame []byte) (Exchange, error)
 }
 
-// Quitter is a Host that says when it has given up on calls which do not end, though
-// they were cancelled. Carriers that end do not wait for those.
-// *framework.Server is one.
+// Quitter is a Host that says when it has given up on calls that do not end, although they
+// were cancelled. Carriers that end do not wait for those. *framework.Server is one.
 type Quitter interface {
 	Host
 	// GaveUp is closed then; never, if all calls ended.
@@ -90,13 +89,14 @@ type Conn interface {
 // Next is the rest of the frame-level chain.
 type Next func(ctx context.Context, frame []byte, out Outbound) error
 
-// Middleware sees raw frames: frame is what came in (its replacement is not
-// decoded again: a middleware observes it, wraps out to see and change what is
-// sent, or refuses by an error instead of calling next: the host answers a request
-// with it. Who returns nil without calling next has answered it by out).
+// Middleware sees raw frames: frame is what came in. A replacement of it would not be
+// decoded again: a middleware observes it, wraps out to see and change what is sent, or
+// refuses by returning an error instead of calling next; the host answers a request with
+// that error. A middleware that returns nil without calling next must have answered the
+// request through out.
 type Middleware func(next Next) Next
 
-// OutboundFunc is an Outbound.
+// OutboundFunc is a function that is an Outbound.
 type OutboundFunc func(ctx context.Context, frame []byte) error
 
 // Send calls f.

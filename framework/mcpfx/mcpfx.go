@@ -37,8 +37,8 @@ type carrier func(r *run) (transport.Transport, error)
 
 func (c carrier) option(m *module) { m.carriers = append(m.carriers, c) }
 
-// HTTP serves on addr: ":8080" is port 8080 of this machine only. It may be given for
-// several addresses, and beside Stdio. The address is logged.
+// HTTP serves on addr: ":8080" is port 8080 of this machine only. It may be given several
+// times, and together with Stdio. The address is logged.
 func HTTP(addr string, opts ...fiberhttp.Option) Option {
 	return carrier(func(r *run) (transport.Transport, error) {
 		open := make(chan struct{})
@@ -50,9 +50,9 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 	})
 }
 
-// Stdio serves on standard streams; their end stops the app, unless there is HTTP, too. A
-// line of the log that nobody reads any more does not end the program, as SIGPIPE would.
-// What wraps the carrier can bring credentials from the environment: auth.Env.
+// Stdio serves on the standard streams; their end stops the app, unless there is HTTP, too.
+// If nobody reads the log any more, writing to it does not kill the program by SIGPIPE. A
+// wrap can bring credentials from the environment: auth.Env.
 func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 	t := stdio.New()
 	for _, wrap := range wraps {
@@ -69,7 +69,7 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 	})
 }
 
-// Carrier serves on one that the program has made.
+// Carrier serves on a carrier that the program has made.
 func Carrier(t transport.Transport) Option {
 	return carrier(func(*run) (transport.Transport, error) {
 		if t == nil {
@@ -96,21 +96,21 @@ func (mounted) Serve(ctx context.Context, _ transport.Host) error {
 	return nil
 }
 
-// Worker runs tasks of the store, and serves no client: alone, or to go on when stdin has
+// Worker runs tasks of the store and serves no client: alone, or to go on after stdin has
 // ended. The store comes from the graph or from Options(framework.WithStore(...)).
 func Worker() Option {
 	return carrier(func(r *run) (transport.Transport, error) { return r.server.Worker() })
 }
 
-// Options are passed to framework.New, after what the graph has.
+// Options passes options to framework.New, after what comes from the graph.
 func Options(opts ...framework.AppOption) Option { return appOptions(opts) }
 
 type appOptions []framework.AppOption
 
 func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 
-// Module provides *framework.Server and serves it. A program has one. Without anything to
-// serve on, and with an option or a carrier that is nil, fx.New has an error.
+// Module provides *framework.Server and serves it. A program has one Module. fx.New reports
+// an error if there is nothing to serve on, or if an option or a carrier is nil.
 func Module(name, version string, opts ...Option) fx.Option {
 	m := &module{name: name, version: version, from: "mcpfx.Module at " + place.Caller(1)}
 	for _, o := range opts {

@@ -20,10 +20,10 @@ type provided struct {
 	from string // the constructor
 }
 
-// Provide constructors of framework.Provider values. The values are also available by
-// their own type. Of a constructor with several results those with components count;
-// one without any is an error of fx.New. What fx.Annotate says can be said in
-// parameters that embed fx.In.
+// Provide takes constructors of framework.Provider values. The values are also available by
+// their own types. If a constructor has several results, those with components count;
+// fx.New reports a constructor that has none. Instead of fx.Annotate, use parameters that
+// embed fx.In.
 func Provide(constructors ...any) fx.Option {
 	all := slices.Clone(constructors)
 	for _, c := range constructors {
@@ -70,8 +70,8 @@ func annotate(constructor, fn any, as ...fx.Annotation) any {
 	return named.Interface()
 }
 
-// Use middleware on every component, in order. Several Use and UseProvided count in
-// their order, those in an fx.Module after those outside of it.
+// Use wraps every component in middleware, in order. Several Use and UseProvided apply in
+// their order, those in an fx.Module after those outside it.
 func Use(mw ...framework.Middleware) fx.Option {
 	from := "mcpfx.Use at " + place.Caller(1)
 	var all []any
@@ -81,8 +81,8 @@ func Use(mw ...framework.Middleware) fx.Option {
 	return provide(from, all)
 }
 
-// UseProvided middleware made by constructors, in order: func(deps...) framework.Middleware,
-// or with an error beside it.
+// UseProvided is Use for middleware made by constructors: func(deps...)
+// framework.Middleware, or with an error as second result.
 func UseProvided(constructors ...any) fx.Option {
 	var all []any
 	for _, c := range constructors {

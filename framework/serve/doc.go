@@ -11,11 +11,11 @@
 // by an environment variable, KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_STORE, KAGAMI_WORKER
 // and KAGAMI_INSPECT; a flag takes precedence ([Env] changes the prefix).
 //
-// Guarantees. While the server speaks on stdout nothing else is written there:
-// errors, hints, and whatever the program and its children print go to stderr,
-// from the first function of OnStart to the last one of OnStop. SIGINT and SIGTERM
-// end the server after the calls in flight have ended or had their grace period; a
-// second signal ends the process at once. flag.CommandLine is never touched.
+// Guarantees. While the server speaks on stdout, nothing else is written there: errors,
+// hints, and whatever the program and its children print go to stderr, from the first
+// OnStart function to the last OnStop function. SIGINT and SIGTERM end the server after the
+// calls in flight have ended or had their grace period; a second signal ends the process at
+// once. flag.CommandLine is never touched.
 //
 // On stdio credentials come from the environment: see [Stdio].
 //

@@ -13,11 +13,11 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
 
-// UsageError is a command line (or environment) that cannot be understood.
-// Its text names what is wrong and the flags that there are.
+// UsageError reports a command line (or environment) that cannot be understood. Its text
+// says what is wrong and lists the flags.
 type UsageError struct{ Problem string }
 
-// Error is the problem and the list of flags.
+// Error returns the problem and the list of flags.
 func (e *UsageError) Error() string {
 	return e.Problem + "\nFlags: --stdio, --http ADDR, --store URL, --worker, --inspect[=json], --version, --help"
 }

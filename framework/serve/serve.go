@@ -28,12 +28,13 @@ const (
 	exitUsage   = 2
 )
 
-// Main is Run with os.Args[1:] and SIGINT/SIGTERM. It writes an error to stderr, sets the exit code ([ExitCode]) and does not return.
-// It never touches flag.CommandLine. A line of the log that nobody reads any more does not end the program, as SIGPIPE would:
-// it ends in order when its client dies.
+// Main is Run with os.Args[1:] and SIGINT/SIGTERM. It writes an error to stderr, sets the
+// exit code ([ExitCode]) and does not return. It never touches flag.CommandLine. If nobody
+// reads the log any more, writing to it does not kill the program by SIGPIPE: it shuts down
+// in order when its client dies.
 //
-// Unless GOGC or GOMEMLIMIT are set in the environment, the heap may grow to 32 MB before it
-// is collected, which costs a small server that much memory under load, and saves it a fifth
+// Unless GOGC or GOMEMLIMIT is set in the environment, the heap may grow to 32 MB before it
+// is collected. That costs a small server that much memory under load, and saves it a fifth
 // of its CPU time (ADR 16).
 func Main(app *framework.App, opts ...Option) {
 	os.Exit(program(app, os.Args[1:], opts))
@@ -52,17 +53,20 @@ func program(app *framework.App, args []string, opts []Option) int {
 	return ExitCode(err)
 }
 
-// Run builds and serves by flags (--stdio | --http ADDR | --store URL | --worker | --inspect[=json] | --version | --help) until ctx ends. For programs with
-// flags, configuration or defers of their own. Both carriers may be served at once; then the end of stdin ends only its own.
+// Run builds the app and serves it as the flags say (--stdio | --http ADDR | --store URL |
+// --worker | --inspect[=json] | --version | --help), until ctx ends. It is for programs
+// with flags, configuration or defers of their own. Both carriers may be served at once;
+// then the end of stdin ends only stdio.
 //
-// Whoever opens a store closes it: Run that of --store, and the program that of [framework.WithStore], when Run has returned or, under
-// Main, which does not return, in App.OnStop. With --store the app keeps the closed store:
-// another Run takes another app.
+// Whoever opens a store closes it: Run closes that of --store; the program closes that of
+// [framework.WithStore] when Run has returned, or in App.OnStop under Main, which does not
+// return. With --store the app keeps the closed store: use another app for another Run.
 //
 // With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
 //
-// The error is a [*UsageError] for flags that do not exist or do not fit, a [*framework.BuildError] for a faulty app, and otherwise
-// that of the carrier or of a hook. It is nil when ctx ended and when the client closed stdin. A nil app is an error.
+// The error is a [*UsageError] for flags that do not exist or do not fit together, a
+// [*framework.BuildError] for a faulty app, and otherwise that of the carrier or of a hook.
+// It is nil if ctx ended or the client closed stdin. A nil app is an error.
 func Run(ctx context.Context, app *framework.App, args []string, opts ...Option) error {
 	s := configured(opts)
 	f, err := s.parse(args)
@@ -122,8 +126,8 @@ func (s *settings) work(ctx context.Context, server *framework.Server) error {
 	return server.Serve(ctx, worker)
 }
 
-// ExitCode is the process exit code that belongs to an error of Run: 0 for nil,
-// 2 for mistakes that a restart cannot cure (usage, a faulty app), else 1.
+// ExitCode returns the process exit code for an error of Run: 0 for nil, 2 for mistakes
+// that a restart cannot cure (usage, a faulty app), else 1.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var build *framework.BuildError
@@ -148,8 +152,8 @@ func HTTP(opts ...fiberhttp.Option) Option {
 	return optionFunc(func(s *settings) { s.http = append(s.http, opts...) })
 }
 
-// Stdio makes the carrier behind --stdio what wrap makes of it. Credentials on stdio come
-// from the environment (2025-11-25 basic/authorization "Protocol Requirements"):
+// Stdio wraps the carrier behind --stdio. Credentials on stdio come from the environment
+// (2025-11-25 basic/authorization "Protocol Requirements"):
 //
 //	serve.Main(app, serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
 func Stdio(wrap func(transport.Transport) transport.Transport) Option {
@@ -163,15 +167,16 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 // asProgram says that the process is ours.
 var asProgram = optionFunc(func(s *settings) { s.program = true })
 
-// Env names the prefix of the environment variables that stand for flags; default "KAGAMI": KAGAMI_STDIO, KAGAMI_HTTP,
-// KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag wins. An empty prefix switches them off.
+// Env sets the prefix of the environment variables that stand for flags; default "KAGAMI":
+// KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag takes
+// precedence. An empty prefix switches them off.
 func Env(prefix string) Option {
 	return optionFunc(func(s *settings) { s.prefix = prefix })
 }
 
-// Streams replaces os.Stdin, os.Stdout and os.Stderr. The server then speaks on
-// in and out without guarding the process's own stdout. A nil one has nothing to read, or
-// takes what is written to nobody.
+// Streams replaces os.Stdin, os.Stdout and os.Stderr. The server then speaks on in and out
+// without guarding the process's own stdout. A nil in is empty; what is written to a nil
+// out or errs is discarded.
 func Streams(in io.Reader, out, errs io.Writer) Option {
 	if in == nil {
 		in = strings.NewReader("")

@@ -8,11 +8,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Verifier turns a token into a principal. It is called concurrently, and bounds what
-// it waits for.
+// Verifier turns a token into a principal. It is called concurrently, and must bound how
+// long it waits.
 //
-// An error that wraps [ErrUnavailable] is 503, a [*transport.AuthError] is what it
-// says, and any other is 401: the token is not valid. Texts do not reach the client.
+// An error that wraps [ErrUnavailable] is answered with 503, a [*transport.AuthError] with
+// what it says, and any other with 401: the token is not valid. Texts of errors do not
+// reach the client.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*transport.Principal, error)
 }
@@ -32,7 +33,7 @@ func missing(v Verifier) bool {
 	return false
 }
 
-// VerifierFunc is a Verifier.
+// VerifierFunc is a function that is a Verifier.
 type VerifierFunc func(ctx context.Context, token string) (*transport.Principal, error)
 
 // Verify calls f.
@@ -40,8 +41,8 @@ func (f VerifierFunc) Verify(ctx context.Context, token string) (*transport.Prin
 	return f(ctx, token)
 }
 
-// ErrUnavailable says that a token could not be judged: the authorization server is
-// away, or the verifier is not set up. Clients should come again.
+// ErrUnavailable says that a token could not be verified: the authorization server is away,
+// or the verifier is not set up. Clients should try again.
 var ErrUnavailable = errors.New("auth: tokens cannot be verified now")
 
 // misset is ErrUnavailable to those who ask what to answer. Its text is for the program's

@@ -16,13 +16,13 @@ const maxToken = 8 << 10
 // Bearer demands a token in the Authorization header, which v verifies. It is for
 // framework.WithAuth, and safe for concurrent use.
 //
-// Where an option is wrong nobody is let in: everything is refused with 503, and OnRefuse
-// is told why. framework.WithAuth asks for such faults at Build, those of [JWT] and
-// [Introspection] included: they are warnings, which are errors under WithStrict, and a
-// server of fiberhttp.New or nethttp.New does not begin to serve. Wrong are a missing
-// verifier, a nil option, a Resource that is no absolute URL or has a fragment (RFC 8707 §2),
-// authorization servers that are no URLs, and scopes that are none (RFC 6749 §3.3:
-// printable, no spaces, quotes or backslashes): each scope is an argument of its own.
+// If an option is wrong, nobody is let in: everything is refused with 503, and OnRefuse is
+// told why. framework.WithAuth looks for such faults at Build, including those of [JWT] and
+// [Introspection]: they are warnings, or errors under WithStrict, and a server of
+// fiberhttp.New or nethttp.New does not begin to serve. Faults are: a missing verifier, a
+// nil option, a Resource that is not an absolute URL or has a fragment (RFC 8707 §2),
+// authorization servers that are not URLs, and invalid scopes (RFC 6749 §3.3: printable, no
+// spaces, quotes or backslashes); each scope is an argument of its own.
 func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	if missing(v) {
 		v = nil

@@ -10,12 +10,12 @@
 //
 // # What is checked
 //
-// A token comes in the Authorization header and nowhere else, once, in at most 8 KiB.
-// [JWT] checks signature, algorithm, issuer, audience, expiry and "not before", against
-// keys that it fetches and keeps; [Introspection] asks the authorization server (RFC
-// 7662); [Static] is for development; a [VerifierFunc] is anything else. [DPoP] demands
-// a proof that the client holds the token's key (RFC 9449). Every request is checked:
-// a session is no credential, and a stream that only listens ends with its token.
+// A token is taken only from the Authorization header, once, with at most 8 KiB. [JWT]
+// checks signature, algorithm, issuer, audience, expiry and "not before", against keys that
+// it fetches and keeps; [Introspection] asks the authorization server (RFC 7662); [Static]
+// is for development; a [VerifierFunc] is anything else. [DPoP] demands a proof that the
+// client holds the token's key (RFC 9449). Every request is checked: a session is not a
+// credential, and a stream that only listens ends with its token.
 //
 // # What a refused client is told
 //
@@ -27,30 +27,29 @@
 //	no proof, or not one of this request      401     invalid_dpop_proof
 //	the authorization server is away          503     no header, but Retry-After
 //
-// The header names the metadata of RFC 9728, where the resource and an authorization
-// server are known; carriers over HTTP serve it at both well-known places (see
-// fiberhttp.MountMetadata and nethttp.Metadata for servers of your own). No text of
-// an error, nothing of a token and nothing that a client sent is repeated; [OnRefuse]
-// gets the reason.
+// The header names the metadata of RFC 9728, if the resource and an authorization server
+// are known; HTTP carriers serve it at both well-known places (see fiberhttp.MountMetadata
+// and nethttp.Metadata for servers of your own). Texts of errors, and anything of a token
+// or that a client sent, are not repeated; [OnRefuse] gets the reason.
 //
 // # Scopes
 //
-// A scope is an opaque name, and the principal has it or does not: "tools" does not
-// cover "tools:read" by its spelling, since authorization servers mean different
-// things by it ("repo" covers "public_repo" at one). What covers what is said with
-// [Implies]; the principal then has the covered scopes, too, wherever scopes are
-// looked at: Require, framework.Scopes, lists, handlers.
+// A scope is an opaque name, and the principal has it or does not: "tools" does not cover
+// "tools:read" by its spelling, since spelling means different things to different
+// authorization servers (at one, "repo" covers "public_repo"). Use [Implies] to say what
+// covers what; the principal then has the covered scopes, too, wherever scopes matter:
+// Require, framework.Scopes, lists, handlers.
 //
 // # What else holds
 //
-// Authenticators and verifiers are safe for concurrent use, start no goroutine, and
-// keep bounded memory. What waits for an authorization server waits for 5 seconds at
-// most. Principals are shared by the calls of one token: they are read-only.
+// Authenticators and verifiers are safe for concurrent use, start no goroutine, and keep
+// bounded memory. They wait for an authorization server for at most 5 seconds. Principals
+// are shared by the calls of one token: they are read-only.
 //
-// A verified token is trusted until it expires or the keys change, an introspected one
-// for [Introspection].TTL. The token itself goes nowhere: not into the principal, so
-// that it cannot be passed on to others (2025-11-25 basic/security_best_practices "Token
+// A verified token is trusted until it expires or the keys change, an introspected one for
+// [Introspection].TTL. The token itself is not kept, not even in the principal, so that it
+// cannot be passed on to others (2025-11-25 basic/security_best_practices "Token
 // Passthrough").
 //
-// It is no authorization server, and does not read headers of proxies.
+// The package is not an authorization server, and does not read headers of proxies.
 package auth

@@ -11,8 +11,8 @@ import (
 )
 
 // Env makes a carrier ask the program's guard about the token in an environment variable,
-// as those over HTTP do with each request's: see [FromEnv]. A guard that demands proofs
-// of possession takes none from there.
+// as HTTP carriers do with the token of each request: see [FromEnv]. A guard that demands
+// proofs of possession accepts no token from there.
 //
 //	serve.Main(app, serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
 //	mcpfx.Module("shop", "1.4.0", mcpfx.Stdio(auth.Env("SHOP_TOKEN", guard)))
@@ -26,17 +26,16 @@ func Env(variable string, guard transport.Authenticator) func(transport.Transpor
 	return func(t transport.Transport) transport.Transport { return FromEnv(variable, v, t) }
 }
 
-// FromEnv is t with the principal of the token in an environment variable: on stdio
-// credentials come from there and from nowhere else (2025-11-25 basic/authorization
+// FromEnv gives the callers of t the principal of the token in an environment variable: on
+// stdio credentials come from the environment only (2025-11-25 basic/authorization
 // "Protocol Requirements").
 //
 //	server.Serve(ctx, auth.FromEnv("SHOP_TOKEN", jwt, stdio.New()))
 //
-// The token is verified once, when t begins to serve; if that fails, Serve does, with
-// an error that does not hold it. One that is bound to a key is refused: nothing proves
-// here who holds that. Only what comes by t has the principal: carriers
-// beside it have their own. It is not for carriers over HTTP, all of whose callers
-// would be that principal.
+// The token is verified once, when t begins to serve; if that fails, Serve fails with an
+// error that does not contain it. A token bound to a key is refused: nothing here proves
+// who holds the key. Other carriers of the server have principals of their own. Do not use
+// it for HTTP carriers: all their callers would be that principal.
 func FromEnv(variable string, v Verifier, t transport.Transport) transport.Transport {
 	return &fromEnv{variable, v, t}
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Introspection verifies tokens by RFC 7662: the authorization server says what they
-// are worth. What it says is kept for TTL, so that is how long a token that was revoked
-// may still be taken; a stream that only listens lasts until the token would have
-// expired. Set the fields before the first use, and do not copy it
-// afterwards.
+// Introspection verifies tokens by asking the authorization server (RFC 7662). Its answer
+// is kept for TTL, so a revoked token may be accepted for that long; a stream that only
+// listens lasts until the token would have expired. Set the fields before the first use,
+// and do not copy it afterwards.
 type Introspection struct {
 	Endpoint     string
 	ClientID     string

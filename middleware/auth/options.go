@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Option configures Bearer. Scopes and servers of an option that is given twice add up, of
-// others the last one holds. Sealed.
+// Option configures Bearer. If an option is given twice, scopes and servers add up;
+// otherwise the last one counts. Sealed.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)
@@ -60,34 +60,35 @@ func (c *config) add(option string, list, scopes []string) []string {
 	return appendNew(list, scopes)
 }
 
-// Resource is this server's identifier (RFC 8707): the absolute URL of its endpoint as
-// clients know it, "https://shop.example.com/mcp". It is the metadata's "resource", and
-// the audience that tokens must have where the verifier names none. Default: the
-// verifier's audience, where that is a URL.
+// Resource sets this server's identifier (RFC 8707): the absolute URL of its endpoint as
+// clients know it, "https://shop.example.com/mcp". It is the metadata's "resource", and the
+// audience that tokens must have if the verifier names none. Default: the verifier's
+// audience, if that is a URL.
 func Resource(url string) Option {
 	return optionFunc(func(c *config) { c.resource = url })
 }
 
-// AuthorizationServers for the metadata; default: the verifier's issuer, where that is a
-// URL. Without any there is no metadata (2025-11-25 basic/authorization: at least one).
+// AuthorizationServers names the servers for the metadata; default: the verifier's issuer,
+// if that is a URL. Without any there is no metadata (2025-11-25 basic/authorization: at
+// least one).
 func AuthorizationServers(urls ...string) Option {
 	return optionFunc(func(c *config) { c.servers = append(c.servers, urls...) })
 }
 
-// Require scopes of every call, all of them. A client that lacks one is told all.
+// Require demands scopes of every call, all of them. A client that lacks one is told all of
+// them.
 func Require(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.required = c.add("Require", c.required, scopes) })
 }
 
-// Supported are scopes that the metadata names besides those of Require: those that
-// components want, so that a client may ask for them at once. "offline_access" is left
-// out: it is between the client and the authorization server (2026-07-28
-// basic/authorization).
+// Supported names scopes for the metadata besides those of Require: those that components
+// need, so that a client can ask for them at once. "offline_access" is left out: it is
+// between the client and the authorization server (2026-07-28 basic/authorization).
 func Supported(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.supported = c.add("Supported", c.supported, scopes) })
 }
 
-// Implies says that a principal with scope has the covered ones, too; those may cover
+// Implies says that a principal with scope has the covered scopes, too; those may cover
 // more in turn.
 func Implies(scope string, covered ...string) Option {
 	return optionFunc(func(c *config) {
@@ -99,9 +100,9 @@ func Implies(scope string, covered ...string) Option {
 	})
 }
 
-// OnRefuse is called with the reason of each refusal, for logs and metrics. It holds no
-// token, but may hold what a client made up. It is called concurrently, before the
-// refusal is sent.
+// OnRefuse has fn called with the reason of each refusal, for logs and metrics. The reason
+// contains no token, but may contain what a client made up. fn is called concurrently,
+// before the refusal is sent.
 func OnRefuse(fn func(ctx context.Context, err error)) Option {
 	return optionFunc(func(c *config) { c.refused = fn })
 }

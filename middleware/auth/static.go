@@ -11,13 +11,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Static keys, for development: principals by their tokens. It must not be changed once
-// it is in use. Issuers of principals tell users of two kinds of tokens apart; here it
-// is what the principal says.
+// Static maps tokens to principals, for development. It must not be changed once it is in
+// use. The Issuer of a principal, which keeps users of different token sources apart, is
+// whatever the map says.
 type Static map[string]transport.Principal
 
-// Verify looks the token up in constant time: how long it takes tells the number of keys
-// and nothing of them.
+// Verify looks the token up in constant time: how long it takes reveals the number of
+// tokens, but nothing about them.
 func (s Static) Verify(_ context.Context, token string) (*transport.Principal, error) {
 	given := sha256.Sum256([]byte(token))
 	var found *transport.Principal

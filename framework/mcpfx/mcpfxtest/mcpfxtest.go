@@ -8,10 +8,9 @@
 //		testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) { ... })
 //	}
 //
-// Everything that the program's options start runs, but for the carriers. testkit builds
-// servers of its own from the app: where a part of the program takes *framework.Server,
-// that is another one, whose clients nobody is. Handlers find theirs by
-// framework.ServerFrom.
+// Everything that the program's options start runs, except the carriers. testkit builds
+// servers of its own from the app: a part of the program that takes *framework.Server gets
+// another one, which has no clients. Handlers find theirs by framework.ServerFrom.
 package mcpfxtest
 
 import (
@@ -37,9 +36,8 @@ type graph struct {
 	Replaced []*replacement `group:"kagami.replaced"`
 }
 
-// App starts the program's options without serving and stops it at the end of the test.
-// A program that does not start or stop fails the test, and so does a [Replace] that
-// nobody uses.
+// App starts the program without serving and stops it at the end of the test. A program
+// that does not start or stop fails the test, and so does a [Replace] that nobody uses.
 func App(t testing.TB, opts ...fx.Option) *framework.App {
 	t.Helper()
 	var got graph
@@ -80,8 +78,9 @@ type replacement struct {
 	used bool // fx asked for it
 }
 
-// Replace a dependency; one that nobody uses fails the test. The constructor of what is
-// replaced does not run. T is the type that constructors take, which may be an interface.
+// Replace replaces a dependency; one that nobody uses fails the test. The constructor of
+// what is replaced does not run. T is the type that constructors take, which may be an
+// interface.
 func Replace[T any](v T) fx.Option {
 	what, at := reflect.TypeFor[T]().String(), place.Caller(1)
 	tag := `name:"` + rand.Text() + `"` // each Replace knows its own

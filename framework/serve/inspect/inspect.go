@@ -1,6 +1,6 @@
 // Package inspect shows what a server consists of, as "kagami inspect" reads it. Package
-// serve does so by itself; a program with flags of its own, one of mcpfx for instance,
-// has a flag and a carrier more:
+// serve has it built in; a program with flags of its own, for instance one with mcpfx, adds
+// a flag and a carrier:
 //
 //	var look inspect.Format
 //	flag.Var(&look, "inspect", "print what the server offers, and exit")
@@ -10,8 +10,8 @@
 //		carrier = mcpfx.Carrier(look.Carrier(os.Stdout))
 //	}
 //
-// The program starts as it would to serve, start hooks included, and ends when all is
-// shown. The package runs and calls nothing else: no middleware sees who looks.
+// The program starts as it would to serve, start hooks included, and ends when everything
+// is shown. The package calls nothing else: no middleware sees the inspection.
 package inspect
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Format is how it is shown. It is a flag.Value that needs no value. The zero Format:
-// not at all.
+// Format says how the server is shown. It is a flag.Value that needs no value. With the
+// zero Format nothing is shown.
 type Format string
 
 // Formats: for people, and for programs.
@@ -37,13 +37,13 @@ const (
 	JSON Format = "json"
 )
 
-// Wanted says whether there is anything to show.
+// Wanted reports whether the server is to be shown.
 func (f *Format) Wanted() bool { return *f != "" }
 
-// String is the value of the flag.
+// String returns the value of the flag.
 func (f *Format) String() string { return string(*f) }
 
-// Set takes the value after "=", or "true" where there is none.
+// Set takes the value after "=", or "true" if there is none.
 func (f *Format) Set(text string) error {
 	switch text {
 	case "true", "text", "1":
@@ -58,10 +58,10 @@ func (f *Format) Set(text string) error {
 	return nil
 }
 
-// IsBoolFlag lets the flag stand alone.
+// IsBoolFlag allows the flag without a value.
 func (*Format) IsBoolFlag() bool { return true }
 
-// Write shows what Surface has found.
+// Write shows what Surface has found on w.
 func (f *Format) Write(w io.Writer, all *surface.Surface) error {
 	if *f == JSON {
 		return all.WriteJSON(w)
@@ -69,7 +69,7 @@ func (f *Format) Write(w io.Writer, all *surface.Surface) error {
 	return all.WriteText(w)
 }
 
-// Carrier shows the server to w and then ends, in place of one that serves.
+// Carrier returns a carrier that, instead of serving, shows the server on w and ends.
 func (f *Format) Carrier(w io.Writer) transport.Transport { return &carrier{w, *f} }
 
 type carrier struct {
@@ -90,9 +90,9 @@ func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	return c.format.Write(c.w, all)
 }
 
-// Surface is what the server has. Who it is it is asked as by a client, in memory; the
-// rest is taken from its catalog, so that all of it is there whoever may see it, what a
-// start hook adds included.
+// Surface returns what the server has. Its name and capabilities are asked for as by a
+// client, in memory; the rest is taken from its catalog, so that it is complete no matter
+// who may see what, and includes what a start hook adds.
 func Surface(ctx context.Context, server *framework.Server) (_ *surface.Surface, err error) {
 	c, err := client.Connect(ctx, client.InMemory(server), client.Name("inspect", "1"))
 	if err != nil {

@@ -16,57 +16,58 @@
 // were not closed begin anew and clients that resume one are told so (eventlog.ErrExpired);
 // [SyncEvents] makes them like the rest. Changes are in memory: nobody else listens.
 //
-// After a restart each task that is working is in line again. Lease.Again is true for
-// those that a worker had taken and not released: that they were taken is in the file,
-// the lease itself is not, as its worker is gone, too.
+// After a restart each task that is working is in line again. Lease.Again is true for those
+// that a worker had taken and not released: the file says that they were taken, but does
+// not have the lease itself, as its worker is gone, too.
 //
 // # What it costs
 //
-// A write waits for the disk, about a millisecond for an SSD's; those that come at the
-// same time wait together, so that 64 writers have some thousands of writes in a second
-// where one has some hundreds. A task costs three writes: Create, Take, and the Update
-// that ends it; Renew, and Release of what has ended, cost none. An
-// event is not synced and takes some 50 microseconds; with [SyncEvents] it is a write
-// like another. A renewed claim and a counter are writes, too. Reading waits for nobody.
-// BenchmarkTask and its neighbours measure all this.
+// A write waits for the disk, about a millisecond with an SSD; writes that come at the same
+// time wait together, so that 64 writers make some thousands of writes per second where one
+// makes some hundreds. A task costs three writes: Create, Take, and the Update that ends
+// it; Renew, and Release of what has ended, cost none. An event is not synced and takes
+// some 50 microseconds; with [SyncEvents] it is a write like any other. A renewed claim and
+// a counter are writes, too. Reading waits for nobody. BenchmarkTask and its neighbours
+// measure all this.
 //
-// The context of an operation is looked at by Take alone: a write is over soon, or the
-// disk is broken.
+// Only Take heeds its context: a write is over soon, or the disk is broken.
 //
 // # Bounds
 //
-// Everything is bounded, by the options, whose defaults are those of store/memory; names,
-// ids and keys have at most 4,096 bytes. What expired is not seen any more, goes a few at
-// a time with the writes of its port, and all at Open. The file never shrinks: what is
-// free in it is used again, and listed with each write, which makes a write slower while
-// much of a large file is free. It may take twice what the bounds say together. To shrink
-// it, stop the process and let "bbolt compact" (go.etcd.io/bbolt/cmd/bbolt) copy it.
+// Everything is bounded by the options, whose defaults are those of store/memory; names,
+// ids and keys have at most 4,096 bytes. What has expired is not seen any more; it is
+// deleted a few at a time with the writes of its port, and all at once by Open. The file
+// never shrinks: free space in it is used again, and listed with each write, which makes
+// writes slower while much of a large file is free. It may take twice what the bounds add
+// up to. To shrink it, stop the process and let "bbolt compact"
+// (go.etcd.io/bbolt/cmd/bbolt) copy it.
 //
 // # One process
 //
 // The file is locked: a second process gets [ErrInUse], after [LockWait]. It must be on a
-// disk of the machine, not of the network. It is for its owner only (0600): it has what
-// users said.
+// local disk, not on a network file system. Only its owner may read it (0600), as it holds
+// what users said.
 //
 // Open reads all of the file, 100 MB in less than a tenth of a second if they are cached,
 // so that damage is an error then ([ErrDamaged]) and not a surprise later. A damaged file
-// of events is given up: they are not worth a server that does not start. A copy is made
-// with [Store.Backup], or of both files while the store is closed. The format has a
-// number: what an earlier version has written is brought up to date, and what a later one
-// has written is refused ([ErrNewer]).
+// of events is given up: events are not worth a server that does not start. To make a copy,
+// use [Store.Backup], or copy both files while the store is closed. The format has a
+// number: a file of an earlier version is brought up to date, and one of a later version is
+// refused ([ErrNewer]).
 //
 // # Time
 //
-// What expires does so by the wall clock, because no other survives a restart: if it
-// jumps ahead, what is there expires sooner, if it jumps back, later. Leases are in
-// memory, by the monotonic clock.
+// Things expire by the wall clock, because no other survives a restart: if it jumps ahead
+// they expire sooner, if it jumps back, later. Leases are in memory, by the monotonic
+// clock.
 //
 // # Faults
 //
-// A write for which the disk has no room, or that fails otherwise, is an error and leaves
-// nothing; the next may succeed. Where nobody can know what is on the disk (the last step
-// of a commit failed), or a page is not what it should be, all writes fail from then on,
-// until the store is opened again. Every method of a closed store gives [ErrClosed].
+// A write for which the disk has no room, or that fails otherwise, returns an error and
+// leaves nothing behind; the next may succeed. If nobody can know what is on the disk (the
+// last step of a commit failed), or a page is not what it should be, all writes fail from
+// then on, until the store is opened again. Every method of a closed store returns
+// [ErrClosed].
 //
 // Ownership of bytes. What is put in is copied, and what is handed out is a copy.
 //

@@ -17,8 +17,8 @@ type settings struct {
 	streamBytes, streamEvents, eventsInFile int
 }
 
-// LeaseLife is how long a task is a worker's who does not renew; default 30 s. 0 or
-// less is the default.
+// LeaseLife sets how long a worker has a task without renewing its lease; default 30 s. If
+// d is 0 or less, the default applies.
 func LeaseLife(d time.Duration) Option {
 	return func(s *settings) {
 		if d > 0 {
@@ -27,8 +27,8 @@ func LeaseLife(d time.Duration) Option {
 	}
 }
 
-// LockWait is how long Open waits for another process to close the file, such as the
-// one that this one replaces; default 1 s. 0 or less is the default.
+// LockWait sets how long Open waits for another process to close the file, such as the one
+// that this one replaces; default 1 s. If d is 0 or less, the default applies.
 func LockWait(d time.Duration) Option {
 	return func(s *settings) {
 		if d > 0 {
@@ -37,9 +37,9 @@ func LockWait(d time.Duration) Option {
 	}
 }
 
-// SyncEvents makes the events of streams as durable as all the rest: Append waits for
-// the disk then. Without it they survive the end of the process, however it ends, and
-// not that of the machine.
+// SyncEvents makes the events of streams as durable as everything else: Append then waits
+// for the disk. Without it they survive the end of the process, however it ends, but not
+// that of the machine.
 func SyncEvents() Option { return func(s *settings) { s.syncing = true } }
 
 // SessionRecords bounds the number of sessions; default 262,144. n below 1 is 1.
@@ -52,9 +52,10 @@ func SessionBytes(n int) Option { return func(s *settings) { s.sessionBytes = ma
 // TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
 func TaskRecords(n int) Option { return func(s *settings) { s.taskRecords = max(n, 1) } }
 
-// TaskBytes bounds all tasks together, the bookkeeping included; default 256 MiB. Of one
-// owner those that have not ended have three quarters of it at most, and new ones no more
-// than all such tasks leave. n below 1 is 1.
+// TaskBytes bounds all tasks together, the bookkeeping included; default 256 MiB. The tasks
+// of one owner that have not ended take three quarters of it at most, and a new one is
+// accepted only while they take no more than all unfinished tasks leave free. n below 1 is
+// 1.
 func TaskBytes(n int) Option { return func(s *settings) { s.taskBytes = max(n, 1) } }
 
 // ClaimEntries bounds the number of claims, counters among them; default 262,144. n
@@ -73,8 +74,8 @@ func StreamBytes(n int) Option { return func(s *settings) { s.streamBytes = max(
 // StreamEvents bounds the number of events of one stream; default 16,384. n below 1 is 1.
 func StreamEvents(n int) Option { return func(s *settings) { s.streamEvents = max(n, 1) } }
 
-// TotalBytes bounds all streams together, the bookkeeping included; default 256 MiB.
-// Of an event that does not fit into it at all, only the number is kept. n below 1 is 1.
+// TotalBytes bounds all streams together, the bookkeeping included; default 256 MiB. If an
+// event does not fit into it at all, only its number is kept. n below 1 is 1.
 func TotalBytes(n int) Option { return func(s *settings) { s.eventsInFile = max(n, 1) } }
 
 // settle is what the options say. The bounds are those of store/memory where they say

@@ -46,11 +46,11 @@ type Store struct {
 	close   func() error // once
 }
 
-// Open opens the store whose file is at path, and makes a new one where none is; the
-// events of streams are in a second file, whose name has ".events" more. It drops what
+// Open opens the store whose file is at path, or makes a new one if there is none; the
+// events of streams are in a second file, named path plus ".events". It drops what has
 // expired meanwhile, and puts each task that was working in line again.
 //
-// The error is [ErrInUse], [ErrDamaged], [ErrNewer], or the operating system's. A file
+// The error is [ErrInUse], [ErrDamaged], [ErrNewer], or one of the operating system. A file
 // that this package has not written is left alone. The caller closes the store.
 func Open(path string, opts ...Option) (*Store, error) {
 	set := settle(opts)
@@ -84,32 +84,33 @@ func newStore(main, logged *file, set *settings) *Store {
 	return s
 }
 
-// Sessions port. When there is no room, a new one is refused.
+// Sessions returns the session.Store. When there is no room, a new session is refused.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks port; the value is also a task.Queue. When there is no room, those that have
-// ended go first: of the owner who has most of them, by number and bytes, the one that
-// ended first. What does not fit then is refused, a new task as well as one that grows; so
-// is what goes beyond its owner's share, see [TaskBytes]. A list goes on after a task that is
-// gone as long as the store remembers where it was: of the last ones, an eighth as many as
-// TaskRecords.
+// Tasks returns the task.Store, which is also a task.Queue. When there is no room, tasks
+// that have ended go first: from the owner who has most of them, by number and bytes, the
+// one that ended first. What does not fit even then, a new task or one that grows, is
+// refused; so is what goes beyond its owner's share, see [TaskBytes]. A list can be
+// continued after a task that is gone as long as the store remembers where it was: it
+// remembers the last ones, an eighth as many as TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Events port. Of one stream the oldest events go first. Of all streams the one that was
-// longest without a new event loses all of its own first; its number is remembered,
-// until an eighth of TotalBytes is full of such numbers.
+// Events returns the eventlog.Store. A stream that is too long loses its oldest events.
+// When all streams together are too large, the one that was longest without a new event
+// loses all of its events; its number is remembered, until an eighth of TotalBytes is full
+// of such numbers.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
-// Changes port. It is in memory: there is nobody else to tell.
+// Changes returns the change.Bus. It is in memory: there is nobody else to tell.
 func (s *Store) Changes() change.Bus { return s.changes }
 
-// Claims port. When there is no room, a new one is refused. A claim can always be
-// renewed, and replaced by one that is no longer.
+// Claims returns the claim.Store. When there is no room, a new claim is refused. A claim
+// can always be renewed, or replaced by one that is no longer.
 func (s *Store) Claims() claim.Store { return &s.claims }
 
-// Backup writes a copy of the file to w, as it is at one moment, without the events,
-// while the store goes on. A long one lets the file grow, for what it still reads cannot
-// be used again.
+// Backup writes a copy of the file, as of one moment and without the events, to w while the
+// store goes on. During a long backup the file grows, since space that it still reads
+// cannot be used again.
 func (s *Store) Backup(w io.Writer) error {
 	err := s.main.db.View(func(tx *bbolt.Tx) error {
 		_, err := tx.WriteTo(w)
@@ -121,8 +122,8 @@ func (s *Store) Backup(w io.Writer) error {
 	return nil
 }
 
-// Close waits for operations that have begun and ends those that wait for a task. What
-// comes after it is [ErrClosed]. It can be called again.
+// Close waits for operations that have begun and ends those that wait for a task. Calls
+// after it return [ErrClosed]. It can be called again.
 func (s *Store) Close() error { return s.close() }
 
 // atOnce is how many expired ones are dropped in one transaction at the start.

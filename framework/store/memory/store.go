@@ -11,12 +11,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// ErrFull says that there is no room for a claim, a session or a task, and that all
-// the others are kept: somebody relies on each of them.
+// ErrFull says that there is no room for a claim, a session or a task, and that none of the
+// others can go: somebody relies on each of them.
 var ErrFull = errors.New("memory: no room")
 
-// Store keeps what a server must remember. Every server has one of its own, with the
-// default bounds. Safe for concurrent use; made by New.
+// Store keeps what a server must remember. A server without another store has one of its
+// own, with the default bounds. Safe for concurrent use; made by New.
 type Store struct {
 	events   events
 	claims   claims
@@ -51,9 +51,9 @@ func StreamBytes(n int) Option { return func(b *bounds) { b.streamBytes = max(n,
 // 1 is 1.
 func StreamEvents(n int) Option { return func(b *bounds) { b.streamEvents = max(n, 1) } }
 
-// TotalBytes bounds all streams together, their names and the bookkeeping
-// included; default 256 MiB. Of an event that does not fit into it at all, only
-// the number is kept. n below 1 is 1.
+// TotalBytes bounds all streams together, their names and the bookkeeping included; default
+// 256 MiB. If an event does not fit into it at all, only its number is kept. n below 1 is
+// 1.
 func TotalBytes(n int) Option { return func(b *bounds) { b.totalBytes = max(n, 1) } }
 
 // ClaimEntries bounds the number of claims, counters among them; default 262,144.
@@ -74,13 +74,14 @@ func SessionBytes(n int) Option { return func(b *bounds) { b.sessionBytes = max(
 // TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
 func TaskRecords(n int) Option { return func(b *bounds) { b.taskRecords = max(n, 1) } }
 
-// TaskBytes bounds all tasks together, their owners and the bookkeeping included;
-// default 256 MiB. Of one owner those that have not ended have three quarters of it at
-// most, and new ones no more than all such tasks leave. n below 1 is 1.
+// TaskBytes bounds all tasks together, their owners and the bookkeeping included; default
+// 256 MiB. The tasks of one owner that have not ended take three quarters of it at most,
+// and a new one is accepted only while they take no more than all unfinished tasks leave
+// free. n below 1 is 1.
 func TaskBytes(n int) Option { return func(b *bounds) { b.taskBytes = max(n, 1) } }
 
-// LeaseLife is how long a worker has a task without renewing its lease; default 30 s.
-// d of 0 or less is the default.
+// LeaseLife sets how long a worker has a task without renewing its lease; default 30 s. If
+// d is 0 or less, the default applies.
 func LeaseLife(d time.Duration) Option {
 	return func(b *bounds) {
 		if d > 0 {
@@ -89,10 +90,10 @@ func LeaseLife(d time.Duration) Option {
 	}
 }
 
-// New is empty and bounded, by the defaults of the options.
+// New returns an empty Store, bounded by the defaults of the options.
 func New() *Store { return Sized() }
 
-// Sized is New with other bounds.
+// Sized is New with bounds of your own.
 func Sized(opts ...Option) *Store {
 	s := &Store{}
 	b := &s.events.bounds
@@ -113,29 +114,31 @@ func Sized(opts ...Option) *Store {
 	return s
 }
 
-// Events port. Of one stream the oldest events go first. Of all streams the one
-// that was longest without a new event loses all of its own first; its number
-// is remembered, so that it goes on counting where it was, until an eighth of
-// TotalBytes is full of such numbers.
+// Events returns the eventlog.Store. A stream that is too long loses its oldest events.
+// When all streams together are too large, the one that was longest without a new event
+// loses all of its events; its number is remembered, so that it goes on counting where it
+// was, until an eighth of TotalBytes is full of such numbers.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
-// Claims port. Nothing goes before its time: what does not fit is refused with
-// [ErrFull]. A claim can always be renewed, and replaced by one that is no longer.
-// A counter that would overflow stays as it is; Add says so.
+// Claims returns the claim.Store. Nothing goes before its time: what does not fit is
+// refused with [ErrFull]. A claim can always be renewed, or replaced by one that is no
+// longer. A counter that would overflow stays as it is; Add says so.
 func (s *Store) Claims() claim.Store { return &s.claims }
 
-// Sessions port. Nothing goes before its time: what does not fit is refused with
-// [ErrFull]. A session can always be touched, and replaced by one that is no longer.
+// Sessions returns the session.Store. Nothing goes before its time: what does not fit is
+// refused with [ErrFull]. A session can always be touched, or replaced by one that is no
+// longer.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks port, whose value is a task.Queue, too. When there is no room, those that have
-// ended go first: of the owner who has most of them, by number and bytes, the one that
-// ended first. What does not fit then is refused with [ErrFull] and task.ErrFull, a new task
-// as well as one that grows; so is what goes beyond its owner's share, see [TaskBytes]. A
-// list goes on after a task that is gone as long as the store remembers where it was: of the
-// last ones, an eighth as many as TaskRecords.
+// Tasks returns the task.Store, which is also a task.Queue. When there is no room, tasks
+// that have ended go first: from the owner who has most of them, by number and bytes, the
+// one that ended first. What does not fit even then, a new task or one that grows, is
+// refused with [ErrFull] and task.ErrFull; so is what goes beyond its owner's share, see
+// [TaskBytes]. A list can be continued after a task that is gone as long as the store
+// remembers where it was: it remembers the last ones, an eighth as many as TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Changes port: a bus for all who share the Store. For each subscriber up to 1,024
-// messages in 4 MiB wait; if there are more, all of them go, and it is told.
+// Changes returns the bus for all who share the Store. Up to 1,024 messages in 4 MiB wait
+// for each subscriber; if there are more, all of them are dropped, and the subscriber is
+// told.
 func (s *Store) Changes() change.Bus { return &s.changes }

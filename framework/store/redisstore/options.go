@@ -41,18 +41,18 @@ func settle(opts []Option) options {
 	return o
 }
 
-// Prefix begins every key and channel; default "kagami:".
+// Prefix sets the beginning of every key and channel; default "kagami:".
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = prefix } }
 
-// LeaseLife is how long a task is a worker's that does not renew its lease; default
-// 30 s. d below 10 ms is 10 ms.
+// LeaseLife sets how long a worker has a task without renewing its lease; default 30 s. d
+// below 10 ms is 10 ms.
 func LeaseLife(d time.Duration) Option {
 	return func(o *options) { o.leaseLife = max(d, 10*time.Millisecond) }
 }
 
-// Sweep is how often a store in which somebody waits for a task looks for leases that
-// ran out; default 10 s. So a task whose worker dies is another's after LeaseLife and
-// Sweep at most. d below 10 ms is 10 ms.
+// Sweep sets how often a store in which somebody waits for a task looks for leases that ran
+// out; default 10 s. So a task whose worker dies goes to another after LeaseLife and Sweep
+// at most. d below 10 ms is 10 ms.
 func Sweep(d time.Duration) Option {
 	return func(o *options) { o.sweep = max(d, 10*time.Millisecond) }
 }
@@ -60,11 +60,11 @@ func Sweep(d time.Duration) Option {
 // Encrypt seals what is kept; see the package. The first key seals, all of them open. To
 // rotate, add the new one behind the old one everywhere, then put it in front everywhere,
 // and take the old one away when what it sealed has expired. A key is at least 16 bytes
-// that nobody can guess. What was kept before there was Encrypt is refused: begin with a
-// new Prefix.
+// that nobody can guess. Records from before Encrypt was set are refused: begin with a new
+// Prefix.
 //
-// A key that is shorter, or none at all, is an error of Open, and with New of whatever is
-// kept or read. The bytes of a key may be changed afterwards.
+// A key that is shorter, or no key at all, is an error of Open; with New, of every
+// operation that keeps or reads something. The bytes of a key may be changed afterwards.
 func Encrypt(keys ...[]byte) Option {
 	return func(o *options) { o.sealed, o.keys = true, append(o.keys, keys...) }
 }
@@ -77,8 +77,8 @@ func StreamEvents(n int) Option { return func(o *options) { o.events.events = ma
 // is 1.
 func StreamBytes(n int) Option { return func(o *options) { o.events.bytes = max(n, 1) } }
 
-// StreamTTL is how long the events of a stream are kept after the last one; default an
-// hour. Its number is kept a day longer: a stream that began at 1 again could pass
+// StreamTTL sets how long the events of a stream are kept after the last one; default an
+// hour. The stream's number is kept a day longer: a stream that began at 1 again could pass
 // events off as others that a client has seen. d below 10 ms is 10 ms.
 func StreamTTL(d time.Duration) Option {
 	const longest = 100 * 365 * 24 * time.Hour // so that a day more is one
@@ -89,12 +89,13 @@ func StreamTTL(d time.Duration) Option {
 // their results; default 16,384. The one that ended first goes first. n below 1 is 1.
 func EndedTasks(n int) Option { return func(o *options) { o.tasks.ended = max(n, 1) } }
 
-// EndedBytes bounds these tasks of one owner in bytes, all of what is kept of a task;
-// default 256 MiB. The one that ended last is kept even if it alone is larger. n below 1
-// is 1.
+// EndedBytes bounds the ended tasks of one owner in bytes, counting everything that is kept
+// of a task; default 256 MiB. The one that ended last is kept even if it alone is larger. n
+// below 1 is 1.
 func EndedBytes(n int) Option { return func(o *options) { o.tasks.endedBytes = max(n, 1) } }
 
-// LiveBytes bounds the tasks of one owner that have not ended, all of what is kept of them;
-// default 256 MiB. A new task that does not fit is refused with task.ErrFull; what was
-// accepted may grow by half as much together, and can always end. n below 1 is 1.
+// LiveBytes bounds the tasks of one owner that have not ended, counting everything that is
+// kept of them; default 256 MiB. A new task that does not fit is refused with task.ErrFull;
+// accepted tasks may grow beyond it by half as much together, and can always end. n below 1
+// is 1.
 func LiveBytes(n int) Option { return func(o *options) { o.tasks.liveBytes = max(n, 1) } }

@@ -13,8 +13,8 @@ import (
 	"fmt"
 )
 
-// ErrKey says that what is kept was sealed with a key that this store does not have,
-// was not sealed although it should be, or was changed by somebody.
+// ErrKey says that a record was sealed with a key that this store does not have, was not
+// sealed although it should be, or was tampered with.
 var ErrKey = errors.New("redisstore: no key opens it")
 
 // The first byte of everything that can be sealed.

@@ -27,7 +27,7 @@ const (
 	ioTimeout   = 1500 * time.Millisecond
 )
 
-// Store is the ports on one Redis. Safe for concurrent use; made by New or Open.
+// Store has the ports on one Redis. Safe for concurrent use; made by New or Open.
 type Store struct {
 	client   redis.UniversalClient
 	owned    bool // the client ends with the store
@@ -46,8 +46,8 @@ type Store struct {
 	all     sync.WaitGroup // of running
 }
 
-// New is a store on the caller's client, which stays the caller's: Close does not close
-// it. Nothing is sent before the first use. The client must not be nil.
+// New returns a store on the caller's client, which stays the caller's: Close does not
+// close it. Nothing is sent before the first use. The client must not be nil.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	o := settle(opts)
 	s := &Store{client: client, prefix: o.prefix, running: map[*context.CancelCauseFunc]struct{}{}}
@@ -62,9 +62,9 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	return s
 }
 
-// Open is a store with a client of its own, for redis://, rediss:// (TLS) and unix://,
-// with the parameters of redis.ParseURL. The error says that the URL or an option is
-// none, or that Redis does not answer, within about two seconds or what dial_timeout and
+// Open returns a store with a client of its own, for redis://, rediss:// (TLS) and unix://,
+// with the parameters of redis.ParseURL. The error says that the URL or an option is not
+// valid, or that Redis does not answer, within about two seconds or what dial_timeout and
 // read_timeout in the URL say.
 func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	if u, err := url.Parse(address); err == nil && u.Opaque != "" { // it would be localhost:6379
@@ -121,10 +121,10 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 	return nil
 }
 
-// Close ends what waits, with ErrClosed, and waits for it: Take, Subscribe, and so not
-// from within a function that is subscribed. What was taken stays so until it is
-// released by another store, or runs out. A client of New stays open. The second time,
-// it does nothing.
+// Close ends waiting calls of Take and Subscribe with ErrClosed, and waits for them; so it
+// must not be called from a subscribed function. Tasks that were taken stay taken until
+// another store releases them or their leases run out. A client given to New stays open.
+// Closing again does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	before := s.closed
@@ -164,18 +164,18 @@ func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err e
 	}, nil
 }
 
-// Sessions is the session.Store. Each record expires by itself.
+// Sessions returns the session.Store. Each record expires by itself.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks is the task.Store, which is also a task.Queue.
+// Tasks returns the task.Store, which is also a task.Queue.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Events is the eventlog.Store.
+// Events returns the eventlog.Store.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
-// Changes is the change.Bus. Redis keeps its channels across databases: stores that
-// differ in the number of the database alone hear each other.
+// Changes returns the change.Bus. Redis shares channels between databases: stores that
+// differ only in the number of the database hear each other.
 func (s *Store) Changes() change.Bus { return &s.changes }
 
-// Claims is the claim.Store.
+// Claims returns the claim.Store.
 func (s *Store) Claims() claim.Store { return &s.claims }
