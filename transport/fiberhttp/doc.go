@@ -1,5 +1,5 @@
-// Package fiberhttp carries Streamable HTTP and HTTP+SSE on Fiber v2: as a server of
-// its own, or under the program's own app.
+// Package fiberhttp carries Streamable HTTP and HTTP+SSE on Fiber v2: as a server of its
+// own, or under the program's app.
 //
 //	err := server.Serve(ctx, fiberhttp.New(":8080")) // http://127.0.0.1:8080/mcp
 //
@@ -22,7 +22,7 @@
 //     and header fields beyond its ReadBufferSize of 4 KiB by default.
 //   - The Host field is checked as it was sent, not what a proxy claims.
 //
-// New's Serve ends as package transport says. What Mount made is ended by the host:
+// New's Serve ends as package transport says. The host ends what Mount made:
 // [framework.Server.Shutdown] lets its streams end, and then the app can be shut down.
 //
 // It does not work under adaptor.FiberApp, with app.Test where a stream is answered,

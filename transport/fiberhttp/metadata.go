@@ -7,12 +7,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
-// MountMetadata puts RFC 9728 metadata at the root of the host, where Mount under a
-// prefix cannot reach. It is what the host's authenticator says, and 404 for one that
-// says nothing; middleware/auth makes those that do. Servers of New have it already.
+// MountMetadata serves RFC 9728 metadata at the root of the host, where Mount under a
+// prefix cannot reach. The host's authenticator provides it, as those of middleware/auth
+// do; with one that does not, it is 404. Servers of New have it already.
 //
-// What it says is for everybody, so that hosts and origins are not checked: the options
-// change nothing.
+// The metadata is for everybody, so hosts and origins are not checked: the options have no
+// effect.
 func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
 	serve := func(f *fiber.Ctx) error {
 		rc := f.Context()

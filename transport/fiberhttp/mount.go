@@ -15,10 +15,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
-// Mount puts the endpoint under the program's own app or group: at the router's own
-// path, or at Path, with the HTTP+SSE pair beside it. An app may be mounted itself.
+// Mount puts the endpoint under the program's own app or group: at the router's own path,
+// or at Path, with the HTTP+SSE pair beside it. The app may itself be mounted in another.
 //
-// The options that are for a server do nothing: the app has its own.
+// Options for a server have no effect: the app has its own.
 func Mount(r fiber.Router, host transport.Host, opts ...Option) {
 	c := newConfig("/", opts)
 	newCarrier(c, front.New(host, c.Config.Config)).mount(r, func(path string) string { return path })

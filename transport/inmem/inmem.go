@@ -4,11 +4,11 @@
 //	conn := inmem.Dial(ctx, host)
 //	defer conn.Close()
 //
-// Guarantees. Frames are accepted in the order of the calls of Write and delivered
-// in the order of the calls of Send; both sides get copies. Each exchange is
-// served in a goroutine of the connection; Close cancels them and waits for them,
-// so that nothing is left of a closed connection. At most 1024 frames wait to be
-// read; after that Send blocks, until somebody reads or the connection ends.
+// Guarantees. Frames are accepted in the order of the calls of Write and delivered in the
+// order of the calls of Send; both sides get copies. Each exchange is served in a goroutine
+// of the connection; Close cancels them and waits for them, so that nothing remains of a
+// closed connection. At most 1024 frames wait to be read; beyond that Send blocks until
+// somebody reads or the connection ends.
 //
 // Everything is made for each connection, and nothing looks at a clock: a
 // connection works inside a testing/synctest bubble, if it is dialled there.
@@ -38,13 +38,13 @@ const queued = 1024
 
 var errClosed = fmt.Errorf("inmem: connection closed: %w", io.ErrClosedPipe)
 
-// Dial connects to host. The connection lasts until Close or the end of ctx, whose
-// values the host sees. The host's Outbound for what belongs to no exchange
-// (transport.Peer) is the connection.
+// Dial connects to host. The connection lasts until Close or the end of ctx, whose values
+// the host sees. It is also the host's Outbound for what belongs to no exchange
+// (transport.Peer).
 //
-// Write fails when the host takes no more frames; the exchanges it has accepted
-// go on, and Read returns io.EOF after them. Close may be called more than once,
-// but not by an exchange of the connection, which it would wait for.
+// Write fails when the host takes no more frames; the exchanges it has accepted go on, and
+// Read returns io.EOF after them. Close may be called more than once, but not from an
+// exchange of the connection, for which it would wait.
 func Dial(ctx context.Context, host transport.Host) transport.Conn {
 	c := &conn{host: host, queue: make(chan []byte, queued)}
 	ctx, c.cancel = context.WithCancelCause(ctx)

@@ -19,6 +19,6 @@
 //   - Middleware must hand through http.Flusher or Unwrap, as http.ResponseController
 //     wants it; under one that does not, streams arrive when they end.
 //
-// New's Serve ends as package transport says. What Handler and SSE made is ended by
-// the host, whose Shutdown lets their streams end; http.Server.Shutdown then returns.
+// New's Serve ends as package transport says. The host ends what Handler and SSE made: its
+// Shutdown lets their streams end, and http.Server.Shutdown then returns.
 package nethttp

@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
-// Handler is the endpoint of Streamable HTTP, for any path. The handlers' context has
+// Handler returns the endpoint of Streamable HTTP, for any path. The handlers' context has
 // the values of the request's.
 func Handler(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
@@ -25,7 +25,7 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 	return &handler{config: c, limit: f.Limit(), door: f.Main}
 }
 
-// SSE is the endpoint of HTTP+SSE, for any path: clients open their stream with GET,
+// SSE returns the endpoint of HTTP+SSE, for any path: clients open their stream with GET,
 // and post to the same path with the query that they are told there.
 func SSE(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)

@@ -7,15 +7,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
-// Metadata serves RFC 9728 metadata, for the root of the host. It is what the host's
-// authenticator says, and 404 for one that says nothing; middleware/auth makes those
-// that do. Servers of New have it already.
+// Metadata serves RFC 9728 metadata, for the root of the host. The host's authenticator
+// provides it, as those of middleware/auth do; with one that does not, it is 404. Servers
+// of New have it already.
 //
 //	mux.Handle("/.well-known/oauth-protected-resource", metadata)
 //	mux.Handle("/.well-known/oauth-protected-resource/", metadata)
 //
-// What it says is for everybody, so that hosts and origins are not checked: the options
-// change nothing.
+// The metadata is for everybody, so hosts and origins are not checked: the options have no
+// effect.
 func Metadata(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,11 +14,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
-// New is a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse and
-// /messages, the authenticator's metadata at /.well-known/oauth-protected-resource,
-// /healthz, and /readyz, which is 503 once the server stops. addr is
-// host:port; ":8080" is port 8080 of this machine only, and an address that others
-// reach needs AllowedHosts. With TLS it speaks HTTP/2, too.
+// New returns a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse
+// and /messages, the authenticator's metadata at /.well-known/oauth-protected-resource,
+// /healthz, and /readyz, which is 503 once the server stops. addr is host:port; ":8080" is
+// port 8080 of this machine only, and an address that others can reach needs AllowedHosts.
+// With TLS it speaks HTTP/2, too.
 //
 // Serve may be called again after it has returned, unless there is a Listener.
 func New(addr string, opts ...Option) transport.Transport {

@@ -13,16 +13,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// NewConn is a client's end over any pair of streams. Of the options it takes
-// [MaxFrame]. closeStreams is called once, by Close, and must make a Read of r
-// that is in progress return; nil closes r and w where they can be closed. A stream that is
-// nil is an error of Read, or of Write.
+// NewConn returns a client's end over any pair of streams. The option that applies is
+// [MaxFrame]. closeStreams is called once, by Close, and must make a Read of r that is in
+// progress return; nil closes r and w if they can be closed. A nil stream is an error of
+// Read, or of Write.
 //
-// Read keeps no frame that was not asked for: one that arrives while its context
-// ends is returned by the next Read. A frame that is too long is skipped and
-// reported as [ErrFrameTooLong]; the connection goes on. Write returns when its context
-// ends, but half a frame cannot be taken back: what has been begun is written before
-// anything else, or ends with Close.
+// Read loses no frame: one that arrives while its context ends is returned by the next
+// Read. A frame that is too long is skipped and reported as [ErrFrameTooLong]; the
+// connection goes on. Write returns when its context ends, but half a frame cannot be taken
+// back: a frame that was begun is written before anything else, or ends with Close.
 func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option) transport.Conn {
 	c := newConfig(opts)
 	if closeStreams == nil {

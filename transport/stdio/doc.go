@@ -26,11 +26,11 @@
 // [MaxConcurrent] exchanges run at once; when that many are running, nothing more is
 // read until one of them ends.
 //
-// The goroutine that reads serves exchanges itself as long as they are quick, since to
-// wake another one takes longer than a small call. One that keeps it for 0.2 ms loses
-// the reading to another goroutine: an exchange may wait for a word of the peer. After
-// that, and at the beginning, some exchanges get goroutines of their own: more each time
-// that one is slow again, and fewer after many that are quick.
+// The goroutine that reads serves exchanges itself as long as they are quick, since waking
+// another one takes longer than a small call. When an exchange keeps it for 0.2 ms, another
+// goroutine takes over the reading: the exchange may be waiting for the peer. After that,
+// and at the beginning, some exchanges get goroutines of their own: more each time that one
+// is slow again, and fewer after many that are quick.
 //
 // # What is held back
 //
@@ -44,30 +44,28 @@
 //     is read meanwhile, as reports of progress out of a loop do, those beyond the eighth
 //     are held back for up to 0.1 ms, but not beyond the end of an exchange.
 //
-// No more than 16 KiB are held back, and clocks are as good as the processors are free.
-// Send returns nil for what is held back, and a failure of its Write ends the connection.
+// No more than 16 KiB are held back; on busy processors the times may be longer. Send
+// returns nil for what is held back, and a failure of its Write ends the connection.
 //
 // # The end
 //
-// When the input or ctx ends, nothing more is accepted, and the connection is
-// gone in the sense of [transport.Connection.OnClose]: the peer can answer no
-// question any more, and a stream of notifications has no reader. The accepted
-// exchanges may still write their answers. Their own contexts are cancelled when
-// the [Grace] period is over, or at once when writing fails. What is held back is
-// written before Serve returns, and nothing afterwards, unless a Write that does not
-// return has to be left behind.
+// When the input or ctx ends, nothing more is accepted, and the connection is gone in the
+// sense of [transport.Connection.OnClose]: the peer can no longer answer questions, and a
+// stream of notifications has no reader. The accepted exchanges may still write their
+// answers. Their own contexts are cancelled when the [Grace] period is over, or at once
+// when writing fails. What is held back is written before Serve returns, and nothing
+// afterwards, unless a Write that does not return has to be left behind.
 //
-// A Read of the standard input cannot be interrupted on every platform. When ctx
-// ends while such a Read is in progress, its goroutine outlives Serve; a frame
-// that it may still get is dropped. Readers with SetReadDeadline are interrupted
-// by it, others with Close are closed once the exchanges have ended; the streams
-// are of no use after Serve.
+// A Read of the standard input cannot be interrupted on every platform. When ctx ends while
+// such a Read is in progress, its goroutine outlives Serve; a frame that it may still get
+// is dropped. A reader that has SetReadDeadline is interrupted by it; another that has
+// Close is closed once the exchanges have ended. The streams cannot be used after Serve.
 //
 // # Standard output
 //
-// Nothing but frames may appear on the standard output. Without [Streams], Serve
-// puts [GuardStdout] in place, which leads fmt.Println and child processes to the
-// standard error stream.
+// Nothing but frames may appear on the standard output. Without [Streams], Serve puts
+// [GuardStdout] in place, which redirects fmt.Println and child processes to the standard
+// error stream.
 //
 // The package does not understand what it carries, keeps no session, and logs
 // nothing; see [OnPanic] for the one exception.

@@ -11,13 +11,13 @@ import (
 )
 
 // GuardStdout keeps the standard output for the protocol (2026-07-28
-// basic/transports/stdio: nothing but messages on stdout). protocol is what was
-// the standard output; from now on os.Stdout, its file descriptor and the
-// standard output that child processes inherit lead to the standard error stream.
-// On systems without file descriptors to exchange only os.Stdout is replaced.
+// basic/transports/stdio: nothing but messages on stdout). protocol is what was the
+// standard output; from now on os.Stdout, its file descriptor and the standard output that
+// child processes inherit lead to the standard error stream. On systems where file
+// descriptors cannot be exchanged, only os.Stdout is replaced.
 //
-// restore undoes it and closes protocol; calling it again does nothing. Guards
-// are the whole process's: not for concurrent use, and to be restored in reverse
+// restore undoes it and closes protocol; calling it again does nothing. A guard affects the
+// whole process: it is not for concurrent use, and several must be restored in reverse
 // order. The file itself stays open for a Write that is in progress.
 func GuardStdout() (protocol *os.File, restore func(), err error) {
 	stdout, stderr := unix.Stdout, unix.Stderr

@@ -22,7 +22,7 @@ const (
 	settle = time.Second
 )
 
-// Option configures New, NewConn and Dial. One that is nil is an error of Serve, of Dial, and
+// Option configures New, NewConn and Dial. A nil option is an error of Serve, of Dial, and
 // of Read and Write of what NewConn makes.
 type Option interface{ option(*config) }
 
@@ -70,9 +70,8 @@ func (c *config) graceOr(d time.Duration) time.Duration {
 	return c.grace
 }
 
-// Streams replaces os.Stdin and os.Stdout. The streams are the carrier's while
-// Serve runs and of no use afterwards; it does not close out. Where one is nil it is
-// not replaced.
+// Streams replaces os.Stdin and os.Stdout. The streams belong to the carrier while Serve
+// runs and cannot be used afterwards; it does not close out. A nil one is not replaced.
 func Streams(in io.Reader, out io.Writer) Option {
 	return optionFunc(func(c *config) { c.in, c.out = in, out })
 }
@@ -97,23 +96,23 @@ func MaxConcurrent(n int) Option {
 	})
 }
 
-// Grace is how long accepted exchanges may go on after the end of the input or of
-// ctx before their contexts are cancelled; the default is 5 s. For Dial it is how
-// long each step of ending the process may take; the default is 2 s. Zero or less is
-// no time at all: the contexts are cancelled, and the process is killed, at once.
+// Grace sets how long accepted exchanges may go on after the end of the input or of ctx
+// before their contexts are cancelled; the default is 5 s. For Dial it is how long each
+// step of ending the process may take; the default is 2 s. With zero or less the contexts
+// are cancelled, and the process is killed, at once.
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.grace = max(d, 0) })
 }
 
-// Peer says who is at the other end, for carriers that are made of this one, such
-// as a Unix socket. Peer.Out is this connection's own where it is nil.
+// Peer says who is at the other end, for carriers built on this one, such as one for Unix
+// sockets. If Peer.Out is nil, it is this connection's own.
 func Peer(p transport.Peer) Option {
 	return optionFunc(func(c *config) { c.peer = p })
 }
 
-// OnPanic is called with a panic that the host let through, and may be called
-// from many goroutines at once. The request is answered and the connection goes on either
-// way. The default, as for nil, writes value and stack to the standard error stream.
+// OnPanic has f called with a panic that the host let through, possibly from many
+// goroutines at once. The request is answered and the connection goes on either way. The
+// default, also for nil, writes value and stack to the standard error stream.
 func OnPanic(f func(value any, stack []byte)) Option {
 	return optionFunc(func(c *config) {
 		if f != nil {

@@ -13,18 +13,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Dial starts a server and connects to its standard streams. cmd must have
-// neither Stdin nor Stdout; a nil cmd.Stderr becomes os.Stderr, so that the
-// server's log is seen. ctx bounds the start only; for a process that ends with a
-// context, make cmd by exec.CommandContext. Of the options it takes [MaxFrame]
-// and [Grace].
+// Dial starts a server and connects to its standard streams. cmd must have neither Stdin
+// nor Stdout; a nil cmd.Stderr becomes os.Stderr, so that the server's log is seen. ctx
+// bounds only the start; for a process that ends with a context, make cmd by
+// exec.CommandContext. The options that apply are [MaxFrame] and [Grace].
 //
-// Close ends the process the way that 2026-07-28 basic/transports/stdio lays
-// down: it closes the process's standard input, waits, sends SIGTERM (where there
-// is one), waits, and kills it. It returns an error when the process ended badly
-// by itself or had to be killed. Without Close the process and two goroutines
-// stay. Read returns io.EOF when the process is gone, and with it all that it has started
-// and left its standard output to.
+// Close ends the process as 2026-07-28 basic/transports/stdio demands: it closes the
+// process's standard input, waits, sends SIGTERM (where there is one), waits, and kills it.
+// It returns an error if the process ended badly by itself or had to be killed. Without
+// Close the process and two goroutines stay. Read returns io.EOF when the process is gone,
+// and all children to which it has left its standard output.
 func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, error) {
 	if cmd == nil {
 		return nil, errors.New("stdio: there is no command to start: it is nil")

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// ErrFrameTooLong is what Read of a client's connection returns for a frame that
-// is longer than MaxFrame. The frame is skipped; the connection goes on.
+// ErrFrameTooLong is returned by Read of a client's connection for a frame that is longer
+// than MaxFrame. The frame is skipped; the connection goes on.
 var ErrFrameTooLong = errors.New("stdio: frame too long")
 
 const readBuffer = 32 << 10

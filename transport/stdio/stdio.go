@@ -15,8 +15,8 @@ import (
 // [Streams]. Its Serve runs one connection, and may be called again or
 // concurrently only with streams of its own each time.
 //
-// Serve returns nil when the input or ctx ended or when the peer reads no more,
-// and the first other error of reading, of writing, or of Host.Accept.
+// Serve returns nil when the input or ctx has ended or the peer reads no more, and
+// otherwise the first error of reading, of writing, or of Host.Accept.
 func New(opts ...Option) transport.Transport {
 	return &carrier{config: newConfig(opts)}
 }
