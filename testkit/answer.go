@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Answer is a raw answer with assertions that name what was sent and what came back.
+// Answer is a raw answer with assertions, which name what was sent and what came back.
 type Answer struct {
 	t       testing.TB
 	dialect *dialect.Dialect
@@ -121,7 +121,8 @@ func (a *Answer) OK() *Answer {
 	return a
 }
 
-// IsError fails the test on success; an isError result and a JSON-RPC error both count, for revisions differ.
+// IsError fails the test on success. An isError result and a JSON-RPC error both count,
+// since revisions differ.
 func (a *Answer) IsError() *Answer {
 	a.t.Helper()
 	if a.failure() == nil {
@@ -163,8 +164,8 @@ func (a *Answer) Omits(words ...string) *Answer {
 	return a
 }
 
-// Text of all text blocks, contents, messages or of the error. Of what has none of
-// these it is the JSON.
+// Text returns the text of all text blocks, contents or messages, or of the error. If there
+// is none of these, it is the JSON.
 func (a *Answer) Text() string {
 	if a.refused != nil {
 		return a.refused.Text
@@ -189,8 +190,8 @@ func (a *Answer) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// JSON decodes the structured result, where there is none the text, by
-// encoding/json. Of what is neither a tool's nor a resource's it decodes the result.
+// JSON decodes the structured result, or the text if there is none, by encoding/json. If
+// the answer is neither a tool's nor a resource's, it decodes the whole result.
 func (a *Answer) JSON(into any) *Answer {
 	a.t.Helper()
 	a.OK()
@@ -228,7 +229,7 @@ func sameJSON(a, b []byte) bool {
 	return bytes.Equal(jsontext.Compact(nil, a), jsontext.Compact(nil, b))
 }
 
-// Blocks of a tool result, also of one with isError.
+// Blocks returns the blocks of a tool result, also of one with isError.
 func (a *Answer) Blocks() []protocol.Block {
 	a.t.Helper()
 	if r, ok := a.result.(*protocol.CallToolResult); ok {
@@ -238,7 +239,7 @@ func (a *Answer) Blocks() []protocol.Block {
 	return nil
 }
 
-// Contents of a resource.
+// Contents returns the contents of a resource.
 func (a *Answer) Contents() []protocol.Contents {
 	a.t.Helper()
 	if r, ok := a.result.(*protocol.ReadResourceResult); ok {
@@ -248,7 +249,7 @@ func (a *Answer) Contents() []protocol.Contents {
 	return nil
 }
 
-// Messages of a prompt.
+// Messages returns the messages of a prompt.
 func (a *Answer) Messages() []protocol.Message {
 	a.t.Helper()
 	if r, ok := a.result.(*protocol.GetPromptResult); ok {
@@ -258,7 +259,7 @@ func (a *Answer) Messages() []protocol.Message {
 	return nil
 }
 
-// Meta of the result; nil where it has none.
+// Meta returns the result's _meta; nil if it has none.
 func (a *Answer) Meta() protocol.Meta {
 	a.t.Helper()
 	if a.refused != nil {

@@ -14,8 +14,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Call a tool by its handle, wherever it is registered. Both ways go by the tool's own plan, so that time.Duration, sums and exact
-// numbers arrive as the handler has them; CallAs and ReadAs compile a plan of T for the same reason. A tool error is an *Error.
+// Call calls a tool by its handle, wherever it is registered. Arguments and result are
+// encoded by the tool's own plan, so that time.Duration, sum types and exact numbers arrive
+// as the handler has them; CallAs and ReadAs compile a plan of T for the same reason. A
+// tool error is an *Error.
 func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out, error) {
 	s.t.Helper()
 	var none Out
@@ -58,8 +60,8 @@ func namesake(server *framework.Server, name string) string {
 // CallAs calls a tool by its listed name. in is anything that encodes to an
 // object, or JSON as json.RawMessage; nil sends no arguments.
 //
-// Where the result has interfaces of the app's OneOf, use Call with the handle of the
-// tool, or an Out that has any in their place.
+// If the result has interfaces of the app's OneOf, use Call with the handle of the tool, or
+// an Out that has any in their place.
 func CallAs[Out any](s *Session, name string, in any) (Out, error) {
 	s.t.Helper()
 	var none Out
@@ -146,14 +148,14 @@ func (s *Session) callParams(name string, arguments json.RawMessage) json.RawMes
 	return append(params, '}')
 }
 
-// Read a resource.
+// Read reads a resource.
 func (s *Session) Read(uri string) *Answer {
 	s.t.Helper()
 	params := appendMember([]byte("{"), "uri", jsontext.Quote(nil, uri))
 	return s.ask(protocol.MethodReadResource, append(params, '}'))
 }
 
-// Get a prompt.
+// Get gets a prompt.
 func (s *Session) Get(name string, args map[string]string) *Answer {
 	s.t.Helper()
 	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
@@ -212,10 +214,10 @@ func (s *Session) noAnswer(err error) string {
 	return "no answer"
 }
 
-// Raw sends one JSON-RPC frame as it is and returns the answer: the response with
-// the frame's id, or without id where the server could not read it. A notification
-// has an empty answer. On revisions without handshake the frame must bring its own
-// _meta. Ids up to 1000 are free for use.
+// Raw sends one JSON-RPC frame as it is and returns the answer: the response with the
+// frame's id, or without an id if the server could not read it. A notification has an empty
+// answer. On revisions without a handshake the frame must bring its own _meta. Ids up to
+// 1000 are free for use.
 func (s *Session) Raw(frame string) *Answer {
 	s.t.Helper()
 	ctx, cancel := s.bounded()

@@ -18,7 +18,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Chained is a middleware chain with nothing behind it. Call is safe for concurrent
+// Chained is a middleware chain with no component behind it. Call is safe for concurrent
 // use, once End and OnElicit have been called.
 type Chained struct {
 	steps  []framework.Middleware
@@ -30,9 +30,9 @@ type Chained struct {
 	forms  []scripted[any]
 }
 
-// Chain is the chain of an app that has these steps and no handlers of its own: they
-// are sorted by phase, those of OnToolCall and its like meet their calls alone, and
-// those of OncePerCall run once in a call that asks.
+// Chain makes the chain of an app that has these steps and no handlers: they are sorted by
+// phase, those of OnToolCall and the like see only their kind of call, and those of
+// OncePerCall run once in a call that asks.
 //
 //	result, err := testkit.Chain(middleware.Timeout(time.Second)).
 //		End(func(ctx context.Context, _ *framework.Call) (*framework.Result, error) {
@@ -49,14 +49,14 @@ func Chain(mw ...framework.Middleware) *Chained {
 	return c
 }
 
-// End replaces the fake end, which answers with the text "ok".
+// End sets the handler at the end of the chain; without it the answer is the text "ok".
 func (c *Chained) End(h framework.Handler) *Chained {
 	c.end = h
 	return c
 }
 
-// OnElicit answers the next question, of a step or of the end, whose message contains
-// text, as [Session.OnElicit] does. Without any, nobody can be asked.
+// OnElicit answers the next question, of a step or of the end, whose message contains text,
+// as [Session.OnElicit] does. Without it nobody can be asked.
 func (c *Chained) OnElicit(text string, answer any) *Chained {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -64,10 +64,10 @@ func (c *Chained) OnElicit(text string, answer any) *Chained {
 	return c
 }
 
-// Call runs it, with the principal and the values of ctx. The steps see a copy of call:
-// without a Method it is one of tools/call; ID, Round and Component are the server's
-// where call has none; nil is a call of no tool in particular. What is returned is what
-// the outermost step returns, in the last round of a call that asks.
+// Call runs the chain with the principal and the values of ctx. The steps see a copy of
+// call: without a Method it is a tools/call; ID, Round and Component are the server's if
+// call has none; nil is a call of no particular tool. Call returns what the outermost step
+// returns, in the last round of a call that asks.
 func (c *Chained) Call(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 	if c.end == nil {
 		return nil, errors.New("testkit: the end of the chain is nil")

@@ -33,17 +33,17 @@ const (
 
 // Chaos makes every later call run with fresh state each round, each round twice, and a crash after each Once.
 //
-// It needs a function that makes apps: each execution is the only one of a server of
-// its own, which shares with the others nothing but the secret of the states. The
-// execution of a round is ended right after its first effect, of the next attempt
-// after the second, and so on, each time as by a crash: nothing of it is kept. The
-// attempt with no effect left to crash after is sent once more, and the call goes on
-// with that answer. Questions and effects that differ between the two fail the test.
+// It needs a function that makes apps: each execution has a server of its own, which shares
+// nothing with the others but the secret of the states. The first execution of a round is
+// ended right after its first effect, the next after the second, and so on, each time as by
+// a crash: nothing of it is kept. The first execution that has no further effect to crash
+// after is sent once more, and the call goes on with that answer. If questions or effects
+// differ between the two, the test fails.
 //
-// An effect of a handler that is right runs many times, but with one idempotency key.
-// What a handler does outside of Once happens several times, too: count it.
-// The first request of a call is sent once: sent again, it is another call, with
-// keys of its own. At revisions that have no rounds nothing changes.
+// An effect of a correct handler runs many times, but with one idempotency key. What a
+// handler does outside Once happens several times, too: count it. The first request of a
+// call is sent once: sent again, it would be another call, with keys of its own. At
+// revisions without rounds nothing changes.
 func (s *Session) Chaos() {
 	s.t.Helper()
 	if !s.config.dialect.InputRounds() {

@@ -18,12 +18,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Conformance holds a server against the rules of one revision ("2026-07-28"), each in
-// a subtest with the number of the rule, frame by frame: JSON-RPC, versions, discovery,
-// the lists and their entries, what is unknown or malformed, pages, caching; and calls
-// that run: progress, logs, cancellation, questions, subscriptions, tasks; and over
-// HTTP statuses, headers and sessions. A failure names the rule and where the
-// specification has it, what was sent and what came back.
+// Conformance checks a server against the rules of one revision ("2026-07-28"), frame by
+// frame, each rule in a subtest named by its number: JSON-RPC, versions, discovery, the
+// lists and their entries, what is unknown or malformed, pages, caching; then calls that
+// run: progress, logs, cancellation, questions, subscriptions, tasks; and over HTTP
+// statuses, headers and sessions. A failure names the rule and its place in the
+// specification, what was sent and what came back.
 //
 // No handler of the app runs: its tools are called only with arguments that they must
 // refuse. For calls that run tools and a resource of the testkit's own, whose names

@@ -15,12 +15,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Contract compares the whole surface of the app with a committed lock file: tools
-// and their schemas, resources, templates, prompts, capabilities, the scopes that are
-// needed, and what needs them. Any difference fails
-// the test, and is told with what it means for clients that know the old surface:
-// breaking, additive or text only. The flag -testkit.update accepts it: the file is
-// then written, and the changes are logged (see [Session.Golden]).
+// Contract compares the whole surface of the app with a committed lock file: tools and
+// their schemas, resources, templates, prompts, capabilities, and which scopes are needed
+// for what. Any difference fails the test, which says what it means for clients that know
+// the old surface: breaking, additive or text only. The flag -testkit.update accepts it:
+// the file is then written, and the changes are logged (see [Session.Golden]).
 //
 // "kagami lock" writes the same file for any server, and "kagami diff" compares two.
 func Contract[A AppSource](t *testing.T, app A, lock string) {

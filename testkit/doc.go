@@ -9,12 +9,11 @@
 //		})
 //	}
 //
-// A [Session] is one client with a connection of its own to a server built for
-// it. Every frame takes the whole way through the client, the carrier, the engine
-// and the handlers, so what a test sees is what a client of that revision sees.
-// Tests need not know the revision: what differs on the wire (errors of arguments,
-// wrapped structured results, how changes and logs are asked for, how questions
-// travel) is evened out, but for [Session.Raw].
+// A [Session] is one client with a connection of its own to a server built for it. Every
+// frame goes all the way through the client, the carrier, the engine and the handlers, so a
+// test sees what a client of that revision sees. Tests need not know the revision:
+// differences on the wire (argument errors, wrapped structured results, how changes and
+// logs are asked for, how questions travel) are evened out, except by [Session.Raw].
 //
 // [New] opens one session in memory; [Matrix], [AllRevisions], [AllCarriers] and
 // [BothEras] run one body on many, one after another, in a few milliseconds each.
@@ -42,23 +41,23 @@
 //   - middleware alone: [Chain]
 //   - speed: [Bench]
 //
-// Overriding what is injected is in framework/mcpfx/mcpfxtest. Packages testkit/storetest
-// and testkit/transporttest prove stores and carriers that others have written.
+// To replace what fx injects, see framework/mcpfx/mcpfxtest. Packages testkit/storetest and
+// testkit/transporttest test stores and carriers of your own.
 //
 // # Handlers that ask
 //
-// The user, the model and the roots of a session are scripted before the call; what
-// nobody asks for and what nobody answers fails the test:
+// The user, the model and the roots of a session are scripted before the call. An answer
+// that is never asked for, and a question that nobody answers, fail the test:
 //
 //	s.OnElicit("Which city", "Oslo")
 //	s.OnElicit("Really", testkit.Decline)
 //	s.OnSample("Summarize", "short")
 //	s.CallRaw("travel", "{}").OK()
 //
-// Where the call goes in rounds (2026-07-28) the handler is also run again on the
-// same answers, and must ask and do the same. [Session.Chaos] goes further: a fresh
-// server for each round, each round twice, a crash after each effect.
-// [Session.Rounds] goes through a call by hand:
+// If the call goes in rounds (2026-07-28), the handler is also run again on the same
+// answers, and must ask and do the same. [Session.Chaos] goes further: a fresh server for
+// each round, each round twice, a crash after each effect. With [Session.Rounds] a test
+// goes through a call by hand:
 //
 //	r := s.Rounds("travel", "{}")
 //	r.Tamper().Answer("Oslo").Result().Code(-32602)
@@ -74,41 +73,40 @@
 //	job.Resume()
 //	out, err := job.Await()
 //
-// In a testing/synctest bubble [Session.Advance] makes time pass: what expires, polls,
-// times out or is limited by a rate needs no sleep. [Virtual] gives each body of a matrix
-// such a bubble, over Fiber too.
+// In a testing/synctest bubble [Session.Advance] makes time pass: tests of expiry, polling,
+// timeouts and rate limits need no sleep. [Virtual] gives each body of a matrix such a
+// bubble, over Fiber, too.
 //
 // # Carriers that are bad, and servers that change
 //
-// With [Faults] the carrier is late, splits, repeats, reorders and breaks within what
-// it may do. [Session.Record] keeps what a session said, and [Replay] holds another
-// version of the server against it.
+// With [Faults] the carrier delays, splits, repeats, reorders and breaks as much as the
+// specification lets it. [Session.Record] keeps what a session said, and [Replay] compares
+// another version of the server with it.
 //
 // # What holds
 //
-// A fault of the test itself, such as a question that nobody answers, an answer
-// that is not of the kind asked for, or a server that does not build, ends the test
-// with a message that names what was sent and what came back. What a server may
-// rightly refuse is returned. The log of a test that failed has what the session sent
-// and got, and what the app has logged where it has no logger of its own; one that
-// passes says nothing.
+// A fault of the test itself, such as a question that nobody answers, an answer of another
+// kind than was asked for, or a server that does not build, ends the test with a message
+// that names what was sent and what came back. What a server may rightly refuse is
+// returned. The log of a failed test has what the session sent and got, and what the app
+// has logged if it has no logger of its own; a test that passes logs nothing.
 //
-// Sessions are closed, and their server shut down, by t.Cleanup: tasks that still run are
-// told to end. The test fails if a goroutine of theirs outlives them, be it a handler's
-// ([MayLeave] allows it). Calls are bounded by [Timeout]. The methods of a Session may be
-// called concurrently, but those that fail the test must run in the test's goroutine, as
-// always with t.FailNow. In memory everything works inside a testing/synctest bubble.
+// t.Cleanup closes sessions and shuts their server down: tasks that still run are told to
+// end. The test fails if a goroutine of theirs outlives them, even a handler's ([MayLeave]
+// allows it). Calls are bounded by [Timeout]. The methods of a Session may be called
+// concurrently, but those that fail the test must run in the test's goroutine, as always
+// with t.FailNow. In memory everything works inside a testing/synctest bubble.
 //
 // A session fails the test that it was opened with: open one in each subtest that has its
 // own, and in a target of f.Fuzz with the t of the target, for there package testing
 // panics at any use of f.
 //
-// Where the app has no store of its own its tasks are in one in memory, and run as on a
-// shared store: of the request's context they have the principal, and nothing else.
+// If the app has no store of its own, its tasks are kept in one in memory, and run as on a
+// shared store: of the request's context they have only the principal.
 //
-// Over HTTP a session's user is known without a token: what authenticates real
-// clients is not tested here. After a session on Fiber two goroutines of fasthttp
-// sleep on for some seconds; goleak.IgnoreAnyFunction knows them as
+// Over HTTP a session's user is known without a token: the authentication of real clients
+// is not tested here. After a session on Fiber two goroutines of fasthttp go on sleeping
+// for some seconds; for goleak.IgnoreAnyFunction their names are
 // "github.com/valyala/fasthttp.(*workerPool).Start.func2" and
 // "github.com/valyala/fasthttp.updateServerDate.func1".
 package testkit

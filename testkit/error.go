@@ -15,7 +15,7 @@ type Error struct {
 	Result *protocol.CallToolResult
 }
 
-// Error is the text, with the code of a JSON-RPC error.
+// Error returns the text, with the code of a JSON-RPC error.
 func (e *Error) Error() string {
 	if e.Code == 0 {
 		return e.Text

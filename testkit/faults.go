@@ -15,15 +15,15 @@ import (
 )
 
 // Faults makes the carrier of a session as bad as it may be, which neither side should
-// notice but by the time that it takes:
+// notice except by the time it takes:
 //   - what the client sends is late by up to a few milliseconds, so that what it sends
 //     at the same time arrives in any order;
 //   - where the carrier is a stream of bytes (stdio and HTTP), it comes in small pieces;
 //   - where it is a stream of frames (inmem and stdio), some answers come twice;
 //   - where a response can be resumed (HTTP from 2025-03-26 to 2025-11-25), some break.
 //
-// Sessions with the same seed have the same faults, as far as they do the same in the
-// same order; in a testing/synctest bubble (see Virtual) that costs no time.
+// Sessions with the same seed have the same faults, as far as they do the same in the same
+// order. In a testing/synctest bubble (see Virtual) faults cost no time.
 func Faults(seed uint64) Option {
 	return optionFunc(func(c *config) { c.faults = &faults{seed: seed} })
 }

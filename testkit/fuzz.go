@@ -22,16 +22,14 @@ import (
 // arguments is a fault that fuzzing is to find.
 const fuzzPatience = 5 * time.Second
 
-// FuzzTool seeds f from the tool's schema, with a good call and the mistakes of
-// [Mistakes], and runs f.Fuzz: calls with arguments nearly as good as those go the
-// whole way through a server that has this tool alone, handler included. No call may
-// panic, take longer than five seconds, or be answered by an error of the protocol;
-// isError results are the tool's good right. What the fuzzer finds is kept as usual, in
-// testdata/fuzz.
+// FuzzTool seeds f from the tool's schema, with a valid call and the mistakes of
+// [Mistakes], and runs f.Fuzz: calls with mutations of those arguments go all the way
+// through a server that has only this tool, handler included. No call may panic, take
+// longer than five seconds, or be answered by a protocol error; isError results are fine.
+// What the fuzzer finds is kept as usual, in testdata/fuzz.
 //
-// Nobody can be asked: a handler that asks gets ErrUnsupported. A tool that needs its
-// app's OneOf or Validation is a handle of an app that was built, also for
-// [FuzzAgreement] and [Bench].
+// Nobody can be asked: a handler that asks gets ErrUnsupported. If the tool needs its app's
+// OneOf or Validation, build the app first; the same goes for [FuzzAgreement] and [Bench].
 func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	f.Helper()
 	j := seeded(f, tool)
@@ -160,13 +158,13 @@ func odd(random *rand.Rand, value any) any {
 	return texts[random.IntN(len(texts))]
 }
 
-// FuzzAgreement holds the tool's schema against its validator, on the inputs of
-// [FuzzTool]: what the tool accepts must be legal by its schema, and what the schema
-// allows the tool must accept. The handler does not run.
+// FuzzAgreement compares the tool's schema with its validator, on the inputs of [FuzzTool]:
+// what the tool accepts must be valid by its schema, and the tool must accept what the
+// schema allows. The handler does not run.
 //
-// Rules that a schema can only describe are the tool's business: it may refuse a
-// member for which the schema has a format or a description, and what In's own method
-// Validate refuses. Repair is switched off.
+// Rules that a schema can only describe are left to the tool: it may refuse a member for
+// which the schema has a format or a description, and whatever In's own method Validate
+// refuses. Repair is switched off.
 func FuzzAgreement[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	f.Helper()
 	bareTool(f, tool, framework.WithoutRepair()) // the checks are those of this server

@@ -21,7 +21,7 @@ import (
 // server sees one. Safe for concurrent use.
 //
 // It publishes its metadata (RFC 8414, and as OpenID Connect has it) and its keys, and
-// judges its tokens (RFC 7662). Tokens are signed with ES256.
+// introspects its tokens (RFC 7662). Tokens are signed with ES256.
 type Issuer struct {
 	t      testing.TB
 	url    string
@@ -40,7 +40,7 @@ type signer struct {
 	key *ecdsa.PrivateKey
 }
 
-// IdP starts one, on a port of its own. It ends with the test.
+// IdP starts an Issuer on a port of its own. It ends with the test.
 func IdP(t testing.TB) *Issuer { //nolint:revive // "identity provider" has one capital
 	t.Helper()
 	l, err := loopback(t.Context())
@@ -146,19 +146,20 @@ func (i *Issuer) introspect(w http.ResponseWriter, r *http.Request) {
 	reply(w, claims)
 }
 
-// URL of the issuer: the "iss" of its tokens, below which its metadata is.
+// URL returns the URL of the issuer: the "iss" of its tokens, below which its metadata is.
 func (i *Issuer) URL() string { return i.url }
 
-// JWKS is the URL of the keys.
+// JWKS returns the URL of the keys.
 func (i *Issuer) JWKS() string { return i.url + "/jwks" }
 
-// Introspection is where tokens are judged (RFC 7662), and the credentials for it.
+// Introspection returns the endpoint that introspects tokens (RFC 7662), and the
+// credentials for it.
 func (i *Issuer) Introspection() (endpoint, clientID, clientSecret string) {
 	return i.url + "/introspect", "resource", i.secret
 }
 
-// Token signs one that is valid for ttl from now on; below zero it has expired. Another
-// audience than the server's own makes one that it has to refuse.
+// Token signs a token that is valid for ttl from now on; below zero it has expired already.
+// The server must refuse one for an audience other than its own.
 func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...string) string {
 	now := time.Now()
 	return i.Sign(map[string]any{
@@ -167,8 +168,7 @@ func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...st
 	})
 }
 
-// Sign signs any claims, and nothing but them: for tokens that lack one, or have wrong
-// ones.
+// Sign signs exactly these claims, for tokens that lack one, or have wrong ones.
 func (i *Issuer) Sign(claims map[string]any) string {
 	i.t.Helper()
 	i.mu.Lock()
@@ -219,14 +219,14 @@ func (i *Issuer) Rotate() {
 	i.keys = append(i.keys, signer{rand.Text(), key})
 }
 
-// Withdraw publishes the newest key only: tokens of the earlier ones are worth nothing.
+// Withdraw publishes only the newest key: tokens of earlier keys become invalid.
 func (i *Issuer) Withdraw() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.keys = i.keys[len(i.keys)-1:]
 }
 
-// Revoke ends a token before its time. Only introspection can tell.
+// Revoke revokes a token. Only introspection can tell.
 func (i *Issuer) Revoke(token string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -8,25 +8,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Tools as listed, all pages.
+// Tools returns the tools as listed, all pages.
 func (s *Session) Tools() []protocol.Tool {
 	s.t.Helper()
 	return collect(s, protocol.ListTools, s.client.Tools)
 }
 
-// Resources as listed, all pages.
+// Resources returns the resources as listed, all pages.
 func (s *Session) Resources() []protocol.Resource {
 	s.t.Helper()
 	return collect(s, protocol.ListResources, s.client.Resources)
 }
 
-// Templates as listed, all pages.
+// Templates returns the templates as listed, all pages.
 func (s *Session) Templates() []protocol.ResourceTemplate {
 	s.t.Helper()
 	return collect(s, protocol.ListTemplates, s.client.Templates)
 }
 
-// Prompts as listed, all pages.
+// Prompts returns the prompts as listed, all pages.
 func (s *Session) Prompts() []protocol.Prompt {
 	s.t.Helper()
 	return collect(s, protocol.ListPrompts, s.client.Prompts)
@@ -47,7 +47,7 @@ func collect[T any](s *Session, kind protocol.ListKind, list func(context.Contex
 	return all
 }
 
-// Complete an argument of a prompt (by name) or template (by URI template). args
+// Complete completes an argument of a prompt (by name) or template (by URI template). args
 // are the arguments already given.
 func (s *Session) Complete(ref, argument, prefix string, args map[string]string) []string {
 	s.t.Helper()
@@ -64,7 +64,7 @@ func (s *Session) Complete(ref, argument, prefix string, args map[string]string)
 	return completion.Values
 }
 
-// Subscribe to a resource for the rest of the test; see AwaitNotification.
+// Subscribe subscribes to a resource for the rest of the test; see AwaitNotification.
 func (s *Session) Subscribe(uri string) {
 	s.t.Helper()
 	ctx, cancel := s.bounded()

@@ -7,10 +7,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Matrix runs body for every revision x carrier, one after another, each on an app
-// of its own where app is a function. The subtests are named for both, such as
-// "2025-11-25/fiber". The carriers are inmem, stdio (over pipes), fiber (without a
-// socket), fiber-socket and nethttp; over HTTP the session's user needs no token.
+// Matrix runs body for every revision on every carrier, one after another, each on an app
+// of its own if app is a function. The subtests are named for both, such as
+// "2025-11-25/fiber". The carriers are inmem, stdio (over pipes), fiber (without a socket),
+// fiber-socket and nethttp; over HTTP the session's user needs no token.
 func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, d := range dialect.All() {
@@ -20,7 +20,8 @@ func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), o
 	}
 }
 
-// AllCarriers runs body at the newest revision on every carrier, likewise.
+// AllCarriers runs body at the newest revision on every carrier, each on an app of its own
+// if app is a function.
 func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, c := range within(opts, carriers()) {
@@ -28,9 +29,8 @@ func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Sessio
 	}
 }
 
-// BothEras runs body at the newest revision with a handshake (2025-11-25) and at
-// the newest without (2026-07-28), in memory, each on an app of its own where app
-// is a function.
+// BothEras runs body at the newest revision with a handshake (2025-11-25) and at the newest
+// without (2026-07-28), in memory, each on an app of its own if app is a function.
 func BothEras[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, d := range []*dialect.Dialect{dialect.Handshake(""), newest()} {
@@ -38,8 +38,8 @@ func BothEras[A AppSource](t *testing.T, app A, body func(*testing.T, *Session),
 	}
 }
 
-// AllRevisions runs body at every revision in memory, each on an app of its own
-// where app is a function.
+// AllRevisions runs body at every revision in memory, each on an app of its own if app is a
+// function.
 func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, d := range dialect.All() {

@@ -19,15 +19,14 @@ import (
 // list for one value and one value for a list, a dotted path, a wrapper around all,
 // arguments that are no object.
 //
-// The tool must refuse each by an error that names the path and says what is wanted;
-// the corrected call in the error must pass. What it mends instead (see
-// [framework.WithoutRepair]), or what its schema allows, is no mistake. The handler does
-// not run.
+// The tool must refuse each with an error that names the path and says what is wanted; the
+// corrected call in the error must pass. What the tool repairs instead (see
+// [framework.WithoutRepair]), or what its schema allows, does not count as a mistake. The
+// handler does not run.
 //
-// The calls are made from the schema. Where the tool has rules that its schema cannot
-// express, so that no good call is found, give the argument a default, or its schema an
-// example, that shows one. A tool that needs its app's OneOf or Validation is a handle of
-// an app that was built.
+// The calls are made from the schema. If the tool has rules that its schema cannot express,
+// so that no valid call is found, give the argument a default, or its schema an example,
+// that shows one. If the tool needs its app's OneOf or Validation, build the app first.
 func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	t.Helper()
 	j, err := newJudge(tool)

@@ -70,36 +70,37 @@ func (c *config) has(capability string) bool { return !slices.Contains(c.without
 
 func capabilities() []string { return []string{"elicitation", "sampling", "roots", "tasks"} }
 
-// Without a client capability: "elicitation", "sampling", "roots", "tasks".
+// Without takes capabilities away from the client: "elicitation", "sampling", "roots",
+// "tasks".
 func Without(capabilities ...string) Option {
 	return optionFunc(func(c *config) { c.without = append(slices.Clip(c.without), capabilities...) })
 }
 
-// Principal is who calls, claims included.
+// Principal sets who calls, claims included.
 func Principal(p framework.Principal) Option {
 	return optionFunc(func(c *config) { c.principal = &p })
 }
 
-// User is who calls.
+// User sets who calls.
 func User(subject string, scopes ...string) Option {
 	return Principal(framework.Principal{Subject: subject, Scopes: scopes})
 }
 
-// At is the revision of the session; default: the newest.
+// At sets the revision of the session; default: the newest.
 func At(rev protocol.Revision) Option {
 	return at(dialect.Of(rev))
 }
 
-// Timeout of one call, and of one wait for a notification; default 30 s.
+// Timeout limits one call, and one wait for a notification; default 30 s.
 func Timeout(d time.Duration) Option { return optionFunc(func(c *config) { c.timeout = d }) }
 
-// Ordered makes the order of OnElicit, and that of OnSample, the one in which the server
-// must ask: an answer to another question than the next one fails the test.
+// Ordered demands that the server asks in the order of OnElicit, and in that of OnSample: a
+// question that the next answer is not for fails the test.
 func Ordered() Option { return optionFunc(func(c *config) { c.ordered = true }) }
 
-// Store is what the servers of the session share, those that Resume starts included,
-// in place of the app's own store. Without it, and where the app has none, tasks are
-// in a store in memory that outlives a worker, and nothing else is shared.
+// Store sets the store that the servers of the session share, those that Resume starts
+// included, in place of the app's own. Without it, and if the app has none, tasks are in a
+// store in memory that outlives a worker, and nothing else is shared.
 func Store(s framework.Store) Option { return optionFunc(func(c *config) { c.store = s }) }
 
 // MayLeave lets goroutines with one of these functions in their stack, such as

@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Eventually waits until cond holds. It is asked again after each notification, not
-// after a while: what the server tells nobody is for AwaitNotification's sender to tell,
-// or for Advance. what is for the message of the failure.
+// Eventually waits until cond holds, and checks it again after each notification, not after
+// a time: if the server says nothing, wait for something else with AwaitNotification, or
+// use Advance. what is for the failure message.
 //
 //	s.Eventually("the index is built", func() bool { return len(s.Resources()) == 3 })
 func (s *Session) Eventually(what string, cond func() bool) {

@@ -52,21 +52,21 @@ func (s *Session) progressed(p protocol.Progress) {
 	s.record.progress = append(s.record.progress, p)
 }
 
-// Progress seen so far, in order. Every call asks for it.
+// Progress returns the reports seen so far, in order. Every call asks for progress.
 func (s *Session) Progress() []protocol.Progress {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	return slices.Clone(s.record.progress)
 }
 
-// Notifications seen so far, in order, those of progress and logs included.
+// Notifications returns those seen so far, in order, progress and logs included.
 func (s *Session) Notifications() []protocol.Notification {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	return slices.Clone(s.record.notifications)
 }
 
-// Logs seen so far, in order; LogLevel turns them on.
+// Logs returns the log messages seen so far, in order; LogLevel turns them on.
 func (s *Session) Logs() []protocol.LogMessage {
 	s.t.Helper()
 	var logs []protocol.LogMessage
@@ -97,7 +97,7 @@ func (s *Session) LogLevel(level string) {
 	}
 }
 
-// AwaitNotification waits for the next one of the method not yet awaited.
+// AwaitNotification waits for the next notification of the method that was not awaited yet.
 func (s *Session) AwaitNotification(method string) protocol.Notification {
 	s.t.Helper()
 	timer := time.NewTimer(s.config.timeout)

@@ -53,16 +53,16 @@ type recordLine struct {
 	Server any `json:"server,omitempty"`
 }
 
-// Record the session's frames, redacted and normalised, to a file. It is written when
-// the test ends, unless that failed, with all frames of the session from its beginning,
-// one a line, which [Replay] holds against another version of the server. It begins with
-// who called: subject, issuer, scopes and claims.
+// Record writes the session's frames, redacted and normalised, to a file for [Replay]. It
+// is written when the test ends, unless the test failed, with all frames of the session
+// from its beginning, one per line. It begins with who called: subject, issuer, scopes and
+// claims.
 //
-// Redacted are the strings under names that speak of secrets (framework.SecretName),
-// what is under the names of [Redact], in JSON that is a text, too; the same texts
-// wherever else they are, those of less than four characters apart; and whatever looks
-// like a bearer token. What is another in each run has a name instead: ids of tasks and
-// of questions, states of calls, times.
+// Redacted are: strings under names that speak of secrets (framework.SecretName) and under
+// the names of [Redact], also in JSON inside a text; the same strings wherever else they
+// occur, if they have at least four characters; and whatever looks like a bearer token.
+// What differs in each run is replaced by a name: ids of tasks and of questions, states of
+// calls, times.
 func (s *Session) Record(path string) {
 	s.t.Helper()
 	if s.chaos.Load() != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Replay a record of [Session.Record]: what the client sent is sent to the app again,
-// frame by frame, and what the app sends must be what the record has, redacted texts
-// and times apart. Each difference fails the test. Answers may come in another order
-// than they did, as long as nothing that the client sent in between depends on them.
+// Replay replays a record of [Session.Record]: what the client sent is sent to the app
+// again, frame by frame, and what the app sends must be what the record has, except
+// redacted texts and times. Each difference fails the test. Answers may come in another
+// order, as long as nothing that the client sent in between depends on them.
 //
-// What was redacted is sent as it is in the record. An exchange whose course depends
-// on time, such as asking for a task until it is over, may take another one.
+// What was redacted is sent as it is in the record. An exchange whose course depends on
+// time, such as asking for a task until it is over, may go differently.
 func Replay[A AppSource](t *testing.T, app A, path string) {
 	t.Helper()
 	replay(t, app, path)

@@ -19,9 +19,9 @@ import (
 //	r.Answer("Ann").OtherUser("eve").Answer(true).Result().Code(-32602)
 //	r.Answer(true).Result().OK() // Ann's own answer
 //
-// Tamper, Expire, OtherUser and DropAnswer change the next request, be it of Answer
-// or Resend. A request that was changed and refused has not happened: the questions
-// are open as before.
+// Tamper, Expire, OtherUser and DropAnswer change the next request, whether of Answer or
+// Resend. A request that was changed and refused has not happened: the questions are open
+// as before.
 type Rounds struct {
 	s        *Session
 	call     json.RawMessage // params of the first round
@@ -41,7 +41,7 @@ type alteration struct {
 
 func (c *alteration) any() bool { return c.tamper || c.expire || c.user != nil || len(c.drop) > 0 }
 
-// Rounds starts one.
+// Rounds starts a call that the test drives round by round.
 func (s *Session) Rounds(name, arguments string) *Rounds {
 	s.t.Helper()
 	if !s.config.dialect.InputRounds() {
@@ -76,7 +76,7 @@ func (r *Rounds) send(params json.RawMessage) {
 	}
 }
 
-// Questions of the current round; empty when the call is done.
+// Questions returns those of the current round; empty when the call is done.
 func (r *Rounds) Questions() []Form {
 	if r.required == nil {
 		return nil
@@ -93,8 +93,8 @@ func (r *Rounds) Questions() []Form {
 	return forms
 }
 
-// Answer the questions in order and run the next round. Answers to forms are those
-// of OnElicit; a model says a text or a Turn; roots are a []protocol.Root.
+// Answer answers the questions in order and runs the next round. Answers to forms are as in
+// OnElicit; the answer of a model is a text or a Turn; roots are a []protocol.Root.
 func (r *Rounds) Answer(answers ...any) *Rounds {
 	r.s.t.Helper()
 	if r.required == nil {
@@ -121,7 +121,7 @@ func (r *Rounds) Answer(answers ...any) *Rounds {
 	return r.next(next)
 }
 
-// Resend the last round as it was.
+// Resend sends the last round again as it was.
 func (r *Rounds) Resend() *Rounds {
 	r.s.t.Helper()
 	if r.begun {
@@ -170,19 +170,19 @@ func tampered(state string) string {
 	return string(changed)
 }
 
-// Tamper with the state of the next round; likewise below.
+// Tamper tampers with the state of the next round; likewise below.
 func (r *Rounds) Tamper() *Rounds {
 	r.change.tamper = true
 	return r
 }
 
-// Expire the state: the server's clock is far ahead while the round runs.
+// Expire has the state expire: the server's clock is far ahead while the next round runs.
 func (r *Rounds) Expire() *Rounds {
 	r.change.expire = true
 	return r
 }
 
-// OtherUser sends the next round, with the scopes of the session's user.
+// OtherUser has another user send the next round, with the scopes of the session's user.
 func (r *Rounds) OtherUser(subject string) *Rounds {
 	r.change.user = &framework.Principal{Subject: subject}
 	if p := r.s.config.principal; p != nil {
@@ -191,13 +191,13 @@ func (r *Rounds) OtherUser(subject string) *Rounds {
 	return r
 }
 
-// DropAnswer i from the next round.
+// DropAnswer leaves answer i out of the next round.
 func (r *Rounds) DropAnswer(i int) *Rounds {
 	r.change.drop = append(r.change.drop, i)
 	return r
 }
 
-// Result of the call, or the refusal of the last round.
+// Result returns the result of the call, or the refusal of the last round.
 func (r *Rounds) Result() *Answer {
 	r.s.t.Helper()
 	if _, asks := r.answer.result.(*protocol.InputRequiredResult); asks {

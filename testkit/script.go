@@ -125,16 +125,15 @@ func (s *Session) needs(capability, what string) {
 	}
 }
 
-// OnElicit answers the next question whose message contains text. An answer is used
-// once; of several that fit, the one given first (see also [Ordered]). answer: a value, Decline, Cancel
-// or func(Form) any, which returns one of these and is called in a goroutine of the
-// client. A value that is no struct or map travels as {"value": ...}; a page is
-// agreed to with any value, such as nil.
+// OnElicit answers the next question whose message contains text. An answer is used once;
+// if several fit, the one given first is used (see also [Ordered]). answer is a value,
+// Decline, Cancel or a func(Form) any, which returns one of these and is called in a
+// goroutine of the client. A value that is not a struct or map is sent as {"value": ...};
+// any value, such as nil, agrees to open a page.
 //
-// The defaults of the form fill what the value leaves out. A value that does not fit
-// the form fails the test, and so do a question that nothing answers and an answer
-// that nothing asked for when the session ends; but where the revision has no such
-// questions none is missed.
+// The defaults of the form fill in what the value leaves out. The test fails if a value
+// does not fit the form, if a question is not answered, or if an answer was not asked for
+// when the session ends, unless the revision has no such questions.
 func (s *Session) OnElicit(text string, answer any) {
 	s.t.Helper()
 	s.needs("elicitation", fmt.Sprintf("OnElicit(%q)", text))
@@ -255,7 +254,7 @@ func (t Turn) result() *protocol.CreateMessageResult {
 	return said
 }
 
-// Roots of the client. The server is told that they changed.
+// Roots sets the roots of the client. The server is told that they changed.
 func (s *Session) Roots(roots ...protocol.Root) {
 	s.t.Helper()
 	s.needs("roots", "Roots")

@@ -169,8 +169,8 @@ func (s *Session) As(subject string, scopes ...string) *Session {
 	return open(s.t, s.site, c)
 }
 
-// Server under test.
+// Server returns the server under test.
 func (s *Session) Server() *framework.Server { return s.site.server }
 
-// Context of the test, with the session's principal.
+// Context returns the context of the test, with the session's principal.
 func (s *Session) Context() context.Context { return s.ctx }

@@ -10,7 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Task is a started task. Its methods fail the test, so they run in its goroutine.
+// Task is a started task. Its methods can fail the test, so they must run in the test's
+// goroutine.
 type Task[Out any] struct {
 	s      *Session
 	task   *client.Task
@@ -22,8 +23,8 @@ type Task[Out any] struct {
 // expired.
 const TaskGone = "gone"
 
-// Start a tool as a task. A call that the server answers at once, such as one whose
-// arguments it refuses, is a task that is over. Chaos does not touch tasks: see
+// Start calls a tool as a task. A call that the server answers at once, such as one whose
+// arguments it refuses, is a task that is over. Chaos does not affect tasks: see
 // [Task.Crash].
 //
 //	job := testkit.Start(s, render, RenderIn{Film: "Ran"})
@@ -64,7 +65,7 @@ func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Tas
 	return t
 }
 
-// Status as the client sees it, or [TaskGone].
+// Status returns the status as the client sees it, or [TaskGone].
 func (t *Task[Out]) Status() string {
 	t.s.t.Helper()
 	ctx, cancel := t.s.bounded()
@@ -79,8 +80,8 @@ func (t *Task[Out]) Status() string {
 	return string(now.Status)
 }
 
-// Await the result; what the task asks is answered by the script. A tool error is an
-// *[Error], as of [Call]; of a task that was cancelled or has expired the error is
+// Await waits for the result; the script answers what the task asks. A tool error is an
+// *Error, as with [Call]; if the task was cancelled or has expired, the error is
 // client.ErrTaskCancelled or client.ErrTaskGone.
 func (t *Task[Out]) Await() (Out, error) {
 	t.s.t.Helper()
@@ -105,24 +106,24 @@ func (t *Task[Out]) Await() (Out, error) {
 	return t.decode(result)
 }
 
-// AwaitStatus waits for a status, and fails the test when the task ends in another.
-// Nothing answers meanwhile what the task asks.
+// AwaitStatus waits for a status, and fails the test if the task ends in another. Meanwhile
+// nothing answers what the task asks.
 func (t *Task[Out]) AwaitStatus(status string) {
 	t.s.t.Helper()
 	t.until(fmt.Sprintf("%q", status), func(now string) bool { return now == status })
 }
 
-// Step runs the task to its next stop: it waits until the task asks, or is over, and
-// says which status it has then.
+// Step runs the task to its next stop: it waits until the task asks or is over, and returns
+// its status.
 func (t *Task[Out]) Step() string {
 	t.s.t.Helper()
 	return t.until("a stop", func(now string) bool { return now != string(protocol.TaskWorking) })
 }
 
-// Answer lets the script answer what the task asks, and leaves it at its work: it waits
-// until the task asks, and then until it does not any more. A question that comes at once
-// after another may be answered, too, so script both before. A task that is over without
-// a question fails the test.
+// Answer has the script answer what the task asks, and lets it go on working: it waits
+// until the task asks, and then until it no longer does. A question that follows at once
+// may be answered, too, so script both before. A task that ends without a question fails
+// the test.
 //
 //	s.OnElicit("Render 20 scenes?", true)
 //	job.Answer()
@@ -175,7 +176,7 @@ func (t *Task[Out]) until(what string, is func(status string) bool) string {
 	}
 }
 
-// Cancel asks for cancellation. The task may end in another way: see AwaitStatus.
+// Cancel asks for cancellation. The task may still end in another way: see AwaitStatus.
 func (t *Task[Out]) Cancel() {
 	t.s.t.Helper()
 	ctx, cancel := t.s.bounded()
@@ -185,22 +186,22 @@ func (t *Task[Out]) Cancel() {
 	}
 }
 
-// Crash the worker; Resume starts another. It is as if the process that runs the
-// tasks of the session's server were killed: nothing that a handler does from now on
-// is kept, its lease is not given back, and nobody takes tasks. The contexts of its
-// handlers end, and Crash waits a moment for them: one that goes on in spite of that
-// still does what it does outside of the server.
+// Crash kills the worker; Resume starts another. It is as if the process that runs the
+// tasks of the session's server were killed: nothing that a handler does from now on is
+// kept, its lease is not given back, and nobody takes tasks. The contexts of its handlers
+// end, and Crash waits a moment for them: a handler that goes on anyway still does what it
+// does outside the server.
 //
-// The server goes on to serve its clients, as another process on the same store. What
-// that knows besides tasks is not shared, so an effect that may happen AtMostOnce
-// happens again; where it must not, give the session a [Store] with claims.
+// The server goes on serving its clients, as another process on the same store would. Only
+// tasks are shared, so an effect that may happen AtMostOnce happens again; to prevent that,
+// give the session a [Store] with claims.
 func (t *Task[Out]) Crash() {
 	t.s.t.Helper()
 	t.s.site.crash(t.s.t)
 }
 
-// Resume after Crash: one more server is built of the app, on the same store, and the
-// time has come at which the leases of the dead one have run out.
+// Resume goes on after Crash: another server is built from the app, on the same store, and
+// the leases of the dead one have run out.
 func (t *Task[Out]) Resume() {
 	t.s.t.Helper()
 	t.s.site.resume(t.s.t)

@@ -10,15 +10,15 @@ import (
 )
 
 // Virtual makes Matrix, AllRevisions, AllCarriers and BothEras run each body in a
-// testing/synctest bubble of its own, on the carriers that have no socket: inmem,
-// stdio and fiber. There [Session.Advance] makes hours pass in no time. The app must
-// be a function then, for what an app is made of belongs to one bubble. New does not
-// need it: in memory a session works in any bubble that it is opened in.
+// testing/synctest bubble of its own, on the carriers that have no socket: inmem, stdio and
+// fiber. There [Session.Advance] makes hours pass in no time. The app must then be a
+// function, since what an app is made of belongs to one bubble. New does not need Virtual:
+// in memory a session works in any bubble that it is opened in.
 func Virtual() Option { return optionFunc(func(c *config) { c.virtual = true }) }
 
-// Advance lets time pass in a testing/synctest bubble: what is due until then happens,
-// in its order, and what that causes has happened when Advance returns. Outside of a
-// bubble it fails the test.
+// Advance lets time pass in a testing/synctest bubble: what is due until then happens, in
+// order, and so has everything it causes when Advance returns. Outside a bubble it fails
+// the test.
 func (s *Session) Advance(d time.Duration) {
 	s.t.Helper()
 	if !settled() {

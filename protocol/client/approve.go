@@ -19,8 +19,8 @@ const (
 	ApproveRoots  ApprovalKind = "roots"  // which directories it may work in
 )
 
-// Approval is a question of the server before its handler sees it. What it points
-// to is the handler's too and must not be changed.
+// Approval is a question of the server before its handler sees it. What it points to is
+// shared with the handler and must not be changed.
 type Approval struct {
 	Kind    ApprovalKind
 	Message string         // of a form or a page; of sampling, the text of the last message
@@ -30,11 +30,11 @@ type Approval struct {
 	Sample  *SampleRequest // what the model would be sent
 }
 
-// Approve has fn look at every question before the handler of [OnElicit],
-// [OnSample] or [OnRoots] does; default: none, the handlers decide themselves. An
-// error refuses: a form or page is declined; sampling and roots are refused with
-// error -1 on handshake revisions, and on 2026-07-28 the call ends with
-// [ErrRejected] and that error. fn is called concurrently, with the handler's context.
+// Approve has fn look at every question before the handler of [OnElicit], [OnSample] or
+// [OnRoots] does; without it the handlers decide themselves. An error refuses: a form or
+// page is declined; sampling and roots are refused with error -1 on handshake revisions,
+// and on 2026-07-28 the call ends with [ErrRejected] and that error. fn is called
+// concurrently, with the handler's context.
 func Approve(fn func(context.Context, *Approval) error) Option {
 	return optionFunc(func(c *config) { c.approve = fn })
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// ReadResource reads a resource. Questions that the server has first are answered
-// as those of [Client.CallTool] are.
+// ReadResource reads a resource. Questions of the server are answered as in
+// [Client.CallTool].
 func (c *Client) ReadResource(ctx context.Context, uri string) (*protocol.ReadResourceResult, error) {
 	return ask[*protocol.ReadResourceResult](ctx, c, &protocol.ReadResourceParams{URI: uri}, how{})
 }
 
-// GetPrompt gets a prompt. Questions that the server has first are answered as those
-// of [Client.CallTool] are.
+// GetPrompt gets a prompt. Questions of the server are answered as in [Client.CallTool].
 func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string) (*protocol.GetPromptResult, error) {
 	return ask[*protocol.GetPromptResult](ctx, c, &protocol.GetPromptParams{Name: name, Arguments: args}, how{})
 }
@@ -34,8 +33,8 @@ func (c *Client) Complete(ctx context.Context, p *protocol.CompleteParams) (prot
 	return r.Completion, nil
 }
 
-// Ping asks whether the server is there. Where the revision has no ping, any
-// answer to server/discover is proof enough.
+// Ping asks whether the server is there. If the revision has no ping, any answer to
+// server/discover is proof enough.
 func (c *Client) Ping(ctx context.Context) error {
 	d := c.dialect.Load()
 	var p protocol.Params = &protocol.PingParams{}
@@ -46,9 +45,9 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// SetLogLevel asks for log messages of this level and above: once for the session,
-// or, on a revision that wants that, with each request from now on, which cannot fail.
-// A level that is none is an error, and nothing is sent.
+// SetLogLevel asks for log messages of this level and above: once for the session or, on a
+// revision that wants that, with each request from now on, which cannot fail. With an
+// unknown level it returns an error, and nothing is sent.
 func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	if level.Severity() < 0 {
 		return fmt.Errorf("client: %q is no log level", level)
@@ -65,9 +64,8 @@ func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	return nil
 }
 
-// RootsChanged tells the server that OnRoots would answer differently now. Where
-// the revision has no such notification, nothing is sent: the server asks anew for
-// each call.
+// RootsChanged tells the server that OnRoots would answer differently now. If the revision
+// has no such notification, nothing is sent: the server asks anew for each call.
 func (c *Client) RootsChanged(ctx context.Context) error {
 	d := c.dialect.Load()
 	if !d.ClientNotification(protocol.NotificationRootsChanged) {
@@ -85,10 +83,10 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 	return nil // a new session knows no old roots
 }
 
-// Request calls a method that the specification does not have, or one of its
-// methods without the help of this package. params is an object or nil; what the
-// revision wants in _meta is added. The result is an object, as the server sent it:
-// questions in it are the caller's to answer, unless [InRounds] is given.
+// Request calls a method that the specification does not have, or one of its methods
+// without the help of this package. params is an object or nil; what the revision wants in
+// _meta is added. The result is an object, as the server sent it: the caller has to answer
+// questions in it, unless [InRounds] is given.
 func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, opts ...CallOption) (json.RawMessage, error) {
 	if params != nil && (jsontext.Check(params, limits()) != nil || jsontext.KindOf(params) != jsontext.KindObject) {
 		return nil, errors.New("client: params must be a JSON object")

@@ -2,9 +2,9 @@ package client
 
 import "strings"
 
-// ChallengeParam is a parameter of the challenge, such as "scope", "error" or
-// "error_description" (RFC 6750 section 3), "" where it has none of that name. Of several
-// challenges it is that of the first that has it.
+// ChallengeParam returns a parameter of the challenge, such as "scope", "error" or
+// "error_description" (RFC 6750 section 3), or "" if it has none of that name. If there are
+// several challenges, it is that of the first that has it.
 func (e *HTTPError) ChallengeParam(name string) string {
 	for found, rest := nextParam(e.Challenge); found != ""; found, rest = nextParam(rest) {
 		var value string

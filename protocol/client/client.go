@@ -38,9 +38,9 @@ type Client struct {
 	instructions string
 }
 
-// Close ends the session and, for Command, the process. It waits for handlers
-// that are running, after their contexts have ended, and must not be called by
-// one. Closing again does nothing. The error is the carrier's, each time.
+// Close ends the session and, for Command, the process. It ends the contexts of running
+// handlers and waits for them, and must not be called by one. Closing again does nothing.
+// The error is the carrier's, each time.
 func (c *Client) Close() error { return c.link.close() }
 
 // Server says who answered.
@@ -49,21 +49,21 @@ func (c *Client) Server() protocol.Implementation { return c.server }
 // Revision is the negotiated revision, for display.
 func (c *Client) Revision() string { return c.dialect.Load().String() }
 
-// Instructions of the server.
+// Instructions returns the server's instructions for the model.
 func (c *Client) Instructions() string { return c.instructions }
 
-// Capabilities of the server, as it declared them. Read-only.
+// Capabilities returns those of the server, as it declared them. Read-only.
 func (c *Client) Capabilities() protocol.ServerCapabilities { return c.capabilities }
 
-// Exchange sends one frame as it is and waits for the response with the frame's
-// id, or without an id, as servers answer a frame whose id they cannot read. Of a
-// batch it waits for the response to the first request, and returns the frame that
-// holds it. A frame that is never answered (a notification, a response) gives nil as
-// soon as it is sent. The id must differ from those in flight, or it is an error; the
-// client's own ids start at 1001. The frame stays the caller's.
+// Exchange sends one frame as it is and waits for the response with the frame's id, or
+// without an id, as servers answer a frame whose id they cannot read. For a batch it waits
+// for the response to the first request, and returns the frame that holds it. For a frame
+// that is never answered (a notification, a response) it returns nil as soon as it is sent.
+// An id that is already in flight is an error; the client's own ids start at 1001. The
+// frame stays the caller's.
 //
-// It is for tests and proxies: no _meta is added, and ctx cancels the wait but
-// not the request.
+// It is for tests and proxies: no _meta is added, and the end of ctx ends the wait but does
+// not cancel the request.
 func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	id, answered := answerID(frame)
 	if !answered {

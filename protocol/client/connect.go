@@ -13,14 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Connect negotiates the newest revision both sides know. ctx bounds the
-// connecting only; its values reach the carrier. After an error nothing is left
-// behind.
+// Connect negotiates the newest revision both sides know. ctx bounds only the connecting;
+// its values reach the carrier. After an error nothing is left behind.
 //
-// Where a revision of both eras is offered, server/discover comes first. A server
-// that answers it, or refuses it in a way that only 2026-07-28 knows, stays on that
-// revision; any other error, an empty answer or none within [ProbeTimeout] leads to
-// initialize (2026-07-28 basic/versioning and basic/transports/stdio).
+// If revisions of both eras are offered, server/discover comes first. A server that answers
+// it, or refuses it in a way that only 2026-07-28 knows, stays on that revision; any other
+// error, an empty answer, or none within [ProbeTimeout] leads to initialize (2026-07-28
+// basic/versioning and basic/transports/stdio).
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	settings, err := given(to, opts)
 	if err != nil {

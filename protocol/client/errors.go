@@ -11,16 +11,14 @@ import (
 // ErrClosed is the error of calls on a closed client.
 var ErrClosed = errors.New("client: closed")
 
-// ErrInputRequired is the error of a call that the server will not finish before
-// it has answers from the user or the model (2026-07-28 basic/patterns/mrtr), and
-// the client has no handler for some of the questions, which the text names, or
-// has answered [MaxRounds] times.
+// ErrInputRequired says that the server will not finish a call without answers from the
+// user or the model (2026-07-28 basic/patterns/mrtr), and that the client has no handler
+// for some of the questions, which the text names, or has answered [MaxRounds] times.
 var ErrInputRequired = errors.New("client: the server requires input to finish the call")
 
-// ErrRejected is what a handler of [OnSample] or [OnElicit] returns when the user
-// refuses to have the question dealt with at all, and the reason where [Approve]
-// refuses. On handshake revisions the server sees error -1; on 2026-07-28 the call
-// ends with it.
+// ErrRejected is what a handler of [OnSample] or [OnElicit] returns if the user refuses to
+// deal with the question at all, and the reason if [Approve] refuses. On handshake
+// revisions the server sees error -1; on 2026-07-28 the call ends with it.
 var ErrRejected = errors.New("client: the user rejected the request")
 
 // ErrInvalidAnswer is the error of a handler of [OnElicit] that accepted a form

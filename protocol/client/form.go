@@ -10,9 +10,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Form is the form of a question, read from its schema, for those who show it to a
-// user: a flat object of texts, numbers, booleans and choices (2026-07-28
-// client/elicitation, "Requested Schema"). Read-only and then safe for concurrent use.
+// Form is the form of a question, read from its schema, for programs that show it to a
+// user: a flat object of strings, numbers, booleans and choices (2026-07-28
+// client/elicitation, "Requested Schema"). It is read-only, and so safe for concurrent use.
 type Form struct {
 	Fields []Field // in the order of the schema
 
@@ -37,15 +37,15 @@ type Field struct {
 	MaxItems    *int64
 }
 
-// Choice is one value that a field may have, or one element of an array.
+// Choice is one value that a field, or an element of an array, may have.
 type Choice struct {
 	Value json.RawMessage
 	Title string // the value's text where the schema has no title
 }
 
-// ParseForm reads the schema of a form question. What the specification does not
-// allow there is ignored, as are members of the wrong type: the server is the judge
-// of its form. The form keeps no part of schema.
+// ParseForm reads the schema of a form question. What the specification does not allow
+// there is ignored, as are members of the wrong type: the server will check the answer
+// anyway. The form keeps no part of schema.
 func ParseForm(schema []byte) (*Form, error) {
 	if jsontext.Check(schema, limits()) != nil || jsontext.KindOf(schema) != jsontext.KindObject {
 		return nil, errors.New("client: the schema of a form must be an object")
@@ -180,9 +180,9 @@ func textsOf(array []byte) []string {
 	return texts
 }
 
-// Fill is content with the defaults of all fields that are absent or null in it; a
-// null without default is left out, for no field of a form may be null. content is
-// an object; it stays as it is.
+// Fill returns content with the defaults of all fields that are absent or null in it; a
+// null without a default is left out, since no field of a form may be null. content is an
+// object; it is not changed.
 func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
 	given := map[string]bool{}
@@ -201,9 +201,9 @@ func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// Check says what is wrong with the content of an accepted form, all at once: fields
-// that are missing, of the wrong type, none of the choices, out of bounds or not of
-// their format; and unknown ones, where the schema forbids them. nil: it fits.
+// Check says everything that is wrong with the content of an accepted form: fields that are
+// missing, of the wrong type, none of the choices, out of bounds or not of their format;
+// and unknown ones, if the schema forbids them. nil means that it fits.
 func (f *Form) Check(content json.RawMessage) error {
 	if jsontext.Check(content, limits()) != nil || jsontext.KindOf(content) != jsontext.KindObject {
 		return errors.New("it must be an object")

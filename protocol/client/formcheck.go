@@ -13,9 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Check says what is wrong with one value of the field, as "must be ..."; nil: it
-// fits. What is no JSON does not fit. Formats are looked at as far as a slip of the pen
-// goes.
+// Check says what is wrong with one value of the field, as "must be ..."; nil means that it
+// fits. What is not JSON does not fit. Formats are checked only well enough to catch typing
+// errors.
 func (f *Field) Check(value json.RawMessage) error {
 	if err := f.checkType(value); err != nil {
 		return err

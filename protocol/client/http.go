@@ -21,14 +21,14 @@ type httpOptions struct {
 	header http.Header
 }
 
-// HTTP is a Streamable HTTP endpoint (falls back to HTTP+SSE). url is absolute,
-// http or https. Each message is a request of its own, so that a failure of one
-// ends one call: with an [*HTTPError] where the server refused it.
+// HTTP is a Streamable HTTP endpoint (with HTTP+SSE as fallback). url is absolute, http or
+// https. Each message is a request of its own, so a failure ends only one call: with an
+// [*HTTPError] if the server refused it.
 //
-// On handshake revisions the client keeps a session, opens a stream for what the
-// server says unasked, resumes broken streams where they have event ids, and makes
-// a new session, once for a call, when the server has dropped the old one: log
-// level and subscriptions are carried over.
+// On handshake revisions the client keeps a session, opens a stream for notifications and
+// requests of the server, resumes broken streams if they have event ids, and makes a new
+// session, once per call, if the server has dropped the old one: log level and
+// subscriptions are carried over.
 func HTTP(url string, opts ...HTTPOption) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) {
 		o := httpOptions{client: http.DefaultClient, header: http.Header{}}
@@ -42,17 +42,17 @@ func HTTP(url string, opts ...HTTPOption) Target {
 	})
 }
 
-// BearerToken asks for a token before each request; refresh included. source may
-// be called concurrently; its error fails the call. An empty token sends none, as does a
-// nil source.
+// BearerToken has source asked for a token before each request, so that source can refresh
+// it. source may be called concurrently; its error fails the call. With an empty token, or
+// a nil source, none is sent.
 func BearerToken(source func(context.Context) (string, error)) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.token = source })
 }
 
-// HTTPClient replaces http.DefaultClient. Its Timeout ends streams too, so it is
-// better left zero. It is used as it is, except for redirects: the token, what
-// [Header] sets and the session do not follow to another origin (scheme, host and
-// port), and a redirect from https to http is an error.
+// HTTPClient replaces http.DefaultClient. Its Timeout also ends streams, so it is better
+// left zero. It is used as it is, except for redirects: the token, what [Header] sets and
+// the session are not sent to another origin (scheme, host and port), and a redirect from
+// https to http is an error.
 func HTTPClient(c *http.Client) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) {
 		if c != nil {
@@ -61,9 +61,9 @@ func HTTPClient(c *http.Client) HTTPOption {
 	})
 }
 
-// Header adds a header to each request, Host included. Those that the protocol sets itself
-// win, and the token of [BearerToken]. A name or value that HTTP does not allow is the error
-// of each request.
+// Header adds a header to each request, Host included. Headers that the protocol sets
+// itself take precedence, and so does the token of [BearerToken]. With a name or value that
+// HTTP does not allow, each request fails.
 func Header(name, value string) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.header.Add(name, value) })
 }

@@ -14,8 +14,8 @@ import (
 // maxErrorText is how much of a body an HTTPError keeps.
 const maxErrorText = 2 << 10
 
-// HTTPError is a status that is no success. Where the body was a JSON-RPC error,
-// errors.As finds that as a *protocol.Error beside it.
+// HTTPError is an HTTP status other than success. If the body was a JSON-RPC error,
+// errors.As also finds that as a *protocol.Error.
 type HTTPError struct {
 	Status     int
 	Body       string        // at most 2 KiB of it, as text
@@ -25,7 +25,8 @@ type HTTPError struct {
 	session string // that this answer says has ended
 }
 
-// Error is the status with the text of the body, and the scopes that the challenge asks for.
+// Error returns the status with the text of the body, and the scopes that the challenge
+// asks for.
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.Body != "" {

@@ -116,8 +116,8 @@ func Name(name, version string) Option {
 	return optionFunc(func(c *config) { c.info.Name, c.info.Version = name, version })
 }
 
-// Revisions restricts what is offered to the server. Handshake revisions alone
-// skip the probe by server/discover; without one there is no fallback to initialize.
+// Revisions restricts what is offered to the server. With handshake revisions only, the
+// probe by server/discover is skipped; without any there is no fallback to initialize.
 func Revisions(revs ...protocol.Revision) Option {
 	return optionFunc(func(c *config) {
 		c.offered = slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool {
@@ -126,15 +126,15 @@ func Revisions(revs ...protocol.Revision) Option {
 	})
 }
 
-// ProbeTimeout is how long server/discover may take before the client falls back
-// to initialize; default 5 s, as for zero and less. Where there is no fallback it is not
-// used. The endpoint event of HTTP+SSE may take as long again.
+// ProbeTimeout sets how long server/discover may take before the client falls back to
+// initialize; default 5 s, also for zero or less. It does not apply if there is no
+// fallback. The endpoint event of HTTP+SSE may take as long again.
 func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { c.probe = d }) }
 
 // LogLevel asks for log messages of this level and above from the start, as
-// [Client.SetLogLevel] does later; a server of a handshake revision that logs nothing
-// is not asked, and one that refuses is connected to all the same. A level that is none
-// is an error of Connect; empty is the default, which asks for nothing.
+// [Client.SetLogLevel] does later; a server of a handshake revision that does not log is
+// not asked, and if the server refuses, Connect succeeds all the same. An unknown level is
+// an error of Connect; the default, "", asks for nothing.
 func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
 
 // OnNotification sees every notification in order. fn is never called

@@ -49,11 +49,11 @@ type SampleAnswer struct {
 // Its context ends when the question is withdrawn: by the server, or with the call that it
 // belongs to.
 //
-// On handshake revisions the question is a request of the server: a *protocol.Error
-// that fn returns is the server's to see, of any other error only the fact;
-// [ErrRejected] is error -1. On 2026-07-28 it comes within the result of a call:
-// there an error of fn ends that call, whose caller gets it, and the server hears
-// nothing. Decline and cancel are answers, not errors, on all revisions.
+// On handshake revisions the question is a request of the server: it sees a *protocol.Error
+// that fn returns, and of any other error only that there was one; [ErrRejected] is error
+// -1. On 2026-07-28 the question comes within the result of a call: an error of fn ends
+// that call, whose caller gets it, and the server hears nothing. Decline and cancel are
+// answers, not errors, on all revisions.
 //
 // The content of an accepted form is completed with the defaults of the form's
 // schema for all fields that are absent or nil, and then checked against the
@@ -67,8 +67,8 @@ func OnElicit(fn func(context.Context, *ElicitRequest) (*ElicitAnswer, error)) O
 // without defaults and checks: for tests of how a server takes an invalid answer.
 func UncheckedForms() Option { return optionFunc(func(c *config) { c.unchecked = true }) }
 
-// FormOnly leaves URL questions out of the elicitation capability; one that
-// arrives nevertheless is refused with -32602 (2025-11-25 client/elicitation).
+// FormOnly leaves URL questions out of the elicitation capability; one that arrives anyway
+// is refused with -32602 (2025-11-25 client/elicitation).
 func FormOnly() Option { return optionFunc(func(c *config) { c.formOnly = true }) }
 
 // OnSample declares the sampling capability, with tools. As for fn, see [OnElicit].

@@ -34,10 +34,9 @@ const (
 // keyRelated says which task a message belongs to (2025-11-25 basic/utilities/tasks).
 const keyRelated = "io.modelcontextprotocol/related-task"
 
-// NoTasks declares that the server's questions cannot become tasks. Without it, they
-// can be where there are handlers for them and the revision has such tasks
-// (2025-11-25): the server then decides whether it waits for an answer, or comes back
-// for it.
+// NoTasks declares that the server's questions cannot become tasks. Without it they can, if
+// there are handlers for them and the revision has such tasks (2025-11-25): the server then
+// decides whether it waits for an answer or comes back for it.
 func NoTasks() Option { return optionFunc(func(c *config) { c.noTasks = true }) }
 
 // receivedTable holds the tasks that the server made of its questions, in the order of

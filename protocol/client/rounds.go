@@ -26,15 +26,15 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// MaxRounds bounds how often one call is sent again with answers; default 32. A
-// call that is still not finished then ends with [ErrInputRequired]. With 0 and
-// less no question of a round is answered.
+// MaxRounds bounds how often one call is sent again with answers; default 32. A call that
+// is still not finished then ends with [ErrInputRequired]. With 0 or less no question of a
+// round is answered.
 func MaxRounds(n int) Option { return optionFunc(func(c *config) { c.maxRounds = n }) }
 
-// InRounds lets [Client.Request] answer the questions of an input_required result
-// and send the request again, as [Client.CallTool] does unasked. The result is that
-// of the last round. Members inputResponses and requestState of the caller's own
-// params go with the first round only.
+// InRounds lets [Client.Request] answer the questions of an input_required result and send
+// the request again, as [Client.CallTool] always does. The result is that of the last
+// round. Members inputResponses and requestState of the caller's own params go with the
+// first round only.
 func InRounds() CallOption { return callOptionFunc(func(h *how) { h.rounds = true }) }
 
 // inRounds sends a request until the server has all the input it wants: the same

@@ -8,12 +8,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Subscribe watches a resource until ctx ends. The sequence yields the URI that
-// changed, which may be one below uri; it ends with ctx or the connection, or when the
-// server does not want it any more. Changes that nobody has fetched yet are merged by URI.
-// Over HTTP it outlives a server that restarts: uri itself is yielded then, for what
-// has changed in between is not known. The error says that the server refuses or does
-// not offer the subscription.
+// Subscribe watches a resource until ctx ends. The sequence yields the URI that changed,
+// which may be one below uri; it ends with ctx or the connection, or when the server ends
+// the subscription. Changes that have not been fetched yet are merged by URI. Over HTTP it
+// survives a restart of the server: it then yields uri itself, since what has changed in
+// between is not known. The error says that the server refuses or does not offer the
+// subscription.
 func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], error) {
 	u := newUpdates(uri)
 	if _, err := c.listen(ctx, protocol.SubscriptionFilter{URIs: []string{uri}}, u); err != nil {
@@ -22,12 +22,12 @@ func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], e
 	return u.all(ctx), nil
 }
 
-// Listen asks for the notifications of filter, which reach OnNotification until
-// stop is called, ctx ends, or the server does not want it any more, of which only
-// [Client.Subscribe] tells. It returns when the server has acknowledged; a server
-// may leave out what it does not announce, but not everything. Over HTTP it outlives a
-// server that restarts; what changed in between is not told. On handshake
-// revisions changed lists are announced unasked, and only filter.URIs is subscribed to.
+// Listen asks for the notifications of filter, which reach OnNotification until stop is
+// called, ctx ends, or the server ends the subscription (which only [Client.Subscribe]
+// reports). It returns when the server has acknowledged; a server may leave out what it
+// does not announce, but not everything. Over HTTP it survives a restart of the server;
+// what changed in between is not reported. On handshake revisions changed lists are always
+// announced, and only filter.URIs is subscribed to.
 func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter) (stop func(), err error) {
 	return c.listen(ctx, filter, nil)
 }

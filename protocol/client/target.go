@@ -29,8 +29,8 @@ func Command(cmd *exec.Cmd) Target {
 // connection without an error is an error of Connect.
 func Over(dial func(context.Context) (transport.Conn, error)) Target { return dialer(dial) }
 
-// InMemory is a server in this process. A principal in Connect's context
-// ([transport.WithPrincipal]) is the caller's.
+// InMemory is a server in this process. The caller is the principal in Connect's context
+// ([transport.WithPrincipal]).
 func InMemory(host transport.Host) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) {
 		if host == nil {

@@ -16,27 +16,27 @@ import (
 )
 
 var (
-	// ErrNoTasks is the error where the server, or the revision, has no tasks, or not
-	// the operation on them.
+	// ErrNoTasks says that the server, or the revision, has no tasks, or lacks the
+	// operation.
 	ErrNoTasks = errors.New("client: the server has no tasks")
-	// ErrTaskGone is the error of a task that the server does not know, or not any more:
-	// its id is wrong, it has expired, or it is another's.
+	// ErrTaskGone says that the server does not know the task, or no longer does: its id is
+	// wrong, it has expired, or it belongs to somebody else.
 	ErrTaskGone = errors.New("client: the server has no such task")
-	// ErrTaskCancelled is how a cancelled task ends.
+	// ErrTaskCancelled says that the task was cancelled.
 	ErrTaskCancelled = errors.New("client: the task was cancelled")
-	// ErrTaskOpen is the error of [Task.Result] as long as the task is not over.
+	// ErrTaskOpen is the error of [Task.Result] while the task is not over.
 	ErrTaskOpen = errors.New("client: the task is not over")
 )
 
-// TaskTTL is the life that a task shall have from its creation: a wish, which the
-// server need not grant, and which only 2025-11-25 can express; zero and less is none.
-// [Task.State] has what was granted.
+// TaskTTL asks for how long a task should live from its creation. The server need not grant
+// it, and only 2025-11-25 can express it; zero or less asks for nothing. [Task.State] has
+// what was granted.
 func TaskTTL(d time.Duration) CallOption {
 	return callOptionFunc(func(h *how) { h.ttl = d })
 }
 
-// OnTask has fn told of each state of a task that [Task.Wait] sees, if it is new. fn
-// runs in the goroutine of Wait.
+// OnTask has fn called with each new state of a task that [Task.Wait] sees. fn runs in the
+// goroutine of Wait.
 func OnTask(fn func(protocol.Task)) CallOption {
 	return callOptionFunc(func(h *how) { h.state = fn })
 }
@@ -57,15 +57,14 @@ type Task struct {
 	taken map[string]bool // questions that were or are being answered, by key: each once
 }
 
-// CallTask calls a tool, and lets the call become a task. On 2025-11-25 that is asked
-// for, where the server has tasks; a tool that cannot be called so is an error then. On
-// 2026-07-28 the request declares the extension, and the server decides, perhaps after
-// it has asked in rounds, as in [Client.CallTool]. A call that was answered at once,
-// as on all other revisions, is a Task that is over and has no id.
+// CallTask calls a tool, and lets the call become a task. On 2025-11-25 it asks for a task
+// if the server has tasks; a tool that cannot be called so is then an error. On 2026-07-28
+// the request declares the extension, and the server decides, perhaps after it has asked in
+// rounds, as in [Client.CallTool]. A call that was answered at once, as on all other
+// revisions, is a Task that is over and has no id.
 //
-// [OnProgress] is told until the task is known to be over, where the revision goes on
-// with progress (2025-11-25); the other one has status messages: see [OnTask]. The end
-// of ctx does not end the task.
+// On 2025-11-25 [OnProgress] is called until the task is known to be over; 2026-07-28 has
+// status messages instead: see [OnTask]. The end of ctx does not end the task.
 func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...CallOption) (*Task, error) {
 	arguments, err := marshalArguments(args)
 	if err != nil {
@@ -112,18 +111,18 @@ func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
 	return nil
 }
 
-// Task is a task of an earlier call, even of another client, by its id. Whether it
-// still exists shows when it is asked for. A task of 2025-11-25 belongs to the
-// principal that made it, or without one to the session, and ends being seen with it.
-// Of the options it takes [OnTask].
+// Task returns the handle of a task of an earlier call, even of another client, by its id.
+// Nothing is sent, so the task may no longer exist. A task of 2025-11-25 belongs to the
+// principal that made it, or without one to the session, with which it is lost. The option
+// that applies is [OnTask].
 func (c *Client) Task(id string, opts ...CallOption) *Task { return c.taskWith(id, newHow(opts)) }
 
 func (c *Client) taskWith(id string, h how) *Task {
 	return &Task{c: c, id: id, told: h.state, last: protocol.Task{ID: id}, taken: map[string]bool{}}
 }
 
-// Tasks pages through tasks/list: the caller's tasks, in the order of creation. The
-// error is [ErrNoTasks] where there is no such list, as on 2026-07-28.
+// Tasks pages through tasks/list: the caller's tasks, in the order of creation. The error
+// is [ErrNoTasks] if there is no such list, as on 2026-07-28.
 func (c *Client) Tasks(ctx context.Context) iter.Seq2[protocol.Task, error] {
 	if !c.dialect.Load().CoreTasks() || !c.capabilities.TaskList {
 		return func(yield func(protocol.Task, error) bool) {
@@ -134,36 +133,37 @@ func (c *Client) Tasks(ctx context.Context) iter.Seq2[protocol.Task, error] {
 		func(r *protocol.ListTasksResult) ([]protocol.Task, *string) { return r.Tasks, r.Next })
 }
 
-// ID names the task for [Client.Task]. It is a secret where the server knows nobody:
-// who has it can have the result. Empty where the server answered at once.
+// ID returns the task's id, for [Client.Task]. It is a secret if the server has no
+// authentication: whoever has it can get the result. It is "" if the server answered at
+// once.
 func (t *Task) ID() string { return t.id }
 
-// Bound says that the id alone does not find the task again: it belongs to the principal
-// that made it, or without one to its session (2025-11-25).
+// Bound reports that the id alone is not enough to find the task again: it belongs to the
+// principal that made it, or without one to its session (2025-11-25).
 func (t *Task) Bound() bool { return t.c.dialect.Load().CoreTasks() }
 
-// ImmediateResponse is what the server proposes to tell the model meanwhile (2025-11-25,
-// provisional); mostly empty.
+// ImmediateResponse returns what the server proposes to tell the model meanwhile
+// (2025-11-25, provisional); mostly "".
 func (t *Task) ImmediateResponse() string { return t.immediate }
 
-// State is the last that is known, without asking; of a task by its id only that, and
-// of a call that was answered at once only the status.
+// State returns the last known state, without asking. Of a task that was found by its id
+// that is only the id, and of a call that was answered at once only the status.
 func (t *Task) State() protocol.Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// Get asks for the state. The error is [ErrTaskGone] where there is no such task.
+// Get asks for the state. The error is [ErrTaskGone] if there is no such task.
 func (t *Task) Get(ctx context.Context) (protocol.Task, error) {
 	now, err := t.look(ctx)
 	return now.Task, err
 }
 
-// Cancel asks the server to end the task. On 2025-11-25 it is cancelled then, and one
-// that is over is an error; on 2026-07-28 it may end in another way, and nothing is an
-// error but an unknown task, which is [ErrTaskGone] on both. Of a call that was answered
-// at once nothing is left to be cancelled.
+// Cancel asks the server to end the task. On 2025-11-25 the task is then cancelled, and it
+// is an error if it is already over; on 2026-07-28 it may end in another way, and only an
+// unknown task is an error, [ErrTaskGone] on both. For a call that was answered at once
+// there is nothing to cancel.
 func (t *Task) Cancel(ctx context.Context) error {
 	if t.outcome != nil {
 		return nil
@@ -191,8 +191,8 @@ func (t *Task) Cancel(ctx context.Context) error {
 	return nil
 }
 
-// Result is the result of a task that is over, as [Task.Wait] has it. The error is
-// [ErrTaskOpen] before that.
+// Result returns the result of a task that is over, as [Task.Wait] does. Before that the
+// error is [ErrTaskOpen].
 func (t *Task) Result(ctx context.Context) (*protocol.CallToolResult, error) {
 	now, err := t.look(ctx)
 	if err == nil && !isOver(now.Status) {

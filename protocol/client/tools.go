@@ -17,9 +17,9 @@ type callOptionFunc func(*how)
 
 func (f callOptionFunc) callOption(h *how) { f(h) }
 
-// OnProgress asks for progress of this call. fn is called in order, never
-// concurrently, and never after the call returned a result, unless that is a task
-// (see [Client.CallTask]).
+// OnProgress asks for progress of this call. fn is called in order, never concurrently, and
+// never after the call has returned a result, unless that is a task (see
+// [Client.CallTask]).
 func OnProgress(fn func(protocol.Progress)) CallOption {
 	return callOptionFunc(func(h *how) { h.progress = fn })
 }
@@ -27,11 +27,11 @@ func OnProgress(fn func(protocol.Progress)) CallOption {
 // CallTool calls a tool. An isError result is returned as such, not as an error.
 // args is anything that marshals to an object; nil sends none.
 //
-// A server of 2026-07-28 that needs to ask before it can finish answers with its
-// questions. The handlers of [OnElicit], [OnSample] and [OnRoots] answer them, all
-// of one round at once, and the call is sent again with the answers, up to
-// [MaxRounds] times. Where a handler is missing the error is [ErrInputRequired];
-// an error of a handler is the error of the call.
+// A server of 2026-07-28 that needs to ask before it can finish answers with its questions.
+// The handlers of [OnElicit], [OnSample] and [OnRoots] answer them, all of one round at
+// once, and the call is sent again with the answers, up to [MaxRounds] times. If a handler
+// is missing, the error is [ErrInputRequired]; an error of a handler is the error of the
+// call.
 func (c *Client) CallTool(ctx context.Context, name string, args any, opts ...CallOption) (*protocol.CallToolResult, error) {
 	arguments, err := marshalArguments(args)
 	if err != nil {
@@ -70,13 +70,13 @@ func marshalArguments(args any) (json.RawMessage, error) {
 	}
 }
 
-// Call calls a tool and decodes its structured result by encoding/json. Where there
-// is none, a string Out is the text, any other is decoded from the text: revisions
-// without structured results carry it there. An isError result becomes *ToolError.
+// Call calls a tool and decodes its structured result by encoding/json. If there is none, a
+// string Out is the text, and any other Out is decoded from the text, where revisions
+// without structured results carry it. An isError result becomes *ToolError.
 //
-// Types of Kagami's that encoding/json writes in another way, such as a time.Duration,
-// which is a text like "90s" on the wire, are read by Client.CallTool and
-// framework.DecodeResult; framework.EncodeJSON writes such arguments.
+// Kagami servers encode some types differently than encoding/json, such as a time.Duration,
+// which is a string like "90s" on the wire. Use Client.CallTool and framework.DecodeResult
+// to read these, and framework.EncodeJSON to write such arguments.
 func Call[Out any](ctx context.Context, c *Client, name string, args any, opts ...CallOption) (Out, error) {
 	var out Out
 	result, err := c.CallTool(ctx, name, args, opts...)

@@ -36,9 +36,9 @@ var errStalled = errors.New("client: tasks/result has stalled")
 // 2026-07-28 they are answered by tasks/update.
 //
 // The error is that of a failed task as the server has it (a *protocol.Error), else
-// [ErrTaskCancelled], [ErrTaskGone], or why the wait had to end: ctx, the connection,
-// a question for which there is no handler ([ErrInputRequired]) or whose handler
-// failed. The task goes on then, and can be waited for again.
+// [ErrTaskCancelled], [ErrTaskGone], or why the wait had to end: ctx, the connection, a
+// question for which there is no handler ([ErrInputRequired]) or whose handler failed. In
+// the last cases the task goes on, and can be waited for again.
 func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 	raw, err := t.WaitRaw(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 	return t.decode(raw)
 }
 
-// WaitRaw is Wait for who wants the result as it came.
+// WaitRaw is Wait, but returns the result as it came.
 func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	if t.outcome != nil {
 		return slices.Clone(t.outcome), nil

@@ -1,5 +1,5 @@
-// Package transporttest proves carriers: [Suite] runs a scripted host behind a
-// carrier and tests what package transport promises for it.
+// Package transporttest tests carriers: [Suite] runs a scripted host behind a carrier and
+// tests what package transport promises for it.
 //
 //	func TestSuite(t *testing.T) {
 //		transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
