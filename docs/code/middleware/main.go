@@ -37,7 +37,7 @@ func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.Ap
 	)
 }
 
-// perTool is two an hour of each report for each caller, besides what the app allows.
+// perTool allows each caller two of each report an hour, besides what the app allows.
 var perTool = middleware.Rate{
 	Name: "reports", Events: 2, Per: time.Hour,
 	By: func(c *framework.CallInfo, name string) string { return subject(c) + " " + name },

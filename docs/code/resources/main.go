@@ -64,7 +64,7 @@ func Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// mayWatch leaves the diary, notes://diary-alice, to whose it is.
+// mayWatch lets only the owner watch a diary, such as notes://diary-alice.
 func mayWatch(ctx context.Context, uri string) error {
 	owner, ok := strings.CutPrefix(uri, "notes://diary-")
 	if who := framework.Caller(ctx).Principal; ok && (who == nil || who.Subject != owner) {
