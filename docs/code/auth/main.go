@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// Guard takes tokens that one issuer has signed for this server.
+// Guard accepts tokens that one issuer has signed for this server.
 func Guard(issuer, resource string, refused func(ctx context.Context, err error)) transport.Authenticator {
 	return auth.Bearer(&auth.JWT{Issuer: issuer},
 		auth.Resource(resource), // also the audience that tokens must have
@@ -57,7 +57,7 @@ type Database interface {
 	Owner(ctx context.Context, key string) (name string, until time.Time, err error)
 }
 
-// APIKeys takes keys of a database instead of tokens.
+// APIKeys accepts keys of a database instead of tokens.
 func APIKeys(db Database) transport.Authenticator {
 	return auth.Bearer(auth.VerifierFunc(func(ctx context.Context, key string) (*transport.Principal, error) {
 		owner, until, err := db.Owner(ctx, key)
