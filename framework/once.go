@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 	if h == nil || h.call == nil {
 		return do(ctx)
 	}
-	full := h.fullKey(key)
+	full := h.fullKey(distinct(key))
 	return h.call.Once(ctx, full, func(ctx context.Context) ([]byte, error) {
 		inside := h.within(ctx, full)
 		inside.inner.effect = h.call.ID() + "/" + full
@@ -95,6 +96,15 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 		inside.inner.muted = true
 		return h.server.atMostOnce(inside, do)
 	})
+}
+
+// distinct is the key as a part of a full one, whose parts have a slash between them. One
+// with slashes of its own is written with its length: else "a/b" were "b" in "a".
+func distinct(key string) string {
+	if !strings.Contains(key, "/") {
+		return key
+	}
+	return "/" + strconv.Itoa(len(key)) + ":" + key
 }
 
 // IdempotencyKey is the key of the running Once effect; "" outside. It is the same whenever

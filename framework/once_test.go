@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"go.uber.org/zap"
@@ -81,6 +82,47 @@ func TestOnce(t *testing.T) {
 	if n != 3 || err != nil {
 		t.Errorf("outside of a handler: %d, %v", n, err)
 	}
+}
+
+// Effects have keys of their own, whatever is in their names: one in another is told from
+// one whose name looks like its path.
+func TestOnceKeys(t *testing.T) {
+	t.Parallel()
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		var keys []string
+		// once runs an effect, and in it those of the keys inside.
+		once := func(ctx context.Context, key string, inside ...string) {
+			_, err := framework.Once(ctx, key, func(ctx context.Context) (struct{}, error) {
+				keys = append(keys, framework.IdempotencyKey(ctx))
+				for _, key := range inside {
+					_, err := framework.Once(ctx, key, func(ctx context.Context) (struct{}, error) {
+						keys = append(keys, framework.IdempotencyKey(ctx))
+						return struct{}{}, nil
+					})
+					if err != nil {
+						return struct{}{}, err
+					}
+				}
+				return struct{}{}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+			once(ctx, "a", "b/c", "b", "/3:b/c", "/")
+			once(ctx, "a/b", "c", "/c")
+			for _, key := range []string{"a/b/c", "a/", "a//", "/", "/3:a/b", "a//3:b/c"} {
+				once(ctx, key)
+			}
+			return nil
+		})))
+		newAsker(t, s, rev, byMessage(nil)).do("tools/call", `{"name":"t"}`).ok()
+		slices.Sort(keys)
+		if distinct := slices.Compact(slices.Clone(keys)); len(keys) != 14 || len(distinct) != len(keys) {
+			t.Errorf("%d effects of 14 have %d keys: %q", len(keys), len(distinct), keys)
+		}
+	})
 }
 
 func TestAtMostOnce(t *testing.T) {
