@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // contradiction reports rules of a field that no value can meet: a tool with
@@ -21,11 +21,8 @@ func (c *compiler) contradiction(f *field) {
 		return
 	}
 	c.wordsForNumbers(f.node, f.c)
-	var s bounds
-	if err := json.Unmarshal(c.schemer().of(f.node, f.c).render(), &s); err != nil {
-		return // a rule with odd parameters; its own check speaks of it
-	}
-	if problem := cmp.Or(s.impossible(), f.c.crossedSizes(f.node)); problem != "" {
+	schema := c.schemer().of(bare(f.node), f.c).render()
+	if problem := cmp.Or(impossible(schema), f.c.crossedSizes(f.node)); problem != "" {
 		c.fault("", "no value meets its rules: "+problem, "Correct the rules")
 	}
 }
@@ -98,13 +95,15 @@ type bounds struct {
 	MinLength, MaxLength         *int
 	MinItems, MaxItems           *int
 	MinProperties, MaxProperties *int
-	Enum                         []any
-	Const                        any
 	Items, AdditionalProperties  json.RawMessage
 }
 
-// impossible says which bounds exclude each other, or nothing.
-func (b *bounds) impossible() string {
+// impossible says which keywords of a schema exclude each other, or nothing.
+func impossible(schema []byte) string {
+	var b bounds
+	if err := json.Unmarshal(schema, &b); err != nil {
+		return "" // a rule with odd parameters; its own check speaks of it
+	}
 	low, high := b.numbers()
 	switch {
 	case low > high:
@@ -115,8 +114,8 @@ func (b *bounds) impossible() string {
 		return fmt.Sprintf("at least %d items and at most %d", *b.MinItems, *b.MaxItems)
 	case crossed(b.MinProperties, b.MaxProperties):
 		return fmt.Sprintf("at least %d members and at most %d", *b.MinProperties, *b.MaxProperties)
-	case !b.admitsOne(low, high):
-		return "none of the allowed values is within the bounds"
+	case !admitsOne(schema):
+		return "none of the allowed values meets all rules"
 	}
 	return b.inner()
 }
@@ -125,11 +124,10 @@ func (b *bounds) impossible() string {
 // or could be given.
 func (b *bounds) inner() string {
 	for _, raw := range []json.RawMessage{b.Items, b.AdditionalProperties} {
-		var elem bounds
-		if raw == nil || json.Unmarshal(raw, &elem) != nil {
+		if raw == nil {
 			continue
 		}
-		if problem := elem.impossible(); problem != "" {
+		if problem := impossible(raw); problem != "" {
 			return "of an element, " + problem
 		}
 	}
@@ -163,32 +161,36 @@ func (b *bounds) numbers() (low, high float64) {
 
 func crossed(low, high *int) bool { return low != nil && high != nil && *low > *high }
 
-// admitsOne says whether one of the allowed values is within the bounds, where they are
-// listed.
-func (b *bounds) admitsOne(low, high float64) bool {
-	allowed := b.Enum
-	if b.Const != nil {
-		if allowed != nil && !slices.ContainsFunc(allowed, func(v any) bool { return reflect.DeepEqual(v, b.Const) }) {
-			return false
-		}
-		allowed = []any{b.Const}
+// admitsOne says whether one of the values that the schema lists meets all of it. One that
+// lists none admits some, as far as can be said.
+func admitsOne(schema []byte) bool {
+	values, ok := listed(parseKeywords(schema))
+	if !ok {
+		return true
 	}
-	for _, v := range allowed {
-		switch v := v.(type) {
-		case float64:
-			if low <= v && v <= high {
-				return true
-			}
-		case string:
-			n := utf8.RuneCountInString(v)
-			if !crossed(b.MinLength, &n) && !crossed(&n, b.MaxLength) {
-				return true
-			}
-		default:
-			return true
-		}
+	raw, err := CompileRaw(schema)
+	return err != nil || slices.ContainsFunc(values, raw.accepts)
+}
+
+// listed are the values of which any that k admits is one; false if there are others.
+func listed(k keywords) (values [][]byte, ok bool) {
+	if raw, ok := k.get("const"); ok {
+		return [][]byte{raw}, true
 	}
-	return allowed == nil
+	if raw, ok := k.get("enum"); ok {
+		return slices.Collect(jsontext.Elements(raw)), true
+	}
+	if raw, ok := k.get("anyOf"); ok {
+		for option := range jsontext.Elements(raw) {
+			some, ok := listed(parseKeywords(option))
+			if !ok {
+				return nil, false
+			}
+			values = append(values, some...)
+		}
+		return values, true
+	}
+	return [][]byte{[]byte("true"), []byte("false")}, k.text("type") == "boolean"
 }
 
 // crossedSizes names the rules that exclude each other, or what a size can be, where the

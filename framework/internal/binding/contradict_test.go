@@ -68,6 +68,45 @@ func TestContradictions(t *testing.T) {
 		"equal to one of them": {struct {
 			V string `json:"v" validate:"eq=b,oneof=b c"`
 		}{}, ""},
+		"lists apart": {struct {
+			V string `json:"v" validate:"oneof=a b,oneof=c d"`
+		}{}, "none of the allowed values"},
+		"lists that meet": {struct {
+			V string `json:"v" validate:"oneof=a b,oneof=b c"`
+		}{}, ""},
+		"pointer to lists apart": {struct {
+			V *int `json:"v" validate:"oneof=1 2,oneof=3 4"`
+		}{}, "none of the allowed values"},
+		"elements of lists apart": {struct {
+			V []int `json:"v" validate:"dive,oneof=1 2,oneof=3 4"`
+		}{}, "of an element, none of the allowed values"},
+		"equal to what it is not": {struct {
+			V string `json:"v" validate:"eq=a,ne=a"`
+		}{}, "none of the allowed values"},
+		"equal to two": {struct {
+			V int `json:"v" validate:"eq=1,eq=2"`
+		}{}, "none of the allowed values"},
+		"all of them excluded": {struct {
+			V string `json:"v" validate:"oneof=a b,noneof=b a"`
+		}{}, "none of the allowed values"},
+		"each alternative excluded": {struct {
+			V string `json:"v" validate:"eq=a|eq=b,ne=a,ne=b"`
+		}{}, "none of the allowed values"},
+		"one alternative left": {struct {
+			V string `json:"v" validate:"eq=a|eq=b,ne=a"`
+		}{}, ""},
+		"open alternative": {struct {
+			V string `json:"v" validate:"eq=a|min=3,ne=a"`
+		}{}, ""},
+		"neither true nor false": {struct {
+			V bool `json:"v" validate:"ne=true,ne=false"`
+		}{}, "none of the allowed values"},
+		"enum without a match": {struct {
+			V string `json:"v" validate:"oneof=a b,startswith=c"`
+		}{}, "none of the allowed values"},
+		"enum without a value of the type": {struct {
+			V tColor `json:"v" validate:"oneof=purple"`
+		}{}, "none of the allowed values"},
 		"duration": {struct {
 			V time.Duration `json:"v" validate:"min=1h,max=10m"`
 		}{}, "no value meets its rules: min=1h and max=10m"},
