@@ -61,6 +61,7 @@ type compiler struct {
 	structs   []*structNode  // in the order met
 	variants  []*variantNode // likewise
 	overrides map[node]keywords
+	own       map[node]*Raw   // of overrides, what has to be asked of values
 	names     map[node]string // of those that contain themselves; nil until the nodes are finished
 	faults    []Fault
 	path      []string
@@ -73,7 +74,7 @@ type compiler struct {
 func newCompiler(mode Mode, opts Options) *compiler {
 	return &compiler{
 		mode: mode, opts: opts,
-		nodes: map[reflect.Type]node{}, overrides: map[node]keywords{}, headers: map[string]string{},
+		nodes: map[reflect.Type]node{}, overrides: map[node]keywords{}, own: map[node]*Raw{}, headers: map[string]string{},
 	}
 }
 

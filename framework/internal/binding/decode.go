@@ -113,6 +113,33 @@ func (d *decoder) file(f finding) {
 	d.found = append(d.found, f)
 }
 
+// read decodes raw as n. What can be read is judged by the schema that the type brings itself.
+func (d *decoder) read(n node, raw []byte, v reflect.Value, c *constraints) {
+	if d.plan.own == nil {
+		n.decode(d, raw, v, c)
+		return
+	}
+	total, repaired := d.total, len(d.repaired)
+	n.decode(d, raw, v, c)
+	own := d.plan.own[n]
+	if own == nil || d.total > total {
+		return
+	}
+	if meant := d.meant(raw, repaired); !own.accepts(meant) {
+		d.refuseWith(ruleSchema, own.complaint(meant), n, raw, c)
+	}
+}
+
+// meant is raw, or what was read in its place if the values repaired since then are it.
+func (d *decoder) meant(raw []byte, repaired int) []byte {
+	if len(d.repaired) > repaired {
+		if text, ok := jsontext.String(raw); ok {
+			return []byte(text)
+		}
+	}
+	return raw
+}
+
 // refuse files that raw is not what n wants.
 func (d *decoder) refuse(rule string, n node, raw []byte, c *constraints) {
 	d.refuseWith(rule, "", n, raw, c)
@@ -198,7 +225,7 @@ func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	if v.IsNil() {
 		v.Set(reflect.New(n.t.Elem()))
 	}
-	n.elem.decode(d, raw, v.Elem(), c)
+	d.read(n.elem, raw, v.Elem(), c)
 }
 
 func (n *ptrNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {

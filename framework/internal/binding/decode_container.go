@@ -26,7 +26,7 @@ func (n *sliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	i := 0
 	for item := range jsontext.Elements(raw) {
 		d.enterIndex(i)
-		n.elem.decode(d, item, v.Index(i), c.element())
+		d.read(n.elem, item, v.Index(i), c.element())
 		d.leave()
 		i++
 	}
@@ -61,7 +61,7 @@ func (n *arrayNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	i := 0
 	for item := range jsontext.Elements(raw) {
 		d.enterIndex(i)
-		n.elem.decode(d, item, v.Index(i), c.element())
+		d.read(n.elem, item, v.Index(i), c.element())
 		d.leave()
 		i++
 	}

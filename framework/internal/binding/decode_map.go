@@ -41,7 +41,7 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 			d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n})
 		default:
 			value.SetZero()
-			n.elem.decode(d, item, value, c.element())
+			d.read(n.elem, item, value, c.element())
 			m.SetMapIndex(k, value)
 		}
 		d.leave()

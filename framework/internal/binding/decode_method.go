@@ -27,7 +27,6 @@ type methodNode struct {
 	mode        Mode
 	read, write codec
 	base        node // for the direction that goes by shape; nil if there is none
-	noNull      bool // the type's own schema does not admit null, so neither does the plan
 }
 
 // shown is the codec whose form the schema shows.
@@ -44,10 +43,6 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	var err error
 	switch n.read {
 	case byJSON:
-		if n.noNull && jsontext.KindOf(raw) == jsontext.KindNull {
-			d.refuse(ruleType, n, raw, c)
-			return
-		}
 		if !d.unique(raw, n) {
 			return
 		}

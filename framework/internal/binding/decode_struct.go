@@ -151,11 +151,11 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 	if f.secret {
 		d.secret++
 	}
-	before, total := len(d.found), d.total
+	before, total, repaired := len(d.found), d.total, len(d.repaired)
 	target := f.target(v)
-	f.node.decode(d, raw, target, f.c)
+	d.read(f.node, raw, target, f.c)
 	if d.total == total {
-		f.judge(d, raw)
+		f.judge(d, raw, d.meant(raw, repaired))
 		d.doubt = d.doubt || f.accept != nil && jsontext.KindOf(raw) != jsontext.KindNull && !f.accept.accepts(target)
 	}
 	for i := before; i < len(d.found); i++ {
@@ -172,12 +172,12 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 
 // judge applies what no validate tag stands behind: the keywords of the
 // jsonschema tag, and the range of integers in headers.
-func (f *field) judge(d *decoder, raw []byte) {
+func (f *field) judge(d *decoder, raw, meant []byte) {
 	switch {
-	case f.extra != nil && !f.extra.accepts(raw):
+	case f.extra != nil && !f.extra.accepts(meant):
 		d.refuse(ruleSchema, f.node, raw, f.c)
-	case f.safeInt && jsontext.KindOf(raw) == jsontext.KindNumber:
-		if i, ok := jsontext.Int64(raw); !ok || i > maxSafeInt || i < -maxSafeInt {
+	case f.safeInt && jsontext.KindOf(meant) == jsontext.KindNumber:
+		if i, ok := jsontext.Int64(meant); !ok || i > maxSafeInt || i < -maxSafeInt {
 			d.refuse(ruleRange, f.node, raw, f.c)
 		}
 	}

@@ -71,19 +71,21 @@ func (p *Plan) readDefault(f *field, text string) ([]byte, bool) {
 		}
 		tries = append(tries, list(items), list(texts))
 	}
-	for _, raw := range tries {
-		if jsontext.Check(raw, jsontext.DefaultLimits()) == nil && p.decodes(f.node, raw) {
-			return raw, true
-		}
+	tries = slices.DeleteFunc(tries, func(raw []byte) bool {
+		return jsontext.Check(raw, jsontext.DefaultLimits()) != nil || !p.decodes(f.node, raw)
+	})
+	if len(tries) == 0 {
+		return nil, false
 	}
-	return nil, false
+	// Of several the one that the jsonschema tag admits, such as a text of digits.
+	return tries[max(0, slices.IndexFunc(tries, func(raw []byte) bool { return f.extra == nil || f.extra.accepts(raw) }))], true
 }
 
 // decodes reports whether raw is readable as n.
 func (p *Plan) decodes(n node, raw []byte) bool {
 	d := &decoder{plan: p}
 	d.enter("value")
-	n.decode(d, raw, reflect.New(n.goType()).Elem(), nil)
+	d.read(n, raw, reflect.New(n.goType()).Elem(), nil)
 	return d.total == 0
 }
 

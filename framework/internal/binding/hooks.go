@@ -61,21 +61,33 @@ func (c *compiler) override(t reflect.Type, n node) {
 		}
 	}
 	c.overrides[n] = k
-	refuseNull(n, k)
+	c.enforceHook(t, n, k, own)
 }
 
-// refuseNull has a type that reads its own JSON refuse null where its schema
-// does: most UnmarshalJSON take null for nothing to do.
-func refuseNull(n node, k keywords) {
-	if enum, ok := n.(*enumNode); ok {
-		n = enum.node
+// enforceHook has the plan ask what a schema hook says beyond the schema that the type has
+// without it. A result is not judged.
+func (c *compiler) enforceHook(t reflect.Type, n node, said, without keywords) {
+	var k keywords
+	for _, w := range said {
+		if old, ok := without.get(w.name); !annotations[w.name] && !(ok && sameJSON(old, w.value)) {
+			k = append(k, w)
+		}
 	}
-	method, ok := n.(*methodNode)
-	if !ok {
+	if c.mode == Output || len(k) == 0 {
 		return
 	}
 	raw, err := CompileRaw(k.render())
-	method.noNull = err == nil && !raw.accepts([]byte("null"))
+	if err != nil {
+		c.fault("", fmt.Sprintf("the schema hook of %s: %v", t, err), "Correct the schema")
+		return
+	}
+	c.own[n] = raw
+}
+
+// sameJSON compares values without regard to the order of members.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // fromInvopop writes the schema as our keywords, without invopop's habits.

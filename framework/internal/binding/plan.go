@@ -94,7 +94,8 @@ type Plan struct {
 	quick   bool   // it need not be asked about what the acceptors of the fields accept
 	diveTag string // for roots that are not structs
 	check   userCheck
-	printer *schemer // renders wanted schemas for error texts
+	printer *schemer      // renders wanted schemas for error texts
+	own     map[node]*Raw // what schema hooks say; nil if none says anything
 }
 
 // Compile walks t. With a fault that is no warning the plan is nil. It never
@@ -116,6 +117,9 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	}
 	c.finish()
 	p.printer = c.schemer()
+	if len(c.own) > 0 {
+		p.own = c.own
+	}
 	c.compileRules(p)
 	c.resolveDefaults(p)
 	if c.failed() {
@@ -182,7 +186,7 @@ func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Va
 	if p.wrapped {
 		target = reflect.New(p.root.goType()).Elem()
 	}
-	p.root.decode(d, raw, target, nil)
+	d.read(p.root, raw, target, nil)
 	p.judge(ctx, d, raw, target)
 	if p.wrapped {
 		into.Set(target.Field(0))

@@ -67,6 +67,24 @@ func (r *Raw) Check(raw []byte) error {
 
 func (r *Raw) accepts(raw []byte) bool { return r.compiled.Accepts(raw) }
 
+// complaint says what is wrong with an object or a list, of which the shape does not tell it.
+func (r *Raw) complaint(raw []byte) string {
+	invalid, ok := errors.AsType[*Invalid](r.Check(raw))
+	if !ok || jsontext.KindOf(raw) != jsontext.KindObject && jsontext.KindOf(raw) != jsontext.KindArray {
+		return ""
+	}
+	first := invalid.Issues[0]
+	switch {
+	case first.Path == "":
+		return "Wanted is " + first.Want + "."
+	case first.Rule == ruleRequired:
+		return first.Path + " is missing."
+	case first.Rule == ruleUnknown:
+		return first.Path + " does not exist."
+	}
+	return "Wanted at " + first.Path + " is " + first.Want + "."
+}
+
 // rawIssues words one failed keyword: an issue for each name, if it is about names.
 func rawIssues(fault rawschema.Failure) []Issue {
 	switch fault.Keyword {

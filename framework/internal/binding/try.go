@@ -229,7 +229,7 @@ func (p *Plan) fits(n node, c *constraints, raw []byte) bool {
 	d := &decoder{plan: p}
 	d.enter("value")
 	v := reflect.New(n.goType()).Elem()
-	n.decode(d, raw, v, c)
+	d.read(n, raw, v, c)
 	if d.total > 0 {
 		return false
 	}

@@ -1,0 +1,105 @@
+package binding_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+// hCode says its schema, which its kind does not.
+type hCode string
+
+func (hCode) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: "^[A-Z]{3}$"}
+}
+
+// hLevel adds to its schema.
+type hLevel int
+
+func (hLevel) JSONSchemaExtend(s *jsonschema.Schema) { s.Enum = []any{10, 20} }
+
+// hPoint wants one of its members, which no tag says.
+type hPoint struct {
+	X int `json:"x,omitempty"`
+	Y int `json:"y,omitempty"`
+}
+
+func (hPoint) JSONSchemaExtend(s *jsonschema.Schema) {
+	least := uint64(1)
+	s.MinProperties = &least
+}
+
+// hAmount reads more than it says, as decimals do.
+type hAmount struct{ text string }
+
+func (a hAmount) MarshalJSON() ([]byte, error) { return json.Marshal(a.text) }
+func (a *hAmount) UnmarshalJSON(b []byte) error {
+	a.text = strings.Trim(string(b), `"`)
+	return nil
+}
+func (hAmount) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9.]+$`}
+}
+
+type hAll struct {
+	Code   hCode             `json:"code,omitempty"`
+	Level  *hLevel           `json:"level,omitempty"`
+	Levels map[string]hLevel `json:"levels,omitempty"`
+	Points []hPoint          `json:"points,omitempty"`
+	Amount hAmount           `json:"amount,omitzero" default:"1.5"`
+	Tagged hLevel            `json:"tagged,omitempty" jsonschema:"multipleOf=20"`
+	Five   int               `json:"five,omitempty" jsonschema:"multipleOf=5"`
+	Few    []int             `json:"few,omitempty" jsonschema:"uniqueItems=true"`
+}
+
+// What a type's own schema says is asked of arguments, as what tags say is: of values inside
+// of others, too, and of those that arrived inside a text.
+func TestSchemaHooksAreEnforced(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"code":"ABC"}`:               "",
+		`{"code":"abc"}`:               `/code: got "abc" (text). Want text that matches ^[A-Z]{3}$.`,
+		`{"level":20}`:                 "",
+		`{"level":null}`:               "",
+		`{"level":"20"}`:               "",
+		`{"level":30}`:                 "/level: got 30 (number). Want one of 10, 20.",
+		`{"level":"30"}`:               `/level: got "30" (text). Want one of 10, 20.`,
+		`{"levels":{"a":10,"b":11}}`:   "/levels/b: got 11 (number). Want one of 10, 20.",
+		`{"points":[{"x":1},{"y":1}]}`: "",
+		`{"points":[{"x":1},{}]}`:      "/points/1: got {} (object). Want an object with x, y. Wanted is at least 1 member.",
+		`{"points":"[{\"x\":1}]"}`:     "",
+		`{"points":["{}"]}`:            `/points/0: got "{}" (text). Want an object with x, y.`,
+		`{"amount":"2.5"}`:             "",
+		`{"amount":2.5}`:               "/amount: got 2.5 (number). Want text that matches ^[0-9.]+$.",
+		`{"amount":null}`:              "/amount: got null. Want text that matches ^[0-9.]+$.",
+		`{"tagged":20}`:                "",
+		`{"tagged":10}`:                "/tagged: got 10 (number)",
+		`{"five":"10","few":"[1,2]"}`:  "",
+		`{"five":"7"}`:                 `/five: got "7" (text). Want a whole number that is a multiple of 5.`,
+		`{"few":"[1,1]"}`:              `/few: got "[1,1]" (text). Want a list, each a whole number, all different.`,
+	} {
+		_, _, err := decodeTo[hAll](t, raw)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", raw, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: got %v, want %s", raw, err, want)
+		}
+	}
+	if v, _, err := decodeTo[hAll](t, `{}`); err != nil || v.Amount.text != "1.5" {
+		t.Errorf("%+v %v", v, err)
+	}
+	p := mustCompile(t, reflect.TypeFor[hAll](), binding.Input, binding.Options{})
+	if !strings.Contains(string(p.Schema()), `"default":"1.5"`) {
+		t.Errorf("a default that its schema refuses: %s", p.Schema())
+	}
+	out := mustCompile(t, reflect.TypeFor[hCode](), binding.Output, binding.Options{})
+	if text, err := out.Append(nil, reflect.ValueOf(hCode("x"))); err != nil || string(text) != `"x"` {
+		t.Errorf("%s %v", text, err)
+	}
+}
