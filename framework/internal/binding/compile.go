@@ -362,21 +362,10 @@ func isUint(k reflect.Kind) bool { return k >= reflect.Uint && k <= reflect.Uint
 // receivers, or returns nil.
 func (c *compiler) custom(t reflect.Type) node {
 	p := reflect.PointerTo(t)
-	n := &methodNode{t: t, mode: c.mode}
-	switch {
-	case t.Kind() == reflect.Interface:
+	if t.Kind() == reflect.Interface {
 		return nil
-	case p.Implements(jsonReader):
-		n.read = byJSON
-	case p.Implements(textReader):
-		n.read = byText
 	}
-	switch {
-	case p.Implements(jsonWriter):
-		n.write = byJSON
-	case p.Implements(textWriter):
-		n.write = byText
-	}
+	n := &methodNode{t: t, mode: c.mode, read: c.codecOf(p, jsonReader, textReader), write: c.codecOf(p, jsonWriter, textWriter)}
 	if n.read == byShape && n.write == byShape {
 		return nil
 	}
@@ -393,6 +382,18 @@ func (c *compiler) custom(t reflect.Type) node {
 		n.base = c.quietShape(t)
 	}
 	return n
+}
+
+// codecOf prefers JSON where a type has both, as encoding/json does, but for what travels as
+// a text.
+func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
+	switch {
+	case p.Implements(ofText) && (c.mode == Strings || !p.Implements(ofJSON)):
+		return byText
+	case p.Implements(ofJSON):
+		return byJSON
+	}
+	return byShape
 }
 
 // quietShape compiles the fallback for the direction that the mode does not

@@ -3,12 +3,18 @@ package binding_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
 	"math"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/invopop/jsonschema"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
@@ -157,6 +163,40 @@ func TestStrings(t *testing.T) {
 	}
 	if names != `user! year! kindred|green|blue flag when wait"5s" ` {
 		t.Errorf("fields %s", names)
+	}
+}
+
+// hRate has both forms: as JSON a number, as a text with a sign behind it.
+type hRate float64
+
+func (r hRate) MarshalJSON() ([]byte, error)  { return json.Marshal(float64(r)) }
+func (r *hRate) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*float64)(r)) }
+func (r hRate) MarshalText() ([]byte, error)  { return fmt.Appendf(nil, "%v%%", float64(r)*100), nil }
+func (hRate) JSONSchema() *jsonschema.Schema  { return &jsonschema.Schema{Type: "number"} }
+func (r *hRate) UnmarshalText(b []byte) error {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(string(b), "%"), 64)
+	*r = hRate(percent / 100)
+	return err
+}
+
+// What travels as a text goes by a type's text form, also where it has one of JSON.
+func TestStringsPreferText(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Rate  hRate      `json:"rate"`
+		Level slog.Level `json:"level"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Strings, binding.Options{})
+	texts := map[string]string{"rate": "25%", "level": "WARN"}
+	var v in
+	if err := p.DecodeStrings(t.Context(), texts, reflect.ValueOf(&v).Elem()); err != nil || v != (in{0.25, slog.LevelWarn}) {
+		t.Errorf("%+v %v", v, err)
+	}
+	if out, err := p.Strings(reflect.ValueOf(v)); err != nil || !maps.Equal(out, texts) {
+		t.Errorf("%v %v", out, err)
+	}
+	if got, _, err := decodeTo[in](t, `{"rate":0.25,"level":"WARN"}`); err != nil || got != v {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 

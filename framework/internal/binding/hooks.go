@@ -69,9 +69,11 @@ func (c *compiler) override(t reflect.Type, n node) {
 func (c *compiler) enforceHook(t reflect.Type, n node, said, without keywords) {
 	var k keywords
 	for _, w := range said {
-		if old, ok := without.get(w.name); !annotations[w.name] && !(ok && sameJSON(old, w.value)) {
-			k = append(k, w)
+		old, ok := without.get(w.name)
+		if annotations[w.name] || ok && sameJSON(old, w.value) || w.name == "type" && c.mode == Strings {
+			continue // where all are texts, the type is that of the JSON elsewhere
 		}
+		k = append(k, w)
 	}
 	if c.mode == Output || len(k) == 0 {
 		return
