@@ -132,6 +132,7 @@ func TestFaults(t *testing.T) {
 		{"contradiction", structWith(num, `jsonschema:"minimum=1" validate:"min=5"`), binding.Input, "jsonschema minimum=1 but validate says 5. Keep one"},
 		{"misspelt keyword", structWith(str, `jsonschema:"minLenght=3"`), binding.Input, `"minLenght" does not exist for this type. Did you mean minLength?`},
 		{"wrong kind keyword", structWith(num, `jsonschema:"minLength=3"`), binding.Input, "does not exist for this type"},
+		{"keyword of no type", structWith(reflect.TypeFor[tOpaque](), `jsonschema:"pattern=x"`), binding.Input, "Known for this type: title, description, type, oneof_type, anyof_type\n"},
 		{"description", structWith(str, `jsonschema:"description=a"`), binding.Input, "ends at its first comma"},
 		{"jsonschema required", structWith(str, `jsonschema:"required"`), binding.Input, `Use validate:"required"`},
 		{"jsonschema default", structWith(str, `jsonschema:"default=a"`), binding.Input, "is not enforced"},

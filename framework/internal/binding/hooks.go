@@ -208,15 +208,7 @@ func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
 		return
 	}
 	shape := c.schemer().of(f.node, nil)
-	jsonType := shape.text("type")
-	if jsonType == "" {
-		if raw, ok := shape.get("type"); ok {
-			for first := range jsontext.Elements(raw) {
-				jsonType, _ = jsontext.String(first)
-				break
-			}
-		}
-	}
+	jsonType := jsonTypeOf(shape, tag)
 	if !c.knownKeys(tag, jsonType) {
 		return
 	}
@@ -229,6 +221,24 @@ func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
 		return
 	}
 	c.mergeExtra(f, got)
+}
+
+// jsonTypeOf is the type of a shape, the first of several. Of a type that reads its own JSON
+// only the tag can say what that is.
+func jsonTypeOf(shape keywords, tag string) string {
+	raw := mustGet(shape, "type")
+	for first := range jsontext.Elements(raw) {
+		name, _ := jsontext.String(first)
+		return name
+	}
+	if len(shape) == 0 {
+		for part := range strings.SplitSeq(tag, ",") {
+			if name, ok := strings.CutPrefix(part, "type="); ok {
+				return name
+			}
+		}
+	}
+	return textOf(raw)
 }
 
 // unread reports keywords whose value invopop could not read: it drops them in
@@ -254,7 +264,10 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 	if jsonType == "integer" {
 		jsonType = "number"
 	}
-	known := slices.Concat(tagKeys[""], tagKeys[jsonType])
+	known := tagKeys[""]
+	if jsonType != "" {
+		known = slices.Concat(known, tagKeys[jsonType])
+	}
 	ok := true
 	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")

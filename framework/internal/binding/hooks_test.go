@@ -42,6 +42,7 @@ func (a *hAmount) UnmarshalJSON(b []byte) error {
 	a.text = strings.Trim(string(b), `"`)
 	return nil
 }
+
 func (hAmount) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9.]+$`}
 }
