@@ -403,7 +403,8 @@ func (c *compiler) quietShape(t reflect.Type) node {
 	faults, structs, order, defaults, later := len(c.faults), len(c.structs), len(c.order), len(c.defaults), len(c.later)
 	nodes := maps.Clone(c.nodes)
 	n := c.shape(t)
-	if len(c.faults) == faults {
+	if !failed(c.faults[faults:]) {
+		c.faults = c.faults[:faults]
 		return n
 	}
 	c.faults, c.structs, c.order, c.defaults = c.faults[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]

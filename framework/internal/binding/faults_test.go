@@ -234,6 +234,9 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
+// tMarker has nothing to show.
+type tMarker struct{ _ [0]func() }
+
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -241,6 +244,11 @@ func TestWarnings(t *testing.T) {
 		R json.RawMessage `json:"r,omitempty"`
 		O tOpaque         `json:"o"`
 		M tMoney          `json:"m"`
+		L []tOpaque       `json:"l"`
+		S *strings.Reader `json:"s"`
+		E tMarker         `json:"e,omitzero"`
+		W []any           `json:"w"`
+		T tOpaque         `json:"t" jsonschema:"type=string,pattern=^[a-z]*$"`
 	}
 	p, faults := binding.Compile(reflect.TypeFor[in](), binding.Input, binding.Options{})
 	var got []string
@@ -250,7 +258,7 @@ func TestWarnings(t *testing.T) {
 		}
 		got = append(got, f.Path)
 	}
-	if p == nil || strings.Join(got, " ") != "in.A in.R in.O" {
+	if p == nil || strings.Join(got, " ") != "in.S in.A in.R in.O in.L" {
 		t.Errorf("got %v", faults)
 	}
 }
@@ -263,6 +271,9 @@ func TestTagsThatAreNotRead(t *testing.T) {
 		`desc:"how many"`:                          `the tag desc is not read. Use doc:"…"`,
 		`Validate:"min=1"`:                         `the tag Validate is not read. Write validate:"…"`,
 		`doc:"how many" description:"for swagger"`: "",
+		`binding:"required,min=1"`:                 `the tag binding is not read, so that its rules are not asked. Use validate:"…"`,
+		`binding:"min=1" validate:"min=1"`:         "",
+		`binding:"required"`:                       "",
 		`db:"v" example:"3"`:                       "",
 	} {
 		_, faults := binding.Compile(structWith(reflect.TypeFor[int](), tag), binding.Input, binding.Options{})

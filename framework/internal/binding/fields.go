@@ -37,7 +37,24 @@ func (c *compiler) structOf(t reflect.Type) node {
 		})
 	}
 	n.faulty = failed(c.faults[before:])
+	c.closed(n)
 	return n
+}
+
+// closed warns of a type that keeps all for itself: it would be {} for ever.
+func (c *compiler) closed(n *structNode) {
+	own := 0 // fields with names
+	for f := range n.t.Fields() {
+		switch {
+		case f.IsExported(), f.Anonymous:
+			return
+		case f.Name != "_":
+			own++
+		}
+	}
+	if own > 0 {
+		c.warn(fmt.Sprintf("type %s has no exported field, so that its JSON is always {}", n.t), "Use a type that has, or one with MarshalJSON and UnmarshalJSON")
+	}
 }
 
 // members are the dominant fields in the order of declaration: the shallowest
@@ -319,14 +336,24 @@ var headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // vague warns about members whose schema tells a model nothing.
 func (c *compiler) vague(f *field) {
-	if c.mode != Input || len(c.schemer().of(f.node, f.c)) > 0 {
+	if c.mode != Input {
 		return
 	}
-	if _, custom := bare(f.node).(*methodNode); custom {
-		c.warn(fmt.Sprintf("type %s reads its own JSON, so its schema is empty", f.node.goType()), "Add a method JSONSchema() *jsonschema.Schema")
+	n, rules := f.node, f.c
+	if elem := elementOf(n); elem != nil {
+		n, rules = elem, rules.element()
+	}
+	if len(c.schemer().of(n, rules)) > 0 {
 		return
 	}
-	c.warn(fmt.Sprintf("type %s says nothing about its values", f.node.goType()), "Use a concrete type")
+	if _, custom := bare(n).(*methodNode); custom {
+		c.warn(fmt.Sprintf("type %s reads its own JSON, so its schema is empty", n.goType()),
+			`Give it a method JSONSchema() *jsonschema.Schema, or the field jsonschema:"type=…"; a type of another package is embedded in one of yours for that`)
+		return
+	}
+	if n == f.node {
+		c.warn(fmt.Sprintf("type %s says nothing about its values", n.goType()), "Use a concrete type")
+	}
 }
 
 // zeroFunc is omitzero's rule: the type's own IsZero, or the zero value.

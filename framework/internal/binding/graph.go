@@ -10,7 +10,7 @@ import (
 var (
 	// importPath is the path part of a qualified type argument, as in
 	// Box[example.com/a/b.Node].
-	importPath    = regexp.MustCompile(`[A-Za-z0-9_.~/-]*\.`)
+	importPath    = regexp.MustCompile(`[A-Za-z0-9_.~%+/-]*\.`)
 	illegalInName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 )
 

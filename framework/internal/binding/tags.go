@@ -25,7 +25,7 @@ func (c *compiler) lintTag(sf reflect.StructField) {
 		return
 	}
 	if sf.IsExported() || sf.Anonymous {
-		c.at(sf.Name, func() { c.warnUnread(keys) })
+		c.at(sf.Name, func() { c.warnUnread(keys, sf.Tag) })
 		return
 	}
 	if i := slices.IndexFunc(keys, func(key string) bool { return slices.Contains(ours, key) }); i >= 0 {
@@ -37,7 +37,7 @@ func (c *compiler) lintTag(sf reflect.StructField) {
 }
 
 // warnUnread warns of tags that were probably meant to be ours.
-func (c *compiler) warnUnread(keys []string) {
+func (c *compiler) warnUnread(keys []string, tag reflect.StructTag) {
 	described := slices.Contains(keys, "doc") || slices.Contains(keys, "jsonschema_description")
 	for _, key := range keys {
 		switch small := strings.ToLower(key); {
@@ -45,8 +45,20 @@ func (c *compiler) warnUnread(keys []string) {
 			c.warn(fmt.Sprintf("the tag %s is not read", key), "Write "+small+`:"…"`)
 		case !described && (key == "description" || key == "desc"):
 			c.warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
+		case key == "binding" && c.mode != Output && !slices.Contains(keys, "validate") && demands(tag.Get(key)):
+			c.warn("the tag binding is not read, so that its rules are not asked", `Use validate:"…"`)
 		}
 	}
+}
+
+// demands says whether rules of gin ask for more than a value, which a member wants anyway.
+func demands(rules string) bool {
+	for rule := range strings.SplitSeq(rules, ",") {
+		if !slices.Contains([]string{"", "-", "required", "omitempty"}, rule) {
+			return true
+		}
+	}
+	return false
 }
 
 // tagKeysOf are the keys of a tag, and what is behind the last pair that reads.
