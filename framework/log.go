@@ -18,9 +18,10 @@ import (
 // Log never returns nil. In a handler it is the app's logger, which also sends to the
 // client what the client asked for: by the level of the request on 2026-07-28, by that of
 // the session before. Members that look like secrets ([SecretName]) are masked for the
-// client, at any depth, and a flood is cut to 20 messages plus 10 per second. In a function
-// of OnStart, OnStop or OnRootsChanged it is the app's logger; elsewhere outside a handler
-// it logs nothing.
+// client, at any depth, and a flood is cut to 20 messages plus 10 per second. The tag
+// secret has no effect here: a struct that is logged as a whole (zap.Any) shows its secret
+// members. In a function of OnStart, OnStop or OnRootsChanged it is the app's logger;
+// elsewhere outside a handler it logs nothing.
 func Log(ctx context.Context) *zap.Logger {
 	h := handlingFrom(ctx)
 	if h == nil || h.server == nil {

@@ -31,6 +31,15 @@ func TestShop(t *testing.T) {
 }
 
 // TestReport holds the report that the page shows against a real one.
+func TestTypesOfOthers(t *testing.T) {
+	watch := framework.Tool("watch", Watch, framework.Describe("Watch the log."))
+	s := testkit.New(t, framework.New("log", "1.0.0", framework.WithStrict()).Add(watch))
+	s.CallRaw("watch", `{"least":"WARN"}`).OK().Mentions("from WARN to ERROR")
+	s.CallRaw("watch", `{"least":"WARNING"}`).IsError().Mentions("/least", `"WARN"`)
+	s.CallRaw("watch", `{"least":"INFO","most":8}`).IsError().Mentions("/most", "Want text")
+	testkit.Mistakes(t, watch)
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../tools.md")

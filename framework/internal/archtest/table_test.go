@@ -111,6 +111,7 @@ var table = []rule{
 		"framework/serve/surface", "framework/serve/surface/contract", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/spf13/cobra"}},
 	{prefix: "docs"},
+	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},
 	{prefix: "examples/everything", internal: []string{"framework", "framework/serve", "protocol", "transport", "transport/nethttp"}, external: []string{"go.uber.org/zap"}},
 	{prefix: "examples/everything-client", internal: []string{"protocol", "protocol/client"}},
