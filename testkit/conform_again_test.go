@@ -2,6 +2,7 @@ package testkit_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,5 +43,32 @@ func TestConformanceOfAMuteServer(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		})
+	}
+}
+
+// A step that lets no call through breaks the rules that need one, and is found out at once.
+func TestConformanceOfARefusal(t *testing.T) {
+	t.Parallel()
+	none := framework.Middleware{Name: "none", Wrap: func(framework.Handler) framework.Handler {
+		return func(context.Context, *framework.Call) (*framework.Result, error) {
+			return nil, framework.UserErrorf("testkit belongs to no tenant")
+		}
+	}}
+	for _, revision := range []string{live, modern} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if n := testkit.Tried(t, newHandles().app().Use(none), revision); n < 20 {
+				t.Errorf("%d rules are broken", n)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+	for _, number := range []string{"call-4", "http-16"} {
+		complaint := testkit.Broken(t, newHandles().app().Use(none), modern, number, time.Minute, testkit.Way{})
+		if !strings.Contains(complaint, "want the tool to run") || !strings.Contains(complaint, "no tenant") {
+			t.Errorf("%s: %s", number, complaint)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,7 +161,35 @@ func (w *probe) begin() (id int, v *visit, err error) {
 	if err := w.send(w.request("tools/call", callOf(guestWait, ticketOf(ticket)))); err != nil {
 		return 0, nil, err
 	}
-	return w.id, v, v.begins(w.ctx)
+	return w.id, v, w.runs(v)
+}
+
+// runs waits until the handler of the call that was sent last is at work. A response that
+// comes before says that it never will be.
+func (w *probe) runs(v *visit) error {
+	ctx, stop := context.WithCancel(w.ctx)
+	defer stop()
+	go func() {
+		defer stop()
+		select {
+		case <-v.began:
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		got, err := w.conn.Read(ctx)
+		if err != nil {
+			return v.begun(err)
+		}
+		r, err := w.parse(got)
+		switch {
+		case err != nil:
+			return err
+		case r.Method == "":
+			return errNotRun
+		}
+		w.heard = append(w.heard, r)
+	}
 }
 
 // idle says that nothing comes before the answers to other requests.

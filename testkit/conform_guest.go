@@ -142,13 +142,16 @@ func (g *guest) goHome() {
 	}
 }
 
-// begins waits for the handler.
-func (v *visit) begins(ctx context.Context) error {
+// errNotRun is what becomes of a call that a step of the app refuses, or that nobody serves.
+var errNotRun = errors.New("want the tool to run, which a step of the app may have refused")
+
+// begun says that the handler has been at work, or else why it will not be.
+func (v *visit) begun(otherwise error) error {
 	select {
 	case <-v.began:
 		return nil
-	case <-ctx.Done():
-		return errors.New("want the tool to run")
+	default:
+		return errors.Join(errNotRun, otherwise)
 	}
 }
 

@@ -135,7 +135,24 @@ func (w *probe) begun() (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{w.id, id, v}, v.begins(w.ctx)
+	j := &job{w.id, id, v}
+	return j, w.works(j)
+}
+
+// works waits until the handler of a task is at work. A task that is over before says that
+// it never will be.
+func (w *probe) works(j *job) error {
+	for j.v.begun(nil) != nil {
+		r, err := w.served("tasks/get", j.params())
+		if err != nil {
+			return err
+		}
+		if raw, _ := jsontext.Member(r.Result, "status"); string(raw) != `"working"` {
+			return errNotRun
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
 }
 
 // isTask says that a task has what it must have.

@@ -193,9 +193,10 @@ func closes(w *probe) error {
 		_, err := w.over(ctx, http.MethodPost, frame)
 		left <- err
 	}()
-	if err := v.begins(w.ctx); err != nil {
-		leave()
-		return errors.Join(err, <-left)
+	select {
+	case <-v.began:
+	case err := <-left: // the end of w.ctx is one, too
+		return errors.Join(errNotRun, err)
 	}
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
