@@ -42,6 +42,27 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestFaultsAreSoonOver: a stream that breaks costs a test no wait worth mentioning.
+func TestFaultsAreSoonOver(t *testing.T) {
+	t.Parallel()
+	app := func() *framework.App { return newHandles().app() }
+	broken := 0
+	testkit.Matrix(t, app, func(t *testing.T, s *testkit.Session) {
+		t.Helper()
+		began := time.Now()
+		for range 6 {
+			s.CallRaw("wait", `{"for":"1ms","exact":9007199254740993}`).OK()
+		}
+		if took := time.Since(began); took > 400*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		broken += testkit.Cuts(s)
+	}, testkit.Faults(2), testkit.User("ann"), testkit.Virtual())
+	if broken == 0 {
+		t.Error("no stream broke")
+	}
+}
+
 func underFaults(t *testing.T, s *testkit.Session) {
 	t.Helper()
 	for i := range 3 {
