@@ -76,7 +76,7 @@ func embedded(t reflect.Type) (what, fix string) {
 	return "", ""
 }
 
-const fixResult = "Return framework.Content or a framework.Rich, and a failure as the error"
+const fixResult = "Return framework.Content or a framework.Rich, and a failure as the error, or by Rich.IsError"
 
 // notMeant is the fault of a tool whose result is almost something else, or nil.
 func notMeant(t reflect.Type) []binding.Fault {

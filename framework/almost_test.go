@@ -58,7 +58,7 @@ func TestAlmostResults(t *testing.T) {
 		"images":         {gives[[]framework.Image](), "[]protocol.Image would be sent as JSON, not as blocks. Return framework.Content"},
 		"map of blocks":  {gives[map[string]protocol.Block](), "not as blocks"},
 		"within a rich":  {gives[framework.Rich[[]framework.Image]](), "not as blocks"},
-		"tool result":    {gives[*protocol.CallToolResult](), "not as a result. Return framework.Content or a framework.Rich, and a failure as the error"},
+		"tool result":    {gives[*protocol.CallToolResult](), "not as a result. Return framework.Content or a framework.Rich, and a failure as the error, or by Rich.IsError"},
 		"tool result 2":  {gives[protocol.CallToolResult](), "not as a result"},
 		"any result":     {gives[protocol.Result](), "not as a result"},
 		"chain's result": {gives[*framework.Result](), "not as a result"},

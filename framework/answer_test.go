@@ -115,3 +115,43 @@ func TestResultsAreTheCallsOwn(t *testing.T) {
 		t.Errorf("%d results", len(kept))
 	}
 }
+
+// TestFailuresWithContent: what a tool fails with need not be a text.
+func TestFailuresWithContent(t *testing.T) {
+	t.Parallel()
+	see := framework.Content{framework.Link{URI: "log://7", Name: "log"}}
+	const link, schema = `[{"type":"resource_link","uri":"log://7","name":"log"}]`, `{"type":"array","items":{"type":"string"}}`
+	for name, tt := range map[string]struct {
+		component  framework.Component
+		content    string // as JSON
+		structured string // on 2026-07-28; "" = absent
+		wrapped    string // on 2025-11-25
+	}{
+		"blocks alone": {returning(framework.Rich[note]{Content: see, IsError: true}), link, "", ""},
+		"no value":     {returning(framework.Rich[struct{}]{Content: see, IsError: true}), link, "", ""},
+		"nothing":      {returning(framework.Rich[string]{IsError: true}), `[]`, "", ""},
+		"text":         {returning(framework.Rich[string]{Value: "no", IsError: true}), `[{"type":"text","text":"no"}]`, "", ""},
+		"both": {
+			returning(framework.Rich[note]{Value: note{Text: "no"}, Content: see, IsError: true}), link,
+			`{"text":"no","tags":[]}`, `{"text":"no","tags":[]}`,
+		},
+		"another schema": {
+			framework.Tool("t", func(context.Context, struct{}) (framework.Rich[json.RawMessage], error) {
+				return framework.Rich[json.RawMessage]{Value: json.RawMessage(`7`), Content: see, IsError: true}, nil
+			}, framework.OutputSchema(schema)), link, `7`, `{"result":7}`,
+		},
+	} {
+		s := build(t, quiet().Add(tt.component))
+		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			r := dial(t, s, rev).tool("t", `{}`)
+			got, want := r.tool(), tt.structured
+			if rev != protocol.Rev20260728 {
+				want = tt.wrapped
+			}
+			content, _ := json.Marshal(got.Content)
+			if !got.IsError || !sameJSON(t, string(content), tt.content) || string(got.StructuredContent) != want {
+				t.Errorf("%s: %s", name, r.Result)
+			}
+		})
+	}
+}

@@ -39,18 +39,25 @@ func Text(text string) protocol.Block { return protocol.Text{Text: text} }
 
 // Rich is a typed value together with content and _meta of its own; the output schema is
 // that of T.
+//
+// With IsError it says how the tool failed, where the text of UserErrorf is not enough for
+// the model: with an image, links, structured content. A Value that is zero is left out
+// then, and any other need not fit an OutputSchema (server/tools "Error Handling").
 type Rich[T any] struct {
 	Value   T
 	Content Content // empty: derived from Value
 	Meta    protocol.Meta
+	IsError bool
 }
 
 // rich is a Rich of any type.
 type rich interface {
-	extras() (Content, protocol.Meta)
+	extras() (content Content, meta protocol.Meta, isError bool)
 }
 
-func (r Rich[T]) extras() (Content, protocol.Meta) { return r.Content, r.Meta }
+func (r Rich[T]) extras() (content Content, meta protocol.Meta, isError bool) {
+	return r.Content, r.Meta, r.IsError
+}
 
 // shape is how a Go type becomes a result.
 type shape uint8
@@ -251,21 +258,26 @@ func (o *output) result(ctx context.Context, name string, v reflect.Value, a *an
 }
 
 func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a *answer) error {
+	content, meta, isError := v.Interface().(rich).extras()
 	inner := *o.inner
 	if o.check != nil {
 		inner = *o.inner.withSchema(o.check)
 	}
-	if err := inner.result(ctx, name, v.FieldByName("Value"), a); err != nil {
-		return err
+	if isError {
+		inner.check = nil
 	}
-	content, meta := v.Interface().(rich).extras()
+	if value := v.FieldByName("Value"); !isError || !value.IsZero() {
+		if err := inner.result(ctx, name, value, a); err != nil {
+			return err
+		}
+	}
 	if _, err := present(content); err != nil {
 		return err
 	}
 	if len(content) > 0 {
 		a.body.Content = content
 	}
-	a.body.Meta = meta
+	a.body.Meta, a.body.IsError = meta, isError
 	return nil
 }
 
