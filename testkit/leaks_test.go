@@ -2,6 +2,9 @@ package testkit_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,6 +43,37 @@ func TestLeaks(t *testing.T) {
 	if got := failures(t, other); got != nil {
 		t.Errorf("another session's: %q", got)
 	}
+}
+
+// What net/http's own client keeps open is no leak, what a transport of a handler does is.
+func TestConnectionsLeftIdle(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "tea") }))
+	t.Cleanup(web.Close)
+	asks := func(of func() *http.Client) func(testing.TB) {
+		ask := func(ctx context.Context, _ struct{}) (string, error) {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL, http.NoBody)
+			if err != nil {
+				return "", err
+			}
+			res, err := of().Do(req)
+			if err != nil {
+				return "", err
+			}
+			defer func() { _ = res.Body.Close() }()
+			text, err := io.ReadAll(res.Body)
+			return string(text), err
+		}
+		return func(t testing.TB) {
+			app := framework.New("kit", "1").Add(framework.Tool("ask", ask))
+			testkit.New(t, app).CallRaw("ask", "").OK().Mentions("tea")
+		}
+	}
+	if got := failures(t, asks(func() *http.Client { return &http.Client{Timeout: time.Minute} })); got != nil {
+		t.Errorf("%q", got)
+	}
+	own := asks(func() *http.Client { return &http.Client{Transport: &http.Transport{}} })
+	mustFail{own, []string{"outlive the session", `of tools/call {"name":"ask"}`, "net/http.(*persistConn).readLoop"}}.once(t)
 }
 
 // A test that fails shows what was sent and what came, and others show nothing.
