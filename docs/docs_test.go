@@ -16,7 +16,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 		"start.md": "code/start", "tools.md": "code/tools", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "auth.md": "code/auth",
-		"porting.md":    "code/porting ../testkit/interop/ported",
+		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
 		"transports.md": "../transport/stdio", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")

@@ -43,6 +43,9 @@ func Text(text string) protocol.Block { return protocol.Text{Text: text} }
 // With IsError it says how the tool failed, where the text of UserErrorf is not enough for
 // the model: with an image, links, structured content. A Value that is zero is left out
 // then, and any other need not fit an OutputSchema (server/tools "Error Handling").
+//
+// A nil json.RawMessage is left out, too, where there is no OutputSchema: such a Rich is
+// any result, as a proxy hands it on.
 type Rich[T any] struct {
 	Value   T
 	Content Content // empty: derived from Value
@@ -266,7 +269,8 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 	if isError {
 		inner.check = nil
 	}
-	if value := v.FieldByName("Value"); !isError || !value.IsZero() {
+	mayLack := isError || inner.shape == shapeRaw && inner.check == nil
+	if value := v.FieldByName("Value"); !mayLack || !value.IsZero() {
 		if err := inner.result(ctx, name, value, a); err != nil {
 			return err
 		}

@@ -140,6 +140,8 @@ func TestResults(t *testing.T) {
 		"rich":        {returning(framework.Rich[searchOut]{Value: searchOut{Limit: 1}}), `[{"type":"text","text":"{\"rows\":[],\"limit\":1}"}]`, `{"rows":[],"limit":1}`},
 		"rich blocks": {returning(framework.Rich[searchOut]{Content: framework.Content{framework.Text("see")}}), `[{"type":"text","text":"see"}]`, `{"rows":[],"limit":0}`},
 		"rich text":   {returning(framework.Rich[string]{Value: "x"}), `[{"type":"text","text":"x"}]`, ""},
+		"rich raw":    {returning(framework.Rich[json.RawMessage]{Value: json.RawMessage(`{"a":1}`), Content: framework.Content{framework.Text("see")}}), `[{"type":"text","text":"see"}]`, `{"a":1}`},
+		"rich no raw": {returning(framework.Rich[json.RawMessage]{Content: framework.Content{framework.Text("see")}}), `[{"type":"text","text":"see"}]`, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
