@@ -61,11 +61,33 @@ func Compare(ctx context.Context, in RoomIn) (string, error) {
 	return fmt.Sprintf("Up to %d a night; the model says %s.", budget, opinion), nil
 }
 
+// PriceIn is what the model fills in.
+type PriceIn struct {
+	Room string `json:"room" validate:"oneof=single double"`
+}
+
+// price is a tool for models, of the server and of the client alike.
+var price = framework.Tool("price", func(_ context.Context, in PriceIn) (int, error) {
+	return map[string]int{"single": 80, "double": 120}[in.Room], nil
+}, framework.Describe("Say what a night costs."), framework.ReadOnly())
+
+// Advise lets the client's model look up prices before it answers.
+func Advise(ctx context.Context, in RoomIn) (string, error) {
+	said, err := framework.Generate(ctx, "Which room at "+in.Hotel+" is worth its price?",
+		framework.System("You advise guests."), framework.MaxTokens(300), framework.WithTools(price))
+	if err != nil {
+		return "", err
+	}
+	return said.Text(), nil
+}
+
 // NewApp is a function of its own so that tests can have it.
 func NewApp(h *Hotels) *framework.App {
 	return framework.New("asking", "1.0.0").Add(
 		framework.Tool("book", h.Book, framework.Describe("Book a room. Asks the user.")),
 		framework.Tool("compare", Compare, framework.Describe("Compare a hotel with the user's wishes."), framework.ReadOnly()),
+		price,
+		framework.Tool("advise", Advise, framework.Describe("Advise on a room. Asks the client's model."), framework.ReadOnly()),
 	)
 }
 

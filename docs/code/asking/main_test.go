@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -37,5 +38,18 @@ func TestCompare(t *testing.T) {
 		s.OnElicit("What may a night cost?", 120)
 		s.OnSample("good hotel", "yes")
 		s.CallRaw("compare", `{"hotel":"Ritz"}`).OK().Mentions("Up to 120 a night; the model says yes.")
+	})
+}
+
+func TestAdvise(t *testing.T) {
+	testkit.BothEras(t, NewApp(&Hotels{}), func(_ *testing.T, s *testkit.Session) {
+		s.OnSampleTools(
+			testkit.Turn{Uses: []protocol.ToolUse{
+				{Name: "price", Input: []byte(`{"room":"single"}`)},
+				{Name: "price", Input: []byte(`{"room":"double"}`)},
+			}},
+			testkit.Turn{Reply: "The double room, for 120."},
+		)
+		s.CallRaw("advise", `{"hotel":"Ritz"}`).OK().Mentions("The double room")
 	})
 }
