@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -34,6 +35,9 @@ func TestURL(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "/page") {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+	if text := fmt.Sprintf("no %s", framework.URL{URL: url.URL{Scheme: "a", Host: "b"}}); text != "no a://b" {
+		t.Errorf("in a text it is %q", text)
 	}
 	type raw struct{ U url.URL }
 	report := faultsOf(t, quiet().Add(framework.Tool("raw", func(context.Context, raw) (string, error) { return "", nil }))).Error()

@@ -11,6 +11,9 @@ import (
 // encoding/json writes its eleven fields.
 type URL struct{ url.URL }
 
+// String is the URL as text, also of a URL that is no variable: with %s in an error.
+func (u URL) String() string { return u.URL.String() }
+
 // MarshalText is the URL as text.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
