@@ -14,30 +14,40 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Proxy makes components of the tools and templates of another server.
+// Proxy makes components of the tools and templates of another server. What it does not
+// say that it has is not asked for: some answer that with an error.
 func Proxy(ctx context.Context, c *client.Client) ([]framework.Component, error) {
 	var all []framework.Component
-	for tool, err := range c.Tools(ctx) {
-		if err != nil {
-			return nil, fmt.Errorf("listing the tools of the other server: %w", err)
-		}
-		all = append(all, proxied(c, &tool))
-	}
-	for template, err := range c.Templates(ctx) {
-		if err != nil {
-			return nil, fmt.Errorf("listing the templates of the other server: %w", err)
-		}
-		read := func(ctx context.Context, _ map[string]string) ([]framework.Contents, error) {
-			r, err := c.ReadResource(ctx, framework.Caller(ctx).URI)
+	if c.Capabilities().Tools {
+		for tool, err := range c.Tools(ctx) {
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("listing the tools of the other server: %w", err)
 			}
-			return r.Contents, nil
+			all = append(all, proxied(c, &tool))
 		}
-		all = append(all, framework.ResourceTemplate(template.URITemplate, read, framework.Name(template.Name),
-			framework.Describe(template.Description), framework.MIME(template.MIME)))
+	}
+	if c.Capabilities().Resources {
+		for template, err := range c.Templates(ctx) {
+			if err != nil {
+				return nil, fmt.Errorf("listing the templates of the other server: %w", err)
+			}
+			all = append(all, readable(c, &template))
+		}
 	}
 	return all, nil
+}
+
+// readable hands on what is read by a template. Fixed resources are alike.
+func readable(c *client.Client, template *protocol.ResourceTemplate) framework.Component {
+	read := func(ctx context.Context, _ map[string]string) ([]framework.Contents, error) {
+		r, err := c.ReadResource(ctx, framework.Caller(ctx).URI)
+		if err != nil {
+			return nil, err
+		}
+		return r.Contents, nil
+	}
+	return framework.ResourceTemplate(template.URITemplate, read, framework.Name(template.Name),
+		framework.Describe(template.Description), framework.MIME(template.MIME))
 }
 
 // proxied hands calls on, and their progress, results and failures back.

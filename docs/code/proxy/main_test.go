@@ -70,6 +70,26 @@ func TestProxy(t *testing.T) {
 	})
 }
 
+// A server without resources may refuse to list them.
+func TestNothingElse(t *testing.T) {
+	testkit.BothEras(t, func(t testing.TB) *framework.App {
+		s, err := framework.New("other", "1.0.0").Add(
+			framework.Tool("say", func(context.Context, struct{}) (string, error) { return "hello", nil }),
+		).Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+		app, err := NewApp(t.Context(), client.InMemory(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return app
+	}, func(_ *testing.T, s *testkit.Session) {
+		s.CallRaw("other_say", "").OK().Mentions("hello")
+	})
+}
+
 // A question of the other server is one to the user of the call.
 func TestQuestions(t *testing.T) {
 	testkit.BothEras(t, func(t testing.TB) *framework.App {
