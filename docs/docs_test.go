@@ -17,7 +17,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "auth.md": "code/auth",
 		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
-		"transports.md": "../transport/stdio", "../README.md": "../examples/hello",
+		"transports.md": "../transport/stdio", "client.md": "code/client", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")
 	if err != nil {
