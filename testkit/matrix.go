@@ -20,12 +20,12 @@ func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), o
 	}
 }
 
-// AllCarriers runs body at the newest revision on every carrier, each on an app of its own
-// if app is a function.
+// AllCarriers runs body on every carrier, at the newest revision or that of At, each on an
+// app of its own if app is a function.
 func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, c := range within(opts, carriers()) {
-		subtest(t, c.name, app, body, opts, at(newest()), over(c))
+		subtest(t, c.name, app, body, opts, over(c))
 	}
 }
 

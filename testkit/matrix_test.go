@@ -54,4 +54,10 @@ func TestAllCarriers(t *testing.T) {
 	if !slices.Equal(names, []string{"inmem", "stdio", "fiber", "fiber-socket", "nethttp"}) {
 		t.Errorf("%q", names)
 	}
+	testkit.AllCarriers(t, newHandles().app(), func(t *testing.T, s *testkit.Session) {
+		t.Helper()
+		if got := testkit.Revision(s); got != protocol.Rev20250618.String() {
+			t.Errorf("at %s", got)
+		}
+	}, testkit.At(protocol.Rev20250618))
 }
