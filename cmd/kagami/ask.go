@@ -22,7 +22,8 @@ or for the directories it may work in. In a terminal the questions come to you:
 fields are asked one by one, !decline refuses, !cancel or Ctrl-D gives no answer;
 pages are shown and never opened; you type what a model would say. With --answers the
 FILE answers instead of you. Where there is neither, the server is told that nobody can
-be asked. --sample and --root work in all cases.
+be asked; "call --task --detach" leaves what the task asks to "tasks result". --sample
+and --root work in all cases.
 
 FILE is JSON: a list of answers, each used once and in order, or an object with one
 answer for each text that a question may contain, used as often as needed. An answer
@@ -72,8 +73,26 @@ func (a *cli) asker() (*asker, error) {
 		}
 	} else if in, ok := a.in.(*os.File); ok && isTerminal(in) {
 		q.source = newTerminal(in, visible{a.errs})
+	} else if a.tasks.detach {
+		q.source = nobodyYet{}
 	}
 	return q, nil
+}
+
+// nobodyYet is the source of a call that leaves its task: what the task asks is answered
+// by whoever comes back for it, and what is asked before there is one has no answer.
+type nobodyYet struct{}
+
+func (nobodyYet) elicit(_ context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
+	return nil, tooEarly(q.Message)
+}
+
+func (nobodyYet) sample(_ context.Context, q *client.SampleRequest) (string, error) {
+	return "", tooEarly(lastText(q))
+}
+
+func tooEarly(question string) error {
+	return fmt.Errorf("the server asks before there is a task: %q\nRun it in a terminal to answer, or give --answers (--sample for a model)", question)
 }
 
 // roots makes file URIs of directories (2026-07-28 client/roots).

@@ -19,7 +19,8 @@ With --task the call may become a task, which the server works on beside the req
 for calls that take long. --wait, the default, shows on stderr how it goes, puts its
 questions to you, and prints the result; --timeout counts only if it is given. Ctrl-C
 leaves the task running. --detach prints the id of the task and exits; ask for it later
-with "kagami tasks". A server that answers at once makes no task: the result is printed.
+with "kagami tasks", whose "result" puts the questions of the task to you. A server that
+answers at once makes no task: the result is printed.
 
 Who finds a task again depends on the server. One that kagami has started ends with the
 command, and its tasks with it, unless it keeps them in a store of its own. At a URL,
