@@ -499,3 +499,55 @@ func TestNodesOutcomeIsKept(t *testing.T) {
 		})
 	}
 }
+
+// 11. the store is away when a question is answered, or when a large journal is kept: the
+// call has not failed, and may be sent again as it was
+func TestNodesRoundsWithoutClaims(t *testing.T) {
+	for begin, size := range map[string]int{"round/": 1, "state/": 20_000} {
+		var away atomic.Bool
+		var over atomic.Int32
+		h := &hooks{claim: func(key string) error {
+			if away.Load() && strings.HasPrefix(key, begin) {
+				return errors.New("connection refused")
+			}
+			return nil
+		}}
+		s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})).Use(framework.Middleware{
+			Name: "count", Wrap: func(next framework.Handler) framework.Handler {
+				return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+					r, err := next(ctx, call)
+					if !errors.Is(err, framework.ErrPending) {
+						over.Add(1)
+					}
+					return r, err
+				}
+			},
+		}).Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+			if _, err := framework.Once(ctx, "large", func(context.Context) (string, error) { return strings.Repeat("x", size), nil }); err != nil {
+				return "", err
+			}
+			answer, err := framework.Elicit[name](ctx, "Who?")
+			return answer.Name, err
+		}, framework.Describe("d"))))
+		p := dial(t, s, protocol.Rev20260728, withCaps(canElicit))
+		send := func(params string) reply {
+			t.Helper()
+			away.Store(true)
+			r := p.call("tools/call", params)
+			if away.Store(false); r.Error != nil {
+				r.code(protocol.CodeInternal).mentions("cannot reach its store now: try again")
+				r = p.call("tools/call", params)
+			} else if strings.Contains(params, "State") == (begin == "round/") {
+				t.Errorf("without the store of %s: %s", begin, r.Result)
+			}
+			return r.ok()
+		}
+		state := as2[struct{ RequestState string }](t, send(`{"name":"ask","arguments":{}}`).Result).RequestState
+		if got := send(fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, state, accepted)).text(); got != "Ada" {
+			t.Errorf("%s: %s", begin, got)
+		}
+		if n := over.Load(); n != 1 {
+			t.Errorf("%s: for middleware %d calls are over", begin, n)
+		}
+	}
+}

@@ -36,7 +36,7 @@ type Call struct {
 	effects effects
 	silent  bool // nothing is sent for it: a check of replay
 
-	crashed  atomic.Pointer[error] // the error by which Config.Performed ended the execution
+	crashed  atomic.Pointer[error] // the error by which Config.Performed, or a store that is away, ended the execution
 	returned atomic.Bool           // the handler has returned: it can ask nothing any more
 
 	resumed *resumed // the state and answers that came with this round; nil: none
@@ -274,7 +274,8 @@ func failedReplies(n int, err error) []Reply {
 
 // Begin is called when the handler's own work begins, after all that decides whether
 // it may: a round that was executed before is not executed again. ErrPending says
-// that its recorded outcome will be the answer; another error refuses.
+// that its recorded outcome will be the answer, or that the store cannot say whether there
+// is one; another error refuses.
 func (c *Call) Begin(ctx context.Context) error {
 	r := c.resumed
 	if r == nil || c.silent {
@@ -282,11 +283,18 @@ func (c *Call) Begin(ctx context.Context) error {
 	}
 	r.begun.Do(func() {
 		err := c.x.claimRound(ctx, r.inputs)
-		if earlier, ok := errors.AsType[*outcomeError](err); ok {
+		earlier, executed := errors.AsType[*outcomeError](err)
+		_, away := errors.AsType[*storeError](err)
+		switch {
+		case executed:
 			r.earlier.Store(earlier)
-			err = ErrPending
+			r.refusal = ErrPending
+		case away:
+			c.crashed.CompareAndSwap(nil, &err)
+			r.refusal = ErrPending
+		default:
+			r.refusal = err
 		}
-		r.refusal = err
 	})
 	return r.refusal
 }
@@ -334,8 +342,8 @@ func (c *Call) crash() error {
 }
 
 // Pending says whether a question is filed, the call was detached, the outcome of an
-// earlier execution is the answer, or Config.Performed ended the execution: what the
-// handler returns does not count.
+// earlier execution is the answer, or Config.Performed or a store that is away ended the
+// execution: what the handler returns does not count.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
 	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()

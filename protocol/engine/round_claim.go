@@ -80,8 +80,10 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 		switch {
 		case errors.Is(err, claim.ErrFull):
 			return nil // as without a store: a round that is sent again runs again
-		case err != nil:
+		case ctx.Err() != nil && err != nil:
 			return err
+		case err != nil:
+			return unavailable("claiming a round", err)
 		case mine:
 			r.keep(ctx)
 			x.record = r

@@ -56,7 +56,7 @@ func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byt
 	if e.sharesClaims() && len(plain) > spillAt {
 		name := "state/" + rand.Text()
 		if _, mine, err := e.cfg.Claims.Claim(ctx, name, plain, e.cfg.StateTTL); err != nil || !mine {
-			return "", errors.Join(errors.New("engine: keeping the journal of the call"), err)
+			return "", unavailable("keeping the journal of a call", err)
 		}
 		plain = append([]byte{spilled}, name...)
 	}
@@ -77,7 +77,7 @@ func (e *Engine) openState(ctx context.Context, state string, binding []byte) (*
 			return nil, expired
 		}
 		if err != nil {
-			return nil, fmt.Errorf("engine: reading the journal of the call: %w", err)
+			return nil, unavailable("reading the journal of a call", err)
 		}
 	}
 	j, err := rounds.Parse(plain)
