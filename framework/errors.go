@@ -296,14 +296,19 @@ func (s *Server) mapped(ctx context.Context, err error) error {
 
 // logFailure writes an error that the client is not told in full.
 func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun, name string) {
-	fields := []zap.Field{zap.String(noun, name), failure(ctx, err)}
+	fields := []zap.Field{failure(ctx, err)}
+	message := "background work failed" // of no request
+	if c != nil || name != "" {
+		fields = append(fields, zap.String(noun, name))
+		message = "a " + noun + " failed"
+	}
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()))
 	}
 	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 		fields = append(fields, zap.ByteString("stack", panicked.Stack))
 	}
-	s.cfg.logger.Error("a "+noun+" failed", fields...)
+	s.cfg.logger.Error(message, fields...)
 }
 
 // failure is err for the log, without what the tag secret or its name hides of the arguments.

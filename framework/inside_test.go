@@ -523,13 +523,17 @@ func TestGenerateAndRoots(t *testing.T) {
 func TestRootsChanged(t *testing.T) {
 	t.Parallel()
 	called := make(chan *framework.Server, 2)
-	s := build(t, quiet().Add(framework.Tool("t", none)).
+	core, logs := observer.New(zap.ErrorLevel)
+	s := build(t, quiet(framework.WithLogger(zap.New(core))).Add(framework.Tool("t", none)).
 		OnRootsChanged(func(context.Context) { panic("caught") }).
 		OnRootsChanged(func(ctx context.Context) { called <- framework.ServerFrom(ctx) }))
 	p := dial(t, s, protocol.Rev20251125, withCaps(`{"roots":{"listChanged":true}}`))
 	p.frame(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	if got := <-called; got != s {
 		t.Error("the hook does not know its server")
+	}
+	if got := logs.FilterMessage("background work failed").All(); len(got) != 1 || !strings.Contains(fmt.Sprint(got[0].ContextMap()["error"]), "OnRootsChanged") {
+		t.Errorf("%d entries of %d", len(got), logs.Len())
 	}
 }
 
