@@ -37,8 +37,9 @@ var errStalled = errors.New("client: tasks/result has stalled")
 //
 // The error is that of a failed task as the server has it (a *protocol.Error), else
 // [ErrTaskCancelled], [ErrTaskGone], or why the wait had to end: ctx, the connection, a
-// question for which there is no handler ([ErrInputRequired]) or whose handler failed. In
-// the last cases the task goes on, and can be waited for again.
+// server that has been away for some five seconds, a question for which there is no handler
+// ([ErrInputRequired]) or whose handler failed. In the last cases the task goes on, and can
+// be waited for again.
 func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 	raw, err := t.WaitRaw(ctx)
 	if err != nil {
@@ -88,8 +89,8 @@ type wait struct {
 	answers chan roundAnswer              // has room for those of all handlers: Wait may return before they do
 }
 
-// look asks for the state. A server that is away for a moment is asked again: that
-// spoils nothing.
+// look asks for the state. A server that is away for a moment, or its store, is asked
+// again: that spoils nothing.
 func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	for {
 		now, err := w.t.look(ctx)
@@ -98,7 +99,7 @@ func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 			w.tell(now.Task)
 			return now, nil
 		}
-		if w.missed++; w.missed > maxMissed || !w.t.c.passes(ctx, err) {
+		if w.missed++; w.missed > maxMissed || !w.t.c.passes(ctx, err) && !internal(err) {
 			return now, err
 		}
 		if err := w.t.c.rest(ctx, usualLook); err != nil {
@@ -113,14 +114,20 @@ func (c *Client) passes(ctx context.Context, err error) bool {
 	if c.http == nil || ctx.Err() != nil || c.link.failure() != nil {
 		return false
 	}
+	if status, ok := errors.AsType[*HTTPError](err); ok { // whatever its body is
+		return status.Status >= 500 || status.Status == 429
+	}
 	if _, refused := errors.AsType[*protocol.Error](err); refused {
 		return false
 	}
-	if status, ok := errors.AsType[*HTTPError](err); ok {
-		return status.Status >= 500 || status.Status == 429
-	}
 	_, lost := errors.AsType[*sendError](err)
 	return lost || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// internal says that the server has failed, and so has not said no.
+func internal(err error) bool {
+	e, ok := errors.AsType[*protocol.Error](err)
+	return ok && e.Code == protocol.CodeInternal
 }
 
 func (w *wait) tell(now protocol.Task) {

@@ -1,0 +1,65 @@
+package client_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// A server that cannot answer for a moment, because it is being replaced or its store is
+// away, does not end a Wait, whatever it says meanwhile; one that says no does.
+func TestTaskWaitOutlivesRefusals(t *testing.T) {
+	t.Parallel()
+	const stopping = `{"jsonrpc":"2.0","error":{"code":-32603,"message":"the server is shutting down"}}`
+	tests := map[string]struct {
+		status int
+		body   string
+		times  int // how often tasks/get is refused
+		err    string
+	}{
+		"stopping":          {503, stopping, 4, ""},
+		"without a body":    {502, "", 4, ""},
+		"internal":          {500, stopping, 4, ""},
+		"without its store": {200, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"try again"}}`, 4, ""},
+		"too many":          {429, `{"jsonrpc":"2.0","error":{"code":429,"message":"too many"}}`, 4, ""},
+		"away for too long": {503, stopping, 100, "shutting down"},
+		"a no":              {400, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}`, 1, "no"},
+	}
+	inEras(t, func(t *testing.T, revision string) {
+		serve := nethttp.Handler(jobs(t))
+		for name, tt := range tests {
+			left := tt.times
+			carrier := &http.Client{Transport: local{func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				var m message
+				if err := json.Unmarshal(body, &m); err == nil && m.Method == protocol.MethodGetTask && left > 0 {
+					left--
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(tt.status)
+					_, _ = io.WriteString(w, strings.ReplaceAll(tt.body, "ID", string(m.ID)))
+					return
+				}
+				r.Host, r.Body = r.URL.Host, io.NopCloser(bytes.NewReader(body))
+				serve.ServeHTTP(w, r)
+			}}}
+			c := reach(t, client.HTTP("http://localhost/mcp", client.HTTPClient(carrier)), only(t, revision))
+			r, err := callTask(t, c, "work", jobIn{MS: 100}).Wait(t.Context())
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("%s: %+v, %v", name, r, err)
+				}
+				continue
+			}
+			if text := textIn(t, r, err); text != "done" {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	})
+}
