@@ -38,7 +38,7 @@ func open(ctx context.Context, url string) (store, error) {
 		}
 		return redisstore.Open(ctx, address, redisstore.Prefix(prefix))
 	}
-	return nil, usagef("--store: want file:PATH, redis://HOST:PORT/DB or memory:") // the URL may hold a password
+	return nil, usagef("--store: want file:PATH, redis://HOST:PORT/DB or memory: (Sentinel and Cluster take framework.WithStore and redisstore.New)") // the URL may hold a password
 }
 
 // withoutPrefix takes ?prefix= out of a URL: programs that are not the same must not

@@ -75,6 +75,14 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	client := clusterOf(t)
 	open := opener(t, client)
+	t.Run("Open", func(t *testing.T) {
+		t.Parallel()
+		for _, node := range client.Options().Addrs { // one that has the slot of a key might seem to do
+			if _, err := openFails(t, "redis://"+node); !strings.Contains(err.Error(), "has a part of a Cluster") || !strings.Contains(err.Error(), "redisstore.New") {
+				t.Errorf("%s: %v", node, err)
+			}
+		}
+	})
 	t.Run("Sessions", func(t *testing.T) {
 		t.Parallel()
 		storetest.Sessions(t, func(t testing.TB) session.Store { return open(t).Sessions() })

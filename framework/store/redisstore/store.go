@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"sync"
 	"time"
 
@@ -65,7 +66,8 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 // Open returns a store with a client of its own, for redis://, rediss:// (TLS) and unix://,
 // with the parameters of redis.ParseURL. The error says that the URL or an option is not
 // valid, or that Redis does not answer, within about two seconds or what dial_timeout and
-// read_timeout in the URL say.
+// read_timeout in the URL say, or that this Redis has only a part of the keys of a Cluster:
+// that takes a client of the program's own, see New.
 func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	if u, err := url.Parse(address); err == nil && u.Opaque != "" { // it would be localhost:6379
 		return nil, errors.New("redisstore: the URL of Redis: want redis://HOST:PORT/DB, the // is missing")
@@ -118,8 +120,15 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("redisstore: asking whether Redis is there: %w", err)
 	}
+	// Whoever may not ask, or asks what has no Cluster, gets an error.
+	if info, err := s.client.ClusterInfo(ctx).Result(); err == nil && severalShards.MatchString(info) {
+		return errors.New("redisstore: this Redis has a part of a Cluster: give redisstore.New a client of redis.NewClusterClient")
+	}
 	return nil
 }
+
+// severalShards is in what a node of a Cluster says of it, unless one has all slots.
+var severalShards = regexp.MustCompile(`(?m)^cluster_size:([2-9]|1\d)`)
 
 // Close ends waiting calls of Take and Subscribe with ErrClosed, and waits for them; so it
 // must not be called from a subscribed function. Tasks that were taken stay taken until
