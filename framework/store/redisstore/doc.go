@@ -52,8 +52,8 @@
 // packages) a crash loses everything since the last one: minutes of sessions, of accepted
 // tasks, and of results that clients have not fetched; what comes back is consistent, tasks
 // and their line as of one moment. `maxmemory-policy` must be noeviction: any other
-// silently removes tasks. When memory is full then, sessions and claims return ErrFull, and
-// everything else an error.
+// silently removes tasks. When memory is full then, sessions, claims and new tasks return
+// ErrFull, and everything else an error.
 //
 // There is no bound for everything together: tasks are bounded for each owner (EndedTasks,
 // EndedBytes, LiveBytes, and by the server), streams by StreamEvents, StreamBytes and

@@ -72,6 +72,8 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
 		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.ended, s.most.endedBytes, s.most.liveBytes).Int()
 	switch {
+	case outOfMemory(err): // a change says so as it is: it may wait until there is room
+		return fmt.Errorf("redisstore: creating a task: %w: %w", task.ErrFull, err)
 	case err != nil:
 		return failed("creating a task", err)
 	case made == 0:
