@@ -551,3 +551,48 @@ func TestNodesRoundsWithoutClaims(t *testing.T) {
 		}
 	}
 }
+
+// 12. a process that stood still for longer than its lease (as a machine does that is moved)
+// does nothing more in Once: another has done it
+func TestNodesOnceAfterAStandstill(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.LeaseLife(time.Second))
+		back := make(chan struct{})
+		stuck := &hooks{renew: func(ctx context.Context) error {
+			select {
+			case <-back:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}
+		var effects [2]atomic.Int32
+		var first *peer
+		var id string
+		for i, h := range []*hooks{stuck, {}} {
+			s := build(t, quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(1)).Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) {
+				if i == 0 {
+					time.Sleep(10 * time.Second) // whatever its context says
+					close(back)
+				}
+				_, err := framework.Once(context.WithoutCancel(ctx), "pay", func(context.Context) (int32, error) { return effects[i].Add(1), nil })
+				return fmt.Sprint("by node ", i), err
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional))))
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = dialTasks(t, s)
+				id = first.task("film", `{}`)
+				synctest.Wait()
+			}
+		}
+		time.Sleep(20 * time.Second)
+		if got := first.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "by node 1") {
+			t.Errorf("%s: %s", got.Status, got.Result)
+		}
+		if effects[0].Load() != 0 || effects[1].Load() != 1 {
+			t.Errorf("effects of node 0: %d, of node 1: %d", effects[0].Load(), effects[1].Load())
+		}
+	})
+}

@@ -304,6 +304,9 @@ func (c *Call) Begin(ctx context.Context) error {
 // and nothing new may happen in this round. The value is shared: read-only.
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
 	if j := c.x.job; j != nil {
+		if err := j.own(); err != nil {
+			return nil, err
+		}
 		value, err := c.effects.run(ctx, key, effect, c.Pending)
 		if err == nil && !c.silent {
 			err = j.keep(ctx, c)

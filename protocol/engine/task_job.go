@@ -45,6 +45,7 @@ type job struct {
 	over    bool // guarded by telling
 
 	mu       sync.Mutex // guards the fields below
+	sure     time.Time  // nobody else can have the lease before this; zero: there is none
 	timer    *time.Timer
 	told     uint64 // the version that was published last
 	progress *float64

@@ -70,6 +70,7 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 // serveLease runs a task until it is over, waits for answers, or another worker has it.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	defer e.giveBack(ctx, lease)
+	began := time.Now()
 	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
@@ -86,6 +87,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 		return
 	}
 	j.lease, j.runs = true, r.Runs
+	j.sureFrom(began, lease)
 	j.live(j.left(&r))
 	defer j.finish(nil)
 	renewing, stop := context.WithCancel(ctx)
@@ -134,20 +136,20 @@ func (j *job) takeOver(r *task.Record) bool {
 func (j *job) renew(ctx context.Context, lease task.Lease) {
 	tick := time.NewTicker(max(lease.Life/3, time.Millisecond))
 	defer tick.Stop()
-	last := time.Now()
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		err := j.e.cfg.Queue.Renew(ctx, lease)
+		began := time.Now()
+		err := j.renewOnce(ctx, lease)
 		switch {
 		case err == nil:
-			last = time.Now()
+			j.sureFrom(began, lease)
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, task.ErrLost), time.Since(last) > lease.Life:
+		case errors.Is(err, task.ErrLost), !j.isSure():
 			j.e.lookAt(j.id) // it may be over: then that is the cause
 			if pause(ctx, joinPause) == nil {
 				j.cancel(errLost)
@@ -155,6 +157,39 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 			return
 		}
 	}
+}
+
+// renewOnce gives up after a whole life, whatever the store does.
+func (j *job) renewOnce(ctx context.Context, lease task.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, lease.Life)
+	defer cancel()
+	return j.e.cfg.Queue.Renew(ctx, lease)
+}
+
+// sureFrom notes that the lease was had, or renewed, after began.
+func (j *job) sureFrom(began time.Time, lease task.Lease) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sure = began.Add(lease.Life)
+}
+
+// isSure says that nobody else can have taken the task.
+func (j *job) isSure() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sure.IsZero() || time.Now().Before(j.sure)
+}
+
+// own waits where the lease may have run out, because this process, or its store, stood
+// still: renew finds out whether another has the task, and has perhaps done already what
+// would be done now. The error is that the task has ended here.
+func (j *job) own() error {
+	for !j.isSure() {
+		if err := pause(j.ctx, joinPause); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // giveBack ends the lease. If the task is still working, another worker can take it at once.
