@@ -212,3 +212,21 @@ func TestNameOf(t *testing.T) {
 		t.Error("the zero Server has a tool")
 	}
 }
+
+// A handle that nobody has made says so.
+func TestHandleOfNothing(t *testing.T) {
+	t.Parallel()
+	var tool framework.ToolOf[struct{}, string]
+	_, encoding := tool.Encode(struct{}{})
+	_, decoding := tool.Decode(nil)
+	_, calling := tool.Call(t.Context(), struct{}{})
+	for name, err := range map[string]error{"Encode": encoding, "Decode": decoding, "Call": calling, "Check": tool.Check(nil)} {
+		if err == nil || !strings.Contains(err.Error(), "made by Tool") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var template framework.TemplateOf[struct{}, string]
+	if in, out, uri := tool.InputSchema(), tool.OutputSchema(), template.URI(struct{}{}); in != nil || out != nil || uri != "" {
+		t.Errorf("schemas %s and %s, URI %q", in, out, uri)
+	}
+}

@@ -94,6 +94,9 @@ func (t *ToolOf[In, Out]) Name() string { return t.declaration.name }
 
 // plan is that of the last Build, or one of the declaration alone.
 func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
+	if t.declared() == nil {
+		return nil, errors.New("framework: the handle of a tool is made by Tool; this one is empty")
+	}
 	if p := t.latest.Load(); p != nil {
 		return p, nil
 	}
