@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -175,21 +178,28 @@ func TestGrace(t *testing.T) {
 	for name, tt := range map[string]struct {
 		takes, wait time.Duration
 		answer      string
+		deaf        bool // to its cancellation
+		logged      int
 	}{
-		"in time":  {3 * time.Second, 3 * time.Second, `"done"`},
-		"too late": {time.Hour, 5 * time.Second, ""},
+		"in time":  {3 * time.Second, 3 * time.Second, `"done"`, false, 0},
+		"too late": {time.Hour, 5 * time.Second, "", false, 1},
+		"deaf":     {20 * time.Second, 20 * time.Second, "", true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, err := quiet(framework.WithShutdownGrace(5 * time.Second)).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+				core, logs := observer.New(zap.WarnLevel)
+				s, err := quiet(framework.WithShutdownGrace(5*time.Second), framework.WithLogger(zap.New(core))).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+					if tt.deaf {
+						ctx = context.WithoutCancel(ctx)
+					}
 					select {
 					case <-time.After(tt.takes):
 						return "done", nil
 					case <-ctx.Done():
 						return "", context.Cause(ctx)
 					}
-				})).Build()
+				}, framework.Describe("d"))).Build()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -217,6 +227,9 @@ func TestGrace(t *testing.T) {
 				}
 				if !strings.Contains(answer, tt.answer) {
 					t.Errorf("answered %s, want %s", answer, tt.answer)
+				}
+				if deaf := logs.FilterMessageSnippet("ignore").Len() == 1; logs.Len() != tt.logged || deaf != tt.deaf {
+					t.Errorf("logged %v", logs.All())
 				}
 			})
 		})

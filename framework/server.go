@@ -217,6 +217,11 @@ func (s *Server) drain(ctx context.Context) {
 		if err := s.engine.Shutdown(grace); err != nil {
 			s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over", zap.Duration("grace", s.cfg.grace))
 		}
+		select {
+		case <-s.engine.GaveUp():
+			s.cfg.logger.Warn("handlers ignore that their context has ended: the server ends without them")
+		default:
+		}
 	})
 }
 
