@@ -74,7 +74,8 @@ type Sessions interface {
 	Find() (*Connection, error)
 	// Open makes the connection of a new session. It is called at most once for
 	// a request, when its initialize has been understood. The error says that
-	// there is no room.
+	// there is no room. A session that the host refuses after all
+	// (Connection.Refuse) ends with its request.
 	Open() (*Connection, error)
 }
 

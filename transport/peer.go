@@ -1,6 +1,9 @@
 package transport
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Peer is who is at the other end of one connection, as far as the carrier
 // knows. The engine keeps the state of a handshake session with the
@@ -44,8 +47,17 @@ type Kept interface {
 // Connection is the identity of one connection: equal pointers mean the same connection.
 type Connection struct {
 	Peer
-	ctx context.Context //nolint:containedctx // the connection's own life, which outlasts each of its frames
+	ctx     context.Context //nolint:containedctx // the connection's own life, which outlasts each of its frames
+	refused atomic.Bool
 }
+
+// Refuse says that the host answers with an error to the initialize for which the
+// connection was made: it has no session. It comes before that answer is sent.
+func (c *Connection) Refuse() { c.refused.Store(true) }
+
+// Refused says whether Refuse was called. A carrier that makes connections for sessions
+// ([Sessions.Open]) ends one that was refused, and tells the client of none.
+func (c *Connection) Refused() bool { return c.refused.Load() }
 
 // Context returns the connection's own context: it ends with the connection, and holds
 // nothing of any frame.

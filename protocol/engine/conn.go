@@ -54,6 +54,8 @@ type session struct {
 	opened   latch      // initialize has been answered
 	ready    latch      // notifications/initialized has come
 	altering sync.Mutex // serializes changes of a session that no transport.Kept keeps
+
+	unopened atomic.Bool // initialize was answered with an error
 }
 
 func (s *session) logLevel() protocol.Level {
@@ -118,6 +120,24 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	c.e.register(c)
 	c.known.Store(c.session)
 	return c.session, true
+}
+
+// unopen undoes open, for an initialize that is answered with an error: what waits for
+// the session is refused, and the client may try again.
+func (c *conn) unopen(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != s {
+		return
+	}
+	s.unopened.Store(true)
+	s.feed.stop()
+	c.e.unregister(c)
+	c.session = nil
+	c.known.Store(nil)
+	if c.link != nil {
+		c.link.Refuse()
+	}
 }
 
 // fleeting says that the connection ends with its request, and is not a lone exchange's own.

@@ -159,7 +159,9 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	case x.run != nil:
 		return x.run(ctx, out)
 	}
-	x.await(ctx)
+	if fault := x.await(ctx); fault != nil {
+		return x.answer(ctx, nil, fault)
+	}
 	if len(x.conn.e.cfg.Frames) > 0 { // which are outside of the call
 		ctx = context.WithValue(ctx, callKey{}, x.call)
 	}
@@ -192,19 +194,22 @@ func (x *exchange) launch() {
 }
 
 // await lets a session's requests wait until its initialize has been answered, so
-// that a client that sends on without waiting is answered in a sensible order.
-func (x *exchange) await(ctx context.Context) {
+// that a client that sends on without waiting is answered in a sensible order. It is a
+// fault if that answer was an error.
+func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	if x.session == nil || x.method == protocol.MethodInitialize {
-		return
+		return nil
 	}
-	opened, already := x.session.opened.wait()
-	if already {
-		return // and nobody waits for ctx
+	if opened, already := x.session.opened.wait(); !already { // else nobody waits for ctx
+		select {
+		case <-opened:
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-opened:
-	case <-ctx.Done():
+	if x.session.unopened.Load() {
+		return needsSession()
 	}
+	return nil
 }
 
 // end ends the context of the call. The handler returns then, and is answered.
@@ -357,6 +362,7 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) error {
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(refused.Status)}
 	x.settled(ctx, nil, wire)
+	x.unopen()
 	if refused.Challenge != "" {
 		ctx = transport.Challenged(ctx, refused.Challenge)
 	}
@@ -435,8 +441,16 @@ func (x *exchange) fault(err error) *jsonrpc.Error {
 	return d.Error(err)
 }
 
+// unopen takes back the session of an initialize that is answered with an error.
+func (x *exchange) unopen() {
+	if x.filed && x.method == protocol.MethodInitialize {
+		x.conn.unopen(x.session)
+	}
+}
+
 func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
 	x.settled(ctx, nil, wire)
+	x.unopen()
 	nullID := x.dialect != nil && x.dialect.NullErrorID()
 	status := x.status
 	if wire != x.refuse {

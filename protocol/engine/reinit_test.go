@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // An initialize that is refused because its id is in flight opens no session: the
@@ -36,6 +37,44 @@ func TestRefusedInitializeOpensNothing(t *testing.T) {
 		default:
 			t.Fatal("the session waits for an answer to initialize that never comes")
 		}
+	})
+}
+
+// An initialize that is answered with an error opens no session either: what came after it
+// is refused, and the client may try again.
+func TestInitializeAnsweredWithAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		decided := make(chan error)
+		e := engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{}, Frames: []transport.Middleware{
+			func(next transport.Next) transport.Next {
+				return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+					if strings.Contains(string(frame), `"initialize"`) {
+						if err := <-decided; err != nil {
+							return err
+						}
+					}
+					return next(ctx, frame, out)
+				}
+			},
+		}})
+		p := connect(t, e)
+		initialize := func(id string) {
+			p.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		}
+		initialize("1")
+		p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		synctest.Wait()
+		decided <- &protocol.Error{Code: -31000, Message: "not you"}
+		shows(t, p.next(), `"id":1`, "-31000")
+		shows(t, p.next(), `"id":2`, "-32602", "no session")
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`), "-32602", "no session")
+		if !transport.ConnectionFrom(p.ctx).Refused() {
+			t.Error("the carrier was not told")
+		}
+		initialize("4")
+		decided <- nil
+		shows(t, p.next(), `"id":4`, `"protocolVersion":"2025-11-25"`)
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"tools/list"}`), `"tools"`)
 	})
 }
 

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // host is a scripted transport.Server. Frames are {"id":..,"method":..}.
 type host struct {
 	plan    transport.Plan
+	refuses bool // every initialize
 	auth    transport.Authenticator
 	log     eventlog.Store
 	closing chan struct{}
@@ -87,7 +88,8 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 		return out.Send(transport.Final(ctx, x.code), []byte(`{"refused":true}`))
 	}
 	if x.method == "initialize" {
-		if kept := x.link.Kept; kept != nil && kept.Change(ctx, func([]byte) []byte { return []byte("0") }) != nil {
+		if kept := x.link.Kept; x.h.refuses || kept != nil && kept.Change(ctx, func([]byte) []byte { return []byte("0") }) != nil {
+			x.link.Refuse()
 			return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"initialized":false}`))
 		}
 		return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"initialized":true}`))

@@ -85,7 +85,7 @@ func Asks(body []byte) bool {
 
 // issued is the id of a session that this request opened.
 func (p *posting) issued() []Field {
-	if !p.opened || p.session.record.lost() {
+	if !p.opened || p.session.link.Refused() {
 		return nil
 	}
 	return []Field{{headerSession, p.session.id}}

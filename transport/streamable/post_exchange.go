@@ -145,7 +145,7 @@ func (x *postedExchange) serve() {
 	defer x.ctx.End(nil)
 	guarded.Serve(&x.ctx, x.exchange, &x.stream, x.body)
 	x.body, x.exchange = nil, nil // a stream that may be resumed is kept, and all of this with it
-	if x.opened && x.session.record.lost() {
+	if x.opened && x.session.link.Refused() {
 		e.endSession(x.session, errSessionEnded)
 	}
 }

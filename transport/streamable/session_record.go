@@ -38,7 +38,6 @@ type record struct {
 	head    head
 	state   []byte // the host's; never written to
 	version uint64 // of the record in the store; 0: there is none yet
-	failed  bool   // the record could not be created
 	settled bool   // this node knows where the standalone stream is; see catchUp
 }
 
@@ -74,16 +73,6 @@ func (r *record) made() bool {
 	return r.version > 0
 }
 
-// lost says whether the host wanted to keep the session and could not.
-func (r *record) lost() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
-}
-
 // attempts is how often others may be faster before an update is given up.
 const attempts = 32
 
@@ -100,9 +89,6 @@ func (r *record) update(ctx context.Context, change func(h *head, state []byte) 
 	if err == nil {
 		return nil
 	}
-	r.mu.Lock()
-	r.failed = r.version == 0
-	r.mu.Unlock()
 	return fmt.Errorf("keeping a session: %w", err)
 }
 

@@ -220,6 +220,26 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
+// An initialize that is answered with an error leaves no session: the client is told of
+// none, and its place is free again.
+func TestRefusedInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{plan: resumable, refuses: true}
+		s := &site{t: t, e: streamable.New(h, streamable.Config{MaxSessions: 1})}
+		defer s.stop()
+		for range 2 {
+			if r := s.do(http.MethodPost, "initialize"); r.Status != http.StatusOK || field(r.Header, "Mcp-Session-Id") != "" {
+				t.Errorf("refused: %d %v", r.Status, r.Header)
+			}
+			synctest.Wait()
+		}
+		h.refuses = false
+		if r := s.do(http.MethodPost, "initialize"); r.Status != http.StatusOK || field(r.Header, "Mcp-Session-Id") == "" {
+			t.Errorf("afterwards: %d %v", r.Status, r.Header)
+		}
+	})
+}
+
 // TestLimits: sessions and open streams are bounded.
 func TestLimits(t *testing.T) {
 	t.Parallel()
