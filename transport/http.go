@@ -19,7 +19,7 @@ var ErrNoSession = errors.New("transport: no such session")
 var ErrUnavailable = errors.New("transport: sessions cannot be looked up now")
 
 // ErrNoStream is what Send returns for a frame before the answer if the client takes one
-// JSON answer and no stream (Accept).
+// JSON answer and no stream (Accept), or cannot be sent a stream.
 var ErrNoStream = errors.New("transport: the client takes no stream")
 
 // Fields are the header fields of one HTTP request. They are read-only, and remain valid

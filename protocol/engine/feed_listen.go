@@ -29,7 +29,7 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	f.attach(ctx, x.out)
 	defer x.expiring(ctx)()
 	if err := x.acknowledge(ctx, f); errors.Is(err, transport.ErrNoStream) {
-		return nil, protocol.Faultf(protocol.FaultInvalidRequest, "a subscription is a stream: Accept must name text/event-stream")
+		return nil, protocol.Faultf(protocol.FaultInvalidRequest, "a subscription is a stream: Accept must name text/event-stream, and the server be able to send it")
 	} else if err != nil {
 		return nil, err
 	}

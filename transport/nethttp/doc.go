@@ -17,7 +17,8 @@
 //   - A client that leaves is seen at once where net/http sees it: on HTTP/1 not
 //     before the body was read.
 //   - Middleware must hand through http.Flusher or Unwrap, as http.ResponseController
-//     wants it; under one that does not, streams arrive when they end.
+//     wants it. Under one that does not (http.TimeoutHandler) there are no streams: progress
+//     is dropped, nobody can be asked live, GET is 405, and stderr says so, once.
 //
 // New's Serve ends as package transport says. The host ends what Handler and SSE made: its
 // Shutdown lets their streams end, and http.Server.Shutdown then returns.

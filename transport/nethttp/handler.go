@@ -3,11 +3,14 @@ package nethttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +42,7 @@ type handler struct {
 	limit  int
 	door   front.Door
 	memory front.Memory // of answers
+	warned sync.Once    // of middleware that holds responses back
 }
 
 // ServeHTTP answers one request.
@@ -61,6 +65,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	asked := readRequest(r)
+	if asked.Whole = !parts(s.w); asked.Whole {
+		h.warned.Do(func() {
+			_, _ = fmt.Fprintf(os.Stderr, "nethttp: %q has no streams, so that there is no progress and nobody can be asked live:"+
+				" the http.ResponseWriter that middleware made, a %T, has neither Flush nor Unwrap\n", r.URL.Path, s.w)
+		})
+	}
 	visit, refused := h.door(r.Context(), asked)
 	if refused != nil {
 		return refused
@@ -85,6 +95,22 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	reply := visit.Serve(body)
 	asked.Lender = nil // what is kept of the request shall not keep the response
 	return reply
+}
+
+// parts says whether a response can be written in parts, as http.ResponseController finds out.
+// Middleware whose writer has no way to flush, such as http.TimeoutHandler, or a recorder of the
+// status without Unwrap, keeps it until it ends.
+func parts(w http.ResponseWriter) bool {
+	for {
+		switch under := w.(type) {
+		case http.Flusher, interface{ FlushError() error }:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = under.Unwrap()
+		default:
+			return false
+		}
+	}
 }
 
 func readRequest(r *http.Request) *front.Request {

@@ -3,6 +3,8 @@ package nethttp_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -158,13 +160,75 @@ func TestExpectRefused(t *testing.T) {
 // have deadlines.
 type plainWriter struct{ http.ResponseWriter }
 
-func TestWithoutFlusher(t *testing.T) {
+// unwrapped has a way to flush that only http.ResponseController finds.
+type unwrapped struct{ plainWriter }
+
+func (u unwrapped) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// noting answers each frame with the error of sending something before the answer.
+type noting struct{}
+
+func (noting) Accept(context.Context, []byte) (transport.Exchange, error) { return noting{}, nil }
+
+func (noting) Serve(ctx context.Context, out transport.Outbound) error {
+	err := out.Send(ctx, []byte(`{"jsonrpc":"2.0","method":"note"}`))
+	return out.Send(transport.Final(ctx, http.StatusOK), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%t}`, errors.Is(err, transport.ErrNoStream)))
+}
+
+// Under middleware that holds responses back nothing waits for a client that gets nothing:
+// what would be a stream is refused.
+func TestHeldBack(t *testing.T) {
 	t.Parallel()
-	host := transporttest.NewScripted()
-	close(host.Let)
-	h := nethttp.Handler(host)
-	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(plainWriter{w}, r) }), func(*httptest.Server) {})
-	if got := text(t, post(t.Context(), t, s.Client(), s.URL, transporttest.Frame("stream", `"y"`))); !strings.Contains(got, "note") || !strings.Contains(got, `"result":"y"`) {
-		t.Errorf("the stream is %q", got)
+	through := func(wrap func(http.ResponseWriter) http.ResponseWriter) func(http.Handler) http.Handler {
+		return func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(wrap(w), r) })
+		}
 	}
+	for name, tt := range map[string]struct {
+		wrap func(http.Handler) http.Handler
+		held bool
+	}{
+		"plain writer":   {through(func(w http.ResponseWriter) http.ResponseWriter { return plainWriter{w} }), true},
+		"unwrapped":      {through(func(w http.ResponseWriter) http.ResponseWriter { return unwrapped{plainWriter{w}} }), false},
+		"TimeoutHandler": {func(h http.Handler) http.Handler { return http.TimeoutHandler(h, time.Minute, "") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mux := http.NewServeMux()
+			mux.Handle("/mcp", nethttp.Handler(noting{}))
+			mux.Handle("/sse", nethttp.SSE(noting{}))
+			s := serve(t, tt.wrap(mux), func(*httptest.Server) {})
+			answer := text(t, post(t.Context(), t, s.Client(), s.URL+"/mcp", transporttest.Frame("x", "1")))
+			if strings.Contains(answer, "note") == tt.held || !strings.Contains(answer, fmt.Sprintf(`"result":%t`, tt.held)) {
+				t.Errorf("POST: %q", answer)
+			}
+			for path, status := range map[string]int{"/mcp": http.StatusMethodNotAllowed, "/sse": http.StatusInternalServerError} {
+				if !tt.held && path == "/mcp" {
+					status = http.StatusBadRequest // there is no session
+				} else if !tt.held {
+					status = http.StatusOK
+				}
+				got, allow := get(t, s, path)
+				if got != status || status == http.StatusMethodNotAllowed && allow != "POST, DELETE" {
+					t.Errorf("GET %s: %d, want %d; Allow is %q", path, got, status, allow)
+				}
+			}
+		})
+	}
+}
+
+// get asks for a stream, and leaves.
+func get(t *testing.T, s *httptest.Server, path string) (status int, allow string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	response, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode, response.Header.Get("Allow")
 }

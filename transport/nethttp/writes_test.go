@@ -212,10 +212,14 @@ func TestFailedWrite(t *testing.T) {
 // squeezing compresses as the usual middleware of a few lines does.
 type squeezing struct {
 	http.ResponseWriter
-	to io.Writer
+	to *gzip.Writer
 }
 
 func (s squeezing) Write(p []byte) (int, error) { return s.to.Write(p) }
+
+func (s squeezing) FlushError() error {
+	return errors.Join(s.to.Flush(), http.NewResponseController(s.ResponseWriter).Flush())
+}
 
 // Middleware that changes the body makes it another length.
 func TestCompressed(t *testing.T) {

@@ -120,12 +120,16 @@ func (v *Visit) headers() *Reply {
 		if !v.json && !v.sse {
 			return refuse(http.StatusNotAcceptable, "Accept must name application/json or text/event-stream")
 		}
+		v.sse = v.sse && !v.r.Whole
 	case http.MethodGet:
 		if refused := v.sessionsOnly(); refused != nil {
 			return refused
 		}
 		if !v.sse {
 			return refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
+		}
+		if v.r.Whole { // what 2025-03-26 basic/transports has for servers without this stream
+			return refuse(http.StatusMethodNotAllowed, heldBack, Field{"Allow", "POST, DELETE"})
 		}
 	case http.MethodDelete:
 		return v.sessionsOnly()

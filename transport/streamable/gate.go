@@ -23,6 +23,10 @@ type Request struct {
 	Fields     transport.Fields
 	RemoteAddr string
 
+	// Whole says that the carrier can write no part of a response before the rest of it: it
+	// is served without streams.
+	Whole bool
+
 	// Lender, if not nil, has memory for an answer. It is asked at most once, by one of its
 	// methods, before the endpoint gives its reply, and perhaps in another goroutine. See
 	// Reply.Lent.

@@ -64,10 +64,14 @@ func (e *Entry) NoJSON() *Reply {
 	return nil
 }
 
-// NoEvents refuses a client that takes no SSE stream; nil: it does.
+// NoEvents refuses a client that takes no SSE stream, or cannot be sent one; nil: it does,
+// and can.
 func (e *Entry) NoEvents() *Reply {
 	if _, sse := accepted(e.r.Fields); !sse {
 		return e.Refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
+	}
+	if e.r.Whole {
+		return e.Refuse(http.StatusInternalServerError, heldBack)
 	}
 	return nil
 }

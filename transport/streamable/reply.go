@@ -80,6 +80,9 @@ func tooManyStreams() *Reply {
 	return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
 }
 
+// heldBack refuses a stream where Request.Whole.
+const heldBack = "there are no streams here: something in this server holds responses back until they end"
+
 func notAllowed(methods string) *Reply {
 	return refuse(http.StatusMethodNotAllowed, "this method is not served here", Field{"Allow", methods})
 }
