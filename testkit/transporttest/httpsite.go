@@ -130,11 +130,19 @@ func testAddresses(t *testing.T, server ServerFunc) {
 func testHealth(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{})
-	get := func(path string) int {
-		return dialRaw(t, site.URL).roundTrip(ask{method: http.MethodGet, path: path, fields: []string{"Host: 10.0.0.1"}}).StatusCode
+	call := func(method, path string) answer {
+		return dialRaw(t, site.URL).roundTrip(ask{method: method, path: path, fields: []string{"Host: 10.0.0.1"}})
 	}
+	get := func(path string) int { return call(http.MethodGet, path).StatusCode }
 	if a, b := get("/healthz"), get("/readyz"); a != 200 || b != 200 {
 		t.Errorf("healthz %d, readyz %d", a, b)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if a := call(http.MethodPost, path); a.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("POST %s: Allow is %q", path, a.Header.Get("Allow"))
+		} else {
+			a.refused(t, 405)
+		}
 	}
 	slow := dialRaw(t, site.URL)
 	slow.send(ask{body: frame(1, "hold", script{})})
@@ -151,13 +159,21 @@ func testHealth(t *testing.T, serve SiteFunc) {
 
 func testPaths(t *testing.T, serve SiteFunc) {
 	all := serve(t, newHTTPHost(t), Settings{})
-	dialRaw(t, all.URL).roundTrip(ask{path: "/nowhere"}).refused(t, 404)
+	for _, path := range []string{"/nowhere", "/MCP", "/Healthz"} {
+		dialRaw(t, all.URL).roundTrip(ask{path: path}).refused(t, 404)
+	}
 	dialRaw(t, all.URL).roundTrip(ask{method: "BREW"}).refused(t, 405) // a method that nobody knows, like any other
 	other := serve(t, newHTTPHost(t), Settings{Path: "/deep/endpoint", NoSSE: true})
 	for path, want := range map[string]int{"/deep/endpoint": 200, "/deep/endpoint/": 200, "/deep/endpoint/x": 404, "/mcp": 404, "/sse": 404, "/deep/sse": 404, "/deep/messages": 404} {
 		a := dialRaw(t, other.URL).roundTrip(ask{path: path, body: frame(1, "echo", script{})})
 		if a.StatusCode != want {
 			t.Errorf("%s: %s, want %d", path, a.Status, want)
+		}
+	}
+	for _, path := range []string{"/é", "/%C3%A9", "/%c3%a9"} {
+		foreign := serve(t, newHTTPHost(t), Settings{Path: path, NoSSE: true})
+		if a := dialRaw(t, foreign.URL).roundTrip(ask{path: "/%C3%A9", body: frame(1, "echo", script{})}); a.StatusCode != 200 {
+			t.Errorf("/%%C3%%A9 of an endpoint at %s: %s", path, a.Status)
 		}
 	}
 	literal := serve(t, newHTTPHost(t), Settings{Path: "/v1/shop:mcp*+", NoSSE: true})

@@ -38,10 +38,11 @@ func newConfig(endpoint string, opts []Option) *config {
 	return &c
 }
 
-// Path sets the path of the endpoint, with escapes as in a URL; default "/mcp" for New, "/"
-// of the router for Mount. New takes it literally, Mount as the router does, which knows
-// parameters. The HTTP+SSE pair is beside it: "/sse" and "/messages". A path that no
-// request can have, or where the server has something else, is an error of New's Serve.
+// Path sets the path of the endpoint; default "/mcp" for New, "/" of the router for Mount. New
+// takes it literally, with or without the escapes of a URL. Mount takes it as the router does:
+// with parameters, with escapes, and "/MCP" for "/mcp" unless the app is CaseSensitive. The
+// HTTP+SSE pair is beside it: "/sse" and "/messages". A path that no request can have, or
+// where the server has something else, is an error of New's Serve.
 func Path(path string) Option {
 	return optionFunc(func(c *config) { c.Path = path })
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,6 +69,7 @@ type server struct {
 func (s *server) newApp() *fiber.App {
 	app := fiber.New(fiber.Config{
 		DisableStartupMessage: true,
+		CaseSensitive:         true,
 		ReadBufferSize:        readBuffer,
 		WriteBufferSize:       writeBuffer,
 		BodyLimit:             s.front.Limit(),
@@ -87,23 +90,34 @@ func (s *server) newApp() *fiber.App {
 		front.Answering(rc.Conn(), true)
 		distrust(rc)
 		if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
-			reply := streamable.Refusal(http.StatusMethodNotAllowed, "this method is not served here")
-			reply.Header = append(reply.Header, streamable.Field{Name: "Allow", Value: "GET, POST, DELETE"})
-			write(rc, reply)
+			write(rc, front.NotAllowed("GET, POST, DELETE"))
 			return
 		}
 		route(rc)
 	}
-	app.Get(front.Healthz, func(f *fiber.Ctx) error {
-		write(f.Context(), front.Health(nil))
-		return nil
-	})
-	app.Get(front.Readyz, func(f *fiber.Ctx) error {
-		write(f.Context(), front.Health(s.stopping))
-		return nil
-	})
-	s.mount(app, strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace) // else it would be a pattern
+	for path, stopping := range map[string]<-chan struct{}{front.Healthz: nil, front.Readyz: s.stopping} {
+		app.All(path, func(f *fiber.Ctx) error {
+			write(f.Context(), front.Health(f.Method(), stopping))
+			return nil
+		})
+	}
+	s.mount(app, pattern)
 	return app
+}
+
+// escapes of bytes in a path.
+var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^\x00-\x7F]+`)
+
+// pattern is a path for Fiber's router, which goes by the bytes that arrive: what is not
+// ASCII comes with escapes, and what looks like a pattern shall be none.
+func pattern(path string) string {
+	path = escapes.ReplaceAllStringFunc(path, func(part string) string {
+		if part[0] == '%' {
+			return strings.ToUpper(part)
+		}
+		return url.PathEscape(part)
+	})
+	return strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace(path)
 }
 
 // distrust ends the connection of a request whose end is doubtful.

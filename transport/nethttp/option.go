@@ -34,9 +34,9 @@ func newConfig(opts []Option) *config {
 	return &c
 }
 
-// Path sets the path of the endpoint of New, taken literally; default "/mcp". The HTTP+SSE
-// pair is beside it: "/sse" and "/messages". A path that no request can have, or where the
-// server has something else, is an error of Serve.
+// Path sets the path of the endpoint of New, taken literally, with or without the escapes of
+// a URL; default "/mcp". The HTTP+SSE pair is beside it: "/sse" and "/messages". A path that
+// no request can have, or where the server has something else, is an error of Serve.
 func Path(path string) Option {
 	return optionFunc(func(c *config) { c.Path = path })
 }

@@ -75,9 +75,9 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 			mux.Handle(path+"/{$}", h) // which means the same to most people who configure a client
 		}
 	}
-	say := func(path string, reply func() *streamable.Reply) {
+	say := func(path string, reply func(method string) *streamable.Reply) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			_ = newSink(w, r, c).whole(reply()) // a client that is gone does not matter any more
+			_ = newSink(w, r, c).whole(reply(r.Method)) // a client that is gone does not matter any more
 		})
 	}
 	door(c.Path, f.Main)
@@ -87,10 +87,12 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 	}
 	mux.Handle(front.Metadata, metadata)
 	mux.Handle(front.Metadata+"/", metadata)
-	say(front.Healthz, func() *streamable.Reply { return front.Health(nil) })
-	say(front.Readyz, func() *streamable.Reply { return front.Health(stopping) })
+	say(front.Healthz, func(method string) *streamable.Reply { return front.Health(method, nil) })
+	say(front.Readyz, func(method string) *streamable.Reply { return front.Health(method, stopping) })
 	if c.Path != "/" {
-		say("/", func() *streamable.Reply { return streamable.Refusal(http.StatusNotFound, "there is nothing here") })
+		say("/", func(string) *streamable.Reply {
+			return streamable.Refusal(http.StatusNotFound, "there is nothing here")
+		})
 	}
 	return mux
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -91,13 +92,23 @@ func within(ctx context.Context, d time.Duration, stop <-chan struct{}, do func(
 	do(ctx)
 }
 
-// Health is the reply of Healthz (stopping is nil) and of Readyz: 200, or 503 once
-// stopping is closed. Hosts are not checked, since load balancers call addresses.
-func Health(stopping <-chan struct{}) *streamable.Reply {
+// Health is the reply of Healthz (stopping is nil) and of Readyz to GET and HEAD: 200, or
+// 503 once stopping is closed. Hosts are not checked, since load balancers call addresses.
+func Health(method string, stopping <-chan struct{}) *streamable.Reply {
+	if method != http.MethodGet && method != http.MethodHead {
+		return NotAllowed("GET, HEAD")
+	}
 	select {
 	case <-stopping:
 		return streamable.Refusal(503, "the server is shutting down")
 	default:
 	}
 	return &streamable.Reply{Status: 200, Header: []streamable.Field{{Name: "Content-Type", Value: "text/plain"}}, Body: []byte("ok\n")}
+}
+
+// NotAllowed is the reply of a server to a method that is not among methods.
+func NotAllowed(methods string) *streamable.Reply {
+	reply := streamable.Refusal(http.StatusMethodNotAllowed, "this method is not served here")
+	reply.Header = append(reply.Header, streamable.Field{Name: "Allow", Value: methods})
+	return reply
 }
