@@ -25,7 +25,7 @@ func TenantFrom(ctx context.Context) string {
 
 // UnderFiber mounts the server beside the routes of an app, behind its middleware.
 func UnderFiber(server *framework.Server) *fiber.App {
-	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10, DisableStartupMessage: true})
+	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10, ReadTimeout: 5 * time.Second, DisableStartupMessage: true})
 	app.Use(recover.New())
 	app.Get("/", func(c *fiber.Ctx) error { return c.SendString("my own page") })
 
