@@ -91,8 +91,8 @@ func (a *Agent) Tools(ctx context.Context) ([]protocol.Tool, error) {
 	return a.tools, nil
 }
 
-// Use does what the model wants. What a model can learn from is a result that failed; the
-// error is for the program: the connection is lost, ctx is over.
+// Use does what the model wants. A failure that a model can learn from is a result with
+// IsError; the error is for the program: the connection is lost, or ctx has ended.
 func (a *Agent) Use(ctx context.Context, use protocol.ToolUse) (protocol.ToolResult, error) {
 	r, err := a.client.CallTool(ctx, use.Name, use.Input)
 	switch {

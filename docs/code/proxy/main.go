@@ -50,7 +50,7 @@ func readable(c *client.Client, template *protocol.ResourceTemplate) framework.C
 		framework.Describe(template.Description), framework.MIME(template.MIME))
 }
 
-// proxied hands calls on, and their progress, results and failures back.
+// proxied passes calls on, and their progress, results and failures back.
 func proxied(c *client.Client, tool *protocol.Tool) framework.Component {
 	call := func(ctx context.Context, arguments json.RawMessage) (framework.Rich[json.RawMessage], error) {
 		r, err := c.CallTool(ctx, tool.Name, arguments, client.OnProgress(func(p protocol.Progress) {
