@@ -157,12 +157,12 @@ func TestLoggingHidesSecretsOfURIs(t *testing.T) {
 		Pin  string `uri:"pin" secret:"true"`
 		Page string `uri:"page"`
 	}
-	s := build(t, app.Use(middleware.Logging()).Add(framework.ResourceTemplate("a://{pin}/{page}", func(ctx context.Context, in key) (string, error) {
-		return "", framework.UserErrorf("%s of pin %s: no page %s", framework.Caller(ctx).Request, in.Pin, in.Page)
+	s := build(t, app.Use(middleware.Logging()).Add(framework.ResourceTemplate("a://{pin}/{page}", func(_ context.Context, in key) (string, error) {
+		return "", framework.UserErrorf("pin %s has no page %s", in.Pin, in.Page)
 	})))
 	request(t.Context(), t, s, "resources/read", "", `"uri":"a://4711%204711/nine",`)
 	got := line(t, logs.TakeAll()[0])
-	if want := fmt.Sprint(lastID.Load(), " of pin [hidden]: no page nine"); got["error"] != want || got["name"] != "a://{pin}/{page}" || got["arguments"] != nil {
+	if want := "pin [hidden] has no page nine"; got["error"] != want || got["name"] != "a://{pin}/{page}" || got["arguments"] != nil {
 		t.Errorf("logged %v, want the error %q", got, want)
 	}
 }
