@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Agent works with one server.
+// Agent works with one server. Not safe for concurrent use.
 type Agent struct {
 	client *client.Client
 	tools  []protocol.Tool
@@ -69,13 +69,14 @@ func (a *Agent) begin(ctx context.Context) error {
 }
 
 func (a *Agent) list(ctx context.Context) error {
-	a.tools = nil
+	var tools []protocol.Tool
 	for tool, err := range a.client.Tools(ctx) {
 		if err != nil {
 			return err
 		}
-		a.tools = append(a.tools, tool)
+		tools = append(tools, tool)
 	}
+	a.tools = tools
 	return nil
 }
 
