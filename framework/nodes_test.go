@@ -172,6 +172,42 @@ func TestTaskMovesWhenItsNodeStops(t *testing.T) {
 	})
 }
 
+// TestTaskIsLeftToNodesWithItsTool: while a service is replaced node by node, nodes of the
+// old program do not end the tasks of a new tool.
+func TestTaskIsLeftToNodesWithItsTool(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes  int // the second is of the old program
+		status string
+		within time.Duration
+	}{
+		"there is one":  {3, "completed", time.Minute},
+		"there is none": {2, "failed", 6 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				all := nodes(t, test.nodes, func(app *framework.App, node int) {
+					if node != 1 {
+						app.Add(framework.Tool("film", func(context.Context, struct{}) (string, error) {
+							return "done", nil
+						}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+					}
+				})
+				p := dialTasks(t, all[0])
+				ids := make([]string, 20)
+				for i := range ids {
+					ids[i] = p.task("film", `{}`)
+				}
+				time.Sleep(test.within)
+				for _, id := range ids {
+					if got := p.get(id); got.Status != test.status {
+						t.Errorf("it is %s: %s", got.Status, got.Result)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestRoundsGoToAnyNode: servers that share a store open each other's states.
 func TestRoundsGoToAnyNode(t *testing.T) {
 	t.Parallel()

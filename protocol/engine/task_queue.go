@@ -16,6 +16,9 @@ const (
 	defaultDeaths = 5
 	// takePause is how long a worker waits for a queue that is away.
 	takePause = time.Second
+	// deployPatience is how long a task that this process cannot run is left to others: while
+	// a service is replaced process by process, old ones take the tasks of new tools, too.
+	deployPatience = 5 * time.Minute
 )
 
 // taking is the goroutine that takes tasks from the queue and starts a goroutine for each,
@@ -81,9 +84,13 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}
 	j, err := e.jobOf(ctx, &r)
 	if err != nil {
+		defer j.cancel(nil)
+		if e.cfg.Now().Sub(r.Updated) < deployPatience {
+			e.pauseWhileOpen(takePause)
+			return
+		}
 		e.failed(ctx, nil, fmt.Errorf("engine: a task of the store cannot be run here, is it another program's? %w", err))
 		j.fail(ctx, r.Runs, err)
-		j.cancel(nil)
 		return
 	}
 	j.lease, j.runs = true, r.Runs
