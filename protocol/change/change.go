@@ -1,35 +1,37 @@
-// Package change is the port by which the processes that share a store tell each
-// other what has happened: a task that ended, an answer that came to another node,
-// a list that changed.
+// Package change defines the bus over which processes that share a store notify each
+// other: a task has ended, an answer has arrived at another process, a list has changed.
 //
 //	go bus.Subscribe(ctx, func(message []byte) { ... })
 //	err := bus.Publish(ctx, message)
 //
-// A bus tells; it keeps nothing. Whoever must know looks into a store, and a message
-// says when to look: so a lost one costs time, never an answer.
+// A bus stores nothing. The state is in the store, and a message only says when to look
+// there, so a lost message costs time but never an answer.
 //
-// The package holds the interface, no implementation and no goroutine.
+// The package has only the interface. Implementations are in framework/store;
+// testkit/storetest tests them.
 package change
 
 import "context"
 
-// Bus fans messages out to every subscriber, on every node, those of the publishing
-// one included. Safe for concurrent use. It neither keeps nor hands out a caller's
-// slice.
+// Bus delivers messages to all subscribers in all processes, the publishing one
+// included. It is safe for concurrent use, and neither retains slices of its callers nor
+// returns them to others.
 type Bus interface {
-	// Publish tells all that are subscribed now. It does not wait for them: each gets
-	// the messages of one publisher in their order, at most once each, and what is
-	// published after the Publish of another has returned after what that one said. An
-	// error says that nobody, or not everybody, was told.
+	// Publish sends a message to everyone subscribed at this moment, without waiting for
+	// them. Each subscriber gets the messages of one publisher in order and at most
+	// once. If one Publish returns before another begins, its message arrives first,
+	// whoever the publishers are. An error means that the message did not reach
+	// everyone, and perhaps no one.
 	Publish(ctx context.Context, message []byte) error
 
-	// Subscribe calls fn for each message, one after the other, until ctx ends, and
-	// returns then, after the last call of fn. fn must not block for long, and may keep
-	// the message, which it must not change: others see it, too.
+	// Subscribe calls fn for each message, one at a time, until ctx ends; it returns
+	// ctx's cause, after the last call of fn. fn must not block for long. It may keep the
+	// message but must not modify it, because other subscribers share it.
 	//
-	// fn(nil) says: from here on, look for yourself at what happened before. It is the
-	// first call, as soon as messages arrive, and comes again whenever some may have been
-	// lost, because the bus was away or fn too slow. A message that is empty does not
-	// arrive. Subscribe outlives a bus that is away; the error is ctx's cause.
+	// fn(nil) means that messages may have been missed, so the subscriber must look at
+	// the store itself. It is the first call, made once messages can arrive, and it is
+	// repeated whenever some may have been lost, because the bus was unreachable or fn too
+	// slow. Empty messages are not delivered. While the bus is unreachable, Subscribe
+	// keeps trying.
 	Subscribe(ctx context.Context, fn func(message []byte)) error
 }

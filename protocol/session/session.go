@@ -1,13 +1,15 @@
-// Package session is the port for handshake sessions that outlive a process or are
-// served by several: the session of an initialize as plain data, found by its id.
+// Package session defines the store for sessions that outlive a process or are served by
+// several processes: the state that an initialize request created, as plain data under
+// the session's id.
 //
 //	r, err := store.Get(ctx, id)
 //	r.Data = changed(r.Data)
 //	err = store.Update(ctx, r) // ErrConflict: read again, change again
 //
-// 2026-07-28 has no sessions, and needs none of this.
+// Revision 2026-07-28 has no sessions and does not need this package.
 //
-// The package holds data and the interface, no implementation and no goroutine.
+// The package has only data types and the interface. Implementations are in
+// framework/store; testkit/storetest tests them.
 package session
 
 import (
@@ -16,41 +18,44 @@ import (
 	"time"
 )
 
-// Sentinels every Store returns, possibly wrapped.
+// Errors that every Store returns, possibly wrapped.
 var (
 	ErrNotFound = errors.New("session: not found")
 	ErrExists   = errors.New("session: exists")
 	ErrConflict = errors.New("session: version conflict")
 )
 
-// ErrFull says that a store has no room for another session, or a larger one.
+// ErrFull means that a store has no room for another session, or for a larger one.
 var ErrFull = errors.New("session: full")
 
-// Record is plain data.
+// Record is one session.
 type Record struct {
 	ID        string
-	Principal string    // whose it is; empty: nobody is known. It stays as it was created
-	Version   uint64    // set by the store: 1 after Create, +1 after each Update
+	Principal string    // the session's owner, empty if nobody is known; set by Create and never changed
+	Version   uint64    // set by the store: 1 after Create, and one more after each Update
 	Expires   time.Time // zero: never
 	Data      []byte    // opaque to the store
 }
 
-// Store keeps records until they expire or are deleted. Safe for concurrent use. It
-// neither keeps nor hands out a caller's slice. Every method is atomic with respect
-// to the others, on every node that shares the store.
+// Store keeps records until they expire or are deleted. Its methods are atomic with
+// respect to each other, across all processes that share the store. It is safe for
+// concurrent use, and neither retains slices of its callers nor returns them to others.
 //
-// The id that a client knows is a secret: who uses a store gives it a digest.
+// The session id that a client knows is a secret. Record.ID is a digest of it, so the
+// store never sees the secret.
 type Store interface {
-	// Create keeps the record as version 1, whatever r.Version is. ErrExists, also
-	// where the id is that of a record that has not expired yet. ErrFull.
+	// Create stores the record as version 1; r.Version is ignored. The error is
+	// ErrExists if there is a record with this id that has not expired, or ErrFull.
 	Create(ctx context.Context, r Record) error
-	// Get is the record, or ErrNotFound, also for an expired one.
+	// Get returns the record. The error is ErrNotFound if there is none or it has
+	// expired.
 	Get(ctx context.Context, id string) (Record, error)
-	// Update replaces Expires and Data; r.Version must be the stored one, else
-	// ErrConflict. ErrNotFound. ErrFull.
+	// Update replaces Expires and Data. The error is ErrConflict unless r.Version is the
+	// stored version, ErrNotFound, or ErrFull.
 	Update(ctx context.Context, r Record) error
-	// Touch sets when the record expires; zero: never. Its version stays. ErrNotFound.
+	// Touch sets when the record expires (zero: never), without a new version. The error
+	// is ErrNotFound.
 	Touch(ctx context.Context, id string, expires time.Time) error
-	// Delete forgets the record. Nothing there is no error.
+	// Delete removes the record. Deleting an unknown id is not an error.
 	Delete(ctx context.Context, id string) error
 }
