@@ -138,7 +138,7 @@ type Message struct {
 	Meta    Meta    // in sampling only (2025-11-25 on)
 }
 
-// Blocks are all blocks of the message, in order.
+// Blocks returns all blocks of the message, in order.
 func (m Message) Blocks() []Block {
 	if m.Content == nil {
 		return m.More

@@ -2,7 +2,7 @@ package protocol
 
 import "fmt"
 
-// JSON-RPC codes that user code may want.
+// JSON-RPC error codes for the errors of handlers.
 const (
 	CodeInvalidParams = -32602
 	CodeInternal      = -32603
@@ -15,10 +15,10 @@ type Error struct {
 	Data    any // marshals to JSON; nil: not sent
 }
 
-// Error is the message with its code.
+// Error returns the message with its code.
 func (e *Error) Error() string { return fmt.Sprintf("%s (JSON-RPC error %d)", e.Message, e.Code) }
 
-// FaultKind says what went wrong without a number: the number is the dialect's.
+// FaultKind says what went wrong. Each dialect has its own error code for a kind.
 type FaultKind uint8
 
 // Kinds of faults.
@@ -36,7 +36,8 @@ const (
 	FaultRejected           // the user refused (sampling, client to server)
 )
 
-// Fault is a protocol-level refusal in neutral form. Message is safe for the peer.
+// Fault is a protocol error without a revision's error code. Message may be shown to the
+// peer.
 type Fault struct {
 	Kind         FaultKind
 	Message      string
@@ -48,7 +49,7 @@ type Fault struct {
 	Elicitations []ElicitParams      // URLRequired
 }
 
-// Error is the message.
+// Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
 // Faultf makes a fault of a kind that needs no further fields.

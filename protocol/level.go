@@ -22,7 +22,7 @@ func Levels() []Level {
 	return slices.Clone(levels[:])
 }
 
-// Severity is 0 for debug to 7 for emergency, -1 for what is no level.
+// Severity returns 0 for debug to 7 for emergency, and -1 for anything that is not a level.
 func (l Level) Severity() int {
 	return slices.Index(levels[:], l)
 }

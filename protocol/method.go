@@ -73,8 +73,8 @@ func (k ListKind) Changed() string {
 	}[k]
 }
 
-// MethodOf is the string of a method's name. It copies the text of one that is no
-// request or notification of a client.
+// MethodOf returns the name of a method as a string. It allocates only if the text is not
+// a request or notification that the specification lets a client send.
 func MethodOf(text []byte) string {
 	for _, known := range clientMethods {
 		if string(text) == known {

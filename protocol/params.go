@@ -129,7 +129,7 @@ type UpdateTaskParams struct {
 }
 
 // ModelPreferences guide the client's choice of a model. Hints come in order of
-// preference; a nil priority is unsaid.
+// preference; a nil priority is not sent.
 type ModelPreferences struct {
 	Hints        []string
 	Cost         *float64
@@ -206,7 +206,8 @@ type TaskStatusParams struct{ Task Task }
 // TaskParams carries a task's new state on a listen stream (the tasks extension).
 type TaskParams struct{ Task DetailedTask }
 
-// AcknowledgedParams opens a listen stream: what the server will honour.
+// AcknowledgedParams is the first message of a listen stream: the part of the filter that
+// the server serves.
 type AcknowledgedParams struct{ Filter SubscriptionFilter }
 
 // CustomParams are those of a method that the specification does not have.

@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// CodeTooMany refuses a call for which there is no room now. No revision has a code
-// for that, and those of one's own are outside of JSON-RPC's range (2026-07-28 basic
-// "Error Codes"): it is the number of the HTTP status that says the same.
+// CodeTooMany is the error code for a call that is refused for the moment, by a rate
+// limit or for lack of room. No revision defines one, and codes of one's own must be
+// outside of JSON-RPC's range (2026-07-28 basic "Error Codes"), so this is the number of
+// the corresponding HTTP status.
 const CodeTooMany = 429
 
-// Retry is the Data of an Error that a later attempt may not meet.
+// Retry is the Data of an Error that says when to try again.
 type Retry struct{ After time.Duration }
 
-// MarshalJSON is {"retryAfterMs": 1500}, rounded up: who waits as long has waited long
-// enough. There is no error.
+// MarshalJSON returns {"retryAfterMs": 1500}, rounded up to whole milliseconds, so that
+// a client never comes back too early. The error is always nil.
 func (r Retry) MarshalJSON() ([]byte, error) {
 	after := max(r.After, 0)
 	ms := int64(after / time.Millisecond)
@@ -28,13 +29,13 @@ func (r Retry) MarshalJSON() ([]byte, error) {
 	return append(strconv.AppendInt([]byte(`{"retryAfterMs":`), ms, 10), '}'), nil
 }
 
-// TooMany is an Error with CodeTooMany and a Retry.
+// TooMany makes an Error with CodeTooMany whose Data is a Retry.
 func TooMany(after time.Duration, format string, args ...any) *Error {
 	return &Error{Code: CodeTooMany, Message: fmt.Sprintf(format, args...), Data: Retry{After: after}}
 }
 
-// RetryAfter is how long the error wants a client to wait; false: it does not say. It reads
-// what a server has sent, too.
+// RetryAfter returns how long a client should wait before it tries again; false if the
+// error does not say. It also reads errors that a client received from a server.
 func RetryAfter(err error) (time.Duration, bool) {
 	plain, ok := errors.AsType[*Error](err)
 	if !ok {

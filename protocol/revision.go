@@ -29,8 +29,8 @@ func ParseRevision(date string) (Revision, bool) {
 	return Revision{}, false
 }
 
-// String is the date, as on the wire; "" for the zero Revision.
+// String returns the date, as on the wire; "" for the zero Revision.
 func (r Revision) String() string { return r.date }
 
-// IsZero says that r is no revision.
+// IsZero reports whether r is the zero Revision.
 func (r Revision) IsZero() bool { return r.date == "" }
