@@ -53,7 +53,7 @@ func (e log) append(stream, frame string) uint64 {
 	e.t.Helper()
 	seq, err := e.store.Append(e.t.Context(), stream, []byte(frame))
 	if err != nil {
-		e.t.Errorf("Append(%q, %q): %v", stream, frame, err)
+		e.t.Errorf("Append(%q, %s): %v", stream, brief(frame), err)
 	}
 	return seq
 }
@@ -87,8 +87,16 @@ func (e log) want(stream string, seq uint64, frames ...string) {
 		}
 	}
 	if !slices.Equal(got, frames) {
-		e.t.Errorf("After(%q, %d) = %q, want %q", stream, seq, got, frames)
+		e.t.Errorf("After(%q, %d) = %s, want %s", stream, seq, briefs(got), briefs(frames))
 	}
+}
+
+func briefs(frames []string) []string {
+	out := make([]string, len(frames))
+	for i, frame := range frames {
+		out[i] = brief(frame)
+	}
+	return out
 }
 
 func eventsNumbers(t *testing.T, e log) {

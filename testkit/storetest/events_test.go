@@ -12,3 +12,10 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
 }
+
+func TestEventsFull(t *testing.T) {
+	t.Parallel()
+	storetest.EventsFull(t, func(_ testing.TB, total int) eventlog.Store {
+		return memory.Sized(memory.TotalBytes(total)).Events()
+	})
+}

@@ -6,15 +6,13 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
 // Buckets of the events, in a file of their own.
 const (
 	streamsName = "streams"         // name: the stream, see stream
-	keptName    = "streams.kept"    // turn: name, of those that have events
+	keptName    = "streams.kept"    // size and turn: name, of those that have events
 	emptiedName = "streams.emptied" // turn: name, of those that lost them to the total
 	framesName  = "frames"          // number of a stream: bucket of its frames by number
 )
@@ -60,7 +58,7 @@ func findStream(streams bucket, key []byte) *stream {
 }
 
 func (s *stream) row() []byte {
-	var dst []byte
+	dst := make([]byte, 0, 5*8+1)
 	for _, n := range []uint64{s.number, s.turn, s.first, s.last, uint64(s.bytes)} {
 		dst = appendNumber(dst, n)
 	}
@@ -85,13 +83,14 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (seq uint6
 	key := streamKey(name)
 	err = e.file.write(func(t *txn) error {
 		x := eventsIn(t, e.most)
-		s := x.latest(key)
+		s := x.take(key)
 		seq = s.last + 1
 		if len(frame)+frameCost+streamCost+2*len(key) > e.most.eventsInFile {
 			x.skip(s) // the others need not go for what cannot be kept
 		} else {
 			x.push(s, frame)
 		}
+		x.place(s)
 		x.makeRoom()
 		x.save()
 		return nil
@@ -130,139 +129,4 @@ func (e *events) Drop(_ context.Context, name string) error {
 		}
 		return nil
 	})
-}
-
-// eventRows are the events in a transaction. Of counts, gone and goneSize are the
-// emptied streams.
-type eventRows struct {
-	t           *txn
-	most        *settings
-	counts, was counts
-
-	streams, kept, emptied bucket
-	frames                 *bbolt.Bucket
-}
-
-func eventsIn(t *txn, most *settings) *eventRows {
-	c := t.counts(streamsName)
-	return &eventRows{
-		t: t, most: most, counts: c, was: c,
-		streams: t.bucket(streamsName), kept: t.bucket(keptName), emptied: t.bucket(emptiedName),
-		frames: t.tx.Bucket([]byte(framesName)),
-	}
-}
-
-func (x *eventRows) save() { x.t.setCounts(streamsName, x.counts, x.was) }
-
-// put writes the row of a stream.
-func (x *eventRows) put(s *stream) { x.streams.put(s.name, s.row()) }
-
-// latest is the stream of that name, now the one that has a new event. Its bytes are
-// counted.
-func (x *eventRows) latest(key []byte) *stream {
-	s := findStream(x.streams, key)
-	switch {
-	case s == nil:
-		s = &stream{name: key, number: x.streams.next(), first: 1}
-		_, err := x.frames.CreateBucket(appendNumber(nil, s.number))
-		x.t.check(err)
-		x.counts.rows++
-		x.counts.bytes += s.cost()
-	case s.emptied:
-		x.emptied.remove(appendNumber(nil, s.turn))
-		x.counts.gone--
-		x.counts.goneSize -= s.cost()
-		s.emptied = false
-	default:
-		x.kept.remove(appendNumber(nil, s.turn))
-	}
-	s.turn = x.kept.next()
-	x.kept.put(appendNumber(nil, s.turn), s.name)
-	return s
-}
-
-// skip keeps only the number of an event.
-func (x *eventRows) skip(s *stream) {
-	x.empty(s)
-	s.first++
-	s.last++
-	x.put(s)
-}
-
-// push adds the frame, and drops what is over the bounds of a stream.
-func (x *eventRows) push(s *stream, frame []byte) {
-	before := s.cost()
-	b := x.framesOf(s)
-	s.last++
-	b.b.FillPercent = 0.9 // the numbers rise
-	b.put(appendNumber(nil, s.last), frame)
-	s.bytes += len(frame)
-	for s.count() > x.most.streamEvents || s.bytes > x.most.streamBytes && s.count() > 1 {
-		k, v := b.first()
-		s.bytes -= len(v)
-		s.first++
-		b.remove(bytes.Clone(k))
-	}
-	x.counts.bytes += s.cost() - before
-	x.put(s)
-}
-
-func (x *eventRows) framesOf(s *stream) bucket {
-	return bucket{x.t, x.frames.Bucket(appendNumber(nil, s.number))}
-}
-
-// makeRoom ends: each step takes something away.
-func (x *eventRows) makeRoom() {
-	for x.counts.bytes > x.most.eventsInFile {
-		if _, name := x.kept.first(); name != nil {
-			x.empty(findStream(x.streams, bytes.Clone(name)))
-			continue
-		}
-		x.forgetOldest()
-	}
-	for x.counts.goneSize > x.most.eventsInFile/numbersShare {
-		x.forgetOldest()
-	}
-}
-
-func (x *eventRows) forgetOldest() {
-	_, name := x.emptied.first()
-	x.forget(findStream(x.streams, bytes.Clone(name)))
-}
-
-// empty takes the events of a kept stream. The number stays: a stream that began at 1
-// again could pass events off as others that a client has seen.
-func (x *eventRows) empty(s *stream) {
-	x.kept.remove(appendNumber(nil, s.turn))
-	x.removeFrames(s)
-	_, err := x.frames.CreateBucket(appendNumber(nil, s.number))
-	x.t.check(err)
-	s.emptied = true
-	s.turn = x.emptied.next()
-	x.emptied.put(appendNumber(nil, s.turn), s.name)
-	x.counts.gone++
-	x.counts.goneSize += s.cost()
-	x.put(s)
-}
-
-func (x *eventRows) removeFrames(s *stream) {
-	x.counts.bytes -= s.cost()
-	x.t.wrote = true
-	x.t.check(x.frames.DeleteBucket(appendNumber(nil, s.number)))
-	s.first, s.bytes = s.last+1, 0
-	x.counts.bytes += s.cost()
-}
-
-func (x *eventRows) forget(s *stream) {
-	if s.emptied {
-		x.emptied.remove(appendNumber(nil, s.turn))
-		x.counts.gone--
-		x.counts.goneSize -= s.cost()
-	} else {
-		x.kept.remove(appendNumber(nil, s.turn))
-	}
-	x.removeFrames(s)
-	x.counts.rows--
-	x.counts.bytes -= s.cost()
-	x.streams.remove(s.name)
 }

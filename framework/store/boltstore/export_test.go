@@ -106,22 +106,27 @@ func verifyTasks(t *txn, most taskBounds) error {
 }
 
 func verifyEvents(t *txn, most *settings) error {
-	x, want := eventsIn(t, most), counts{}
+	x, want, sums := eventsIn(t, most), counts{}, sums{}
 	err := x.streams.b.ForEach(func(key, _ []byte) error {
 		s := findStream(x.streams, key)
 		want.rows++
 		want.bytes += s.cost()
-		in := x.kept
+		turn := x.kept.get(s.keptKey())
 		if s.emptied {
-			in = x.emptied
+			turn = x.emptied.get(appendNumber(nil, s.turn))
 			want.gone++
 			want.goneSize += s.cost()
+		} else {
+			sums[s.size()] += s.cost()
 		}
-		if !bytes.Equal(in.get(appendNumber(nil, s.turn)), key) {
+		if !bytes.Equal(turn, key) {
 			return errors.New("a stream has no turn")
 		}
 		return verifyFrames(x, s)
 	})
+	if sums != x.sums {
+		err = errors.Join(err, fmt.Errorf("streams by size: %v, counted %v", x.sums, sums))
+	}
 	if got := x.counts; got != want || count(x.kept)+count(x.emptied) != want.rows || count(bucket{t, x.frames}) != want.rows {
 		err = errors.Join(err, fmt.Errorf("events: %+v, counted %+v", got, want))
 	}
@@ -144,46 +149,70 @@ func verifyFrames(x *eventRows, s *stream) error {
 	return err
 }
 
-// Rewrite changes what a file says about itself.
-func Rewrite(path, key string, value []byte) error {
+// edit is for a file that nobody has open.
+func edit(path string, how func(tx *bbolt.Tx) error) error {
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(aboutName)).Put([]byte(key), value) })
-	return errors.Join(err, db.Close())
+	return errors.Join(db.Update(how), db.Close())
 }
 
-// Downgrade makes the file one of format 1 or 2.
+// Rewrite changes what a file says about itself.
+func Rewrite(path, key string, value []byte) error {
+	return edit(path, func(tx *bbolt.Tx) error { return tx.Bucket([]byte(aboutName)).Put([]byte(key), value) })
+}
+
+// Downgrade makes both files ones of format 1, 2 or 3.
 func Downgrade(path string, to byte) error {
-	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		return err
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		x := tasksIn(&txn{tx: tx}, taskBounds{})
-		err := x.rows.b.ForEach(func(key, row []byte) error {
-			k := openKept(string(key[1:]), row)
-			if to > 1 {
-				return nil
-			}
-			x.counts.bytes -= len(k.owner) // format 1 counted it twice
-			if k.state != stateOver {
-				return nil
-			}
-			x.counts.endedSize -= len(k.owner)
-			x.over.remove(ownerKey(k.owner, k.over))
-			x.over.put(appendNumber(nil, k.over), key)
+	err := edit(path, func(tx *bbolt.Tx) error {
+		if to == 3 {
 			return nil
-		})
-		x.t.setCounts(tasksName, x.counts, counts{})
-		if to == 1 {
-			err = errors.Join(err, tx.DeleteBucket([]byte(sharesName)), tx.DeleteBucket([]byte(ranksName)))
 		}
-		about := tx.Bucket([]byte(aboutName))
-		return errors.Join(err, x.t.err, tx.DeleteBucket([]byte(openName)), about.Put([]byte(formatKey), []byte{to}))
+		return downgradeTasks(&txn{tx: tx}, to)
 	})
-	return errors.Join(err, db.Close())
+	return errors.Join(
+		err, Rewrite(path, formatKey, []byte{to}),
+		edit(path+".events", downgradeEvents), Rewrite(path+".events", formatKey, []byte{to}),
+	)
+}
+
+func downgradeTasks(t *txn, to byte) error {
+	x := tasksIn(t, taskBounds{})
+	err := x.rows.b.ForEach(func(key, row []byte) error {
+		k := openKept(string(key[1:]), row)
+		if to > 1 {
+			return nil
+		}
+		x.counts.bytes -= len(k.owner) // format 1 counted it twice
+		if k.state != stateOver {
+			return nil
+		}
+		x.counts.endedSize -= len(k.owner)
+		x.over.remove(ownerKey(k.owner, k.over))
+		x.over.put(appendNumber(nil, k.over), key)
+		return nil
+	})
+	t.setCounts(tasksName, x.counts, counts{})
+	if to == 1 {
+		err = errors.Join(err, t.tx.DeleteBucket([]byte(sharesName)), t.tx.DeleteBucket([]byte(ranksName)))
+	}
+	return errors.Join(err, t.err, t.tx.DeleteBucket([]byte(openName)))
+}
+
+// downgradeEvents makes of the queues one.
+func downgradeEvents(tx *bbolt.Tx) error {
+	t := &txn{tx: tx}
+	x := eventsIn(t, nil)
+	t.empty(keptName)
+	t.bucket(countsName).remove([]byte(keptName))
+	err := x.streams.b.ForEach(func(key, _ []byte) error {
+		if s := findStream(x.streams, key); !s.emptied {
+			t.bucket(keptName).put(appendNumber(nil, s.turn), bytes.Clone(key))
+		}
+		return nil
+	})
+	return errors.Join(err, t.err)
 }
 
 // WriteBadly writes what bbolt refuses, or panics.

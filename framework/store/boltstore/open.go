@@ -21,7 +21,7 @@ const (
 
 // format is the number that a file says it is of. Who changes what is in the buckets
 // gives it the next one, and reads all of them.
-const format = 3
+const format = 4
 
 // Keys of the bucket about the file.
 const (
@@ -46,7 +46,7 @@ func mainKind() kind {
 }
 
 func eventsKind() kind {
-	return kind{"events", []string{streamsName, keptName, emptiedName, framesName}, func(*txn) {}}
+	return kind{"events", []string{streamsName, keptName, emptiedName, framesName}, upgradeEvents}
 }
 
 // openFile opens a file, or makes one, that no other process has, and that is in order.

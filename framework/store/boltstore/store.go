@@ -96,9 +96,16 @@ func (s *Store) Sessions() session.Store { return &s.sessions }
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
 // Events returns the eventlog.Store. A stream that is too long loses its oldest events.
-// When all streams together are too large, the one that was longest without a new event
-// loses all of its events; its number is remembered, until an eighth of TotalBytes is full
-// of such numbers.
+// When all streams together are too large, one of them loses all of its events: of the
+// size whose streams take most, the one that was longest without a new event. Sizes end at
+// the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping included. So large
+// streams, and those that are many, push out one another: while the streams of a size take
+// less than a sixteenth of TotalBytes together, they keep their events whatever others do.
+// A stream that takes more than any other size goes first, even if its event has just come.
+// Nothing goes by time: what is not dropped stays until there is no room.
+//
+// The number of a stream that lost its events is remembered, until an eighth of TotalBytes
+// is full of such numbers.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
 // Changes returns the change.Bus. It is in memory: there is nobody else to tell.

@@ -73,6 +73,13 @@ func TestSyncedEvents(t *testing.T) {
 	storetest.Events(t, func(t testing.TB) eventlog.Store { return open(t, boltstore.SyncEvents()).Events() })
 }
 
+func TestEventsFull(t *testing.T) {
+	t.Parallel()
+	storetest.EventsFull(t, func(t testing.TB, total int) eventlog.Store {
+		return open(t, boltstore.TotalBytes(total)).Events()
+	})
+}
+
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	storetest.Claims(t, func(t testing.TB) claim.Store { return open(t).Claims() })

@@ -114,7 +114,7 @@ func (t *txn) setCounts(port string, c, was counts) {
 	if c == was {
 		return
 	}
-	var data []byte
+	data := make([]byte, 0, 8*len(c.fields()))
 	for _, field := range c.fields() {
 		data = binary.BigEndian.AppendUint64(data, uint64(*field))
 	}

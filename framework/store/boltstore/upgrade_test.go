@@ -12,15 +12,16 @@ import (
 // TestUpgrade: an older file becomes one of this format, with all that is in it.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	for _, from := range []byte{1, 2} {
+	for _, from := range []byte{1, 2, 3} {
 		t.Run(fmt.Sprint("Format", from), func(t *testing.T) {
 			t.Parallel()
-			testUpgrade(t, from)
+			t.Run("Tasks", func(t *testing.T) { upgradesTasks(t, from) })
+			t.Run("Events", func(t *testing.T) { upgradesEvents(t, from) })
 		})
 	}
 }
 
-func testUpgrade(t *testing.T, from byte) {
+func upgradesTasks(t *testing.T, from byte) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := reopen(t, path)
 	for i := range 20 {
@@ -59,5 +60,41 @@ func testUpgrade(t *testing.T, from byte) {
 	}
 	if err := boltstore.Verify(s); err != nil {
 		t.Error(err)
+	}
+}
+
+func upgradesEvents(t *testing.T, from byte) {
+	path, total := filepath.Join(t.TempDir(), "store"), boltstore.TotalBytes(120<<10)
+	s := reopen(t, path, total)
+	appends := func(format string, n, size int) {
+		t.Helper()
+		for i := range n {
+			if _, err := s.Events().Append(t.Context(), fmt.Sprintf(format, i), make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := boltstore.Verify(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appends("small %d", 20, 10)
+	appends("large %d", 9, 10<<10)
+	appends("large %d", 2, 5<<10) // 0 and 1 have a new event
+	closes(t, s)
+	if err := boltstore.Downgrade(path, from); err != nil {
+		t.Fatal(err)
+	}
+	s = reopen(t, path, total)
+	if err := boltstore.Verify(s); err != nil {
+		t.Fatal(err)
+	}
+	appends("new %d", 4, 10<<10)
+	for name, want := range map[string]bool{
+		"small 0": true, "small 19": true, "large 0": true, "large 1": true, "large 2": false, "large 3": false, "large 4": false,
+		"large 5": true, "large 8": true, "new 0": true, "new 3": true,
+	} {
+		if _, err := s.Events().After(t.Context(), name, 0); want != (err == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -19,7 +19,7 @@
 // context. Take and Subscribe wait until their context ends; of all callers in Take, one
 // has a timer. Neither needs any goroutine but its caller's.
 //
-// Events read no clock: the oldest go when there is no room, not after a time. Adding or
+// Events read no clock: they go when there is no room, not after a time. Adding or
 // forgetting an event takes constant time on average, reading takes time in proportion to
 // what is read. Claims and sessions are the other way round: they stay until their time has
 // passed, by the monotonic clock, and when there is no room a new one is refused. Tasks

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"container/list"
 	"context"
 	"fmt"
 	"slices"
@@ -23,10 +22,9 @@ type events struct {
 
 	mu      sync.Mutex // guards all below
 	streams map[string]*stream
-	kept    list.List // of *stream, longest without a new event first
-	emptied list.List // of *stream that lost their events to the total, oldest first
-	bytes   int       // of everything, bookkeeping included
-	numbers int       // of these, by emptied streams
+	kept    [sizes]queue // by size
+	emptied queue        // lost their events to the total
+	bytes   int          // of everything, bookkeeping included
 }
 
 // Append copies the frame.
@@ -34,15 +32,14 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (uint64, e
 	frame = slices.Clip(bytes.Clone(frame))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.latest(name)
+	s := e.stream(name)
+	before := s.cost()
 	if len(frame) > e.bounds.totalBytes-newStreamCost(name) {
-		s.last++
-		e.empty(s) // the others need not go for what cannot be kept
+		s.skip() // the others need not go for what cannot be kept
 	} else {
-		before := s.cost()
 		s.push(frame, &e.bounds)
-		e.bytes += s.cost() - before
 	}
+	e.place(s, before)
 	e.makeRoom()
 	return s.last, nil
 }
@@ -68,61 +65,79 @@ func (e *events) Drop(_ context.Context, name string) error {
 	return nil
 }
 
-// latest is the stream of that name, now the one that has a new event.
-func (e *events) latest(name string) *stream {
+// stream is that of the name; a new one has no events yet.
+func (e *events) stream(name string) *stream {
 	s := e.streams[name]
-	switch {
-	case s == nil:
+	if s == nil {
 		if e.streams == nil {
 			e.streams = make(map[string]*stream)
 		}
 		s = &stream{name: name}
 		e.streams[name] = s
-		e.bytes += s.cost()
-	case s.emptied:
-		e.emptied.Remove(s.place)
-		e.numbers -= s.cost()
-		s.emptied = false
-	default:
-		e.kept.MoveToBack(s.place)
-		return s
+		e.place(s, 0)
 	}
-	s.place = e.kept.PushBack(s)
 	return s
+}
+
+// place makes a stream the last of its queue. before is what it cost in the one that it is
+// in; 0: it is new.
+func (e *events) place(s *stream, before int) {
+	to, cost := &e.emptied, s.cost()
+	if s.count > 0 {
+		to = &e.kept[sizeOf(cost)]
+	}
+	if s.queue != nil {
+		s.queue.bytes -= before
+	}
+	to.bytes += cost
+	e.bytes += cost - before
+	if s.queue == to && s.next == nil {
+		return
+	}
+	if s.queue != nil {
+		s.queue.remove(s)
+	}
+	to.push(s)
 }
 
 // makeRoom ends: each step takes something away.
 func (e *events) makeRoom() {
 	for e.bytes > e.bounds.totalBytes {
-		if oldest := e.kept.Front(); oldest != nil {
-			e.empty(oldest.Value.(*stream))
+		if oldest := e.largest().first; oldest != nil {
+			e.empty(oldest)
 			continue
 		}
-		e.forget(e.emptied.Front().Value.(*stream))
+		e.forget(e.emptied.first)
 	}
-	for e.numbers > e.bounds.totalBytes/numbersShare {
-		e.forget(e.emptied.Front().Value.(*stream))
+	for e.emptied.bytes > e.bounds.totalBytes/numbersShare {
+		e.forget(e.emptied.first)
 	}
+}
+
+// largest are the streams of the size that takes most. It gives where there is no room: so
+// large streams, and those that are many, push out one another, and what takes little
+// together stays.
+func (e *events) largest() *queue {
+	most := &e.kept[0]
+	for i := range e.kept {
+		if q := &e.kept[i]; q.bytes >= most.bytes {
+			most = q
+		}
+	}
+	return most
 }
 
 // empty takes the events of a kept stream. The number stays: a stream that began
 // at 1 again could pass events off as others that a client has seen.
 func (e *events) empty(s *stream) {
-	e.kept.Remove(s.place)
-	e.bytes -= s.cost()
-	s.ring, s.head, s.count, s.bytes, s.emptied = nil, 0, 0, 0, true
-	e.bytes += s.cost()
-	e.numbers += s.cost()
-	s.place = e.emptied.PushBack(s)
+	before := s.cost()
+	s.empty()
+	e.place(s, before)
 }
 
 func (e *events) forget(s *stream) {
-	if s.emptied {
-		e.emptied.Remove(s.place)
-		e.numbers -= s.cost()
-	} else {
-		e.kept.Remove(s.place)
-	}
 	e.bytes -= s.cost()
+	s.queue.bytes -= s.cost()
+	s.queue.remove(s)
 	delete(e.streams, s.name)
 }

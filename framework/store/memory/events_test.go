@@ -1,10 +1,8 @@
 package memory_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -16,6 +14,13 @@ import (
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
+}
+
+func TestEventsFull(t *testing.T) {
+	t.Parallel()
+	storetest.EventsFull(t, func(_ testing.TB, total int) eventlog.Store {
+		return memory.Sized(memory.TotalBytes(total)).Events()
+	})
 }
 
 func TestOnePort(t *testing.T) {
@@ -134,24 +139,28 @@ func TestBoundsBelowOne(t *testing.T) {
 
 const kilo = 1 << 10
 
-// The stream that was longest without a new event loses its events first, and
-// goes on counting where it was.
+// Of streams of one size, that which was longest without a new event loses its events
+// first, and goes on counting where it was.
 func TestTotalBytes(t *testing.T) {
 	t.Parallel()
 	s := memory.Sized(memory.TotalBytes(40 * kilo))
 	frame := string(make([]byte, 10*kilo))
-	for _, stream := range []string{"a", "b", "c", "a", "d"} { // three fit
+	for _, stream := range []string{"a", "b", "c"} { // more do not fit
 		add(t, s, stream, frame)
 	}
+	add(t, s, "a", "x")
+	add(t, s, "d", frame)
 	keeps(t, s, "b", 2, 1)
-	keeps(t, s, "c", 2, 1)
+	keeps(t, s, "c", 1, 1)
 	keeps(t, s, "a", 1, 2)
 	keeps(t, s, "d", 1, 1)
-	read(t, s.Events(), "a", 0) // a reader does not make a stream young
 	if seq := add(t, s, "b", frame); seq != 2 {
 		t.Errorf("a stream that lost its events goes on with %d", seq)
 	}
 	keeps(t, s, "b", 2, 2)
+	keeps(t, s, "c", 2, 1)
+	read(t, s.Events(), "a", 0) // a reader does not make a stream young
+	add(t, s, "e", frame)
 	keeps(t, s, "a", 3, 2)
 	keeps(t, s, "d", 1, 1)
 	if err := s.Events().Drop(t.Context(), "c"); err != nil { // which has no events any more
@@ -216,61 +225,5 @@ func TestNewIsSmall(t *testing.T) {
 	})
 	if got > 1 {
 		t.Errorf("%g allocations", got)
-	}
-}
-
-// TestModel holds a small store against lists that forget nothing: what is read is
-// right, or expired.
-func TestModel(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 0))
-			s := memory.Sized(memory.TotalBytes(16*kilo), memory.StreamBytes(3*kilo), memory.StreamEvents(9))
-			model := make([][][]byte, 6)
-			for range 3000 {
-				i := r.IntN(len(model))
-				name := fmt.Sprint("stream ", i)
-				switch r.IntN(20) {
-				case 0:
-					if err := s.Events().Drop(t.Context(), name); err != nil {
-						t.Fatal(err)
-					}
-					model[i] = nil
-				case 1, 2, 3, 4, 5, 6:
-					compare(t, s.Events(), name, uint64(r.IntN(len(model[i])+2)), model[i])
-				default:
-					size := r.IntN(300)
-					if r.IntN(30) == 0 {
-						size = r.IntN(20 * kilo)
-					}
-					frame := bytes.Repeat([]byte{byte(len(model[i]))}, size)
-					if seq := add(t, s, name, string(frame)); seq != uint64(len(model[i]))+1 {
-						t.Fatalf("%s: number %d after %d events", name, seq, len(model[i]))
-					}
-					model[i] = append(model[i], frame)
-				}
-			}
-		})
-	}
-}
-
-func compare(t *testing.T, e eventlog.Store, name string, seq uint64, all [][]byte) {
-	t.Helper()
-	events, err := e.After(t.Context(), name, seq)
-	if errors.Is(err, eventlog.ErrExpired) {
-		if n := uint64(len(all)); n > 0 && seq == n {
-			t.Errorf("After(%q, %d), the last: %v", name, seq, err)
-		}
-		return
-	}
-	if err != nil || seq > uint64(len(all)) || uint64(len(events)) != uint64(len(all))-seq {
-		t.Fatalf("After(%q, %d) = %d events, %v; there were %d", name, seq, len(events), err, len(all))
-	}
-	for i, event := range events {
-		if event.Seq != seq+uint64(i)+1 || !bytes.Equal(event.Frame, all[seq+uint64(i)]) {
-			t.Errorf("After(%q, %d): event %d is number %d, %d bytes", name, seq, i, event.Seq, len(event.Frame))
-		}
 	}
 }

@@ -115,9 +115,15 @@ func Sized(opts ...Option) *Store {
 }
 
 // Events returns the eventlog.Store. A stream that is too long loses its oldest events.
-// When all streams together are too large, the one that was longest without a new event
-// loses all of its events; its number is remembered, so that it goes on counting where it
-// was, until an eighth of TotalBytes is full of such numbers.
+// When all streams together are too large, one of them loses all of its events: of the
+// size whose streams take most, the one that was longest without a new event. Sizes end at
+// the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping included. So large
+// streams, and those that are many, push out one another: while the streams of a size take
+// less than a sixteenth of TotalBytes together, they keep their events whatever others do.
+// A stream that takes more than any other size goes first, even if its event has just come.
+//
+// The number of a stream that lost its events is remembered, so that it goes on counting
+// where it was, until an eighth of TotalBytes is full of such numbers.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
 // Claims returns the claim.Store. Nothing goes before its time: what does not fit is

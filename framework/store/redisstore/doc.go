@@ -57,7 +57,9 @@
 //
 // There is no bound for everything together: tasks are bounded for each owner (EndedTasks,
 // EndedBytes, LiveBytes, and by the server), streams by StreamEvents, StreamBytes and
-// StreamTTL, and sessions and claims by the time they live.
+// StreamTTL, and sessions and claims by the time they live. So no stream pushes out
+// another's events, but many large ones can fill the memory of Redis for as long as
+// StreamTTL.
 //
 // On a Cluster, the tasks of one prefix are in one slot, and so on one shard: their
 // records, their line and their indexes change together. Sessions, claims and events
