@@ -33,7 +33,7 @@ const (
 	markRunning = 'r'
 	markResult  = 'R'
 	markError   = 'E'
-	markLarge   = 'L' // a result that is not kept
+	markLarge   = 'L' // a result that is not kept: it is too large, or there was no room
 )
 
 // maxOutcome bounds a recorded outcome: the store is for many.
@@ -91,7 +91,7 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 		case len(held) <= len(r.digest) || !bytes.Equal(held[1:1+len(r.digest)], r.digest[:]):
 			return protocol.Faultf(protocol.FaultInvalidParams, "this requestState was answered before, with other inputResponses")
 		case held[0] == markLarge:
-			return protocol.Faultf(protocol.FaultInvalidParams, "this requestState was answered before, and its result is too large to be repeated")
+			return protocol.Faultf(protocol.FaultInvalidParams, "this requestState was answered before, and its result was not kept: it is too large, or there was no room")
 		case held[0] != markRunning:
 			return outcomeOf(held[0], held[1+len(r.digest):])
 		}
@@ -225,7 +225,14 @@ func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held b
 		mark, outcome = markLarge, nil
 	}
 	value := append(append([]byte{mark}, r.digest[:]...), outcome...)
-	return func(ctx context.Context) (bool, error) { return store.Swap(ctx, key, lease, value, life) }
+	return func(ctx context.Context) (bool, error) {
+		held, err := store.Swap(ctx, key, lease, value, life)
+		if !errors.Is(err, claim.ErrFull) {
+			return held, err
+		}
+		// That the state was answered takes less room than the lease.
+		return store.Swap(ctx, key, lease, append([]byte{markLarge}, r.digest[:]...), life)
+	}
 }
 
 // insist calls write again until it succeeds, for as long as the lease may be held and the

@@ -212,6 +212,46 @@ func TestOutcomesAreBounded(t *testing.T) {
 	}
 }
 
+// tight is a store without room for anything larger than what is there already.
+type tight struct{ claims }
+
+func (c *tight) Swap(ctx context.Context, key string, old, value []byte, life time.Duration) (bool, error) {
+	if len(value) > len(old) {
+		return false, fmt.Errorf("no room: %w", claim.ErrFull)
+	}
+	return c.claims.Swap(ctx, key, old, value, life)
+}
+
+// TestNoRoomForOutcome: a store that has no room for the answer still knows that the state
+// was answered, so that nobody spends it twice.
+func TestNoRoomForOutcome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		h := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			v, err := want(ctx, c, "k", "K?")
+			if err == nil {
+				runs.Add(1)
+			}
+			return text(v), err
+		}
+		c, f := start(t, h, func(cfg *engine.Config) { cfg.Claims = &tight{claims{values: map[string][]byte{}}} })
+		c.send("").asks(t, "k")
+		state := c.state
+		c.answer(`{"k":`+accepted("v")+`}`).says(t, "v")
+		time.Sleep(time.Minute) // longer than the lease of an execution
+		for again, want := range map[string]string{"v": "no room", "another": "other inputResponses"} {
+			c.state = state
+			if o := c.answer(`{"k":` + accepted(again) + `}`); o.Error == nil || o.Error.Code != -32602 || !strings.Contains(o.Error.Message, want) {
+				t.Errorf("answered again with %q: %s", again, o)
+			}
+		}
+		if n := runs.Load(); n != 1 || len(f.all) != 0 {
+			t.Errorf("%d runs, %v", n, f.all)
+		}
+	})
+}
+
 // TestResendByLess: the outcome of a round that was sent again asks nothing that this request
 // does not declare (2026-07-28 basic/patterns/mrtr).
 func TestResendByLess(t *testing.T) {

@@ -122,6 +122,33 @@ func TestClaimAndSessionBounds(t *testing.T) {
 	})
 }
 
+// TestLargeClaimsLeaveRoom: large values leave a quarter of the room to small ones.
+func TestLargeClaimsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	s := open(t, boltstore.ClaimBytes(20_000))
+	claims, ctx, large := s.Claims(), t.Context(), make([]byte, 4000)
+	n := 0
+	for ; ; n++ {
+		_, mine, err := claims.Claim(ctx, fmt.Sprint("large ", n), large, time.Hour)
+		if errors.Is(err, claim.ErrFull) {
+			break
+		} else if !mine || err != nil {
+			t.Fatal(mine, err)
+		}
+	}
+	for i := range 20 {
+		if _, mine, err := claims.Claim(ctx, fmt.Sprint("small ", i), []byte("x"), time.Hour); !mine || err != nil {
+			t.Errorf("small claim %d beside %d large ones: %v, %v", i, n, mine, err)
+		}
+	}
+	if swapped, err := claims.Swap(ctx, "large 0", large, large, time.Hour); !swapped || err != nil {
+		t.Errorf("renewing a large one: %v, %v", swapped, err)
+	}
+	if swapped, err := claims.Swap(ctx, "small 0", []byte("x"), large, time.Hour); swapped || !errors.Is(err, claim.ErrFull) {
+		t.Errorf("a small one becomes large: %v, %v", swapped, err)
+	}
+}
+
 // TestFarEnds: lives of centuries, and sums at their ends.
 func TestFarEnds(t *testing.T) {
 	t.Parallel()

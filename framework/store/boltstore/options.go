@@ -62,8 +62,8 @@ func TaskBytes(n int) Option { return func(s *settings) { s.taskBytes = max(n, 1
 // below 1 is 1.
 func ClaimEntries(n int) Option { return func(s *settings) { s.claimEntries = max(n, 1) } }
 
-// ClaimBytes bounds all claims together, the bookkeeping included; default 64 MiB. n
-// below 1 is 1.
+// ClaimBytes bounds all claims together, the bookkeeping included; default 64 MiB. Values
+// of more than 1 KiB leave a quarter of it to smaller ones. n below 1 is 1.
 func ClaimBytes(n int) Option { return func(s *settings) { s.claimBytes = max(n, 1) } }
 
 // StreamBytes bounds the frames of one stream together; default 8 MiB. The newest

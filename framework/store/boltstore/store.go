@@ -75,6 +75,7 @@ func newStore(main, logged *file, set *settings) *Store {
 	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
 	s.sessions = sessions{main, newTable(sessionsName, set.sessionRecords, set.sessionBytes, session.ErrFull)}
 	s.claims = claims{main, newTable(claimsName, set.claimEntries, set.claimBytes, claim.ErrFull)}
+	s.claims.table.spare = set.claimBytes / 4 // for the marks by which nothing happens twice
 	s.tasks = tasks{file: main, line: line, most: taskBounds{set.taskRecords, set.taskBytes}, closed: s.closing}
 	s.events = events{logged, set}
 	s.close = sync.OnceValue(func() error {

@@ -15,9 +15,13 @@ type table struct {
 	name      string
 	rows      int
 	bytes     int
+	spare     int // of bytes: what values of more than smallValue leave to others
 	full      error
 	namedEnds string
 }
+
+// smallValue is how long a value may be that takes any room there is.
+const smallValue = 1 << 10
 
 func newTable(name string, rows, bytes int, full error) table {
 	return table{name: name, namedEnds: name + ".ends", rows: rows, bytes: bytes, full: full}
@@ -89,7 +93,11 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 	if before != nil {
 		more, size = 0, size-cost(key, len(before)-8)
 	}
-	if err := r.makeRoom(more, size); err != nil {
+	most := r.table.bytes
+	if len(value) > smallValue {
+		most -= r.table.spare
+	}
+	if err := r.makeRoom(more, size, most); err != nil {
 		return err
 	}
 	if before != nil {
@@ -104,9 +112,9 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 	return nil
 }
 
-// makeRoom drops the expired until so much more fits.
-func (r *rows) makeRoom(more, size int) error {
-	for more > 0 && r.counts.rows+more > r.table.rows || size > 0 && r.counts.bytes+size > r.table.bytes {
+// makeRoom drops the expired until so much more fits into most bytes.
+func (r *rows) makeRoom(more, size, most int) error {
+	for more > 0 && r.counts.rows+more > r.table.rows || size > 0 && r.counts.bytes+size > most {
 		if !r.dropExpired() {
 			return fmt.Errorf("boltstore: %w: %d %s in %d bytes are held, %d bytes more are needed",
 				r.table.full, r.counts.rows, r.table.name, r.counts.bytes, size)

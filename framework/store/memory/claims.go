@@ -56,7 +56,7 @@ func (c *claims) Swap(_ context.Context, key string, old, value []byte, life tim
 		return false, nil
 	}
 	more := len(value) - len(h.value)
-	if err := c.claimRoom(0, more, now); err != nil {
+	if err := c.claimRoom(0, more, len(value), now); err != nil {
 		return false, err
 	}
 	c.bytes += more
@@ -122,7 +122,7 @@ func checkLife(life time.Duration) error {
 // larger.
 func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Duration) (*held, error) {
 	h := &held{key: key, value: value, mortal: mortal{end: now.Add(life)}}
-	if err := c.claimRoom(1, h.cost(), now); err != nil {
+	if err := c.claimRoom(1, h.cost(), len(value), now); err != nil {
 		return nil, err
 	}
 	h.key.name = strings.Clone(key.name)
@@ -130,8 +130,17 @@ func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Durat
 	return h, nil
 }
 
-func (c *claims) claimRoom(entries, bytes int, now time.Time) error {
-	if !c.makeRoom(entries, bytes, c.bounds.claimEntries, c.bounds.claimBytes, now) {
+// smallValue is how long a value may be that takes any room there is. Longer ones leave a
+// quarter: what is kept for convenience, such as results, must not keep out the marks by
+// which nothing happens twice.
+const smallValue = 1 << 10
+
+func (c *claims) claimRoom(entries, bytes, value int, now time.Time) error {
+	most := c.bounds.claimBytes
+	if value > smallValue && bytes > 0 {
+		most -= most / 4
+	}
+	if !c.makeRoom(entries, bytes, c.bounds.claimEntries, most, now) {
 		return fmt.Errorf("%w (%w): %d claims in %d bytes are held, %d bytes more are needed", ErrFull, claim.ErrFull, len(c.held), c.bytes, bytes)
 	}
 	return nil

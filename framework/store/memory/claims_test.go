@@ -87,10 +87,10 @@ func TestClaimEntries(t *testing.T) {
 func TestClaimBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, ctx := memory.Sized(memory.ClaimBytes(10*kilo)).Claims(), t.Context()
+		c, ctx := memory.Sized(memory.ClaimBytes(13*kilo)).Claims(), t.Context()
 		text := string(make([]byte, 4*kilo))
 		full(t, c, "a", string(make([]byte, 10*kilo)))
-		full(t, c, string(make([]byte, 10*kilo)), "")
+		full(t, c, string(make([]byte, 13*kilo)), "")
 		take(t, c, "a", text, time.Minute)
 		take(t, c, "b", text, time.Hour)
 		full(t, c, "c", text)
@@ -114,6 +114,13 @@ func TestClaimBytes(t *testing.T) {
 			t.Error(err)
 		}
 		take(t, c, "d", text, time.Hour)
+		// Large values leave a quarter to small ones, whose room they do not need to stay.
+		full(t, c, "e", text[:2*kilo])
+		for i := range 10 {
+			take(t, c, fmt.Sprint("s", i), "x", time.Hour)
+		}
+		swap("d", text, text, nil)
+		swap("d", text, text[:2*kilo], nil)
 	})
 }
 

@@ -61,7 +61,8 @@ func TotalBytes(n int) Option { return func(b *bounds) { b.totalBytes = max(n, 1
 func ClaimEntries(n int) Option { return func(b *bounds) { b.claimEntries = max(n, 1) } }
 
 // ClaimBytes bounds all claims together, their keys and the bookkeeping included;
-// default 64 MiB. n below 1 is 1.
+// default 64 MiB. Values of more than 1 KiB leave a quarter of it to smaller ones. n below
+// 1 is 1.
 func ClaimBytes(n int) Option { return func(b *bounds) { b.claimBytes = max(n, 1) } }
 
 // SessionRecords bounds the number of sessions; default 262,144. n below 1 is 1.
