@@ -187,6 +187,7 @@ func (m *member) taskPolicy(b *builder, plan *toolPlan, in reflect.Type) *engine
 		return nil
 	}
 	p := s.policy
+	p.Scopes = m.options.scopes
 	if s.when == nil {
 		return &p
 	}

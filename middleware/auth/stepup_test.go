@@ -142,3 +142,34 @@ func TestStepUpOfBatches(t *testing.T) {
 		}
 	})
 }
+
+// TestStepUpOfTasks: a task is no way around the scopes of its tool.
+func TestStepUpOfTasks(t *testing.T) {
+	t.Parallel()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+	a := auth.Bearer(auth.Static{"some": {Subject: "a"}, "all": {Subject: "a", Scopes: []string{"orders"}}}, auth.Resource(resource))
+	app := framework.New("auth", "1", framework.WithAuth(a)).Add(
+		framework.Tool("refund", func(context.Context, struct{}) (string, error) { return "ok", nil },
+			framework.Describe("x"), framework.Scopes("orders"), framework.Task(framework.TaskOptional)))
+	onApp(t, app, func(t *testing.T, s *site) {
+		send := func(token, method, name, params string) *answer {
+			return s.send(t, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":{`+params+`,`+meta+`}}`,
+				"Content-Type", "application/json", "Accept", "application/json", "Authorization", "Bearer "+token,
+				"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", name)
+		}
+		_, rest, _ := strings.Cut(send("all", "tools/call", "refund", `"name":"refund","arguments":{}`).body, `"taskId":"`)
+		id, _, made := strings.Cut(rest, `"`)
+		if !made {
+			t.Fatalf("no task: %s", rest)
+		}
+		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+			params := `"taskId":"` + id + `","inputResponses":{}`
+			if got := send("some", method, id, params); got.status != http.StatusForbidden || !strings.Contains(got.challenge(), `scope="orders"`) {
+				t.Errorf("%s without the scope: %d %s %s", method, got.status, got.challenge(), got.body)
+			}
+			if got := send("all", method, id, params); got.status != http.StatusOK || strings.Contains(got.body, `"error"`) {
+				t.Errorf("%s with the scope: %d %s", method, got.status, got.body)
+			}
+		}
+	})
+}

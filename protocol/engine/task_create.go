@@ -40,6 +40,9 @@ type TaskPolicy struct {
 	AfterDetach bool
 	// When restricts tasks to some calls; nil: all.
 	When func(ctx context.Context, arguments []byte) bool
+	// Scopes that callers need to hear of such a task, to answer its questions and to cancel
+	// it: those of the tool.
+	Scopes []string
 }
 
 // TaskLimits bound what tasks may take. Where one is 0, the default is meant.
@@ -234,7 +237,7 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	}
 	journal.Call, journal.Expires = x.call.ID(), now.Add(r.TTL)
 	r.Journal = journal.Append(nil)
-	call, err := x.recorded(ctx)
+	call, err := x.recorded(ctx, rule.Scopes)
 	if err != nil {
 		return nil, err
 	}

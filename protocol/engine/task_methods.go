@@ -45,7 +45,7 @@ func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Resul
 // nobody can tell which.
 func noTask() error { return protocol.Faultf(protocol.FaultInvalidParams, "no such task") }
 
-// task is the record, if it is the caller's.
+// task is the record, if it is the caller's, and the token allows for the tool.
 func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	e := x.conn.e
 	r, err := e.cfg.Tasks.Get(ctx, id)
@@ -59,6 +59,9 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	}
 	if end := r.Expires(); !end.IsZero() && !e.cfg.Now().Before(end) {
 		return task.Record{}, noTask()
+	}
+	if !hasScopesOf(ctx, &r) {
+		return task.Record{}, x.lacksScopes(ctx, &r)
 	}
 	return r, nil
 }
@@ -190,7 +193,8 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	return result, nil
 }
 
-// tasksAfter are up to limit tasks of an owner, without those that cannot be read.
+// tasksAfter are up to limit tasks of an owner, without those that cannot be read, and those
+// of tools that the caller lacks scopes for.
 func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int) ([]protocol.Task, error) {
 	tasks := []protocol.Task{}
 	for len(tasks) < limit {
@@ -200,10 +204,11 @@ func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int)
 			return nil, err
 		}
 		for i := range records {
-			if r := &records[i]; r.Readable() {
-				tasks = append(tasks, taskOf(r))
-			} else {
+			switch r := &records[i]; {
+			case !r.Readable():
 				e.leftOut(ctx, r.ID)
+			case hasScopesOf(ctx, r):
+				tasks = append(tasks, taskOf(r))
 			}
 			after = records[i].ID
 		}

@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -17,6 +19,7 @@ import (
 // process must know to run it.
 type recordedCall struct {
 	Revision  string             `json:"revision"`
+	Scopes    []string           `json:"scopes,omitempty"` // of the tool; before params, which are long
 	Method    string             `json:"method"`
 	ID        json.RawMessage    `json:"id,omitempty"` // of the request
 	Session   string             `json:"session,omitempty"`
@@ -37,12 +40,14 @@ type recordedPrincipal struct {
 
 // recorded is this call as a task's record has it. Without a queue no other process runs
 // the task, and what only another one would need is left out.
-func (x *exchange) recorded(ctx context.Context) ([]byte, error) {
+func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error) {
 	msg, fault := jsonrpc.Decode(x.frame)
 	if fault != nil {
 		return nil, fmt.Errorf("engine: recording a task: %s", fault.Reason)
 	}
-	call := recordedCall{Revision: x.dialect.String(), Method: x.method, Session: x.call.Session(), Params: msg.Params}
+	call := recordedCall{
+		Revision: x.dialect.String(), Scopes: scopes, Method: x.method, Session: x.call.Session(), Params: msg.Params,
+	}
 	if x.conn.e.cfg.Queue != nil {
 		call.ID = x.id.Append(nil)
 		if p := transport.PrincipalFrom(ctx); p != nil {
@@ -82,6 +87,31 @@ func readCall(r *task.Record) (*recordedCall, error) {
 		return call, fmt.Errorf("engine: reading the call of a task: %w", err)
 	}
 	return call, nil
+}
+
+// hasScopesOf says whether the caller has the scopes that the tool had when the task was made: a
+// token with fewer is no way to what a call came to.
+func hasScopesOf(ctx context.Context, r *task.Record) bool {
+	scopes, _ := jsontext.Member(r.Call, "scopes")
+	for item := range jsontext.Elements(scopes) {
+		if scope, ok := jsontext.String(item); !ok || !transport.PrincipalFrom(ctx).Has(scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// lacksScopes is the answer to the owner of a task whose scopes he lacks: what a call of the tool
+// is answered, where that says which scopes to come back with.
+func (x *exchange) lacksScopes(ctx context.Context, r *task.Record) error {
+	params, _ := jsontext.Member(r.Call, "params")
+	name, _ := jsontext.Member(params, "name")
+	tool, _ := jsontext.String(name)
+	_, err := x.snapshot.Find(ctx, x.call, &protocol.CallToolParams{Name: tool})
+	if refused, ok := errors.AsType[*transport.AuthError](err); ok {
+		return refused
+	}
+	return noTask()
 }
 
 // dialectNamed is the one of a revision, as its String names it.
