@@ -40,8 +40,11 @@ type news struct {
 }
 
 const (
-	maxOutbox   = 4096            // messages that wait for the bus; the oldest are dropped
-	outboxBytes = 16 << 20        // the size of them all
+	maxOutbox   = 4096     // messages that wait for the bus; the oldest are dropped
+	outboxBytes = 16 << 20 // the size of them all
+	// frameShare is the part of the outbox beyond which no frame of a client gets in: a
+	// client may make up as many as it likes, and they must not push out news for others.
+	frameShare  = 8
 	tellTimeout = 5 * time.Second // for publishing one message
 	// lookPause is how often a wait for something that another node may do looks whether
 	// that has happened: a lost message must not make it wait for ever.
@@ -151,6 +154,9 @@ func (e *Engine) tell(n news) {
 	s := &e.nodes
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if n.Kind == newsFrame && (len(s.outbox) >= maxOutbox/frameShare || s.bytes >= outboxBytes/frameShare) {
+		return
+	}
 	s.outbox, s.bytes = append(s.outbox, message), s.bytes+len(message)
 	for len(s.outbox) > maxOutbox || s.bytes > outboxBytes {
 		s.bytes -= len(s.outbox[0])

@@ -1,0 +1,58 @@
+package framework_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+)
+
+// TestNodesFloodOfOneClient: what one client sends for nobody does not push out what the
+// nodes tell each other for the clients of others.
+func TestNodesFloodOfOneClient(t *testing.T) {
+	for what, flood := range map[string]struct {
+		frames int
+		reason string
+	}{"many frames": {5000, ""}, "large frames": {40, strings.Repeat("x", 900_000)}} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h := &hooks{}
+				all := make([]*framework.Server, 2)
+				store := memory.New()
+				for i := range all {
+					app := quiet(framework.WithStore(hooked{store, h}))
+					for _, uri := range []string{"x://1", "x://2"} {
+						app.Add(framework.Resource(uri, func(context.Context) (string, error) { return "", nil }))
+					}
+					all[i] = build(t, app)
+					if err := all[i].Start(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p, evil := dial(t, all[0], core), dial(t, all[1], core)
+				for _, uri := range []string{"x://1", "x://2"} {
+					p.call("resources/subscribe", `{"uri":"`+uri+`"}`).ok()
+				}
+				synctest.Wait()
+				slow := time.Second
+				h.publish = func() error { time.Sleep(slow); slow = 0; return nil }
+				all[1].ResourceUpdated(t.Context(), "x://1") // is being told
+				synctest.Wait()
+				all[1].ResourceUpdated(t.Context(), "x://2") // waits
+				for i := range flood.frames {
+					evil.frame(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":%q}}`, i, flood.reason))
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if got := fmt.Sprintf("%s", p.notifications("notifications/resources/updated")); !strings.Contains(got, "x://2") {
+					t.Errorf("what waited beside the flood: %s", got)
+				}
+			})
+		})
+	}
+}
