@@ -161,19 +161,31 @@ func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fa
 	return c.understand(x, b, meta, name)
 }
 
-// maxHandshake bounds the parameters of initialize, in bytes: a session keeps what its
-// client has said of itself, icons among it, and one client may have many sessions.
-const maxHandshake = 64 << 10
+// Bounds of the parameters of initialize, in bytes and in members and items: a session keeps
+// what its client has said of itself, icons among it, and one client may have many sessions.
+const (
+	maxHandshake        = 64 << 10
+	maxHandshakeMembers = 1000
+)
+
+// decodeInitialize reads the parameters of initialize, within their bounds.
+func (x *exchange) decodeInitialize(b *body) (protocol.Params, *protocol.Fault) {
+	raw := b.params.Raw()
+	if len(raw) > maxHandshake {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the parameters of initialize have more than %d bytes", maxHandshake)
+	}
+	if len(raw) > maxHandshakeMembers && jsontext.Check(raw, jsontext.Limits{Elements: maxHandshakeMembers}) != nil {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the parameters of initialize have more than %d members", maxHandshakeMembers)
+	}
+	return x.dialect.DecodeParamsObject(x.method, b.params)
+}
 
 func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.Fault {
 	x.dialect = dialect.Handshake("")
 	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
 		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
 	}
-	if len(b.params.Raw()) > maxHandshake {
-		return protocol.Faultf(protocol.FaultInvalidParams, "the parameters of initialize have more than %d bytes", maxHandshake)
-	}
-	p, fault := x.dialect.DecodeParamsObject(x.method, b.params)
+	p, fault := x.decodeInitialize(b)
 	if fault != nil {
 		return fault
 	}

@@ -181,7 +181,7 @@ func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.dialect = dialect.Handshake("")
-	if _, fault := x.dialect.DecodeParamsObject(x.method, b.params); fault != nil {
+	if _, fault := x.decodeInitialize(b); fault != nil { // before there is a session
 		return fault
 	}
 	if link == nil {

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,11 +85,21 @@ func TestInitializeAnsweredWithAnError(t *testing.T) {
 func TestInitializeIsBounded(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newEngine(t, catalog{}))
-	for _, params := range []string{
-		`"capabilities":{},"clientInfo":{"name":"` + strings.Repeat("c", 65<<10) + `","version":"1"}`,
-		`"capabilities":{"experimental":{"x":{"y":"` + strings.Repeat("x", 65<<10) + `"}}},"clientInfo":{"name":"c","version":"1"}`,
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, `"x%d":{},`, i)
+	}
+	for params, bound := range map[string]string{
+		`"capabilities":{},"clientInfo":{"name":"` + strings.Repeat("c", 65<<10) + `","version":"1"}`:                               "65536 bytes",
+		`"capabilities":{"experimental":{"x":{"y":"` + strings.Repeat("x", 65<<10) + `"}}},"clientInfo":{"name":"c","version":"1"}`: "65536 bytes",
+		`"capabilities":{"experimental":{` + strings.TrimSuffix(many.String(), ",") + `}},"clientInfo":{"name":"c","version":"1"}`:  "1000 members",
 	} {
-		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+params+`}}`), `-32602`, "65536 bytes")
+		frame := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` + params + `}}`
+		shows(t, p.ask(frame), `-32602`, bound)
+		web := &site{t: t, e: newEngine(t, catalog{})}
+		if r := web.post(frame); r.status != http.StatusBadRequest || web.session != nil {
+			t.Errorf("posted: %d, a session: %v", r.status, web.session != nil)
+		}
 	}
 	shows(t, p.initialize("2025-11-25", `{"experimental":{"x":{"y":"`+strings.Repeat("x", 60<<10)+`"}}}`), `"protocolVersion":"2025-11-25"`)
 }
