@@ -1,10 +1,14 @@
 package fiberhttp
 
 import (
+	"errors"
+	"net/http"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
 // MountMetadata serves RFC 9728 metadata at the root of the host, where Mount under a
@@ -12,19 +16,31 @@ import (
 // do; with one that does not, it is 404. Servers of New have it already.
 //
 // The metadata is for everybody, so hosts and origins are not checked: the options have no
-// effect.
+// effect. Where the host has no metadata, the app's next route that matches answers: that of
+// another host, whose endpoint has another path, for instance. At the place without a path
+// the first host answers that has any.
 func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
 	serve := func(f *fiber.Ctx) error {
-		rc := f.Context()
-		defer func() {
-			if value := recover(); value != nil { // it would end the process
-				rc.Response.Reset()
-				write(rc, front.Broken(value))
+		reply := describe(host, f)
+		if reply.Status == http.StatusNotFound {
+			err := f.Next()
+			if e, ok := errors.AsType[*fiber.Error](err); !ok || e.Code != fiber.StatusNotFound {
+				return err
 			}
-		}()
-		write(rc, front.Describe(host, string(rc.Method()), string(rc.URI().PathOriginal())))
+		}
+		write(f.Context(), reply)
 		return nil
 	}
 	app.All(front.Metadata, serve)
 	app.All(front.Metadata+"/*", serve)
+}
+
+// describe is the host's answer. A panic in it would end the process.
+func describe(host transport.Host, f *fiber.Ctx) (reply *streamable.Reply) {
+	defer func() {
+		if value := recover(); value != nil {
+			reply = front.Broken(value)
+		}
+	}()
+	return front.Describe(host, string(f.Context().Method()), string(f.Context().URI().PathOriginal()))
 }

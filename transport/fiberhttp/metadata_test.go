@@ -38,6 +38,20 @@ type undescribed struct{ described }
 
 func (undescribed) Authenticator() transport.Authenticator { return nil }
 
+// second tells something at another path.
+type second struct{ described }
+
+func (second) Authenticator() transport.Authenticator { return other{} }
+
+type other struct{ teller }
+
+func (other) ServeMetadata(method, path string) (int, http.Header, []byte) {
+	if path != "/.well-known/oauth-protected-resource/second" {
+		return http.StatusNotFound, nil, nil
+	}
+	return http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte(`"second by ` + method + `"`)
+}
+
 func TestMountMetadata(t *testing.T) {
 	t.Parallel()
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
@@ -45,6 +59,10 @@ func TestMountMetadata(t *testing.T) {
 	fiberhttp.MountMetadata(app, described{})
 	silent := fiber.New(fiber.Config{DisableStartupMessage: true})
 	fiberhttp.MountMetadata(silent, undescribed{})
+	two := fiber.New(fiber.Config{DisableStartupMessage: true})
+	fiberhttp.MountMetadata(two, described{})
+	fiberhttp.MountMetadata(two, second{})
+	two.Get("/.well-known/*", func(c *fiber.Ctx) error { return c.JSON("the program's own") })
 	const notFound = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not Found"}}`
 	tests := []struct {
 		app          *fiber.App
@@ -58,6 +76,9 @@ func TestMountMetadata(t *testing.T) {
 		{app, "GET", "/.well-known/oauth-protected-resource", 404, notFound},
 		{app, "GET", "/.well-known/oauth-protected-resource/panic", 500, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`},
 		{silent, "GET", "/.well-known/oauth-protected-resource", 404, notFound},
+		{two, "GET", "/.well-known/oauth-protected-resource/a%2Fb", 200, `{"method":"GET"}`},
+		{two, "GET", "/.well-known/oauth-protected-resource/second", 200, `"second by GET"`},
+		{two, "GET", "/.well-known/oauth-protected-resource/third", 200, `"the program's own"`},
 	}
 	for _, tt := range tests {
 		conn := start(t, tt.app, listen(t))()
