@@ -31,7 +31,9 @@ func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMos
 
 // Once runs effect once per logical call and journals its result; after a crash in between
 // it runs again with the same IdempotencyKey. A failed effect is not journaled. While a
-// question is pending, no effect begins: the error is ErrPending.
+// question is pending, no effect begins: the error is ErrPending. When effect returns, what
+// it did must be final: what is rolled back later, as by a transaction of middleware, would
+// be lost, since it is not done again.
 //
 // If the client is asked in rounds, the journal holds 64 KiB, or 1 MiB with a shared store,
 // for answers and results of effects together; an effect whose result does not fit has
