@@ -226,6 +226,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		PageSize:  a.cfg.pageSize,
 		Secret:    []byte("kagami cursor " + a.name + " " + a.version),
 		Filter:    s.listFilter(func(m Middleware, problem string) { faults = append(faults, m.appFault(problem)) }),
+		Discreet:  slices.ContainsFunc(s.chain, func(m Middleware) bool { return m.only == kindList }),
 		Forbidden: s.denied,
 	})
 	b := newBuilder(s, nil, faults)

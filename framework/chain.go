@@ -151,7 +151,9 @@ func adapter[R body](name string, only kind, fn func(context.Context, *Call, Nex
 }
 
 // OnList is for all lists. fn gets everything the caller may see, before it is cut into
-// pages, and may take components away; what it adds or reorders is ignored.
+// pages, and may take components away; what it adds or reorders is ignored. With such a
+// step, the answer to an unknown name suggests no other, which might be of a component that
+// fn hides.
 func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]ComponentInfo]) ([]ComponentInfo, error)) Middleware {
 	if fn == nil {
 		return Middleware{Name: name, only: kindList}

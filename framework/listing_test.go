@@ -314,3 +314,16 @@ func TestExtensions(t *testing.T) {
 		}
 	})
 }
+
+// A step that hides components from a list hides them from the answer to a misspelt name, too.
+func TestHiddenNamesAreNotSuggested(t *testing.T) {
+	t.Parallel()
+	hide := framework.OnList("hide", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
+		_, err := next(ctx, call)
+		return nil, err
+	})
+	s := build(t, quiet().Use(hide).Add(framework.Tool("search", search)))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		dial(t, s, rev).tool("serch", `{}`).code(protocol.CodeInvalidParams).mentions(`unknown tool "serch"`).omits("Did you mean")
+	})
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -118,4 +119,28 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", c.Name, got, want[c.Name])
 		}
 	}
+}
+
+// A hidden tool is one that does not exist: not in the list, not by its name, not by one like it.
+func TestHide(t *testing.T) {
+	guests := func(ctx context.Context, tool framework.ComponentInfo) bool {
+		return tool.Name == "refund" && framework.BriefOf(ctx).Principal.Subject == "guest"
+	}
+	app := framework.New("shop", "1.0.0").Use(Hide(guests)...).Add(
+		framework.Tool("price", shop().Price, framework.Describe("Say the price.")),
+		framework.Tool("refund", shop().Refund, framework.Describe("Pay an order back.")))
+	testkit.AllRevisions(t, app, func(t *testing.T, s *testkit.Session) {
+		if len(s.Tools()) != 1 {
+			t.Errorf("%+v", s.Tools())
+		}
+		none := s.CallRaw("refund_", refund).Code(-32602).Text()
+		if got := s.CallRaw("refund", refund).Code(-32602).Text(); got != strings.Replace(none, "refund_", "refund", 1) {
+			t.Errorf("a hidden tool says %q, one that does not exist %q", got, none)
+		}
+		ann := s.As("ann")
+		if len(ann.Tools()) != 2 {
+			t.Errorf("%+v", ann.Tools())
+		}
+		ann.CallRaw("refund", refund).OK()
+	}, testkit.User("guest"))
 }

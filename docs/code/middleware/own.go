@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -52,4 +53,20 @@ func Approve() framework.Middleware {
 			}
 			return next(ctx, call)
 		}))
+}
+
+// Hide takes tools out of the list, and answers calls of them as if there were none.
+func Hide(hidden func(ctx context.Context, tool framework.ComponentInfo) bool) []framework.Middleware {
+	return []framework.Middleware{
+		framework.OnList("hide", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
+			listed, err := next(ctx, call)
+			return slices.DeleteFunc(listed, func(c framework.ComponentInfo) bool { return c.Kind == "tool" && hidden(ctx, c) }), err
+		}),
+		framework.OnToolCall("refuse hidden", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+			if hidden(ctx, call.Component) {
+				return nil, protocol.Faultf(protocol.FaultInvalidParams, "unknown tool %q", call.Name)
+			}
+			return next(ctx, call)
+		}),
+	}
 }

@@ -20,6 +20,10 @@ type Config struct {
 	// slice of its own and returns a subsequence of it.
 	Filter func(ctx context.Context, c *engine.Call, kind protocol.ListKind, entries []*Entry) ([]*Entry, error)
 
+	// Discreet keeps the answer to a name that nobody has from suggesting another one: it
+	// may be of an entry that Filter hides from the caller.
+	Discreet bool
+
 	// Forbidden is the answer to a caller who names an entry and lacks some of its
 	// scopes: absent, which says that there is no such entry, or another error. Nil:
 	// always absent.

@@ -135,7 +135,7 @@ func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *pr
 			names = append(names, e.Key)
 		}
 	}
-	if near := Nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" && !s.cfg.Discreet {
 		return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q. Did you mean %q?", noun, clip(name), near)
 	}
 	return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q", noun, clip(name))
