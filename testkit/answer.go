@@ -164,8 +164,9 @@ func (a *Answer) Omits(words ...string) *Answer {
 	return a
 }
 
-// Text returns the text of all text blocks, contents or messages, or of the error. If there
-// is none of these, it is the JSON.
+// Text returns the text of all blocks, contents or messages, or of the error: also that of
+// embedded resources, and the name, the URI and the description of links. If there is none
+// of these, it is the JSON. Structured content is not part of it: see JSON.
 func (a *Answer) Text() string {
 	if a.refused != nil {
 		return a.refused.Text
@@ -173,7 +174,7 @@ func (a *Answer) Text() string {
 	var texts []string
 	switch r := a.result.(type) {
 	case *protocol.CallToolResult:
-		return textOf(r.Content)
+		return wordsOf(r.Content)
 	case *protocol.ReadResourceResult:
 		for _, c := range r.Contents {
 			if c.Data == nil {
@@ -182,7 +183,7 @@ func (a *Answer) Text() string {
 		}
 	case *protocol.GetPromptResult:
 		for _, m := range r.Messages {
-			texts = append(texts, textOf(m.Blocks()))
+			texts = append(texts, wordsOf(m.Blocks()))
 		}
 	default:
 		return string(a.raw)

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,6 +33,26 @@ func asError(err error) *Error {
 	return &Error{Text: refusal.Message, Code: refusal.Code}
 }
 
+// wordsOf is all that blocks say in words: texts, those of embedded resources, and what a
+// link names, which clients before 2025-06-18 get as a text.
+func wordsOf(blocks []protocol.Block) string {
+	var words []string
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case protocol.Text:
+			words = append(words, b.Text)
+		case protocol.Embedded:
+			if b.Contents.Data == nil {
+				words = append(words, b.Contents.Text)
+			}
+		case protocol.Link:
+			words = append(words, strings.TrimSpace(cmp.Or(b.Title, b.Name)+" "+b.URI+" "+b.Description))
+		}
+	}
+	return strings.Join(words, "\n")
+}
+
+// textOf is what text blocks say.
 func textOf(blocks []protocol.Block) string {
 	var texts []string
 	for _, b := range blocks {

@@ -336,3 +336,22 @@ func TestInABubble(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// What a result says in an embedded resource or a link is text, on every revision.
+func TestWordsOfBlocks(t *testing.T) {
+	app := framework.New("blocks", "1").Add(
+		framework.Tool("blocks", func(context.Context, struct{}) (framework.Content, error) {
+			return framework.Content{
+				framework.Text("first"),
+				framework.Embedded{Contents: framework.Contents{URI: "x://e", Text: "within"}},
+				framework.Link{URI: "x://l", Name: "name", Description: "about it"},
+			}, nil
+		}, framework.Describe("Show blocks.")),
+		framework.Prompt("blocks", func(context.Context, struct{}) (framework.Messages, error) {
+			return framework.Messages{framework.UserBlock(framework.Embedded{Contents: framework.Contents{URI: "x://e", Text: "within"}})}, nil
+		}, framework.Describe("Show blocks.")))
+	testkit.AllRevisions(t, app, func(_ *testing.T, s *testkit.Session) {
+		s.CallRaw("blocks", "").OK().Mentions("first", "within", "name", "x://l", "about it")
+		s.Get("blocks", nil).OK().Mentions("within")
+	})
+}
