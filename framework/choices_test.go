@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,33 @@ func TestFewerChoices(t *testing.T) {
 	}, accept(`{"meal":"fish"}`))
 	if len(asked) != 1 || !strings.Contains(string(asked[0]), `"meal":{"type":"string","enum":["fish"]}`) {
 		t.Errorf("asked %s", asked)
+	}
+}
+
+// A handler that runs again must ask in the same words: otherwise the answer to the repeated
+// question is not found, and the user is asked once more.
+func TestChoicesAreExplainedInOneOrder(t *testing.T) {
+	t.Parallel()
+	type form struct {
+		A string `json:"a"`
+		B string `json:"b"`
+		C string `json:"c"`
+		D string `json:"d"`
+		E string `json:"e"`
+	}
+	var opts []framework.AskOption
+	for _, field := range []string{"e", "c", "a", "d", "b"} {
+		opts = append(opts, framework.Choices(field, framework.Choice{Value: "good"}))
+	}
+	_, asked := elicits(t, func(ctx context.Context) (string, error) { return fmt.Sprint(asksFor[form](opts...)(ctx)), nil },
+		accept(`{"a":"bad","b":"bad","c":"bad","d":"bad","e":"bad"}`), `"result":{"action":"cancel"}`)
+	if len(asked) != 2 {
+		t.Fatalf("asked %s", asked)
+	}
+	var again question
+	unmarshal(t, asked[1], &again)
+	if order := regexp.MustCompile(`/[a-e]`).FindAllString(again.Message, -1); !slices.Equal(order, []string{"/a", "/b", "/c", "/d", "/e"}) {
+		t.Errorf("the explanation has the fields in the order %s: %s", order, again.Message)
 	}
 }
 

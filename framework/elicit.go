@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -305,13 +306,15 @@ func (f *form) decode(ctx context.Context, content json.RawMessage, value reflec
 
 func (f *form) checkChoices(content json.RawMessage) error {
 	var issues []binding.Issue
-	for field, choices := range f.choices {
+	// In one order always: a handler that runs again must ask in the same words, or the
+	// answer is not its own.
+	for _, field := range slices.Sorted(maps.Keys(f.choices)) {
 		raw, ok := jsontext.Member(content, field)
 		if !ok {
 			continue
 		}
 		for _, value := range textsOf(raw) {
-			if !slices.ContainsFunc(choices, func(c Choice) bool { return c.Value == value }) {
+			if !slices.ContainsFunc(f.choices[field], func(c Choice) bool { return c.Value == value }) {
 				issues = append(issues, binding.Issue{
 					Path: "/" + field, Got: fmt.Sprintf("%q (text)", clip(value)), Want: "one of the choices", Rule: "oneof",
 				})
