@@ -157,13 +157,19 @@ type identity struct {
 	key  string
 }
 
-// newBuilder knows what the server has already, but for what goes.
-func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
-	b := &builder{
-		server: s, remove: remove, faults: faults,
-		taken: make(map[identity]string), handles: make(map[*declaration]string),
+// emptyBuilder knows the options of the server, and nothing of what is registered.
+func emptyBuilder(s *Server) *builder {
+	return &builder{
+		server: s,
+		taken:  make(map[identity]string), handles: make(map[*declaration]string),
 		plans: binding.Set{Options: s.cfg.plans},
 	}
+}
+
+// newBuilder knows what the server has already, except what is removed.
+func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
+	b := emptyBuilder(s)
+	b.remove, b.faults = remove, faults
 	for _, e := range s.registry.Entries() {
 		if slices.Contains(remove, e) {
 			continue

@@ -278,7 +278,7 @@ func (s *Server) formPlan(t reflect.Type) (*binding.Plan, error) {
 	if cached, ok := s.forms.Load(t); ok {
 		return cached.(*binding.Plan), nil
 	}
-	plan, faults := binding.Compile(t, binding.Form, binding.Options{})
+	plan, faults := binding.Compile(t, binding.Form, binding.Options{Checks: s.cfg.plans.Checks})
 	if plan == nil {
 		return nil, errors.New(strings.TrimPrefix(firstFault(faults), "In.")) // it is no input of a tool
 	}

@@ -77,7 +77,7 @@ func (s *Server) unregistered(c Component) ([]*catalog.Entry, error) {
 	if bound, ok := s.offered[c]; ok {
 		return bound, nil
 	}
-	b := &builder{server: s, taken: make(map[identity]string), handles: make(map[*declaration]string)}
+	b := emptyBuilder(s)
 	b.add(c, "")
 	if err := b.verdict("The tools were not offered."); err != nil {
 		return nil, err

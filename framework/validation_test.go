@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -45,6 +46,46 @@ func TestValidationOfTemplate(t *testing.T) {
 	build(t, quiet(framework.Validation("shouted", shouted, "", "capitals")).Add(boxes))
 	if got := boxes.URI(box{"OSLO"}); got != "box://OSLO" {
 		t.Errorf("URI = %q", got)
+	}
+}
+
+// Tags of the app's own are known wherever a type is compiled while the app runs: for the
+// form of a question, and for tools that are offered to a model without being registered.
+func TestValidationAtRunTime(t *testing.T) {
+	t.Parallel()
+	const want = "Want text in capitals."
+	send := framework.Tool("send", func(_ context.Context, in letter) (string, error) { return in.To, nil })
+	var told []string
+	m := &ownModel{say: func(n int32, req *framework.ModelRequest) (framework.Generation, error) {
+		if n == 1 {
+			return framework.Generation{Content: framework.Content{
+				protocol.ToolUse{ID: "a", Name: "send", Input: json.RawMessage(`{"to":"Oslo"}`)},
+				protocol.ToolUse{ID: "b", Name: "send", Input: json.RawMessage(`{"to":"OSLO"}`)},
+			}}, nil
+		}
+		for _, b := range req.Messages[len(req.Messages)-1].Blocks() {
+			told = append(told, b.(protocol.ToolResult).Content[0].(protocol.Text).Text)
+		}
+		return framework.Generation{Content: framework.Content{protocol.Text{Text: "done"}}}, nil
+	}}
+	s := build(t, quiet(framework.WithModel(m), framework.Validation("shouted", shouted, "", "text in capitals")).Add(
+		framework.Tool("form", func(ctx context.Context, _ struct{}) (string, error) {
+			v, err := framework.Elicit[letter](ctx, "To whom?")
+			return v.To, err
+		}),
+		generating[string](framework.PreferApp(), framework.WithTools(send)),
+	))
+	answers := []string{accept(`{"to":"Oslo"}`), accept(`{"to":"OSLO"}`)}
+	p := dial(t, s, protocol.Rev20251125, withCaps(canElicit), answering(func(string, json.RawMessage) string {
+		next := answers[0]
+		answers = answers[1:]
+		return next
+	}))
+	if got, asked := p.tool("form", `{}`).text(), p.messages(); got != "OSLO" || !strings.Contains(asked, want) {
+		t.Errorf("form: got %q, asked %q", got, asked)
+	}
+	if got := p.tool("t", `{}`).text(); got != "done" || len(told) != 2 || !strings.Contains(told[0], want) || told[1] != "OSLO" {
+		t.Errorf("tool: got %q, told %q", got, told)
 	}
 }
 
