@@ -119,10 +119,18 @@ func (l *limiter) wrap(next framework.Handler) framework.Handler {
 		}
 		result, err := next(ctx, call)
 		if call.Round == 0 && brief.Task == "" && !brief.Probe && framework.OutcomeOf(ctx, result, err) == framework.OutcomePending {
-			l.first(ctx, execution{call.ID, 0}) // it may go on as a task, which begins anew
+			l.counted(ctx, call.ID)
 		}
 		return result, err
 	}
+}
+
+// counted remembers a call that waits for an answer: it may go on as a task, which runs from
+// the start again. The question may have cancelled ctx.
+func (l *limiter) counted(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awayPause)
+	defer cancel()
+	l.first(ctx, execution{id, 0})
 }
 
 // rounded is for people.

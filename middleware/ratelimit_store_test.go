@@ -152,3 +152,31 @@ func TestRateLimitGivenUp(t *testing.T) {
 		}
 	})
 }
+
+// heedful fails where its context is over, as stores on a network do.
+type heedful struct {
+	claim.Store
+	over atomic.Int32
+}
+
+func (h *heedful) Claim(ctx context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
+	if ctx.Err() != nil {
+		h.over.Add(1)
+		return nil, false, ctx.Err()
+	}
+	return h.Store.Claim(ctx, key, value, life)
+}
+
+// A call that waits for an answer may go on as a task, on another node: that it was counted
+// is in the store, though the question has ended the call's context.
+func TestRateLimitPendingCallIsShared(t *testing.T) {
+	t.Parallel()
+	store := &heedful{Store: memory.New().Claims()}
+	s := build(t, quiet().Use(middleware.RateLimit(middleware.Rate{Events: 5, Per: time.Hour, Store: store})).Add(asking(1)))
+	if got := again(t.Context(), t, s, call(t.Context(), t, s, `{}`), true); got.text() != "done" {
+		t.Fatalf("answered %s", got.raw)
+	}
+	if n := store.over.Load(); n > 0 {
+		t.Errorf("the store was asked %d times on a context that was over", n)
+	}
+}
