@@ -158,6 +158,8 @@ func TestWithoutSecrets(t *testing.T) {
 		{"abcdefgh", "[hidden]", []string{"abcdef", "cdefgh"}},
 		{"ababab", "[hidden]ab", []string{"abab"}},
 		{strings.Repeat("a", 4<<20), strings.Repeat("[hidden]", 4), []string{strings.Repeat("a", 1<<20)}}, // in no time
+		{strings.Repeat("a", 64<<10), strings.Repeat("[hidden]", 16<<10), slices.Repeat([]string{"aaaa"}, 1000)},
+		{strings.Repeat("a", 64<<10), "[hidden]", slices.Repeat([]string{"aaaa"}, 100_000)}, // as there are too many
 		{"hidden horse", "[hidden] [hidden]", []string{"horse", "hidden"}},
 		{`"a\u003cb\u003e\u0026c"`, `"[hidden]"`, []string{"a<b>&c"}}, // as encoding/json writes it
 		{`"a<b>&\u0007c" "a<b>&\ac"`, `"[hidden]" "[hidden]"`, []string{"a<b>&\ac"}},

@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -13,32 +12,42 @@ import (
 // leastHidden is how long a secret is that is looked for in a text.
 const leastHidden = 4
 
+// maxSearch bounds the bytes that are looked through for secrets: whoever sends the arguments
+// may send a hundred thousand secrets, and texts that errors repeat.
+const maxSearch = 64 << 20
+
 // WithoutSecrets returns a text, such as that of an error, without what Masked has hidden,
 // whether plain or as %q and JSON write it. Secrets of less than 4 bytes are not looked
-// for: every text is full of "1".
+// for: every text is full of "1". Where there are so many secrets, and so much text, that the
+// search would take long, all of the text is hidden.
 func WithoutSecrets(text string, hidden []string) string {
-	var found []stretch
+	if len(hidden) > 0 && len(text) > maxSearch/len(hidden) {
+		return hiddenText
+	}
+	// All are found before one is replaced: of two that overlap, a part would stay.
+	var ends []int // at the byte at which a secret begins: where it ends
 	for _, secret := range hidden {
-		if len(secret) < leastHidden {
+		if len(secret) < leastHidden || len(secret) > len(text) {
 			continue
 		}
 		for _, form := range writtenAs(secret) {
-			found = appendFound(found, text, form)
+			ends = mark(ends, text, form)
 		}
 	}
-	if len(found) == 0 {
+	if ends == nil {
 		return text
 	}
-	// All are found before one is replaced: of two that overlap, a part would stay.
-	slices.SortFunc(found, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
 	var out strings.Builder
 	shown := 0 // the end of what was written or hidden
-	for _, f := range found {
-		if f.from >= shown {
-			out.WriteString(text[shown:f.from])
+	for from, to := range ends {
+		if to == 0 {
+			continue
+		}
+		if from >= shown {
+			out.WriteString(text[shown:from])
 			out.WriteString(hiddenText)
 		}
-		shown = max(shown, f.to)
+		shown = max(shown, to)
 	}
 	out.WriteString(text[shown:])
 	return out.String()
@@ -63,20 +72,21 @@ func appendSecrets(all []string, arguments []byte) []string {
 	return all
 }
 
-// stretch is a part of a text.
-type stretch struct{ from, to int }
-
-// appendFound appends the places of form, but for those that overlap the one before: whoever
-// sends both texts could make their search take the square of their length.
-func appendFound(found []stretch, text, form string) []stretch {
+// mark notes the places of form in ends, which it makes at the first, except those that
+// overlap the one before: whoever sends both texts could make their search take the square
+// of their length.
+func mark(ends []int, text, form string) []int {
 	for at := 0; ; {
 		i := strings.Index(text[at:], form)
 		if i < 0 {
-			return found
+			return ends
+		}
+		if ends == nil {
+			ends = make([]int, len(text))
 		}
 		from := at + i
 		at = from + len(form)
-		found = append(found, stretch{from, at})
+		ends[from] = max(ends[from], at)
 	}
 }
 

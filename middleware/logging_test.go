@@ -240,6 +240,18 @@ func TestLoggingBounds(t *testing.T) {
 	}
 }
 
+// Of long arguments only the beginning is looked through for secrets, and no more than that
+// is written, however short it gets.
+func TestLoggingLooksThroughTheBeginning(t *testing.T) {
+	t.Parallel()
+	app, logs := watched()
+	s := build(t, app.Use(middleware.Logging()).Add(loginTool(func(login) error { return nil })))
+	call(t.Context(), t, s, `{"user":"-----BEGIN PRIVATE KEY-----`+strings.Repeat("A", 3<<20)+`","note":"Bearer correct-horse"}`)
+	if got, want := line(t, logs.All()[0])["arguments"], `{"user":"[hidden]","…":"…"}`; got != want {
+		t.Errorf("arguments %s, want %s", got, want)
+	}
+}
+
 func TestLoggingLines(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

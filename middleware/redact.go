@@ -38,8 +38,9 @@ func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments
 	if !withArguments || len(masked) == 0 {
 		return name, nil, secrets
 	}
-	arguments, secrets = r.value(nil, masked, secrets)
-	return name, arguments, secrets
+	seen := redaction{redactor: r, secrets: secrets, left: maxRedacted}
+	seen.value(masked)
+	return name, seen.dst, seen.secrets
 }
 
 // bounded cuts a text when nothing is left to hide in it: of half a token nobody sees
@@ -48,7 +49,8 @@ func (r *redactor) bounded(text string, most int, secrets []string) string {
 	return bounded(r.text(bounded(text, maxRedacted), secrets), most)
 }
 
-// maxRedacted bounds what is looked through.
+// maxRedacted bounds what is looked through of one text, and of all arguments of a call:
+// the expressions take a second for a megabyte, and what is written is far shorter.
 const maxRedacted = 32 << 10
 
 // text hides what looks like a secret, and the secrets of the call.
@@ -61,43 +63,64 @@ func (r *redactor) text(text string, secrets []string) string {
 	return text
 }
 
+// redaction is arguments on their way into the log.
+type redaction struct {
+	*redactor
+
+	dst     []byte
+	secrets []string // the texts that were hidden
+	left    int      // how many bytes of text may still be looked through
+}
+
 // value writes a JSON text without the members that have a secret name and without what
 // looks like one in texts.
-func (r *redactor) value(dst, raw []byte, secrets []string) ([]byte, []string) {
+func (r *redaction) value(raw []byte) {
 	more := false
 	comma := func() {
 		if more {
-			dst = append(dst, ',')
+			r.dst = append(r.dst, ',')
 		}
 		more = true
 	}
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindObject:
-		dst = append(dst, '{')
+		r.dst = append(r.dst, '{')
 		for key, member := range jsontext.Members(raw) {
 			comma()
-			name := key.String()
-			dst = append(jsontext.Quote(dst, r.text(name, nil)), ':')
-			if r.secretName(name) {
-				secrets = jsontext.AppendTexts(secrets, member)
-				dst = jsontext.Quote(dst, hidden)
-				continue
-			}
-			dst, secrets = r.value(dst, member, secrets)
+			r.member(key.String(), member)
 		}
-		return append(dst, '}'), secrets
+		r.dst = append(r.dst, '}')
 	case jsontext.KindArray:
-		dst = append(dst, '[')
+		r.dst = append(r.dst, '[')
 		for item := range jsontext.Elements(raw) {
 			comma()
-			dst, secrets = r.value(dst, item, secrets)
+			r.value(item)
 		}
-		return append(dst, ']'), secrets
+		r.dst = append(r.dst, ']')
 	case jsontext.KindString:
 		text, _ := jsontext.String(raw)
-		return jsontext.Quote(dst, r.text(text, nil)), secrets
+		r.quote(text)
+	default:
+		r.dst = jsontext.Compact(r.dst, raw)
 	}
-	return jsontext.Compact(dst, raw), secrets
+}
+
+func (r *redaction) member(name string, value []byte) {
+	r.quote(name)
+	r.dst = append(r.dst, ':')
+	if r.secretName(name) {
+		r.secrets = jsontext.AppendTexts(r.secrets, value)
+		r.dst = jsontext.Quote(r.dst, hidden)
+		return
+	}
+	r.value(value)
+}
+
+// quote writes as much of a text as may be looked through: what was not must not be seen.
+func (r *redaction) quote(text string) {
+	text = bounded(text, r.left)
+	r.left = max(0, r.left-len(text))
+	r.dst = jsontext.Quote(r.dst, r.text(text, nil))
 }
 
 func (r *redactor) secretName(name string) bool {
