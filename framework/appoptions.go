@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -105,7 +106,7 @@ func WithDescription(text string) AppOption {
 func WithWebsiteURL(address string) AppOption {
 	return appOption{"WithWebsiteURL", func(c *appConfig) string {
 		if !isWeb(address) {
-			return fmt.Sprintf("%q is no absolute https or http URL", clip(address))
+			return fmt.Sprintf("%q is no absolute https or http URL", catalog.Clip(address))
 		}
 		c.website = address
 		return ""

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -120,20 +121,11 @@ func isBool(plan *binding.Plan, field string) bool {
 }
 
 func unknownArgument(name string, names []string) *protocol.Fault {
-	text := fmt.Sprintf("no such argument: %q.", clip(name))
+	text := fmt.Sprintf("no such argument: %q.", catalog.Clip(name))
 	if hint := didYouMean(name, names); hint != "" {
 		text += " " + hint
 	}
 	return &protocol.Fault{Kind: protocol.FaultInvalidParams, Message: text}
-}
-
-// clip bounds what is echoed to the caller.
-func clip(s string) string {
-	const most = 128
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }
 
 // matching are the values that begin like prefix, whatever the case.

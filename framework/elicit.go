@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -316,7 +317,7 @@ func (f *form) checkChoices(content json.RawMessage) error {
 		for _, value := range textsOf(raw) {
 			if !slices.ContainsFunc(f.choices[field], func(c Choice) bool { return c.Value == value }) {
 				issues = append(issues, binding.Issue{
-					Path: "/" + field, Got: fmt.Sprintf("%q (text)", clip(value)), Want: "one of the choices", Rule: "oneof",
+					Path: "/" + field, Got: fmt.Sprintf("%q (text)", catalog.Clip(value)), Want: "one of the choices", Rule: "oneof",
 				})
 			}
 		}

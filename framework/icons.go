@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -16,7 +17,7 @@ func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 		case icon.Src == "":
 			return "an icon has no Src"
 		case !iconSource(icon.Src):
-			return fmt.Sprintf("clients refuse an icon from %q: it must be an absolute https or http URL, or a data URL", clip(icon.Src))
+			return fmt.Sprintf("clients refuse an icon from %q: it must be an absolute https or http URL, or a data URL", catalog.Clip(icon.Src))
 		case slices.ContainsFunc(icon.Sizes, func(s string) bool { return !iconSize.MatchString(s) }):
 			return fmt.Sprintf("the sizes of an icon are %q: each is like 48x48, or any", icon.Sizes)
 		case icon.Theme != "" && icon.Theme != "light" && icon.Theme != "dark":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -79,7 +80,7 @@ func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol
 func usable(content Content) error {
 	for _, use := range usesOf(content) {
 		if len(use.Input) > 0 && (jsontext.Check(use.Input, jsontext.DefaultLimits()) != nil || !isObject(use.Input)) {
-			return fmt.Errorf("%s: its input for the tool %q is no JSON object", askingApp, clip(use.Name))
+			return fmt.Errorf("%s: its input for the tool %q is no JSON object", askingApp, catalog.Clip(use.Name))
 		}
 	}
 	return nil

@@ -93,6 +93,7 @@ func TestUnknownTool(t *testing.T) {
 		p := dial(t, s, rev)
 		p.tool("serch", `{}`).code(protocol.CodeInvalidParams).mentions(`unknown tool "serch"`, `Did you mean "search"?`)
 		p.tool("zzz", `{}`).code(protocol.CodeInvalidParams).omits("Did you mean")
+		p.tool("a"+strings.Repeat("ä", 100), `{}`).code(protocol.CodeInvalidParams).mentions(`ä…"`) // not half of one
 		p.tool("secre", `{}`).code(protocol.CodeInvalidParams).omits(`"secret"`)
 		if got := p.tool("secret", `{}`).text(); got != "ok" {
 			t.Errorf("a hidden tool answered %q", got)

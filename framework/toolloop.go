@@ -143,7 +143,7 @@ func (o *offer) result(ctx context.Context, h *handling, key string, use protoco
 		for i := range o.listed {
 			names[i] = o.listed[i].Name
 		}
-		return toolError(fmt.Sprintf("There is no tool %q. %s", clip(use.Name), didYouMean(use.Name, names))), nil
+		return toolError(fmt.Sprintf("There is no tool %q. %s", catalog.Clip(use.Name), didYouMean(use.Name, names))), nil
 	}
 	if len(use.Input) > 0 {
 		if err := jsontext.Check(use.Input, jsontext.DefaultLimits()); err != nil {

@@ -1,5 +1,19 @@
 package catalog
 
+import "unicode/utf8"
+
+// Clip bounds what is echoed to the caller to about 128 bytes, at the end of a character.
+func Clip(name string) string {
+	most := 128
+	if len(name) <= most {
+		return name
+	}
+	for most > 0 && !utf8.RuneStart(name[most]) {
+		most--
+	}
+	return name[:most] + "…"
+}
+
 // Bounds of a search for the nearest name: it runs on names that callers send.
 const (
 	nearestLength = 64

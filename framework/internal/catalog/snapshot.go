@@ -136,18 +136,9 @@ func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *pr
 		}
 	}
 	if near := Nearest(name, names); near != "" && !s.cfg.Discreet {
-		return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q. Did you mean %q?", noun, clip(name), near)
+		return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q. Did you mean %q?", noun, Clip(name), near)
 	}
-	return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q", noun, clip(name))
-}
-
-// clip bounds what is echoed to the caller.
-func clip(name string) string {
-	const most = 128
-	if len(name) > most {
-		return name[:most] + "…"
-	}
-	return name
+	return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q", noun, Clip(name))
 }
 
 // Subscribe says whether the caller may hear of changes of a resource. Who cannot find it
