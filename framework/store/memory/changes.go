@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// What may wait for one subscriber. A larger message can still be the only one.
+// The bounds of a subscriber's queue. A larger message is still queued if it is the only one.
 const (
 	waitingMessages = 1024
 	waitingBytes    = 4 << 20
 )
 
-// changes is the change.Bus. It has no goroutine: a subscriber's own fetches what
-// waits for it.
+// changes is the change.Bus. It has no goroutine: each subscriber's own goroutine takes
+// messages from its queue.
 type changes struct {
-	mu          sync.Mutex // guards all below, the subscribers' fields, too
+	mu          sync.Mutex // guards all below, including the fields of the subscribers
 	subscribers map[*subscriber]struct{}
 }
 
-// subscriber is one Subscribe.
+// subscriber is one call of Subscribe.
 type subscriber struct {
-	wake  chan struct{} // has an element if there is something to fetch
-	queue [][]byte      // shared with all others
+	wake  chan struct{} // has an element if the queue must be looked at
+	queue [][]byte      // each message is shared with the other subscribers
 	bytes int
-	lost  bool // nil is to come before the queue
+	lost  bool // the queue was dropped: nil must be delivered before it
 }
 
 // Publish copies the message once, for all.
@@ -45,8 +45,8 @@ func (c *changes) Publish(_ context.Context, message []byte) error {
 	return nil
 }
 
-// add drops all that waits where there is too much of it: whoever must look for
-// himself needs none of that.
+// add drops the whole queue when it is too long: a subscriber that has lost one message must
+// read everything anew anyway.
 func (s *subscriber) add(message []byte) {
 	n := len(s.queue)
 	if n == waitingMessages || n > 0 && s.bytes+len(message) > waitingBytes {
@@ -65,7 +65,7 @@ func (s *subscriber) rouse() {
 	}
 }
 
-// Subscribe gives messages that waited to fn as long as ctx has not ended.
+// Subscribe calls fn with each message until ctx ends.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	s := &subscriber{wake: make(chan struct{}, 1), lost: true}
 	s.rouse()
@@ -98,7 +98,7 @@ func (c *changes) leave(s *subscriber) {
 	delete(c.subscribers, s)
 }
 
-// next of what waits, if anything does. nil says that something is lost.
+// next is the next message of the queue, if there is one; nil says that messages were lost.
 func (c *changes) next(s *subscriber) (message []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,11 +107,11 @@ func (c *changes) next(s *subscriber) (message []byte, ok bool) {
 		return nil, true
 	}
 	if len(s.queue) == 0 {
-		s.queue = nil // its array is used up
+		s.queue = nil // releases the array, whose elements are used up
 		return nil, false
 	}
 	message = s.queue[0]
-	s.queue[0] = nil // for the garbage collector
+	s.queue[0] = nil // let the garbage collector have it
 	s.queue = s.queue[1:]
 	s.bytes -= len(message)
 	return message, true

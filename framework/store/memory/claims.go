@@ -12,9 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// claims is the claim.Store. The time is read under the mutex, so that no operation
-// comes after another with an earlier time. Values are replaced, never changed:
-// they are copied outside of it.
+// claims is the claim.Store. The time is read while the mutex is held, so that operations see
+// times in the order in which they run. A stored value is replaced, never changed in place, so
+// it can be copied after the mutex is released.
 type claims struct {
 	bounds bounds
 
@@ -22,7 +22,7 @@ type claims struct {
 	shelf[claimKey, *held]
 }
 
-// Claim copies the value, and what it returns.
+// Claim copies the value before it stores it, and returns a copy.
 func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
 	if err := checkLife(life); err != nil {
 		return nil, false, err
@@ -78,7 +78,7 @@ func (c *claims) Get(_ context.Context, key string) ([]byte, error) {
 	return bytes.Clone(value), nil
 }
 
-// Delete makes room at once.
+// Delete frees the space at once.
 func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	return nil
 }
 
-// Add counts a counter as a claim.
+// Add stores a counter, which takes space as a claim does.
 func (c *claims) Add(_ context.Context, key string, n int64, life time.Duration) (int64, error) {
 	if err := checkLife(life); err != nil {
 		return 0, err
@@ -118,7 +118,7 @@ func checkLife(life time.Duration) error {
 	return nil
 }
 
-// keep has the value as it is, but not the key, which may be part of something
+// keep stores value without a copy, but copies the key, which may be a substring of something
 // larger.
 func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Duration) (*held, error) {
 	h := &held{key: key, value: value, mortal: mortal{end: now.Add(life)}}

@@ -5,50 +5,49 @@ import (
 	"time"
 )
 
-// placed is what a heap holds. It knows where it is, so that it can be moved and
-// removed.
+// placed is an element of a heap. It is told its index, so that it can be moved and removed.
 type placed[T any] interface {
 	before(other T) bool
-	moved(place int) // -1: it is in the heap no more
+	moved(place int) // -1: it has left the heap
 }
 
-// heapOf is for container/heap: the one that is before all others is at 0.
+// heapOf implements heap.Interface. The element that is before all others has index 0.
 type heapOf[T placed[T]] []T
 
-// Len is for container/heap.
+// Len is part of heap.Interface.
 func (h heapOf[T]) Len() int { return len(h) }
 
-// Less is for container/heap.
+// Less is part of heap.Interface.
 func (h heapOf[T]) Less(i, j int) bool { return h[i].before(h[j]) }
 
-// Swap is for container/heap.
+// Swap is part of heap.Interface.
 func (h heapOf[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].moved(i)
 	h[j].moved(j)
 }
 
-// Push is for container/heap.
+// Push is part of heap.Interface.
 func (h *heapOf[T]) Push(x any) {
 	item := x.(T)
 	item.moved(len(*h))
 	*h = append(*h, item)
 }
 
-// Pop is for container/heap.
+// Pop is part of heap.Interface.
 func (h *heapOf[T]) Pop() any {
 	last := len(*h) - 1
 	item := (*h)[last]
-	clear((*h)[last:]) // for the garbage collector
+	clear((*h)[last:]) // let the garbage collector have it
 	*h = (*h)[:last]
 	item.moved(-1)
 	return item
 }
 
-// mortal is what ends, and its place in the heap of those that do.
+// mortal is embedded in what expires: when, and its place in the heap of expiries.
 type mortal struct {
 	end   time.Time // zero: never
-	place int       // from 1; 0: it is not in the heap
+	place int       // index + 1; 0: not in the heap
 }
 
 func (m *mortal) alive(now time.Time) bool { return m.end.IsZero() || now.Before(m.end) }
@@ -57,16 +56,16 @@ func (m *mortal) moved(place int) { m.place = place + 1 }
 
 func (m *mortal) life() *mortal { return m }
 
-// ending is what has a mortal.
+// ending is an element with an embedded mortal.
 type ending[T any] interface {
 	placed[T]
 	life() *mortal
 }
 
-// ends are those that have an end.
+// ends is the heap of all elements that expire.
 type ends[T ending[T]] struct{ heap heapOf[T] }
 
-// set says when it goes; zero: never.
+// set sets when item expires; zero: never.
 func (e *ends[T]) set(item T, end time.Time) {
 	m := item.life()
 	m.end = end
@@ -80,10 +79,10 @@ func (e *ends[T]) set(item T, end time.Time) {
 	}
 }
 
-// remove forgets it, also if it has no end.
+// remove takes item out of the heap, if it is there.
 func (e *ends[T]) remove(item T) { e.set(item, time.Time{}) }
 
-// expired is the one that expired first, if any has.
+// expired is the element that expired first, if any has expired.
 func (e *ends[T]) expired(now time.Time) (item T, ok bool) {
 	if len(e.heap) == 0 || e.heap[0].life().alive(now) {
 		return item, false

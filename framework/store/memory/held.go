@@ -1,8 +1,8 @@
 package memory
 
-// heldCost is the bookkeeping of a claim as ClaimBytes counts it, about what the
-// allocator takes: its record, its map entry, its place in the heap, and what key
-// and value are rounded up by.
+// heldCost is the bookkeeping of a claim as ClaimBytes counts it. It is about what the
+// allocator uses for its record, its map entry, its place in the heap, and for rounding up the
+// sizes of key and value.
 const heldCost = 192
 
 // claimKey keeps counters and values apart.
@@ -11,11 +11,11 @@ type claimKey struct {
 	counter bool
 }
 
-// held is a value or a counter until its end.
+// held is a value or a counter that has not expired.
 type held struct {
 	mortal
 	key   claimKey
-	value []byte // never changed
+	value []byte // replaced, never changed in place
 	sum   int64
 }
 

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// line has the tasks that are working, those that wait for a worker and those that
-// one has, in one heap: by the time since which they wait, or from which on they
-// will. Those who wait for a task are in a list, of whom only the first has a timer,
-// and each who leaves the list rouses the next.
+// line is the queue of tasks that are working, those waiting for a worker as well as those
+// leased to one. They are in one heap, ordered by due: a task can be taken when that time has
+// come. Calls of Take that found nothing wait in a list. Only the first of them has a timer,
+// and whoever leaves the list wakes the next one.
 type line struct {
 	turns   heapOf[*turn]
 	waiters list.List // of *waiter
-	last    uint64    // number given out
+	last    uint64    // the last number given out
 }
 
-// turn is of a task from when it works until it does not.
+// turn is a task's place in the line. It lasts as long as the task is working.
 type turn struct {
 	task   *heldTask
-	due    time.Time // since when it waits, or will
-	number uint64    // the order of those that are due at the same time
-	lease  uint64    // 0: nobody has it, and nobody has let it run out
-	place  int       // in line.turns, from 1; 0: it does not work
+	due    time.Time // when it can be taken: when it came, or when its lease runs out
+	number uint64    // the order of turns with the same due
+	lease  uint64    // 0: it was never taken, or was given back
+	place  int       // index in line.turns + 1; 0: it is not working
 }
 
 func (t *turn) before(other *turn) bool {
@@ -35,7 +35,7 @@ func (t *turn) before(other *turn) bool {
 
 func (t *turn) moved(place int) { t.place = place + 1 }
 
-// first to be taken, now or later; nil if there is none.
+// first is the turn that can be taken first, now or later; nil if there is none.
 func (l *line) first() *turn {
 	if len(l.turns) == 0 {
 		return nil
@@ -43,13 +43,13 @@ func (l *line) first() *turn {
 	return l.turns[0]
 }
 
-// next number, never given out before.
+// next is a number that was not given out before.
 func (l *line) next() uint64 {
 	l.last++
 	return l.last
 }
 
-// enter does nothing to a task that works already.
+// enter puts a task into the line, unless it is there already.
 func (l *line) enter(h *heldTask, now time.Time) {
 	if h.turn.place > 0 {
 		return
@@ -59,7 +59,7 @@ func (l *line) enter(h *heldTask, now time.Time) {
 	l.rouse()
 }
 
-// leave ends the turn, and the lease with it.
+// leave takes a task out of the line. Its lease ends with that.
 func (l *line) leave(h *heldTask) {
 	if h.turn.place > 0 {
 		heap.Remove(&l.turns, h.turn.place-1)
@@ -67,7 +67,7 @@ func (l *line) leave(h *heldTask) {
 	}
 }
 
-// lend gives the task away, under a number that is the lease's alone.
+// lend leases the task under a number that no other lease has.
 func (l *line) lend(t *turn, until time.Time) {
 	t.lease = l.next()
 	t.number = t.lease
@@ -79,21 +79,21 @@ func (l *line) renew(t *turn, until time.Time) {
 	heap.Fix(&l.turns, t.place-1)
 }
 
-// giveBack makes it as if nobody had taken it.
+// giveBack ends the lease as if the task had never been taken.
 func (l *line) giveBack(t *turn, now time.Time) {
 	t.lease, t.number = 0, l.next()
 	l.renew(t, now)
 	l.rouse()
 }
 
-// waiter is a Take that has found nothing.
+// waiter is a call of Take that has found nothing.
 type waiter struct {
-	wake  chan struct{} // has an element if it is to look again
+	wake  chan struct{} // has an element if it must look again
 	place *list.Element // in line.waiters
 }
 
-// wait puts w where those are that wait, and says for how long. Only the first needs
-// to know when the first lease runs out.
+// wait puts w at the end of the list, if it is not in it, and says how long it may sleep. Only
+// the first waiter must know when the first lease runs out.
 func (l *line) wait(w *waiter, first *turn, now time.Time) time.Duration {
 	if w.place == nil {
 		w.place = l.waiters.PushBack(w)
@@ -104,7 +104,7 @@ func (l *line) wait(w *waiter, first *turn, now time.Time) time.Duration {
 	return first.due.Sub(now)
 }
 
-// quit lets the next one look, who may be the first now.
+// quit removes w and wakes the next one, which may be the first now and need the timer.
 func (l *line) quit(w *waiter) {
 	if w.place != nil {
 		l.waiters.Remove(w.place)
@@ -113,7 +113,7 @@ func (l *line) quit(w *waiter) {
 	}
 }
 
-// rouse the one that has waited longest.
+// rouse wakes the waiter that has waited longest.
 func (l *line) rouse() {
 	first := l.waiters.Front()
 	if first == nil {
@@ -125,7 +125,7 @@ func (l *line) rouse() {
 	}
 }
 
-// sleep until it is roused, or for that time if it is not 0.
+// sleep returns when w is woken, when most has passed (0: never), or when ctx ends.
 func (w *waiter) sleep(ctx context.Context, most time.Duration) error {
 	var due <-chan time.Time
 	if most > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Take prefers to take nothing if ctx has ended: nobody might work on it then.
+// Take takes nothing if ctx has ended already: nobody might work on the task.
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	w := &waiter{wake: make(chan struct{}, 1)}
 	for {
@@ -28,8 +28,8 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	}
 }
 
-// take the task that has waited longest. If there is none, w is one of those that
-// wait, and is to wait so long; 0: until it is roused.
+// take takes the task that has waited longest. If there is none, it puts w into the list of
+// waiters and returns how long to sleep; 0 is until it is woken.
 func (s *tasks) take(w *waiter) (lease task.Lease, wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *tasks) giveUp(w *waiter) {
 	s.line.quit(w)
 }
 
-// Renew succeeds also for a lease that ran out, as long as nobody else has the task.
+// Renew also succeeds after the lease has run out, as long as nobody else has taken the task.
 func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	return nil
 }
 
-// Release rouses one that waits.
+// Release wakes a waiter.
 func (s *tasks) Release(_ context.Context, l task.Lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *tasks) Release(_ context.Context, l task.Lease) error {
 	return nil
 }
 
-// leased is the turn that the lease is for, or nil if it is lost.
+// leased is the turn that the lease is for, or nil if the lease is lost.
 func (s *tasks) leased(l task.Lease, now time.Time) *turn {
 	h := s.find(l.Task, now)
 	if h == nil || h.turn.lease == 0 || h.turn.token() != l.Token {
@@ -89,5 +89,5 @@ func (s *tasks) leased(l task.Lease, now time.Time) *turn {
 	return &h.turn
 }
 
-// token names the lease.
+// token identifies the lease.
 func (t *turn) token() string { return strconv.FormatUint(t.lease, 10) }

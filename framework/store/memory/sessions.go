@@ -11,13 +11,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// sessionCost is the bookkeeping of a session as SessionBytes counts it: about what
-// the allocator takes.
+// sessionCost is the bookkeeping of a session as SessionBytes counts it, about what the
+// allocator uses.
 const sessionCost = 320
 
-// sessions is the session.Store. The time is read under the mutex, so that no
-// operation comes after another with an earlier time. Data are replaced, never
-// changed: they are copied outside of it.
+// sessions is the session.Store. The time is read while the mutex is held, so that operations
+// see times in the order in which they run. Stored data are replaced, never changed in place,
+// so they can be copied after the mutex is released.
 type sessions struct {
 	bounds bounds
 
@@ -25,10 +25,10 @@ type sessions struct {
 	shelf[string, *heldSession]
 }
 
-// heldSession is a session until its end, by the monotonic clock.
+// heldSession is a session that has not expired, by the monotonic clock.
 type heldSession struct {
 	mortal
-	record session.Record // Data are never changed
+	record session.Record // its data are replaced, never changed in place
 }
 
 func (h *heldSession) before(other *heldSession) bool { return h.end.Before(other.end) }
@@ -39,7 +39,7 @@ func (h *heldSession) cost() int {
 	return sessionCost + len(h.record.ID) + len(h.record.Principal) + len(h.record.Data)
 }
 
-// until is a time of the wall clock as the monotonic one has it; zero: never.
+// until converts a time of the wall clock to the monotonic clock; zero: never.
 func until(expires, now time.Time) time.Time {
 	if expires.IsZero() {
 		return expires
@@ -103,7 +103,7 @@ func (s *sessions) Update(_ context.Context, r session.Record) error {
 	return nil
 }
 
-// Touch takes no room.
+// Touch needs no space.
 func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error 
 	return nil
 }
 
-// Delete makes room at once.
+// Delete frees the space at once.
 func (s *sessions) Delete(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

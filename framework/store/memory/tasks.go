@@ -12,9 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// tasks is the task.Store, and the task.Queue. The time is read under the mutex, so that no operation
-// comes after another with an earlier time. Records are replaced, never changed:
-// they are copied outside of it.
+// tasks is the task.Store and the task.Queue. The time is read while the mutex is held, so that
+// operations see times in the order in which they run. A stored record is replaced, never
+// changed in place, so it can be copied after the mutex is released.
 type tasks struct {
 	bounds bounds
 
@@ -23,12 +23,12 @@ type tasks struct {
 	owners map[string]*taskOwner
 	ends   ends[*heldTask]
 	line   line
-	over   heapOf[*taskOwner] // who has tasks that are terminal, the one who has most of them first
+	over   heapOf[*taskOwner] // owners with terminal tasks; at the top the one that has most of them
 	gone   goneTasks
-	last   uint64 // number of the newest record
-	bytes  int    // of everything, bookkeeping included
-	ended  int    // number of the tasks that are terminal
-	loose  int    // of the bytes, by these
+	last   uint64 // the number of the newest record
+	bytes  int    // in total, including bookkeeping
+	ended  int    // how many tasks are terminal
+	loose  int    // bytes of the tasks that are terminal
 }
 
 // Create copies the record.
@@ -49,7 +49,7 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 	return nil
 }
 
-// plain is a copy without readings of the monotonic clock, like one from elsewhere.
+// plain is a copy without readings of the monotonic clock, as if it had come over a wire.
 func plain(r *task.Record) task.Record {
 	c := r.Clone()
 	c.Created, c.Updated = c.Created.Round(0), c.Updated.Round(0)
@@ -91,7 +91,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 	return nil
 }
 
-// Delete makes room at once.
+// Delete frees the space at once.
 func (s *tasks) Delete(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,10 +134,11 @@ func (s *tasks) list(owner, after string, limit int) []*task.Record {
 	return out
 }
 
-// unknown is the number of what a list cannot begin after.
+// unknown is the number of an id after which no list can continue.
 const unknown = ^uint64(0)
 
-// number of the record with that id, or of the one that was there; 0 is before all.
+// number is that of the record with this id, or of its trace if the record is gone; 0 is before
+// all.
 func (s *tasks) number(owner, id string) uint64 {
 	if id == "" {
 		return 0
@@ -154,7 +155,7 @@ func (s *tasks) number(owner, id string) uint64 {
 	return unknown
 }
 
-// Count lets others in while it drops what expired in a quiet hour.
+// Count releases the mutex again and again while it drops tasks that expired in a quiet hour.
 func (s *tasks) Count(_ context.Context, owner string) (int, error) {
 	for {
 		if n, ok := s.working(owner); ok {
@@ -163,7 +164,8 @@ func (s *tasks) Count(_ context.Context, owner string) (int, error) {
 	}
 }
 
-// working is not ok if there may be expired ones left.
+// working counts the owner's tasks that are working; ok is false if expired ones may be among
+// them.
 func (s *tasks) working(owner string) (n int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +181,7 @@ func (s *tasks) working(owner string) (n int, ok bool) {
 	return 0, false
 }
 
-// now is the time, by which a few of those that have expired are gone.
+// now is the time. It also drops a few of the tasks that have expired.
 func (s *tasks) now() time.Time {
 	now := time.Now()
 	for range sweep {
@@ -190,7 +192,7 @@ func (s *tasks) now() time.Time {
 	return now
 }
 
-// dropExpired forgets the one that expired first, if any has.
+// dropExpired drops the task that expired first, if any has expired.
 func (s *tasks) dropExpired(now time.Time) bool {
 	h, ok := s.ends.expired(now)
 	if ok {
@@ -199,7 +201,7 @@ func (s *tasks) dropExpired(now time.Time) bool {
 	return ok
 }
 
-// find gives nil for an expired one, of which there may be some left.
+// find is nil also for a task that has expired and was not dropped yet.
 func (s *tasks) find(id string, now time.Time) *heldTask {
 	h := s.held[id]
 	if h == nil || h.alive(now) {
@@ -209,7 +211,7 @@ func (s *tasks) find(id string, now time.Time) *heldTask {
 	return nil
 }
 
-// insert keeps the task, for which there is room.
+// insert stores a new task; the caller has made room for it.
 func (s *tasks) insert(h *heldTask, now time.Time) {
 	if s.held == nil {
 		s.held, s.owners = make(map[string]*heldTask), make(map[string]*taskOwner)
@@ -221,7 +223,7 @@ func (s *tasks) insert(h *heldTask, now time.Time) {
 		s.owners[r.Owner] = o
 		s.bytes += ownerCost + len(o.name)
 	}
-	r.Owner = o.name // one text for all
+	r.Owner = o.name // all tasks of an owner share one string
 	s.last++
 	h.number = s.last
 	s.held[r.ID] = h
@@ -229,14 +231,15 @@ func (s *tasks) insert(h *heldTask, now time.Time) {
 	s.place(h, now)
 }
 
-// replace keeps another record for the same task.
+// replace stores another record for the same task.
 func (s *tasks) replace(h *heldTask, r *task.Record, now time.Time) {
 	s.count(h, -1)
 	h.record = r
 	s.place(h, now)
 }
 
-// place counts a task, and puts it where those that end, those that work and those
+// place counts a task and puts it into the heaps and lists it belongs to: of those that expire,
+// of those that work, of those that are terminal.
 // that are over are.
 func (s *tasks) place(h *heldTask, now time.Time) {
 	s.ends.set(h, h.expires())
@@ -256,7 +259,7 @@ func (s *tasks) place(h *heldTask, now time.Time) {
 	s.count(h, 1)
 }
 
-// count changes the counts by sign times what the task takes.
+// count adds what the task takes to the totals, times sign.
 func (s *tasks) count(h *heldTask, sign int) {
 	s.bytes += sign * h.cost()
 	o := s.owners[h.record.Owner]
@@ -277,7 +280,7 @@ func (s *tasks) count(h *heldTask, sign int) {
 	}
 }
 
-// forget leaves a trace.
+// forget drops a task and leaves a trace of it.
 func (s *tasks) forget(h *heldTask) {
 	r := h.record
 	s.ends.remove(h)

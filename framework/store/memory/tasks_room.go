@@ -7,12 +7,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// need is what a record needs more than the one in its place.
+// need is by how much a record is larger than the one it replaces.
 type need struct {
 	records, bytes int
-	open           int        // of the bytes, by a task that is not terminal
+	open           int        // bytes, if the task is not terminal; else 0 or less
 	owner          *taskOwner // nil: it has no tasks yet
-	keep           *heldTask  // must not go for it; nil: it is a new one
+	keep           *heldTask  // the task being replaced, which must not be dropped; nil: the record is new
 }
 
 func (s *tasks) needs(old *heldTask, r *task.Record) need {
@@ -31,11 +31,11 @@ func (s *tasks) needs(old *heldTask, r *task.Record) need {
 	return n
 }
 
-// makeRoom drops what may go until there is what is needed. If that is not enough, it drops
-// only what has expired.
+// makeRoom drops tasks that may be dropped until there is enough room. If that is not possible,
+// it drops only expired ones.
 func (s *tasks) makeRoom(n need, now time.Time) error {
 	for !s.fits(n.records, n.bytes) || !s.fair(n) {
-		if s.dropExpired(now) { // never n.keep, which is alive
+		if s.dropExpired(now) { // never n.keep, which has not expired
 			continue
 		}
 		return s.push(n)
@@ -47,10 +47,10 @@ func (s *tasks) fits(records, bytes int) bool {
 	return len(s.held)+records <= s.bounds.taskRecords && s.bytes+bytes <= s.bounds.taskBytes
 }
 
-// fair says whether the owner has, by tasks that are not terminal, no more than a share of
-// the room. For a new one that is as much as all such tasks leave: half of the room for who
-// is alone, half of the rest for the next, and so on. One that grows has been
-// accepted: its owner has a quarter of the room more.
+// fair says whether the owner's tasks that are not terminal stay within its share of the room.
+// For a new task the share is as much as all such tasks leave free: half of the room for a
+// single owner, half of the rest for the next one, and so on. A task that grows has been
+// accepted already: its owner may use another quarter of the room.
 func (s *tasks) fair(n need) bool {
 	own := n.open
 	if n.owner != nil {
@@ -63,8 +63,8 @@ func (s *tasks) fair(n need) bool {
 	return n.open <= 0 || own <= share
 }
 
-// push drops terminal tasks: the one that ended first, of the owner who has most of them.
-// It ends: each step takes a record away, or the trace of one.
+// push drops terminal tasks, first the one that ended first, of the owner that has most of
+// them. It terminates, because each step removes a record or a trace.
 func (s *tasks) push(n need) error {
 	if n.keep != nil && n.keep.over != nil {
 		n.bytes += n.keep.cost()
