@@ -17,7 +17,7 @@ type claims struct {
 	table table
 }
 
-// valueKey and counterKey are apart.
+// valueKey and counterKey keep values and counters of the same name apart.
 func valueKey(name string) []byte   { return append([]byte{'v'}, name...) }
 func counterKey(name string) []byte { return append([]byte{'c'}, name...) }
 
@@ -28,7 +28,7 @@ func checkClaim(key string, life time.Duration) error {
 	return checkName("the key of a claim", key)
 }
 
-// Claim is on the disk when it returns.
+// Claim returns when the claim is on the disk.
 func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Duration) (held []byte, mine bool, err error) {
 	if err := checkClaim(key, life); err != nil {
 		return nil, false, err
@@ -49,7 +49,7 @@ func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Du
 	return held, mine, nil
 }
 
-// Swap is on the disk when it returns.
+// Swap returns when the value is on the disk.
 func (c *claims) Swap(_ context.Context, key string, old, value []byte, life time.Duration) (swapped bool, err error) {
 	if err := checkClaim(key, life); err != nil {
 		return false, err
@@ -78,7 +78,7 @@ func (c *claims) Get(_ context.Context, key string) (value []byte, err error) {
 	return value, err
 }
 
-// Delete is on the disk when it returns.
+// Delete returns when the deletion is on the disk.
 func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	at := valueKey(key)
 	return c.table.write(c.file, func(r *rows) error {
@@ -89,7 +89,7 @@ func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	})
 }
 
-// Add is on the disk when it returns. A counter that would overflow stays as it is.
+// Add returns when the sum is on the disk. A counter that would overflow keeps its value.
 func (c *claims) Add(_ context.Context, key string, n int64, life time.Duration) (sum int64, err error) {
 	if err := checkClaim(key, life); err != nil {
 		return 0, err

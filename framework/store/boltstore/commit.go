@@ -10,35 +10,35 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// mostTogether is how many writes share a commit at most: nobody waits for more.
+// mostTogether bounds the writes that share a commit.
 const mostTogether = 256
 
-// file is a bbolt file whose writers share commits: one of those who wait leads, and
-// commits for all that are there, while the next ones gather. So a writer alone waits
-// for nobody (bbolt's own Batch lets it wait in the hope of others), many share the
-// disk's time, and there is no goroutine to end.
+// file is a bbolt file whose writers share commits. One waiting writer leads: it commits for
+// all that wait, while the next ones gather. So a single writer never waits for others (bbolt's
+// own Batch does, in the hope that some come), many writers share the disk's time, and there is
+// no goroutine that must be ended.
 type file struct {
 	db    *bbolt.DB
-	moved func([]move) // told what a commit means for the line; nil: nobody
+	moved func([]move) // is told, in the order of commits, what a commit means for the line; nil: nobody
 
 	writers sync.WaitGroup
 	mu      sync.Mutex // guards all below
 	waiting []*write
 	led     bool
-	fault   error // why there are no writes any more
+	fault   error // why nothing can be written any more; nil: it can
 }
 
-// write is one of those who wait. What run does to the transaction stays even if it
-// gives an error, which is its caller's only: so it must look first and write then. It
-// may be run twice, in different transactions.
+// write is one waiting writer. What run has put into the transaction is committed even if run
+// returns an error, which only its caller gets: so run must check first and write afterwards.
+// It may be called twice, in different transactions.
 type write struct {
 	run   func(t *txn) error
 	moves []move
 	err   error
-	turn  chan bool // true: lead; false: it is done
+	turn  chan bool // true: this writer must lead; false: its write is done
 }
 
-// write returns when run is committed. The disk is not to be hurried: no context.
+// write returns when run is committed. It takes no context: a commit cannot be interrupted.
 func (f *file) write(run func(t *txn) error) error {
 	w := &write{run: run, turn: make(chan bool, 1)}
 	f.mu.Lock()
@@ -58,8 +58,8 @@ func (f *file) write(run func(t *txn) error) error {
 	return w.err
 }
 
-// lead commits what waits, of which the first is the caller's own, and lets the first
-// that came meanwhile lead.
+// lead commits the waiting writes, of which the first is the caller's own, and then makes the
+// first writer that arrived meanwhile the leader.
 func (f *file) lead() {
 	f.mu.Lock()
 	n := min(len(f.waiting), mostTogether)
@@ -74,14 +74,14 @@ func (f *file) lead() {
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(together) // what they wrote may be large, and f.waiting has the same array
+	clear(together) // the written data may be large, and f.waiting has the same array
 	if f.led = len(f.waiting) > 0; f.led {
 		f.waiting[0].turn <- true
 	}
 }
 
-// commit tries all together; if that fails, one after the other, so that none fails for
-// another's sake.
+// commit tries all writes in one transaction. If that fails, it does one after the other, so
+// that no write fails because of another.
 func (f *file) commit(together []*write) {
 	err := f.try(together)
 	if err == nil {
@@ -97,12 +97,12 @@ func (f *file) commit(together []*write) {
 	}
 }
 
-// try has the writes all done, or none.
+// try commits all of the writes or none.
 func (f *file) try(together []*write) error {
 	f.mu.Lock()
 	err := f.fault
 	f.mu.Unlock()
-	if err != nil && !errors.Is(err, ErrClosed) { // those who came before Close are served
+	if err != nil && !errors.Is(err, ErrClosed) { // writers that came before Close are served
 		return err
 	}
 	if err := f.transact(together); err != nil {
@@ -146,9 +146,9 @@ func (f *file) transact(together []*write) (err error) {
 	return f.end(tx)
 }
 
-// end commits. If that fails, and bbolt goes on from what has failed all the same (the
-// last page was written and could not be synced), nobody knows what is on the disk:
-// then this process must not write any more.
+// end commits. The commit may fail after bbolt has written the last page, because that could
+// not be synced; bbolt goes on nevertheless. What is on the disk is unknown then, so this
+// process must not write any more.
 func (f *file) end(tx *bbolt.Tx) error {
 	id := tx.ID()
 	err := tx.Commit()
@@ -166,13 +166,13 @@ func (f *file) end(tx *bbolt.Tx) error {
 	return err
 }
 
-// rollback does what it can.
+// rollback does not fail: what it does not undo was never committed.
 func rollback(tx *bbolt.Tx) {
-	defer func() { _ = recover() }() // what is damaged was told before
+	defer func() { _ = recover() }() // that the file is damaged was reported before
 	_ = tx.Rollback()
 }
 
-// fail says why there are no writes any more. The first reason stays.
+// fail sets the reason why nothing can be written any more. The first one stays.
 func (f *file) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +181,7 @@ func (f *file) fail(err error) {
 	}
 }
 
-// view reads a state that was committed.
+// view reads a committed state.
 func (f *file) view(read func(t *txn) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -199,7 +199,7 @@ func (f *file) view(read func(t *txn) error) (err error) {
 	return refused
 }
 
-// close waits for those who write and read.
+// close waits for readers and writers.
 func (f *file) close() error {
 	f.fail(ErrClosed)
 	f.writers.Wait()
@@ -209,7 +209,7 @@ func (f *file) close() error {
 	return nil
 }
 
-// fault is an error of bbolt's as ours.
+// fault turns an error of bbolt into one of this package.
 func fault(doing string, err error) error {
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
@@ -217,7 +217,7 @@ func fault(doing string, err error) error {
 	return fmt.Errorf("boltstore: %s: %w", doing, err)
 }
 
-// damaged is what bbolt panics with where a page is not what it should be.
+// damaged turns a panic of bbolt, which finds a page in disorder, into an error.
 func damaged(r any) error {
 	return fmt.Errorf("%w: %v", ErrDamaged, r)
 }

@@ -7,28 +7,29 @@ import (
 	"time"
 )
 
-// line is the tasks that are working: those in line and those that are leased. The file
-// says which there are, and who was taken before; where they stand, and whose they are,
-// is only here, for with the process its workers are gone, too.
+// line is the queue of tasks that are working, those waiting for a worker as well as those
+// leased to one. The file knows which tasks these are and which have been taken before. The
+// order, and who holds a lease, are only in memory: when the process ends, so do its workers.
 //
-// It is told of each commit, in their order. Between a commit and that it may have a task
-// that does not work any more: who takes looks into the file.
+// It is told of each commit, in order. Between a commit and that call it may still have a task
+// that is not working any more; so whoever takes a task looks into the file.
 type line struct {
 	life time.Duration
-	// ready holds something whenever a task is in line and nobody has been told yet.
+	// ready has an element whenever a task can be taken and no waiting Take has been told yet.
 	ready chan struct{}
 
 	mu      sync.Mutex // guards all below
 	places  map[string]*place
-	waiting list.List // of *place; that waited longest in front
-	leased  list.List // of *place; whose lease runs out first in front: all have the same life
+	waiting list.List // of *place, the task that has waited longest in front
+	leased  list.List // of *place, the lease that runs out first in front: all leases have the same life
 }
 
-// place of a task. It is in one of the lists, or in none while it is being taken.
+// place is that of one task. It is in one of the lists, or in neither while the task is being
+// taken.
 type place struct {
 	id    string
-	token string    // of the lease; it outlives that until somebody else takes the task
-	end   time.Time // of the lease
+	token string    // of the lease, kept after its end until somebody else takes the task
+	end   time.Time // when the lease runs out
 	list  *list.List
 	at    *list.Element
 }
@@ -44,9 +45,9 @@ type moveKind int
 
 const (
 	comes  moveKind = iota // is working now
-	leaves                 // is not any more
-	taken                  // by token
-	back                   // from token
+	leaves                 // is not working any more
+	taken                  // was leased to the holder of token
+	back                   // was given back by the holder of token
 )
 
 func newLine(life time.Duration) *line {
@@ -78,7 +79,7 @@ func (l *line) apply(moves []move) {
 	}
 }
 
-// enter gives a task its place.
+// enter gives a task a place, unless it has one.
 func (l *line) enter(id string) *place {
 	p := l.places[id]
 	if p == nil {
@@ -88,17 +89,17 @@ func (l *line) enter(id string) *place {
 	return p
 }
 
-// wait puts it at the end.
+// wait puts the task at the end of those that wait.
 func (l *line) wait(p *place) {
 	p.put(&l.waiting)
 	l.tell()
 }
 
-// tell one of those who wait for a task.
+// tell wakes one waiting Take.
 func (l *line) tell() {
 	select {
 	case l.ready <- struct{}{}:
-	default: // they are told
+	default: // one is awake already
 	}
 }
 
@@ -121,8 +122,8 @@ func (l *line) forget(p *place) {
 	}
 }
 
-// next is the task that waited longest, to be leased or given back, or how long there
-// will be none if nothing happens.
+// next is the task that has waited longest, which the caller must lease or give back. If there
+// is none, it says for how long that remains so if nothing happens.
 func (l *line) next() (p *place, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,8 +143,8 @@ func (l *line) next() (p *place, wait time.Duration) {
 	return p, 0
 }
 
-// lapse puts those whose lease ran out in line, and says when the next does; 0: there is
-// none.
+// lapse moves tasks whose lease has run out to those that wait, and says when the next lease
+// runs out; 0: there is none.
 func (l *line) lapse() time.Duration {
 	now := time.Now()
 	for {
@@ -159,7 +160,8 @@ func (l *line) lapse() time.Duration {
 	}
 }
 
-// giveBack puts what could not be leased where it was, unless it has another place.
+// giveBack puts a task that could not be leased in front again, unless it has another place by
+// now.
 func (l *line) giveBack(p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +171,7 @@ func (l *line) giveBack(p *place) {
 	}
 }
 
-// holds says whether the lease is the task's last.
+// holds says whether this is the latest lease of the task.
 func (l *line) holds(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +179,8 @@ func (l *line) holds(id, token string) bool {
 	return p != nil && token != "" && p.token == token
 }
 
-// renew lets the life of a lease begin anew, also of one that ran out if nobody else has
-// taken the task since: its worker has lost nothing.
+// renew restarts the life of a lease, also if it has run out but nobody else has taken the task
+// since: its worker has lost nothing.
 func (l *line) renew(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +193,8 @@ func (l *line) renew(id, token string) bool {
 	return true
 }
 
-// await returns when there may be a task, after d at the latest. A task whose lease
-// begins meanwhile is not given away before that: d is at most the life of a lease.
+// await returns when there may be a task, after d at the latest. d is at most the life of a
+// lease, so a lease that begins meanwhile cannot run out unnoticed.
 func (l *line) await(ctx context.Context, d time.Duration, closed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

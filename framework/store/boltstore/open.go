@@ -12,26 +12,26 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// Buckets of a file besides those of the ports.
+// Buckets of each file besides those of the ports.
 const (
 	sessionsName = "sessions"
 	claimsName   = "claims"
 	aboutName    = "about"
 )
 
-// format is the number that a file says it is of. Who changes what is in the buckets
-// gives it the next one, and reads all of them.
+// format is the number of the file format. Whoever changes what is in the buckets increases it,
+// and reads the older formats, too.
 const format = 4
 
-// Keys of the bucket about the file.
+// Keys of the bucket that describes the file.
 const (
 	formatKey = "format"
 	kindKey   = "kind"
 	bootKey   = "events of boot" // see openEvents
 )
 
-// kind of a file: its name, its buckets besides about and counts, and what makes an older
-// one one of this format.
+// kind is what a file is for: its name, its buckets besides about and counts, and how a file of
+// an older format is brought up to date.
 type kind struct {
 	name    string
 	buckets []string
@@ -49,7 +49,7 @@ func eventsKind() kind {
 	return kind{"events", []string{streamsName, keptName, emptiedName, framesName}, upgradeEvents}
 }
 
-// openFile opens a file, or makes one, that no other process has, and that is in order.
+// openFile opens or creates a file that no other process has open, and checks it.
 func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, error) {
 	fresh, err := inspect(path, of, wait)
 	if err != nil {
@@ -57,8 +57,8 @@ func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, er
 	}
 	db, err := openBolt(path, &bbolt.Options{
 		Timeout: wait, NoSync: !syncing, FreelistType: bbolt.FreelistMapType, NoStatistics: true,
-		// Not NoFreelistSync: to find what is free, bbolt would walk through the file in a
-		// goroutine where a page that is not in order ends the process.
+		// NoFreelistSync stays off: with it bbolt finds free pages by walking through the file
+		// in a goroutine, where a damaged page would end the process.
 	})
 	if err != nil {
 		if fresh && !errors.Is(err, ErrInUse) {
@@ -77,18 +77,18 @@ func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, er
 	return f, nil
 }
 
-// firstPages are what bbolt writes into a new file, at once.
+// firstPages is how many pages bbolt writes at once into a new file.
 const firstPages = 4
 
-// unmake empties a file for whose first pages there was no room on the disk: what is there
-// would be taken for a store that has lost its end.
+// unmake empties a new file for whose first pages the disk had no room. Otherwise it would be
+// taken for a store that has lost its end.
 func unmake(path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < firstPages*int64(os.Getpagesize()) {
-		_ = os.Truncate(path, 0) // the error that matters is that of the disk
+		_ = os.Truncate(path, 0) // the error that matters is the disk's
 	}
 }
 
-// openBolt opens a file without leaving it locked if bbolt panics over what is in it.
+// openBolt opens a file, and does not leave it locked if bbolt panics over its content.
 func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 	var opened *os.File
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -96,7 +96,7 @@ func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 		opened = f
 		return f, err
 	}
-	// What is missing at the end of the file is a fault of memory to bbolt, which maps it.
+	// bbolt maps the file: where its end is missing, reading is a memory fault.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -118,9 +118,8 @@ func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// inspect reads the whole file: whoever opened one that is not in order would meet what
-// is wrong with it in the middle of something, or in a goroutine of bbolt's, which no
-// recover reaches.
+// inspect reads the whole file. Otherwise a damaged page would be found in the middle of an
+// operation, or in a goroutine of bbolt, where no recover helps.
 func inspect(path string, of kind, wait time.Duration) (fresh bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -132,7 +131,7 @@ func inspect(path string, of kind, wait time.Duration) (fresh bool, err error) {
 		return false, fmt.Errorf("boltstore: opening %s: it is not a file", path)
 	case info.Size() == 0:
 		return true, nil
-	case info.Size() < 2*int64(os.Getpagesize()): // bbolt begins with two pages about the file
+	case info.Size() < 2*int64(os.Getpagesize()): // a bbolt file begins with two meta pages
 		return false, fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
 	}
 	db, err := openBolt(path, &bbolt.Options{Timeout: wait, ReadOnly: true, PreLoadFreelist: true, NoStatistics: true})
@@ -146,8 +145,8 @@ func inspect(path string, of kind, wait time.Duration) (fresh bool, err error) {
 	return false, nil
 }
 
-// examine touches each key and each value, and lets bbolt check the pages then: it does
-// so in a goroutine that survives a panic, but no fault of memory.
+// examine touches each key and each value before it lets bbolt check the pages: bbolt does that
+// in a goroutine that survives a panic, but not a memory fault.
 func examine(db *bbolt.DB, of kind, size int64) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -156,7 +155,7 @@ func examine(db *bbolt.DB, of kind, size int64) (err error) {
 		}
 	}()
 	var known error
-	left := size // more keys than bytes are pages that go in a circle
+	left := size // more keys than bytes means that pages refer to each other in a circle
 	err = db.View(func(tx *bbolt.Tx) error {
 		if tx.Size() > size {
 			return errors.New("its end is missing")
@@ -192,7 +191,8 @@ func touch(b *bbolt.Bucket, left *int64) error {
 	})
 }
 
-// checkPages gives the first fault. The others must be received, too.
+// checkPages returns the first fault. It must receive the others, too, since bbolt's goroutine
+// sends them.
 func checkPages(tx *bbolt.Tx) (first error) {
 	for err := range tx.Check() {
 		if first == nil {
@@ -202,7 +202,7 @@ func checkPages(tx *bbolt.Tx) (first error) {
 	return first
 }
 
-// check says whether a file is ours to read. One without anything is.
+// check says whether the file is one of ours. An empty one is.
 func (k kind) check(tx *bbolt.Tx) error {
 	if first, _ := tx.Cursor().First(); first == nil {
 		return nil
@@ -220,7 +220,7 @@ func (k kind) check(tx *bbolt.Tx) error {
 	return nil
 }
 
-// prepare makes the buckets that are not there, and brings an older file up to date.
+// prepare makes missing buckets, and brings a file of an older format up to date.
 func (f *file) prepare(t *txn, of kind) error {
 	there := t.tx.Bucket([]byte(aboutName)) != nil
 	if there && t.bucket(aboutName).get([]byte(formatKey))[0] == format {
@@ -240,8 +240,8 @@ func (f *file) prepare(t *txn, of kind) error {
 	return nil
 }
 
-// syncDir makes the name of a new file as durable as the file. Where directories cannot
-// be synced, that is the system's to do.
+// syncDir makes the name of a new file as durable as its content. Where directories cannot be
+// synced, the system does that itself.
 func syncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// sessions is the session.Store. The id is not in the record, but in the key.
+// sessions is the session.Store. The id is the key, and not in the record.
 type sessions struct {
 	file  *file
 	table table
 }
 
-// sessionKey may be of an id that is empty, a key not.
+// sessionKey has a prefix, because an id may be empty and a key may not.
 func sessionKey(id string) []byte { return append([]byte{'s'}, id...) }
 
-// Create is on the disk when it returns.
+// Create returns when the session is on the disk.
 func (s *sessions) Create(_ context.Context, r session.Record) error {
 	if err := errors.Join(checkName("a session id", r.ID), checkName("a principal", r.Principal)); err != nil {
 		return err
@@ -39,7 +39,7 @@ func putSession(rows *rows, key []byte, r *session.Record) error {
 	return rows.put(key, nanos(r.Expires), record.AppendSession(nil, r))
 }
 
-// Get reads what is committed.
+// Get reads a committed state.
 func (s *sessions) Get(_ context.Context, id string) (r session.Record, err error) {
 	err = s.file.view(func(t *txn) error {
 		r, err = findSession(s.table.in(t), sessionKey(id))
@@ -64,7 +64,7 @@ func findSession(rows *rows, key []byte) (session.Record, error) {
 	return r, nil
 }
 
-// Update is on the disk when it returns.
+// Update returns when the change is on the disk.
 func (s *sessions) Update(_ context.Context, r session.Record) error {
 	return s.change(r.ID, func(stored *session.Record) error {
 		if r.Version != stored.Version {
@@ -76,7 +76,7 @@ func (s *sessions) Update(_ context.Context, r session.Record) error {
 	})
 }
 
-// Touch is on the disk when it returns.
+// Touch returns when the change is on the disk.
 func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error {
 	return s.change(id, func(stored *session.Record) error {
 		stored.Expires = expires
@@ -98,7 +98,7 @@ func (s *sessions) change(id string, how func(stored *session.Record) error) err
 	})
 }
 
-// Delete is on the disk when it returns.
+// Delete returns when the deletion is on the disk.
 func (s *sessions) Delete(_ context.Context, id string) error {
 	key := sessionKey(id)
 	return s.table.write(s.file, func(rows *rows) error {

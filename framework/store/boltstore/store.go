@@ -134,10 +134,10 @@ func (s *Store) Backup(w io.Writer) error {
 // after it return [ErrClosed]. It can be called again.
 func (s *Store) Close() error { return s.close() }
 
-// atOnce is how many expired ones are dropped in one transaction at the start.
+// atOnce bounds the expired rows that one transaction drops when the store is opened.
 const atOnce = 1000
 
-// recover drops what has expired, and fills the line.
+// recover drops what has expired, and puts the working tasks in line.
 func (s *Store) recover() error {
 	for _, sweep := range []func() (more bool, err error){s.sessions.sweep, s.claims.sweep, s.tasks.sweep} {
 		for {

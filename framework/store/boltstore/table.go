@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// rowCost is the bookkeeping of a row besides its bytes, as the bounds count it: about
-// what bbolt takes.
+// rowCost is the bookkeeping of a row besides its bytes, as the bounds count it: about what
+// bbolt uses.
 const rowCost = 96
 
-// table is what expires, each value under a key, in two buckets: the rows, and their
-// ends in order of time. When there is no room, a new row is refused.
+// table keeps values that expire, in two buckets: the rows, and their keys in the order of
+// expiry. When there is no room, a new row is refused.
 type table struct {
 	name      string
 	rows      int
@@ -27,7 +27,7 @@ func newTable(name string, rows, bytes int, full error) table {
 	return table{name: name, namedEnds: name + ".ends", rows: rows, bytes: bytes, full: full}
 }
 
-// rows of a table in a transaction. A row is its end, and the value behind it.
+// rows is a table in a transaction. A row is its time of expiry, followed by the value.
 type rows struct {
 	table  *table
 	t      *txn
@@ -53,7 +53,7 @@ func (tb *table) write(f *file, change func(r *rows) error) error {
 	})
 }
 
-// sweep drops so many that have expired, and says whether there may be more.
+// sweep drops up to so many expired rows, and says whether there may be more.
 func (r *rows) sweep(most int) bool {
 	for range most {
 		if !r.dropExpired() {
@@ -63,7 +63,7 @@ func (r *rows) sweep(most int) bool {
 	return true
 }
 
-// dropExpired drops the one that expired first, if any has.
+// dropExpired drops the row that expired first, if any has expired.
 func (r *rows) dropExpired() bool {
 	key, _ := r.ends.first()
 	if key == nil || endOf(key) > r.t.now {
@@ -73,7 +73,7 @@ func (r *rows) dropExpired() bool {
 	return true
 }
 
-// find is not there for an expired one, of which there may be some left.
+// find does not return a row that has expired, though it may still be in the file.
 func (r *rows) find(key []byte) (value []byte, there bool) {
 	row := r.rows.get(key)
 	if row == nil || endOf(row) <= r.t.now {
@@ -82,7 +82,7 @@ func (r *rows) find(key []byte) (value []byte, there bool) {
 	return row[8:], true
 }
 
-// put keeps a value in the place of what was there.
+// put stores a value in place of what was under the key.
 func (r *rows) put(key []byte, end int64, value []byte) error {
 	before := r.rows.get(key)
 	if before != nil && endOf(before) <= r.t.now {
@@ -112,7 +112,7 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 	return nil
 }
 
-// makeRoom drops the expired until so much more fits into most bytes.
+// makeRoom drops expired rows until so much more fits into most bytes.
 func (r *rows) makeRoom(more, size, most int) error {
 	for more > 0 && r.counts.rows+more > r.table.rows || size > 0 && r.counts.bytes+size > most {
 		if !r.dropExpired() {
@@ -140,5 +140,5 @@ func (r *rows) removeEnd(end int64, key []byte) {
 	}
 }
 
-// cost has the key twice: the ends have it, too.
+// cost counts the key twice: it is in the bucket of expiries, too.
 func cost(key []byte, value int) int { return rowCost + 2*len(key) + value }

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// tasks is the task.Store, and the task.Queue.
+// tasks is the task.Store and the task.Queue.
 type tasks struct {
 	file   *file
 	line   *line
@@ -35,7 +35,7 @@ func (s *tasks) write(change func(x *taskRows) error) error {
 	})
 }
 
-// Create is on the disk when it returns. What does not fit is refused with [ErrFull].
+// Create returns when the task is on the disk. What does not fit is refused with [ErrFull].
 func (s *tasks) Create(_ context.Context, r task.Record) error {
 	if err := errors.Join(checkName("a task id", r.ID), checkName("an owner", r.Owner)); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 	})
 }
 
-// Get reads what is committed.
+// Get reads a committed state.
 func (s *tasks) Get(_ context.Context, id string) (r task.Record, err error) {
 	err = s.file.view(func(t *txn) error {
 		k, err := tasksIn(t, s.most).find(id)
@@ -69,7 +69,7 @@ func (s *tasks) Get(_ context.Context, id string) (r task.Record, err error) {
 	return r, err
 }
 
-// Update is on the disk when it returns. What does not fit is refused with [ErrFull].
+// Update returns when the change is on the disk. What does not fit is refused with [ErrFull].
 func (s *tasks) Update(_ context.Context, r task.Record) error {
 	return s.write(func(x *taskRows) error {
 		k, err := x.find(r.ID)
@@ -95,7 +95,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 	})
 }
 
-// Delete is on the disk when it returns.
+// Delete returns when the deletion is on the disk.
 func (s *tasks) Delete(_ context.Context, id string) error {
 	return s.write(func(x *taskRows) error {
 		if k := x.get(id); k != nil {
@@ -105,7 +105,7 @@ func (s *tasks) Delete(_ context.Context, id string) error {
 	})
 }
 
-// List reads one state that was committed.
+// List reads one committed state.
 func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []task.Record, err error) {
 	err = s.file.view(func(t *txn) error {
 		x := tasksIn(t, s.most)
@@ -125,7 +125,7 @@ func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []t
 				continue
 			}
 			r, err := k.parse()
-			if err != nil { // the others are not to suffer for it
+			if err != nil { // one unreadable record must not hide the others
 				r = task.Record{ID: k.id, Owner: string(k.owner)}
 			}
 			out = append(out, r)
@@ -138,7 +138,7 @@ func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []t
 	return out, nil
 }
 
-// Count writes where tasks have expired that are still there.
+// Count writes only if expired tasks, which may be the owner's, are still in the file.
 func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
 	for {
 		expired := false
@@ -158,11 +158,11 @@ func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
 	}
 }
 
-// errNotWorking: what was in line does not work any more.
+// errNotWorking: the task that was in line is not working any more.
 var errNotWorking = errors.New("boltstore: the task is not working")
 
-// Take is on the disk when it returns: that somebody has had the task must not be
-// forgotten. It ends with [ErrClosed] if the store is closed.
+// Take returns when the file says that the task was taken: that must not be forgotten. It ends
+// with [ErrClosed] if the store is closed.
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -203,7 +203,7 @@ func (s *tasks) lease(id string) (task.Lease, error) {
 	return l, err
 }
 
-// Renew writes nothing: with the process, the leases are gone.
+// Renew writes nothing: leases end with the process.
 func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	if err := s.working(l.Task); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	return nil
 }
 
-// working is ErrLost if the task is not; it may have expired and be in its place still.
+// working is ErrLost if the task is not working. An expired one may still have its place.
 func (s *tasks) working(id string) error {
 	return s.file.view(func(t *txn) error {
 		k, err := tasksIn(t, s.most).find(id)
@@ -225,9 +225,9 @@ func (s *tasks) working(id string) error {
 	})
 }
 
-// Release is on the disk when it returns.
+// Release returns when the change is on the disk.
 func (s *tasks) Release(_ context.Context, l task.Lease) error {
-	if !s.line.holds(l.Task, l.Token) { // most have ended: nothing to write
+	if !s.line.holds(l.Task, l.Token) { // most tasks have ended by now: there is nothing to write
 		return nil
 	}
 	return s.write(func(x *taskRows) error {

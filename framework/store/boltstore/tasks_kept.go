@@ -9,12 +9,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// state is what the store must know of a status.
+// state is a status, as far as the store must know it.
 type state byte
 
 const (
 	stateWaits   state = iota // for answers
-	stateWorking              // and is in line, or leased
+	stateWorking              // in line, or leased
 	stateOver
 )
 
@@ -29,8 +29,8 @@ func stateOf(r *task.Record) state {
 	}
 }
 
-// kept is the row of a task: what the store must know without parsing the record, and
-// the record, which is without id and owner.
+// kept is the row of a task: what the store must know without parsing the record, and the
+// record, in which id and owner are left out.
 type kept struct {
 	id     string
 	end    int64
@@ -44,7 +44,7 @@ type kept struct {
 // keptHead is the length of the fields in front of the owner.
 const keptHead = 8 + 8 + 8 + 1 + 2
 
-// taskCost is the bookkeeping of a task as the bound counts it, about what bbolt takes.
+// taskCost is the bookkeeping of a task as the bound counts it, about what bbolt uses.
 const taskCost = 256
 
 func newKept(r *task.Record) *kept {
@@ -58,7 +58,7 @@ func newKept(r *task.Record) *kept {
 	return k
 }
 
-// openKept shares the row.
+// openKept parses a row without copying its bytes.
 func openKept(id string, row []byte) *kept {
 	owner := keptHead + int(binary.BigEndian.Uint16(row[25:]))
 	return &kept{
@@ -86,15 +86,15 @@ func (k *kept) parse() (task.Record, error) {
 
 func (k *kept) alive(now int64) bool { return now < k.end }
 
-// cost has id and owner as often as they are in a bucket.
+// cost counts id and owner as often as they are in a bucket.
 func (k *kept) cost() int { return taskCost + 3*len(k.id) + 3*len(k.owner) + len(k.record) }
 
-// placeInList is the value in the owner's list.
+// placeInList is the value under which the owner's list has the task.
 func (k *kept) placeInList() []byte {
 	return append(appendEnd([]byte{byte(k.state)}, k.end), k.id...)
 }
 
-// ownerPrefix has the length first: no owner's begins like another's.
+// ownerPrefix begins with the length, so that no owner's keys begin like another's.
 func ownerPrefix(owner []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(owner))), owner...)
 }

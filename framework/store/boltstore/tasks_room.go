@@ -7,11 +7,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// taskWeight is what the number of terminal tasks counts besides their bytes, where it is
-// asked whose are the most: a task's share of the default bounds.
+// taskWeight is added for each terminal task to its bytes when the owner with the most is
+// sought: a task's share of the default bounds.
 const taskWeight = 256 << 20 / 100_000
 
-// weigh adds to what the terminal tasks of an owner weigh.
+// weigh adds to the weight of an owner's terminal tasks.
 func (x *taskRows) weigh(owner []byte, more int) {
 	var weight uint64
 	if share := x.shares.get(owner); share != nil {
@@ -26,7 +26,7 @@ func (x *taskRows) weigh(owner []byte, more int) {
 	x.ranks.put(append(appendNumber(nil, weight), owner...), nil)
 }
 
-// countOpen adds to the tasks of an owner that are not terminal, and to their bytes.
+// countOpen adds to the number and the bytes of an owner's tasks that are not terminal.
 func (x *taskRows) countOpen(owner []byte, records, bytes int) {
 	n, size := x.openOf(owner)
 	if n += records; n == 0 {
@@ -36,7 +36,7 @@ func (x *taskRows) countOpen(owner []byte, records, bytes int) {
 	x.open.put(owner, appendNumber(appendNumber(nil, uint64(n)), uint64(size+bytes)))
 }
 
-// openOf are an owner's tasks that are not terminal, and their bytes.
+// openOf is the number and the bytes of an owner's tasks that are not terminal.
 func (x *taskRows) openOf(owner []byte) (records, bytes int) {
 	data := x.open.get(owner)
 	if data == nil {
@@ -45,12 +45,12 @@ func (x *taskRows) openOf(owner []byte) (records, bytes int) {
 	return int(numberOf(data)), int(numberOf(data[8:]))
 }
 
-// need is what a row needs more than the one in its place.
+// need is by how much a row is larger than the one it replaces.
 type need struct {
 	records, bytes int
-	open           int    // of the bytes, by a task that is not terminal
+	open           int    // bytes, if the task is not terminal; else 0 or less
 	owner          []byte // with its length in front
-	keep           *kept  // must not go for it; nil: it is a new one
+	keep           *kept  // the task being replaced, which must not be dropped; nil: the row is new
 }
 
 func (x *taskRows) needs(old, k *kept) need {
@@ -69,11 +69,11 @@ func (x *taskRows) needs(old, k *kept) need {
 	return n
 }
 
-// makeRoom drops what may go until there is what is needed. If that is not enough, it drops
-// only what has expired.
+// makeRoom drops tasks that may be dropped until there is enough room. If that is not possible,
+// it drops only expired ones.
 func (x *taskRows) makeRoom(n need) error {
 	for !x.fits(n.records, n.bytes) || !x.fair(n) {
-		if x.dropExpired() { // never n.keep, which is alive
+		if x.dropExpired() { // never n.keep, which has not expired
 			continue
 		}
 		return x.push(n)
@@ -81,15 +81,16 @@ func (x *taskRows) makeRoom(n need) error {
 	return nil
 }
 
-// fits lets a row that shrinks be, where there is more than the bounds say now.
+// fits also accepts a row that shrinks while the store is beyond its bounds, which may have
+// been lowered.
 func (x *taskRows) fits(records, bytes int) bool {
 	return (records <= 0 || x.counts.rows+records <= x.most.records) && (bytes <= 0 || x.counts.bytes+bytes <= x.most.bytes)
 }
 
-// fair says whether the owner has, by tasks that are not terminal, no more than a share of
-// the room. For a new one that is as much as all such tasks leave: half of the room for who
-// is alone, half of the rest for the next, and so on. One that grows has been
-// accepted: its owner has a quarter of the room more.
+// fair says whether the owner's tasks that are not terminal stay within its share of the room.
+// For a new task the share is as much as all such tasks leave free: half of the room for a
+// single owner, half of the rest for the next one, and so on. A task that grows has been
+// accepted already: its owner may use another quarter of the room.
 func (x *taskRows) fair(n need) bool {
 	if n.open <= 0 {
 		return true
@@ -102,8 +103,8 @@ func (x *taskRows) fair(n need) bool {
 	return own+n.open <= share
 }
 
-// push drops terminal tasks: the one that ended first, of the owner who has most of them.
-// It ends: each step takes a record away, or the trace of one.
+// push drops terminal tasks, first the one that ended first, of the owner that has most of
+// them. It terminates, because each step removes a record or a trace.
 func (x *taskRows) push(n need) error {
 	if n.keep != nil && n.keep.state == stateOver {
 		n.bytes += n.keep.cost()
@@ -125,8 +126,8 @@ func (x *taskRows) push(n need) error {
 	return nil
 }
 
-// firstOver is the task to go, but for keep, which is not weighed: of the owner whose
-// terminal tasks are the most, the one that ended first. There must be one.
+// firstOver is the task to drop: of the owner with the greatest weight of terminal tasks, the
+// one that ended first, except keep, whose weight is not counted. There must be one.
 func (x *taskRows) firstOver(keep *kept) *kept {
 	rank, _ := x.ranks.b.Cursor().Last()
 	c := x.over.b.Cursor()

@@ -10,22 +10,22 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Buckets of the tasks. A key of an id begins with a letter, because a key must not be
+// Buckets of the tasks. Where an id is a key, a letter comes first, because a key must not be
 // empty.
 const (
 	tasksName  = "tasks"       // id: the row, see kept
-	endsName   = "tasks.ends"  // end, id: those that expire
+	endsName   = "tasks.ends"  // expiry, id: the tasks that expire
 	ownersName = "tasks.owner" // owner, number: place, in the order of creation
-	overName   = "tasks.over"  // owner, number of the end: id, of those that are terminal
-	sharesName = "tasks.share" // owner: weight of those that are terminal, if it has any
+	overName   = "tasks.over"  // owner, number of the end: id, of terminal tasks
+	sharesName = "tasks.share" // owner: weight of its terminal tasks, if it has any
 	ranksName  = "tasks.rank"  // that weight, owner: nothing
-	openName   = "tasks.open"  // owner: number and bytes of those that are not terminal, if it has any
-	takenName  = "tasks.taken" // id: of those that a worker has had and not given back
-	goneName   = "tasks.gone"  // id: trace of one that is gone: a list may go on after it
+	openName   = "tasks.open"  // owner: number and bytes of its tasks that are not terminal, if it has any
+	takenName  = "tasks.taken" // id: tasks that a worker has taken and not given back
+	goneName   = "tasks.gone"  // id: trace of a task that is gone, so that a list can continue after it
 	tracesName = "tasks.trace" // number of the trace: id
 )
 
-// goneShare of the records there may be so many traces.
+// goneShare: there may be TaskRecords divided by this many traces.
 const goneShare = 8
 
 // taskRows are the tasks in a transaction.
@@ -48,7 +48,7 @@ func tasksIn(t *txn, most taskBounds) *taskRows {
 
 func taskKey(id string) []byte { return append([]byte{'t'}, id...) }
 
-// get gives expired ones, too; nil where nothing is.
+// get returns expired tasks, too; nil if there is none.
 func (x *taskRows) get(id string) *kept {
 	row := x.rows.get(taskKey(id))
 	if row == nil {
@@ -69,7 +69,7 @@ func (x *taskRows) move(kind moveKind, id, token string) {
 	x.t.moves = append(x.t.moves, move{kind, id, token})
 }
 
-// insert keeps the task, for which there is room.
+// insert stores a new task; the caller has made room for it.
 func (x *taskRows) insert(k *kept) {
 	k.number = x.rows.next()
 	x.place(k)
@@ -82,7 +82,7 @@ func (x *taskRows) insert(k *kept) {
 	x.counts.rows++
 }
 
-// replace keeps another record for the same task.
+// replace stores another record for the same task.
 func (x *taskRows) replace(old, k *kept) {
 	k.number = old.number
 	x.count(old, -1)
@@ -109,7 +109,7 @@ func (x *taskRows) replace(old, k *kept) {
 	}
 }
 
-// place writes the row and where it is found, and counts its bytes.
+// place writes the row and its entries in the other buckets, and counts its bytes.
 func (x *taskRows) place(k *kept) {
 	if k.state == stateOver && k.over == 0 {
 		k.over = x.over.next()
@@ -120,7 +120,7 @@ func (x *taskRows) place(k *kept) {
 	x.count(k, 1)
 }
 
-// count changes the counts by sign times what the task takes.
+// count adds what the task takes to the totals, times sign.
 func (x *taskRows) count(k *kept, sign int) {
 	x.counts.bytes += sign * k.cost()
 	if k.state != stateOver {
@@ -146,7 +146,7 @@ func (x *taskRows) untake(id string) {
 	}
 }
 
-// drop leaves a trace.
+// drop removes a task and leaves a trace of it.
 func (x *taskRows) drop(k *kept) {
 	owner := bytes.Clone(k.owner)
 	x.count(k, -1)
@@ -162,7 +162,7 @@ func (x *taskRows) drop(k *kept) {
 	x.leaveTrace(k.id, owner, k.number)
 }
 
-// dropExpired drops the one that expired first, if any has.
+// dropExpired drops the task that expired first, if any has expired.
 func (x *taskRows) dropExpired() bool {
 	key, _ := x.ends.first()
 	if key == nil || endOf(key) > x.t.now {
@@ -172,8 +172,8 @@ func (x *taskRows) dropExpired() bool {
 	return true
 }
 
-// must be there, because another bucket says so. Where it is not, the file is damaged,
-// which whoever runs a transaction finds out by the panic.
+// must is a row that another bucket refers to. If it is missing, the file is damaged: the panic
+// tells that to whoever runs the transaction.
 func (x *taskRows) must(key []byte) *kept {
 	id := string(key[1:])
 	k := x.get(id)
@@ -203,8 +203,8 @@ func (x *taskRows) ofOwner(owner string, number uint64) iter.Seq[listed] {
 	}
 }
 
-// number of the record with that id, or of the one that was there, if it is the owner's;
-// 0 is before all.
+// number is that of the owner's task with this id, or of its trace if the task is gone; 0 is
+// before all.
 func (x *taskRows) number(owner, id string) (n uint64, ok bool) {
 	if id == "" {
 		return 0, true
@@ -218,8 +218,8 @@ func (x *taskRows) number(owner, id string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// lineUp puts those that are working in line, in the order of creation. Called before
-// anybody else has the store.
+// lineUp puts the working tasks in line, in the order of creation. It is called before the
+// store is handed out.
 func (s *tasks) lineUp() error {
 	type spot struct {
 		number uint64

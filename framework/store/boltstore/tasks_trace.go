@@ -6,7 +6,7 @@ import "bytes"
 
 func traceCost(id string, owner []byte) int { return rowCost + 2*len(id) + len(owner) }
 
-// leaveTrace keeps one for an id, and not more than its share.
+// leaveTrace keeps at most one trace for an id, and not more traces than their share.
 func (x *taskRows) leaveTrace(id string, owner []byte, number uint64) {
 	key := taskKey(id)
 	if x.gone.get(key) != nil {
@@ -21,7 +21,7 @@ func (x *taskRows) leaveTrace(id string, owner []byte, number uint64) {
 	}
 }
 
-// dropTrace drops the oldest. There must be one.
+// dropTrace drops the oldest trace. There must be one.
 func (x *taskRows) dropTrace() {
 	_, key := x.traces.first()
 	x.removeTrace(bytes.Clone(key))

@@ -9,13 +9,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// few is how many expired ones a write drops at most if it needs no room: more than it
-// can add, so that they become fewer, and few, so that nobody waits for all that
-// expired in a quiet hour.
+// few bounds the expired rows that a write drops if it needs no room. It is more than a write
+// can add, so that they become fewer, and few, so that no write waits until all that expired in
+// a quiet hour is dropped.
 const few = 8
 
-// longestName bounds ids, owners, keys and names of streams. bbolt's own bound is eight
-// times as much, for what we put together of them.
+// longestName bounds ids, owners, keys and names of streams. bbolt's own bound is eight times
+// as large, which leaves room for the keys that are composed of them.
 const longestName = 4096
 
 func checkName(what, name string) error {
@@ -25,8 +25,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// txn is one transaction. In one that writes, err is the first write that failed: then
-// nothing of the transaction may stay.
+// txn is one transaction. If it writes, err is the first write that failed: the transaction
+// must be rolled back then.
 type txn struct {
 	tx    *bbolt.Tx
 	now   int64
@@ -35,8 +35,8 @@ type txn struct {
 	err   error
 }
 
-// bucket of a transaction. What it gives is good for as long as that, and is not to be
-// changed.
+// bucket is one of a transaction. What it returns is valid as long as the transaction, and must
+// not be changed.
 type bucket struct {
 	t *txn
 	b *bbolt.Bucket
@@ -46,10 +46,10 @@ func (t *txn) bucket(name string) bucket { return bucket{t, t.tx.Bucket([]byte(n
 
 func (b bucket) get(key []byte) []byte { return b.b.Get(key) }
 
-// first is nil where nothing is.
+// first is nil in an empty bucket.
 func (b bucket) first() (key, value []byte) { return b.b.Cursor().First() }
 
-// next is a number that it has never given before.
+// next is a number that it has not returned before.
 func (b bucket) next() uint64 {
 	b.t.wrote = true
 	n, err := b.b.NextSequence()
@@ -57,7 +57,7 @@ func (b bucket) next() uint64 {
 	return n
 }
 
-// put keeps the value, which must not change before the commit.
+// put keeps the value without a copy: it must not change before the commit.
 func (b bucket) put(key, value []byte) {
 	b.t.wrote = true
 	b.t.check(b.b.Put(key, value))
@@ -68,7 +68,7 @@ func (b bucket) remove(key []byte) {
 	b.t.check(b.b.Delete(key))
 }
 
-// empty takes all out of a bucket, but for the numbers that it has given.
+// empty removes everything from a bucket. Its numbers go on counting.
 func (t *txn) empty(name string) {
 	last := t.bucket(name).b.Sequence()
 	t.check(t.tx.DeleteBucket([]byte(name)))
@@ -85,8 +85,8 @@ func (t *txn) check(err error) {
 	}
 }
 
-// counts of what a port has in the file. ended are those of rows that may go for others'
-// sake, and gone what is remembered of rows that are gone; both are in bytes, too.
+// counts are the totals of a port in the file. ended are those of rows that may be dropped for
+// new ones, gone those of traces of dropped rows; both are also in bytes.
 type counts struct {
 	rows, bytes      int
 	ended, endedSize int
@@ -109,7 +109,7 @@ func (c *counts) fields() [6]*int {
 	return [...]*int{&c.rows, &c.bytes, &c.ended, &c.endedSize, &c.gone, &c.goneSize}
 }
 
-// setCounts writes if they are others than they were.
+// setCounts writes the counts if they have changed.
 func (t *txn) setCounts(port string, c, was counts) {
 	if c == was {
 		return
@@ -121,10 +121,10 @@ func (t *txn) setCounts(port string, c, was counts) {
 	t.bucket(countsName).put([]byte(port), data)
 }
 
-// never is the end of what does not expire, or not in the next centuries.
+// never is the expiry of what does not expire, or not in the next centuries.
 const never = math.MaxInt64
 
-// nanos of a time since 1970, as far as they can be counted; never for the zero time.
+// nanos is t in nanoseconds since 1970, as far as they can be counted; never for the zero time.
 func nanos(t time.Time) int64 {
 	const last = math.MaxInt64 / int64(time.Second)
 	switch sec := t.Unix(); {
@@ -137,7 +137,7 @@ func nanos(t time.Time) int64 {
 	}
 }
 
-// after is so much later.
+// after is d later than now; never if that overflows.
 func after(now int64, d time.Duration) int64 {
 	if now > never-int64(d) {
 		return never
@@ -145,18 +145,18 @@ func after(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// appendEnd makes keys that are in the order of time.
+// appendEnd makes keys that sort by time.
 func appendEnd(dst []byte, end int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(end)^(1<<63))
 }
 
-// endOf needs 8 bytes.
+// endOf needs at least 8 bytes.
 func endOf(data []byte) int64 { return int64(binary.BigEndian.Uint64(data) ^ (1 << 63)) }
 
 func appendNumber(dst []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(dst, n) }
 
-// numberOf needs 8 bytes.
+// numberOf needs at least 8 bytes.
 func numberOf(data []byte) uint64 { return binary.BigEndian.Uint64(data) }
 
-// endKey is that of a row in the bucket of ends.
+// endKey is the key of a row in the bucket of expiries.
 func endKey(end int64, key []byte) []byte { return append(appendEnd(nil, end), key...) }
