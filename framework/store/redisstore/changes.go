@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// heartbeat is how long nothing comes until the connection is asked whether it is
-	// there; after a second one it is not.
+	// heartbeat is how long the connection may be silent before it is asked whether it is
+	// alive. If it stays silent as long again, it is not.
 	heartbeat = 3 * time.Second
 	// The pause before another try grows from the first to the longest.
 	firstPause   = 50 * time.Millisecond
@@ -22,7 +22,7 @@ const (
 // changes is the change.Bus, on one channel.
 type changes struct{ store *Store }
 
-// Publish waits for Redis, not for subscribers.
+// Publish waits until Redis has the message, not until subscribers have it.
 func (c *changes) Publish(ctx context.Context, message []byte) error {
 	if len(message) == 0 {
 		return nil
@@ -40,11 +40,11 @@ func (c *changes) Publish(ctx context.Context, message []byte) error {
 	return nil
 }
 
-// place is that of a message: on this channel and nowhere else.
+// place binds a sealed message to this channel: it opens nowhere else.
 func (c *changes) place() []byte { return place("message", c.store.channel()) }
 
-// node is where subscribers are. A Cluster would take a message at any node and pass it
-// on to all, in no order, and before it is known there who listens.
+// node is the one through which all messages go. A Cluster takes a message at any node and
+// passes it on to all, in no order, and possibly before it knows who has subscribed there.
 func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 	cluster, ok := c.store.client.(*redis.ClusterClient)
 	if !ok {
@@ -53,7 +53,7 @@ func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 	return cluster.MasterForKey(ctx, c.store.channel())
 }
 
-// Subscribe reads in a goroutine of its own, which ends before it returns.
+// Subscribe reads in a goroutine of its own, which ends before Subscribe returns.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	if c.store.fault != nil {
 		return c.store.fault
@@ -82,7 +82,7 @@ func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error 
 	}
 }
 
-// listen goes on, whatever happens to connections.
+// listen connects again whenever the connection is lost, until ctx ends.
 func (c *changes) listen(ctx context.Context, box *inbox) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		if c.receive(ctx, box) {
@@ -101,7 +101,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// receive has one connection, until it breaks. It says whether it was subscribed.
+// receive reads from one connection until it breaks. It says whether it had subscribed.
 func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 	conn := c.store.client.Subscribe(ctx, c.store.channel())
 	done := func() { _ = conn.Close() }
@@ -129,8 +129,9 @@ func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 	}
 }
 
-// take believes none that was not sealed with a key of this store. It may be one of a server
-// that has another key already: who is told that something was lost looks for himself.
+// take discards a message that was not sealed with a key of this store. It may come from a
+// server that has a newer key already: so the subscriber is told that something was lost, and
+// looks for itself.
 func (c *changes) take(box *inbox, payload string) {
 	message, err := c.store.box.open(payload, c.place())
 	if err != nil {

@@ -23,8 +23,8 @@ var (
 // numberLife is how much longer than its events the number of a stream is kept.
 const numberLife = 24 * time.Hour
 
-// events is the eventlog.Store: a hash of frames for each stream, and a counter that
-// outlives it.
+// events is the eventlog.Store: for each stream a hash of frames, and a counter that lives
+// longer.
 type events struct {
 	store  *Store
 	bounds eventBounds
@@ -43,7 +43,7 @@ func (e *events) Append(ctx context.Context, stream string, frame []byte) (uint6
 	return seq, nil
 }
 
-// After reads all in one step.
+// After reads all events atomically.
 func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventlog.Event, error) {
 	reply, err := e.store.run(ctx, eventAfter, e.store.streamKeys(stream), strconv.FormatUint(seq, 10)).Result()
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	for i, kept := range frames {
 		held, _ := text(kept)
 		frame, err := e.store.box.open(held, where)
-		if err != nil { // it will not become readable: who waits for it would wait for good
+		if err != nil { // it will never become readable, and whoever waits for it would wait for ever
 			return nil, failed("reading events", fmt.Errorf("%w: %w", eventlog.ErrExpired, err))
 		}
 		out[i] = eventlog.Event{Seq: seq + uint64(i) + 1, Frame: frame}
@@ -68,7 +68,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	return out, nil
 }
 
-// Drop forgets the number, too.
+// Drop deletes the number, too.
 func (e *events) Drop(ctx context.Context, stream string) error {
 	if err := e.store.client.Del(ctx, e.store.streamKeys(stream)...).Err(); err != nil {
 		return failed("dropping a stream", err)

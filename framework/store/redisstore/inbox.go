@@ -2,16 +2,16 @@ package redisstore
 
 import "sync"
 
-// Bounds of what waits for one subscriber.
+// The bounds of a subscriber's queue.
 const (
 	inboxMessages = 1024
 	inboxBytes    = 4 << 20
 )
 
-// inbox is between a connection and a subscriber that may be slower. nil in it says that
-// some were lost.
+// inbox is a queue between a connection and a subscriber, which may be slower. nil in it says
+// that messages were lost.
 type inbox struct {
-	filled chan struct{} // has one if there may be something to take
+	filled chan struct{} // has an element if there may be something to take
 
 	mu       sync.Mutex // guards all below
 	messages [][]byte
@@ -20,7 +20,7 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{filled: make(chan struct{}, 1)} }
 
-// put keeps the message, or nothing but the fact that there were too many.
+// put adds the message, or drops the whole queue if it is full.
 func (b *inbox) put(message []byte) {
 	b.mu.Lock()
 	full := len(b.messages) >= inboxMessages || b.bytes+len(message) > inboxBytes
@@ -36,7 +36,8 @@ func (b *inbox) put(message []byte) {
 	b.fill()
 }
 
-// lost takes the place of all that waits: who looks for himself needs none of it.
+// lost replaces the whole queue: a subscriber that has lost one message must read everything
+// anew anyway.
 func (b *inbox) lost() {
 	b.mu.Lock()
 	b.messages, b.bytes = append(b.messages[:0:0], nil), 0
@@ -51,7 +52,7 @@ func (b *inbox) fill() {
 	}
 }
 
-// take is the oldest.
+// take removes the oldest message.
 func (b *inbox) take() ([]byte, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +60,7 @@ func (b *inbox) take() ([]byte, bool) {
 		return nil, false
 	}
 	message := b.messages[0]
-	b.messages[0] = nil // for the garbage collector
+	b.messages[0] = nil // let the garbage collector have it
 	b.messages = b.messages[1:]
 	b.bytes -= len(message)
 	return message, true

@@ -1,8 +1,8 @@
 package redisstore
 
-// Names of keys. What is one record has one key, or keys with one hash tag: that is
-// what decides where it is in a Cluster. A name is always the last part, or followed by
-// a text of a length that is known, so that no two names make one key.
+// Names of keys. A record has one key, or several keys with one hash tag, which decides about
+// its slot in a Cluster. A name is always the last part, or followed by a text of known length,
+// so that two names never make the same key.
 
 func (s *Store) sessionKey(id string) string { return s.prefix + "s:" + id }
 
@@ -10,8 +10,8 @@ func (s *Store) claimKey(name string) string { return s.prefix + "c:" + name }
 
 func (s *Store) counterKey(name string) string { return s.prefix + "n:" + name }
 
-// streamKeys are those of the frames and of the number. The tag is not empty, whatever
-// the name begins with.
+// streamKeys are the keys of the frames and of the number. The tag is never empty, whatever the
+// name begins with.
 func (s *Store) streamKeys(name string) []string {
 	base := s.prefix + "e:{e" + name + "}"
 	return []string{base + "f", base + "n"}
@@ -19,8 +19,8 @@ func (s *Store) streamKeys(name string) []string {
 
 func (s *Store) channel() string { return s.prefix + "b" }
 
-// taskBase begins all keys of tasks, the tag included. The prefix is in the tag, so that
-// not all programs on a Cluster have their tasks in one slot.
+// taskBase begins all keys of tasks, including the hash tag. The prefix is part of the tag, so
+// that programs which share a Cluster have their tasks in different slots.
 func (s *Store) taskBase() string { return s.prefix + "{t" + s.prefix + "}:" }
 
 func (s *Store) recordKey(id string) string { return s.taskBase() + "r:" + id }

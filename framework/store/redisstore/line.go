@@ -13,39 +13,39 @@ import (
 )
 
 const (
-	// slice is how long Redis is asked to wait: who closes a store waits so long, too.
+	// slice is how long Redis is asked to wait. Close waits as long.
 	slice = 500 * time.Millisecond
-	// mostAtOnce bounds what one read takes, for as many that wait.
+	// mostAtOnce bounds the turns that one read takes, and the waiting Takes it serves.
 	mostAtOnce = 64
-	// reapEvery is how often consumers of processes that are gone are looked for, and
-	// goneAfter how long they have not been heard of then.
+	// reapEvery is how often consumers of processes that are gone are looked for. They are
+	// taken for gone when they were silent for goneAfter.
 	reapEvery = 10 * time.Minute
 	goneAfter = time.Hour
-	// mostOver bounds the turns that are remembered to be over.
+	// mostOver bounds the ended turns that are remembered.
 	mostOver = 1024
 )
 
-// line is where the Takes of one store wait. While there are any, one goroutine reads for
-// them all, no more than they are; with the last one, it ends.
+// line is the queue of this store's waiting Takes. While there are any, one goroutine reads
+// turns for all of them, never more than there are Takes; it ends with the last one.
 type line struct {
 	store    *Store
 	consumer string
 	life     time.Duration // of a lease
-	every    time.Duration // those that ran out are looked for
+	every    time.Duration // how often leases that ran out are looked for
 
 	mu      sync.Mutex // guards all below
 	waiting []chan answer
 	reading bool
 	closed  bool
-	ended   []string // entries of turns that are over, oldest first
+	ended   []string // entries of turns that have ended, oldest first
 
-	// The reader's alone.
-	swept  time.Time // when all that ran out had been looked through
-	cursor string    // where that goes on
+	// Used by the reader only.
+	swept  time.Time // when all leases had been looked through
+	cursor string    // where looking through them continues
 	reaped time.Time
 }
 
-// answer is what a Take gets.
+// answer is what a waiting Take gets.
 type answer struct {
 	turn turn
 	err  error
@@ -55,7 +55,7 @@ func newLine(s *Store, o options) line {
 	return line{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
 }
 
-// wait is for one turn.
+// wait waits for one turn.
 func (l *line) wait(ctx context.Context) (turn, error) {
 	mine := make(chan answer, 1)
 	if err := l.enter(ctx, mine); err != nil {
@@ -69,12 +69,12 @@ func (l *line) wait(ctx context.Context) (turn, error) {
 	if l.leave(mine) {
 		return turn{}, ctx.Err()
 	}
-	a := <-mine // it came at the same moment, and must not be lost
+	a := <-mine // it arrived at the same moment, and must not be lost
 	return a.turn, a.err
 }
 
-// enter puts who waits at the end, and sees to it that somebody reads. The reader is not
-// the first one's: its context goes on.
+// enter adds a waiting Take, and starts the reader if there is none. The reader does not use
+// the context of the first Take: it outlives it.
 func (l *line) enter(ctx context.Context, mine chan answer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *line) enter(ctx context.Context, mine chan answer) error {
 	return nil
 }
 
-// leave says whether mine waited still.
+// leave removes a Take, and says whether it was still waiting.
 func (l *line) leave(mine chan answer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *line) leave(mine chan answer) bool {
 	return true
 }
 
-// close sends all away. The reader ends with the store's context.
+// close answers all waiting Takes. The reader ends with the store's context.
 func (l *line) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *line) close() {
 	l.waiting = nil
 }
 
-// wanted is how many wait. If it is none, the reader has ended.
+// wanted is how many Takes wait. If it is 0, the reader counts as ended.
 func (l *line) wanted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *line) wanted() int {
 	return min(len(l.waiting), mostAtOnce)
 }
 
-// read reads until nobody waits.
+// read reads until no Take waits.
 func (l *line) read(ctx context.Context) {
 	for n := l.wanted(); n > 0; n = l.wanted() {
 		turns, err := l.next(ctx, n)
@@ -135,7 +135,7 @@ func (l *line) read(ctx context.Context) {
 			turns, err = nil, l.makeGroup(ctx)
 		}
 		switch {
-		case err != nil && ctx.Err() != nil: // by Close, which tells those who wait only afterwards
+		case err != nil && ctx.Err() != nil: // by Close, which answers the waiting Takes only afterwards
 			l.fail(ErrClosed)
 			continue
 		case err != nil:
@@ -148,8 +148,8 @@ func (l *line) read(ctx context.Context) {
 	}
 }
 
-// hand gives each turn to the one that waits longest, and returns those that nobody waits
-// for any more.
+// hand gives the turns to the Takes that have waited longest, and returns the turns for which
+// there was none.
 func (l *line) hand(turns []turn) []turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *line) hand(turns []turn) []turn {
 	return turns[n:]
 }
 
-// fail tells all that wait.
+// fail answers all waiting Takes with an error.
 func (l *line) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,14 +171,15 @@ func (l *line) fail(err error) {
 	l.waiting = nil
 }
 
-// giveBack puts into the line again what came when nobody waited any more. If that fails,
+// giveBack returns a turn for which no Take waits any more. If that fails, it comes back when
 // its lease runs out.
 func (l *line) giveBack(ctx context.Context, t turn) {
 	tasks := &l.store.tasks
 	_ = tasks.Release(context.WithoutCancel(ctx), tasks.lease(t))
 }
 
-// over remembers that a turn is over: the last ones are enough, who forgets asks Redis.
+// over remembers that a turn has ended. Only the latest are remembered; for others Redis must
+// be asked.
 func (l *line) over(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +189,7 @@ func (l *line) over(entry string) {
 	l.ended = append(l.ended, entry)
 }
 
-// isOver forgets it, too: it is asked once.
+// isOver also forgets it: it is asked only once for a turn.
 func (l *line) isOver(entry string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +201,7 @@ func (l *line) isOver(entry string) bool {
 	return true
 }
 
-// next is up to n turns. It waits a little if there are none.
+// next reads up to n turns. If there are none, it waits a little.
 func (l *line) next(ctx context.Context, n int) ([]turn, error) {
 	turns, again, err := l.take(ctx, n)
 	if err != nil || again || len(turns) > 0 {
@@ -212,7 +213,7 @@ func (l *line) next(ctx context.Context, n int) ([]turn, error) {
 	return l.await(ctx, n)
 }
 
-// take does not wait. again says that there may be more.
+// take does not wait. again says that there may be more turns.
 func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err error) {
 	idle := int64(0)
 	if time.Since(l.swept) >= l.every {
@@ -239,8 +240,8 @@ func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err e
 	return turns, again, nil
 }
 
-// await waits for what comes, until it is time to sweep. A turn may be over when it is
-// read.
+// await waits for new turns until it is time to look for leases that ran out. A turn may have
+// ended when it is read.
 func (l *line) await(ctx context.Context, n int) ([]turn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -267,7 +268,7 @@ func (l *line) await(ctx context.Context, n int) ([]turn, error) {
 	return l.accept(ctx, turns)
 }
 
-// accept drops those that are over.
+// accept drops turns that have ended.
 func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
 	var args []any
 	for _, t := range turns {
@@ -286,8 +287,8 @@ func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
 	return out, nil
 }
 
-// makeGroup makes the line, too, where there is none. The group begins at the first entry:
-// what is in the line was accepted before.
+// makeGroup makes the consumer group, and the stream if there is none. The group begins at the
+// first entry, because entries that are there already were accepted before.
 func (l *line) makeGroup(ctx context.Context) error {
 	err := once{l.store.client}.do(ctx, "xgroup", "create", l.store.lineKey(), group, "0", "mkstream").Err()
 	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
@@ -296,7 +297,7 @@ func (l *line) makeGroup(ctx context.Context) error {
 	return nil
 }
 
-// reap forgets consumers now and then.
+// reap deletes consumers of processes that are gone, now and then.
 func (l *line) reap(ctx context.Context) error {
 	if time.Since(l.reaped) < reapEvery {
 		return nil

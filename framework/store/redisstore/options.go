@@ -15,10 +15,10 @@ type options struct {
 	tasks     taskBounds
 }
 
-// taskBounds are of the tasks of one owner: of those that have ended, and of the others.
+// taskBounds bound the tasks of one owner: those that have ended, and the others.
 type taskBounds struct{ ended, endedBytes, liveBytes int }
 
-// eventBounds are of one stream.
+// eventBounds bound one stream.
 type eventBounds struct {
 	events int
 	bytes  int

@@ -29,11 +29,11 @@ var (
 	queueReap    = newScript(taskLua + queueReapLua)
 )
 
-// group is that of all workers. lua/task.lua has it, too.
+// group is the consumer group of all workers; lua/task.lua has the same name.
 const group = "w"
 
-// Take waits in one line with the others of this store. It fails where Redis is away,
-// and does not try again by itself.
+// Take waits together with the other Takes of this store. It fails if Redis cannot be reached,
+// and does not try again.
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Lease{}, err
@@ -48,15 +48,15 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	return s.lease(t), nil
 }
 
-// turn is an entry of the line that is handed out.
+// turn is an entry of the stream that was delivered to this store.
 type turn struct {
 	task  string
 	entry string
-	count int64 // how often it was handed out
+	count int64 // how often it was delivered
 }
 
-// lease has a token by which nobody can take the lease of the next one for his own: that
-// has another count, even with the same store.
+// lease has a token that is never that of the next lease: the count differs even if the same
+// store takes the task again.
 func (s *tasks) lease(t turn) task.Lease {
 	return task.Lease{
 		Task:  t.task,
@@ -66,7 +66,7 @@ func (s *tasks) lease(t turn) task.Lease {
 	}
 }
 
-// Renew leaves how often it was handed out as it is.
+// Renew leaves the count of deliveries as it is.
 func (s *tasks) Renew(ctx context.Context, l task.Lease) error {
 	held, err := s.held(ctx, queueRenew, l)
 	switch {
@@ -78,7 +78,7 @@ func (s *tasks) Renew(ctx context.Context, l task.Lease) error {
 	return nil
 }
 
-// Release needs no round trip where this store has seen the task leave the line.
+// Release needs no round trip if this store has seen the turn end.
 func (s *tasks) Release(ctx context.Context, l task.Lease) error {
 	if entry, _, _ := strings.Cut(l.Token, " "); s.line.isOver(entry) {
 		return nil
@@ -89,8 +89,8 @@ func (s *tasks) Release(ctx context.Context, l task.Lease) error {
 	return nil
 }
 
-// held runs a script that says whether the lease is that of the token. It may be used by
-// another store than the one that took it.
+// held runs a script that says whether the token is that of the current lease. Another store
+// than the one that took the task may call it.
 func (s *tasks) held(ctx context.Context, what script, l task.Lease) (bool, error) {
 	entry, rest, _ := strings.Cut(l.Token, " ")
 	count, consumer, ok := strings.Cut(rest, " ")
@@ -98,7 +98,7 @@ func (s *tasks) held(ctx context.Context, what script, l task.Lease) (bool, erro
 		return false, nil
 	}
 	if _, err := strconv.ParseInt(count, 10, 64); err != nil {
-		return false, nil //nolint:nilerr // a token that is none is that of no lease
+		return false, nil //nolint:nilerr // a malformed token is that of no lease
 	}
 	held, err := s.run(ctx, what, s.store.lineKey(), consumer, l.Task, entry, count).Int()
 	return held == 1, err

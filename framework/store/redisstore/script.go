@@ -11,15 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// script is a Lua script. Its hash is computed when it is first run: most programs
-// that have this package linked have no Redis.
+// script is a Lua script. Its hash is computed at its first run: most programs that have this
+// package linked in have no Redis.
 type script func() *redis.Script
 
 func newScript(source string) script {
 	return sync.OnceValue(func() *redis.Script { return redis.NewScript(source) })
 }
 
-// run runs a script, once.
+// run runs a script, and never sends it twice.
 func (s *Store) run(ctx context.Context, what script, keys []string, args ...any) *redis.Cmd {
 	if s.fault != nil {
 		cmd := redis.NewCmd(ctx)
@@ -29,16 +29,16 @@ func (s *Store) run(ctx context.Context, what script, keys []string, args ...any
 	return what().Run(ctx, once{s.client}, keys, args...)
 }
 
-// once is a client that sends a script once: tried again after an answer was lost, an
-// event would be there twice, and a record that was created would exist already.
+// once is a client that sends a script only once. If it were sent again because the answer was
+// lost, an event would be there twice, and a created record would seem to have existed before.
 type once struct{ redis.UniversalClient }
 
-// EvalSha is as that of the client.
+// EvalSha implements redis.Scripter.
 func (o once) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	return o.eval(ctx, "evalsha", sha, keys, args)
 }
 
-// Eval is as that of the client.
+// Eval implements redis.Scripter.
 func (o once) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
 	return o.eval(ctx, "eval", source, keys, args)
 }
@@ -59,36 +59,36 @@ func (o once) do(ctx context.Context, args ...any) *redis.Cmd {
 	return cmd.Cmd
 }
 
-// onceCmd is a command that is not tried again.
+// onceCmd is a command that the client must not retry.
 type onceCmd struct{ *redis.Cmd }
 
-// NoRetry is for the client.
+// NoRetry implements redis.Cmder.
 func (onceCmd) NoRetry() bool { return true }
 
-// onceRead is as onceCmd.
+// onceRead is a command with a read timeout of its own that the client must not retry.
 type onceRead struct{ *redis.XStreamSliceCmd }
 
-// NoRetry is for the client.
+// NoRetry implements redis.Cmder.
 func (onceRead) NoRetry() bool { return true }
 
-// failed says what was being done. Ids may be secrets, and are not in the text.
+// failed wraps err with what was being done. It leaves out ids, which may be secrets.
 func failed(doing string, err error) error { return fmt.Errorf("redisstore: %s: %w", doing, err) }
 
-// outOfMemory says that Redis may not take more (maxmemory).
+// outOfMemory says that Redis has reached its maxmemory.
 func outOfMemory(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "OOM command not allowed")
 }
 
-// noGroup says that the line has no group yet, or not any more.
+// noGroup says that the consumer group does not exist yet, or not any more.
 func noGroup(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "NOGROUP") || strings.Contains(err.Error(), "UNBLOCKED"))
 }
 
-// millis rounds up: nothing lives shorter than it should, and nothing that lives for
+// millis rounds up: nothing expires too early, and a positive duration is never 0, which is for
 // ever.
 func millis(d time.Duration) int64 { return int64((d-1)/time.Millisecond) + 1 }
 
-// unixMillis is as millis, for a moment that must not be taken for none.
+// unixMillis rounds up, too: 0 stands for no time.
 func unixMillis(t time.Time) int64 {
 	ms := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {
@@ -97,7 +97,7 @@ func unixMillis(t time.Time) int64 {
 	return ms
 }
 
-// stamp is a moment to the nanosecond; "" is the zero time.
+// stamp is t to the nanosecond; "" is the zero time.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -121,7 +121,7 @@ func parseStamp(s string) (time.Time, error) {
 	return time.Unix(sec, nsec).UTC(), nil
 }
 
-// text is a field of an answer; nil is none.
+// text is a field of an answer as a string; nil is "".
 func text(v any) (string, bool) {
 	s, ok := v.(string)
 	return s, ok

@@ -29,13 +29,13 @@ const (
 	minKey   = 16
 )
 
-// box seals and opens. Without keys, it says that all is plain.
-type box []boxKey // the first one seals
+// box seals and opens values. Without keys it only marks them as plain.
+type box []boxKey // the first one seals, all open
 
 type boxKey struct {
 	id   []byte
 	aead cipher.AEAD
-	mac  []byte // of nonces that are the same for the same value
+	mac  []byte // makes nonces that are equal for equal values
 }
 
 func newBox(keys [][]byte) (box, error) {
@@ -50,7 +50,7 @@ func newBox(keys [][]byte) (box, error) {
 	return b, nil
 }
 
-// newBoxKey derives what it needs: one key for one purpose.
+// newBoxKey derives one key for each purpose.
 func newBoxKey(secret []byte) (boxKey, error) {
 	if len(secret) < minKey {
 		return boxKey{}, fmt.Errorf("it has %d bytes, it needs %d", len(secret), minKey)
@@ -71,7 +71,8 @@ func newBoxKey(secret []byte) (boxKey, error) {
 	return boxKey{id: all[2*each:], aead: aead, mac: all[each : 2*each]}, nil
 }
 
-// place names what a value belongs to, so that it opens nowhere else.
+// place is the additional data that binds a sealed value to where it belongs, so that it cannot
+// be opened elsewhere.
 func place(kind string, names ...string) []byte {
 	where := []byte(kind)
 	for _, name := range names {
@@ -81,7 +82,7 @@ func place(kind string, names ...string) []byte {
 	return where
 }
 
-// seal makes of a value what is kept.
+// seal returns what is stored of a value.
 func (b box) seal(value, where []byte) []byte {
 	if len(b) == 0 {
 		return append([]byte{plain}, value...)
@@ -99,9 +100,9 @@ func (k *boxKey) seal(nonce, value, where []byte) []byte {
 	return k.aead.Seal(out, nonce, value, where)
 }
 
-// same is all that may be kept of a value that Redis must compare, by the key that
-// seals first. The nonce is a digest of the value: who reads it learns when a value is
-// one that was there before, in the same place, and nothing else.
+// same returns all forms in which a value may be stored that Redis must compare: one for each
+// key, that of the first key in front. The nonce is a digest of the value: whoever reads it
+// learns when the same value comes back to the same place, and nothing else.
 func (b box) same(value, where []byte) [][]byte {
 	if len(b) == 0 {
 		return [][]byte{b.seal(value, where)}
@@ -117,7 +118,7 @@ func (b box) same(value, where []byte) [][]byte {
 	return out
 }
 
-// open gives the value, which shares nothing with what is kept.
+// open returns the value, which shares no memory with sealed.
 func (b box) open(kept string, where []byte) ([]byte, error) {
 	if kept == "" {
 		return nil, fmt.Errorf("%w: it is empty", ErrKey)

@@ -23,12 +23,12 @@ var (
 	sessionTouch  = newScript(sessionTouchLua)
 )
 
-// sessions is the session.Store: a hash for each, which expires with the record.
+// sessions is the session.Store: a hash for each session, which Redis expires.
 type sessions struct{ store *Store }
 
 func sessionPlace(id, principal string) []byte { return place("session", id, principal) }
 
-// expiry is the moment for people, and for Redis; "" is never.
+// expiry is the time of expiry, readable and for Redis; "" is never.
 func expiry(t time.Time) (exact, ms string) {
 	if t.IsZero() {
 		return "", ""
@@ -50,7 +50,7 @@ func (s *sessions) Create(ctx context.Context, r session.Record) error {
 	return nil
 }
 
-// Get reads it in one step.
+// Get reads the record atomically.
 func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
 	const doing = "reading a session"
 	if s.store.fault != nil {
@@ -80,8 +80,8 @@ func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
 	return r, nil
 }
 
-// Update copies the record. The data is sealed for the principal of Create; where r has
-// another one, the script says so, and it is sealed again.
+// Update copies the record. The data is sealed for the principal given to Create. If r has
+// another one, the script refuses, and the data is sealed again for the stored one.
 func (s *sessions) Update(ctx context.Context, r session.Record) error {
 	reply, err := s.update(ctx, &r)
 	if principal, ok := reply.([]any); ok && err == nil && len(principal) == 1 {
@@ -118,7 +118,7 @@ func (s *sessions) Touch(ctx context.Context, id string, expires time.Time) erro
 	return nil
 }
 
-// Delete forgets it at once.
+// Delete deletes the session at once.
 func (s *sessions) Delete(ctx context.Context, id string) error {
 	if err := s.store.client.Del(ctx, s.store.sessionKey(id)).Err(); err != nil {
 		return failed("deleting a session", err)

@@ -22,7 +22,7 @@ import (
 // ErrClosed says that Close has been called.
 var ErrClosed = errors.New("redisstore: closed")
 
-// Times of a client that Open makes, where the URL does not say others.
+// Timeouts of a client that Open makes, unless the URL sets them.
 const (
 	dialTimeout = time.Second
 	ioTimeout   = 1500 * time.Millisecond
@@ -31,10 +31,10 @@ const (
 // Store has the ports on one Redis. Safe for concurrent use; made by New or Open.
 type Store struct {
 	client   redis.UniversalClient
-	owned    bool // the client ends with the store
+	owned    bool // the client is closed with the store
 	prefix   string
 	box      box
-	fault    error // of the options: no call that keeps or reads anything succeeds with it
+	fault    error // of the options: every operation that stores or reads fails with it
 	sessions sessions
 	tasks    tasks
 	events   events
@@ -89,8 +89,8 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// sane sets times after which a Redis that is away is an error, and nothing that a
-// store does itself, or not at all.
+// sane sets timeouts, so that a Redis that cannot be reached is an error, and turns off what
+// the store does itself or not at all.
 func sane(o *redis.Options) {
 	for _, t := range []struct {
 		set   *time.Duration
@@ -112,7 +112,7 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 	if s.fault != nil {
 		return s.fault
 	}
-	if o.ReadTimeout > 0 { // negative: none
+	if o.ReadTimeout > 0 { // negative: no timeout
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.DialTimeout+o.ReadTimeout)
 		defer cancel()
@@ -120,14 +120,14 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("redisstore: asking whether Redis is there: %w", err)
 	}
-	// Whoever may not ask, or asks what has no Cluster, gets an error.
+	// A client without the right to ask, or a Redis without Cluster, gives an error.
 	if info, err := s.client.ClusterInfo(ctx).Result(); err == nil && severalShards.MatchString(info) {
 		return errors.New("redisstore: this Redis has a part of a Cluster: give redisstore.New a client of redis.NewClusterClient")
 	}
 	return nil
 }
 
-// severalShards is in what a node of a Cluster says of it, unless one has all slots.
+// severalShards is part of a Cluster node's answer, unless the node has all slots.
 var severalShards = regexp.MustCompile(`(?m)^cluster_size:([2-9]|1\d)`)
 
 // Close ends waiting calls of Take and Subscribe with ErrClosed, and waits for them; so it
@@ -153,7 +153,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin is for what takes long: Close ends its context and waits for end.
+// begin is for operations that take long: Close cancels their context and waits for end.
 func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()

@@ -34,7 +34,7 @@ var (
 	taskCount  = newScript(taskLua + taskCountLua)
 )
 
-// tasks is the task.Store and the task.Queue; lua/task.lua says what is kept.
+// tasks is the task.Store and the task.Queue. lua/task.lua describes the stored keys.
 type tasks struct {
 	store *Store
 	most  taskBounds
@@ -45,14 +45,14 @@ func newTasks(s *Store, o options) tasks {
 	return tasks{store: s, most: o.tasks, line: newLine(s, o)}
 }
 
-// run has the keys of a record.
+// run runs a script on the keys of a record.
 func (s *tasks) run(ctx context.Context, what script, key string, args ...any) *redis.Cmd {
 	return s.store.run(ctx, what, []string{key}, append([]any{s.store.taskBase()}, args...)...)
 }
 
 func taskPlace(id, owner string) []byte { return place("task", id, owner) }
 
-// flags are what the scripts must know of a status.
+// flags are what the scripts must know about a status.
 func flags(r *task.Record) (working, live string) {
 	flag := map[bool]string{true: "1", false: "0"}
 	return flag[r.Status == protocol.TaskWorking], flag[!r.Terminal()]
@@ -72,7 +72,7 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
 		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.ended, s.most.endedBytes, s.most.liveBytes).Int()
 	switch {
-	case outOfMemory(err): // a change says so as it is: it may wait until there is room
+	case outOfMemory(err): // an update reports it as it is: it can be repeated when there is room
 		return fmt.Errorf("redisstore: creating a task: %w: %w", task.ErrFull, err)
 	case err != nil:
 		return failed("creating a task", err)
@@ -84,7 +84,7 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	return nil
 }
 
-// Get reads it in one step.
+// Get reads the record atomically.
 func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
 	const doing = "reading a task"
 	if s.store.fault != nil {
@@ -105,7 +105,7 @@ func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
 	return r, nil
 }
 
-// parse has version, time of creation and data. The first two are not those in the data,
+// parse returns a record with the stored version and creation time, not those in the data,
 // which the last Update wrote.
 func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
 	version, _ := text(fields[0])
@@ -129,8 +129,8 @@ func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
 	return r, nil
 }
 
-// Update copies the record. The data is sealed for the owner of Create; where r has
-// another one, the script says so, and it is sealed again.
+// Update copies the record. The data is sealed for the owner given to Create. If r has another
+// one, the script refuses, and the data is sealed again for the stored one.
 func (s *tasks) Update(ctx context.Context, r task.Record) error {
 	reply, err := s.update(ctx, &r)
 	if owner, ok := reply.([]any); ok && err == nil && len(owner) == 1 {
@@ -165,7 +165,7 @@ func (s *tasks) update(ctx context.Context, r *task.Record) (any, error) {
 		r.ID, r.Version, r.Owner, working, live, ttl, data, s.most.ended, s.most.endedBytes, grown).Result()
 }
 
-// Delete takes it out of the line, too.
+// Delete takes the task out of the line, too.
 func (s *tasks) Delete(ctx context.Context, id string) error {
 	if err := s.run(ctx, taskDelete, s.store.recordKey(id), id).Err(); err != nil {
 		return failed("deleting a task", err)
@@ -173,7 +173,7 @@ func (s *tasks) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List reads page by page: what comes and goes meanwhile may be in it or not.
+// List reads page by page: a task that comes or goes meanwhile may or may not be in it.
 func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]task.Record, error) {
 	var out []task.Record
 	for from := ""; len(out) < limit; {
@@ -184,7 +184,7 @@ func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]tas
 		for fields := reply[1:]; len(fields) >= 4; fields = fields[4:] {
 			id, _ := text(fields[0])
 			r, err := s.parse(id, owner, fields[1:])
-			if err != nil { // the others are not to suffer for it
+			if err != nil { // one unreadable record must not hide the others
 				r = task.Record{ID: id, Owner: owner}
 			}
 			out = append(out, r)
@@ -196,7 +196,7 @@ func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]tas
 	return out, nil
 }
 
-// Count takes time that grows with the logarithm of their number.
+// Count takes time logarithmic in the number of tasks.
 func (s *tasks) Count(ctx context.Context, owner string) (int, error) {
 	n, err := s.run(ctx, taskCount, s.store.liveKey(owner)).Int()
 	if err != nil {
