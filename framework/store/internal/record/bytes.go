@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// Sentinels of the parsers; always wrapped.
+// Errors of the parsers, always wrapped.
 var (
-	// ErrNewer: the format is one of a later version of this program.
+	// ErrNewer: the format is that of a later version of this program.
 	ErrNewer = errors.New("record: of a newer format")
-	// ErrMalformed: it is no record, or not all of it.
+	// ErrMalformed: it is no record, or only a part of one.
 	ErrMalformed = errors.New("record: malformed")
 )
 
-// appendBytes puts the length first.
+// appendBytes writes the length first.
 func appendBytes[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s)))
 	return append(dst, s...)
 }
 
-// appendTime has seconds and nanoseconds apart, because the nanoseconds since 1970 end
-// in 2262, and a time that is zero must be found so.
+// appendTime writes seconds and nanoseconds separately, because nanoseconds since 1970 overflow
+// in 2262, and the zero time must be kept.
 func appendTime(dst []byte, t time.Time) []byte {
 	dst = binary.AppendVarint(dst, t.Unix())
 	return binary.AppendUvarint(dst, uint64(t.Nanosecond()))
 }
 
-// parser takes fields off the front. After a fault, everything that follows is empty,
-// and end says what it was.
+// parser reads fields one after the other. After a fault all further fields are empty, and end
+// returns the fault.
 type parser struct {
 	rest []byte
 	err  error
@@ -43,8 +43,7 @@ func (p *parser) fail(err error) {
 	p.rest = nil
 }
 
-// take is nil where there are not so many bytes: who takes more than none after a fault
-// must have asked count before.
+// take is nil if there are fewer bytes, as there are after a fault.
 func (p *parser) take(n int) []byte {
 	if n > len(p.rest) {
 		p.fail(ErrMalformed)
@@ -55,7 +54,7 @@ func (p *parser) take(n int) []byte {
 	return b
 }
 
-// format takes the number of the format.
+// format reads the number of the format.
 func (p *parser) format(what string, newest byte) {
 	switch b := p.take(1); {
 	case len(b) == 0:
@@ -86,7 +85,7 @@ func (p *parser) varint() int64 {
 	return v
 }
 
-// int is one also where an int has 32 bits.
+// int checks the range where an int has 32 bits.
 func (p *parser) int() int {
 	v := p.varint()
 	if v < math.MinInt || v > math.MaxInt {
@@ -96,7 +95,7 @@ func (p *parser) int() int {
 	return int(v)
 }
 
-// count of things that take at least so many bytes each, all of which are there.
+// count reads the number of elements, each of at least so many bytes, all of which must be there.
 func (p *parser) count(each int) int {
 	v := p.uvarint()
 	if v > uint64(len(p.rest)/each) {
@@ -106,7 +105,7 @@ func (p *parser) count(each int) int {
 	return int(v)
 }
 
-// bytes shares them with the data.
+// bytes shares its memory with the data.
 func (p *parser) bytes() []byte { return p.take(p.count(1)) }
 
 func (p *parser) duration() time.Duration { return time.Duration(p.varint()) }
@@ -122,7 +121,7 @@ func (p *parser) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
-// end is the fault, if there was one; what follows the last field is one.
+// end is the fault, if there was one. Bytes behind the last field are a fault, too.
 func (p *parser) end(what string) error {
 	if len(p.rest) > 0 {
 		p.fail(ErrMalformed)

@@ -6,7 +6,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// sessionFormat is as taskFormat.
+// sessionFormat is to sessions what taskFormat is to tasks.
 const sessionFormat = 1
 
 // AppendSession appends the record to dst. It keeps nothing of r.

@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// taskFormat is the number of the format that AppendTask writes. Who adds a field gives
-// it the next one, and ParseTask reads both.
+// taskFormat is the number of the format that AppendTask writes. Whoever adds a field increases
+// it, and lets ParseTask read both.
 const taskFormat = 1
 
 // AppendTask appends the record to dst. It keeps nothing of r.
@@ -69,7 +69,7 @@ func ParseTask(data []byte) (task.Record, error) {
 	return r, nil
 }
 
-// questions takes at least two bytes for each.
+// questions takes at least two bytes for each question.
 func (p *parser) questions() []task.Question {
 	n := p.count(2)
 	if n == 0 {
@@ -94,7 +94,7 @@ func (p *parser) marks() []uint64 {
 	return out
 }
 
-// clone is nil where nothing is. Appending to it reaches nobody else's bytes.
+// clone is nil for an empty slice. Appending to it changes nobody else's bytes.
 func (p *parser) clone() []byte {
 	b := p.bytes()
 	if len(b) == 0 {
