@@ -18,7 +18,7 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (*transport.Principal, error)
 }
 
-// missing says whether there is no verifier, of whatever type.
+// missing says whether there is no verifier, or a nil one of some type.
 func missing(v Verifier) bool {
 	switch v := v.(type) {
 	case nil:
@@ -45,8 +45,8 @@ func (f VerifierFunc) Verify(ctx context.Context, token string) (*transport.Prin
 // or the verifier is not set up. Clients should try again.
 var ErrUnavailable = errors.New("auth: tokens cannot be verified now")
 
-// misset is ErrUnavailable to those who ask what to answer. Its text is for the program's
-// author: it is not that tokens cannot be verified now, but that they never can.
+// misset wraps ErrUnavailable, which decides about the answer. Its text is for the author of
+// the program: tokens cannot be verified at all, not only now.
 type misset struct{ text string }
 
 func (m *misset) Error() string { return "auth: " + m.text }
@@ -58,8 +58,8 @@ func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, fmt.Errorf(format, args...))
 }
 
-// rejection is why a token is not valid, in words that its sender may know: it is told
-// only of a token that the authorization server has issued.
+// rejection is why a token is not valid, in words that its sender may read. It is used only for
+// tokens that the authorization server has issued.
 type rejection struct {
 	told string
 	err  error
@@ -74,16 +74,16 @@ func (r *rejection) Error() string {
 
 func (r *rejection) Unwrap() error { return r.err }
 
-// audienced is a Verifier that needs to know which audience tokens must have, where
-// its own setting does not say.
+// audienced is a Verifier that must be told which audience tokens need, unless its own settings
+// name one.
 type audienced interface {
 	verify(ctx context.Context, token, resource string) (*transport.Principal, error)
-	// fault is what is wrong with its settings, or missing.
+	// fault is what is wrong with its settings, or missing from them.
 	fault(resource string) error
 }
 
-// issuing is a Verifier whose tokens are of one authorization server.
+// issuing is a Verifier that takes tokens of one authorization server.
 type issuing interface{ issuer() string }
 
-// intended is a Verifier whose tokens are for one audience.
+// intended is a Verifier that takes tokens for one audience.
 type intended interface{ audience() string }

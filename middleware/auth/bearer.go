@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// maxToken bounds what is looked at: nothing of it is known to be true yet.
+// maxToken bounds the token that is looked at: nothing about it is trusted yet.
 const maxToken = 8 << 10
 
 // Bearer demands a token in the Authorization header, which v verifies. It is for
@@ -36,7 +36,7 @@ func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	return b
 }
 
-// Ready is why nobody can be let in, whatever the token; nil: nothing is known.
+// Ready is why every token will be refused; nil: there is no known reason.
 func (b *bearer) Ready() error {
 	if v, ok := b.verifier.(audienced); ok && b.broken == nil {
 		return v.fault(b.resource)
@@ -47,11 +47,11 @@ func (b *bearer) Ready() error {
 type bearer struct {
 	config
 	verifier Verifier
-	metadata *metadata // nil: too little is known
-	broken   error     // why nothing can be verified
+	metadata *metadata // nil: the resource or its authorization servers are not known
+	broken   error     // why no token can be verified
 }
 
-// Authenticate decides by the header alone, but for the target of DPoP proofs.
+// Authenticate looks at the header only. The target for DPoP proofs comes from ctx.
 func (b *bearer) Authenticate(ctx context.Context, header http.Header) (*transport.Principal, error) {
 	p, err := b.authenticate(ctx, header)
 	if err == nil {
@@ -91,7 +91,7 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 	return p, nil
 }
 
-// stands is why a principal that was verified is nobody now.
+// stands is why a verified principal is not accepted now; nil: it is.
 func stands(p *transport.Principal) error {
 	switch {
 	case p == nil:
@@ -121,13 +121,13 @@ var (
 	errExpired = &rejection{told: "the token has expired"}
 )
 
-// malformed is a request that is not one of RFC 6750 §2.1.
+// malformed is why a request is not one of RFC 6750 §2.1.
 type malformed struct{ reason string }
 
 func (m *malformed) Error() string { return "auth: " + m.reason }
 
-// tokenOf is the token of a request, which the client has to have sent in one way and
-// once (RFC 6750 §2; the query string is none of the ways, OAuth 2.1 §5.1.1).
+// tokenOf is the token of a request. The client must have sent it once and in one way (RFC 6750
+// §2; a query parameter is not allowed, OAuth 2.1 §5.1.1).
 func tokenOf(header http.Header, scheme string) (string, error) {
 	values := header.Values("Authorization")
 	if len(values) == 0 {

@@ -8,24 +8,24 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// digest stands for a token, so that none is kept.
+// digest stands for a token, so that no token is kept in memory.
 type digest [sha256.Size]byte
 
 func digestOf(parts ...string) digest {
-	var room [2048]byte // most tokens fit: nothing is allocated
+	var room [2048]byte // most tokens fit: no allocation
 	text := room[:0]
 	for _, part := range parts {
-		text = append(append(text, part...), 0) // in no token
+		text = append(append(text, part...), 0) // a byte that is in no token
 	}
 	return sha256.Sum256(text)
 }
 
-// cache holds verdicts until their time has passed, most of them at most. Safe for
-// concurrent use. A nil principal is a verdict, too.
+// cache keeps verdicts until they expire, at most as many as most. Safe for concurrent use. A
+// nil principal is a verdict, too: the token is not valid.
 type cache struct {
 	most int
 
-	mu  sync.Mutex
+	mu  sync.Mutex // guards all
 	all map[digest]verdict
 }
 
@@ -44,8 +44,8 @@ func (c *cache) get(d digest) (p *transport.Principal, known bool) {
 	return v.principal, ok && now.Before(v.until)
 }
 
-// put makes room by what has expired, and by any others if that is not enough: a token
-// that is forgotten costs its next call the time of a verification.
+// put makes room by dropping expired verdicts, and then any others. A dropped token only costs
+// its next call a verification.
 func (c *cache) put(d digest, p *transport.Principal, until time.Time) {
 	now := time.Now()
 	c.mu.Lock()
@@ -56,7 +56,7 @@ func (c *cache) put(d digest, p *transport.Principal, until time.Time) {
 	c.all[d] = verdict{p, until}
 }
 
-// shrink leaves at least an eighth empty, so that it is rare.
+// shrink empties at least an eighth, so that it runs rarely.
 func (c *cache) shrink(now time.Time) {
 	for d, v := range c.all {
 		if !now.Before(v.until) {

@@ -16,8 +16,8 @@ type challenge struct {
 	params int
 }
 
-// param adds a quoted parameter. Characters that would end the quotes or the field are
-// dropped, whoever wrote them.
+// param adds a quoted parameter. Characters that would end the quotes or the field are dropped,
+// wherever they come from.
 func (c *challenge) param(name, value string) {
 	if value == "" {
 		return
@@ -34,8 +34,7 @@ func (c *challenge) param(name, value string) {
 	c.text.WriteByte('"')
 }
 
-// challenge names the scopes that would do, and an error with its description where
-// there are any.
+// challenge has the scopes that are needed, and the error with its description if there is one.
 func (b *bearer) challenge(scopes []string, code, description string) string {
 	var c challenge
 	c.text.WriteString(b.scheme())
@@ -51,9 +50,9 @@ func (b *bearer) challenge(scopes []string, code, description string) string {
 	return c.text.String()
 }
 
-// InsufficientScope is the refusal of a caller who lacks some of scopes: all that the
-// operation needs, those of Require included, are in one challenge, so that one step up
-// is enough (2025-11-25 basic/authorization "Runtime Insufficient Scope Errors").
+// InsufficientScope refuses a caller who lacks some of the scopes. The challenge has all that
+// the operation needs, including those of Require, so that one step-up is enough (2025-11-25
+// basic/authorization "Runtime Insufficient Scope Errors").
 func (b *bearer) InsufficientScope(scopes []string) *transport.AuthError {
 	scopes = appendNew(slices.Clone(b.required), scopes)
 	return &transport.AuthError{
@@ -63,7 +62,7 @@ func (b *bearer) InsufficientScope(scopes []string) *transport.AuthError {
 	}
 }
 
-// refusal is err in the terms of HTTP.
+// refusal turns err into an HTTP status with its challenge.
 func (b *bearer) refusal(err error) *transport.AuthError {
 	if told, ok := errors.AsType[*transport.AuthError](err); ok {
 		return b.complete(told)
@@ -84,7 +83,7 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 	if unproven, ok := errors.AsType[*proofError](err); ok {
 		return unauthorized("invalid_dpop_proof", unproven.reason)
 	}
-	// Whoever has left is told nothing that it could take for a verdict.
+	// A client that has left must not be told what it could take for a verdict.
 	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &transport.AuthError{Status: http.StatusServiceUnavailable, Err: err}
 	}
@@ -94,15 +93,15 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 	return unauthorized("invalid_token", "the token is not valid here")
 }
 
-// complete is a refusal of the program's own, with a challenge where 401 demands one
-// (RFC 9110 §11.6.1), and without what could not be written.
+// complete is a refusal that the program made, with the challenge that 401 demands (RFC 9110
+// §11.6.1), and without header fields that cannot be written.
 func (b *bearer) complete(told *transport.AuthError) *transport.AuthError {
 	own := *told
 	if own.Err == nil {
 		own.Err = told
 	}
 	if own.Status < http.StatusBadRequest || http.StatusText(own.Status) == "" {
-		own.Status = http.StatusUnauthorized // what carriers make of it
+		own.Status = http.StatusUnauthorized // the status that carriers send for it
 	}
 	if strings.ContainsFunc(own.Challenge, func(r rune) bool { return r < ' ' || r > '~' }) {
 		own.Challenge = ""

@@ -10,11 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// claims of a token, or what an authorization server says of one: JSON with its numbers
-// as they were written.
+// claims are those of a token, or an authorization server's answer about one. They are JSON,
+// with numbers as they were written.
 type claims map[string]any
 
-// principal is who the claims are about.
+// principal is the caller whom the claims describe.
 func (c claims) principal() (*transport.Principal, error) {
 	subject := c.subject()
 	if subject == "" {
@@ -26,9 +26,9 @@ func (c claims) principal() (*transport.Principal, error) {
 	return p, nil
 }
 
-// subject is "sub". A client that acts for itself is its own (RFC 9068 §2.2), though not
-// every server says so. A "sub" that is no text, which RFC 7519 §4.1.2 demands, is
-// nobody: everyone whom a server numbers would be the same client otherwise.
+// subject is "sub". A client that acts for itself is its own subject (RFC 9068 §2.2), though
+// not every server says so. A "sub" that is not a string, as RFC 7519 §4.1.2 demands, is
+// ignored: otherwise all users whom a server numbers would be the same client.
 func (c claims) subject() string {
 	switch c["sub"].(type) {
 	case nil, string:
@@ -42,8 +42,8 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// scopes are a list, or names with spaces between (RFC 8693 §4.2); "scp" is what some
-// servers call them.
+// scopes are a list, or names separated by spaces (RFC 8693 §4.2); some servers name the member
+// "scp".
 func (c claims) scopes(name string) []string {
 	switch v := c[name].(type) {
 	case string:
@@ -77,8 +77,8 @@ func (c claims) time(name string) (time.Time, bool) {
 	return time.Unix(int64(seconds), 0), true
 }
 
-// dated refuses a token with a date that is none: the library would take what no clock
-// knows for some other time, which depends on the processor.
+// dated refuses a token with a date that is out of range: the JWT library would turn it into
+// another time, which depends on the processor.
 func (c claims) dated() error {
 	for _, name := range []string{"exp", "nbf"} {
 		_, given := c[name]
@@ -89,7 +89,7 @@ func (c claims) dated() error {
 	return nil
 }
 
-// thumbprint is the key that the token is bound to (RFC 9449 §6.1), or "".
+// thumbprint is that of the key that the token is bound to (RFC 9449 §6.1), or "".
 func thumbprint(p *transport.Principal) string {
 	cnf, _ := p.Claims["cnf"].(map[string]any)
 	jkt, _ := cnf["jkt"].(string)
@@ -108,7 +108,7 @@ func texts(list []any) []string {
 
 var errOtherAudience = &rejection{told: "the token is not for this server"}
 
-// intendedFor demands audience of the claims: tokens for others must not be taken
+// intendedFor requires the audience to be among the claims: tokens for others must not be taken
 // (2025-06-18 basic/authorization "Token Audience Binding and Validation").
 func (c claims) intendedFor(audience string) error {
 	for _, each := range c.audiences() {
@@ -119,7 +119,7 @@ func (c claims) intendedFor(audience string) error {
 	return errOtherAudience
 }
 
-// needed demands that an audience is known.
+// needed is an error if no audience is known.
 func needed(verifier, audience string) error {
 	if audience == "" {
 		return missetf("%s: there is no Audience, and Bearer has no Resource", verifier)

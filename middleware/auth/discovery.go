@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// jwksURL finds where an issuer publishes its keys, in the order of 2025-11-25
-// basic/authorization "Authorization Server Metadata Discovery": RFC 8414, then OpenID
-// Connect, whose path is at the end where the issuer has one.
+// jwksURL finds the URL of an issuer's keys, in the order of 2025-11-25 basic/authorization
+// "Authorization Server Metadata Discovery": RFC 8414 first, then OpenID Connect, which appends
+// its path to that of the issuer.
 func jwksURL(ctx context.Context, c *http.Client, issuer string) (string, error) {
 	u := httpURL(issuer)
 	if u == nil {
@@ -36,8 +36,8 @@ func jwksURL(ctx context.Context, c *http.Client, issuer string) (string, error)
 	return "", failed
 }
 
-// jwksAt reads one document. It must be the issuer's own (RFC 8414 §3.3), and must not
-// lead from https to http.
+// jwksAt reads one metadata document. It must be that of the issuer (RFC 8414 §3.3), and must
+// not lead from https to http.
 func jwksAt(ctx context.Context, c *http.Client, place, issuer string) (string, error) {
 	body, err := get(ctx, c, place)
 	if err != nil {

@@ -36,8 +36,8 @@ func DPoP() Option {
 }
 
 const (
-	proofAge    = time.Minute // of a proof, and
-	proofAhead  = 5 * time.Second
+	proofAge    = time.Minute     // how old a proof may be, and
+	proofAhead  = 5 * time.Second // how far in the future
 	maxProof    = 8 << 10
 	maxProofID  = 256
 	maxProofKey = 8192 // bits of RSA
@@ -47,7 +47,7 @@ const (
 // proofAlgorithms are asymmetric, as RFC 9449 §4.3 demands.
 func proofAlgorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
 
-// proofError is why a proof is none. The reason is ours, word for word.
+// proofError is why a proof is refused. The reason contains nothing that the client sent.
 type proofError struct {
 	reason string
 	err    error
@@ -64,7 +64,7 @@ func (e *proofError) Unwrap() error { return e.err }
 
 var errBound = &rejection{told: "the token is bound to a key, and proofs are not taken here"}
 
-// bound checks how the principal's token is bound to its sender.
+// bound checks whether the token is bound to a key and comes from whoever holds that key.
 func (b *bearer) bound(ctx context.Context, header http.Header, token string, p *transport.Principal) error {
 	key := thumbprint(p)
 	switch {
@@ -80,7 +80,7 @@ func (b *bearer) bound(ctx context.Context, header http.Header, token string, p 
 	if !told || base == nil {
 		return missetf("DPoP needs Resource, and a carrier over HTTP, which says what a request is for")
 	}
-	// A path that begins with two slashes stays one: it names no host.
+	// A path that begins with two slashes must not be read as a host.
 	asked, err := url.ParseRequestURI(at.URL)
 	if err != nil {
 		return unavailable("DPoP: the target of the request: %w", err)
@@ -91,15 +91,15 @@ func (b *bearer) bound(ctx context.Context, header http.Header, token string, p 
 	return b.proofs.check(header.Values("DPoP"), wanted{at.Method, []*url.URL{asked, base}, token, key})
 }
 
-// wanted is what a proof has to be for.
+// wanted is what a proof must be made for.
 type wanted struct {
 	method string
-	urls   []*url.URL // one of them
+	urls   []*url.URL // it must be for one of these
 	token  string
-	key    string // thumbprint
+	key    string // of the key that the token is bound to
 }
 
-// proofs checks proofs, each once. Safe for concurrent use.
+// proofs checks proofs, and accepts each once. Safe for concurrent use.
 type proofs struct {
 	parser *jwt.Parser
 	seen   *seen
@@ -148,7 +148,7 @@ func (p *proofs) check(headers []string, w wanted) error {
 	return nil
 }
 
-// proves says what is wrong with the claims, or "".
+// proves says what is wrong with the claims of a proof, or "".
 func (c claims) proves(w wanted, now time.Time) string {
 	made, dated := c.time("iat")
 	hash := sha256.Sum256([]byte(w.token))
@@ -190,7 +190,7 @@ func pathFrom(u *url.URL) string {
 	return "/"
 }
 
-// proofKey is the key that a proof brings along.
+// proofKey is the public key in the header of a proof.
 func proofKey(header map[string]any) (m jwkset.JWKMarshal, public any, err error) {
 	if typ, _ := header["typ"].(string); !strings.EqualFold(typ, "dpop+jwt") {
 		return m, nil, errors.New("the typ is not dpop+jwt")
@@ -212,15 +212,15 @@ func proofKey(header map[string]any) (m jwkset.JWKMarshal, public any, err error
 	if err != nil {
 		return m, nil, err
 	}
-	// Anybody can bring a key: one that takes long to verify with, or none, is not.
+	// Anybody can send a key: one that makes verifying slow, or is too weak, is refused.
 	if k, ok := jwk.Key().(*rsa.PublicKey); ok && (k.N.BitLen() < minProofKey || k.N.BitLen() > maxProofKey) {
 		return m, nil, errors.New("the size of the key is not taken")
 	}
 	return m, jwk.Key(), nil
 }
 
-// thumbprintOf is that of RFC 7638: the required members, in order. What can be in them
-// needs no escapes, or the key would not have been read.
+// thumbprintOf is that of RFC 7638: the required members, in order. Their values need no
+// escapes, since the key was read from them.
 func thumbprintOf(m *jwkset.JWKMarshal) string {
 	var text string
 	switch m.KTY {

@@ -46,7 +46,7 @@ type fromEnv struct {
 	carrier  transport.Transport
 }
 
-// Serve verifies, and serves.
+// Serve verifies the token, and then serves.
 func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
 	switch {
 	case f.carrier == nil:

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// patience is how long an authorization server may take for an answer.
+	// patience bounds the time of a request to an authorization server.
 	patience = 5 * time.Second
-	// maxAnswer bounds it.
+	// maxAnswer bounds the answer, in bytes.
 	maxAnswer = 512 << 10
 )
 
-// fetcher asks an authorization server. The zero value is ready.
+// fetcher makes requests to an authorization server. The zero value is ready to use.
 type fetcher struct {
 	once sync.Once
 	own  *http.Client
 }
 
-// client is given, or one of our own: it follows no redirects, which could lead
-// anywhere, and keeps few connections.
+// client is given, or the fetcher's own: that follows no redirects, which could lead anywhere,
+// and keeps few connections.
 func (f *fetcher) client(given *http.Client) *http.Client {
 	if given != nil {
 		return given
@@ -41,7 +41,7 @@ func (f *fetcher) client(given *http.Client) *http.Client {
 	return f.own
 }
 
-// do is the body of a 200. Who calls it bounds the time.
+// do returns the body of an answer 200. The caller bounds the time.
 func do(c *http.Client, r *http.Request) (body []byte, err error) {
 	resp, err := c.Do(r)
 	if err != nil {
@@ -61,7 +61,7 @@ func do(c *http.Client, r *http.Request) (body []byte, err error) {
 	return body, nil
 }
 
-// get is the body at url.
+// get returns the body at url.
 func get(ctx context.Context, c *http.Client, url string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

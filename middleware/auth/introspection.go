@@ -32,13 +32,13 @@ type Introspection struct {
 	fetch  fetcher
 	broken error
 	active *cache
-	others *cache // a flood of made-up tokens leaves the good ones alone
+	others *cache // apart, so that a flood of made-up tokens does not push out valid ones
 }
 
 const (
 	introspectedTTL    = 30 * time.Second
 	introspectedTokens = 4096
-	// Nobody waits long for a token that has just become active.
+	// short, for a token that becomes active just after it was refused
 	inactiveTTL    = 5 * time.Second
 	inactiveTokens = 1024
 )
@@ -60,7 +60,7 @@ func (i *Introspection) fault(resource string) error {
 	return cmp.Or(needed("Introspection", cmp.Or(i.Audience, resource)), i.misset())
 }
 
-// misset is what is wrong with the fields; it takes too long for each call.
+// misset is what is wrong with the fields. Finding that takes too long to be done at each call.
 func (i *Introspection) misset() error {
 	if httpURL(i.Endpoint) == nil {
 		return missetf("Introspection: the Endpoint must be an absolute URL, not %q", i.Endpoint)
@@ -104,8 +104,8 @@ func (i *Introspection) verify(ctx context.Context, token, resource string) (*tr
 
 var errInactive = errors.New("auth: the authorization server does not know the token, or no longer")
 
-// introspected is the principal of an answer. Its members but "active" are optional
-// (RFC 7662 §2.2); the audience is not, since servers know tokens of others, too.
+// introspected is the principal of an answer. All members except "active" are optional (RFC
+// 7662 §2.2), but the audience is required here, since servers also know tokens for others.
 func (c claims) introspected(audience string, now time.Time) (*transport.Principal, error) {
 	if active, _ := c["active"].(bool); !active {
 		return nil, errInactive
@@ -122,8 +122,8 @@ func (c claims) introspected(audience string, now time.Time) (*transport.Princip
 	return c.principal()
 }
 
-// ask sends the token in a body and our own credentials in a header (RFC 6749 §2.3.1:
-// encoded as in a form).
+// ask sends the token in the body and the server's own credentials in a header (RFC 6749
+// §2.3.1: encoded as in a form).
 func (i *Introspection) ask(ctx context.Context, token string) (claims, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -38,7 +38,8 @@ type JWT struct {
 	broken error
 }
 
-// tokens that are kept as verified: RSA takes some 50 µs for each.
+// verifiedTokens bounds the tokens whose verification is remembered: RSA takes some 50 µs for
+// each.
 const verifiedTokens = 4096
 
 // Verify checks everything. It is safe for concurrent use.
@@ -73,7 +74,7 @@ func (j *JWT) fault(resource string) error {
 	return cmp.Or(needed("JWT", cmp.Or(j.Audience, resource)), j.misset())
 }
 
-// misset is what is wrong with the fields; it takes too long for each call.
+// misset is what is wrong with the fields. Finding that takes too long to be done at each call.
 func (j *JWT) misset() error {
 	switch {
 	case j.Issuer == "":
@@ -83,7 +84,8 @@ func (j *JWT) misset() error {
 	case j.JWKS != "" && httpURL(j.JWKS) == nil:
 		return missetf("JWT: JWKS must be an absolute URL, not %q", j.JWKS)
 	case slices.ContainsFunc(j.Algorithms, symmetric):
-		// Whoever knows the public key could sign with it as if it were a secret.
+		// Whoever knows the public key could sign with it, if it were taken for a shared
+		// secret.
 		return missetf("JWT: no Algorithms but asymmetric ones go with published keys")
 	}
 	for _, name := range j.Algorithms {
@@ -126,7 +128,7 @@ func symmetric(algorithm string) bool {
 	return algorithm == "none" || strings.HasPrefix(algorithm, "HS")
 }
 
-// by verifies a token with the keys of one set, which remembers it.
+// by verifies a token with the keys of one set, and remembers it there.
 func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, error) {
 	d := digestOf(audience, token)
 	if p, known := set.verified.get(d); known {
@@ -138,7 +140,7 @@ func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, err
 		err = accessToken(parsed.Header)
 	}
 	if errors.Is(err, jwt.ErrTokenSignatureInvalid) {
-		err = errors.Join(err, errUnknownKey) // a new one may have the name of an old one, or none
+		err = errors.Join(err, errUnknownKey) // a new key may have the name of an old one, or no name
 	}
 	if err != nil {
 		return nil, notValid(err)
@@ -150,14 +152,14 @@ func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, err
 	if err != nil {
 		return nil, err
 	}
-	// Bearer looks at Expires itself: the leeway belongs to it.
+	// Bearer compares Expires with the clock itself, so the leeway must be in it.
 	p.Expires = p.Expires.Add(j.Leeway)
 	set.verified.put(d, p, p.Expires)
 	return p, nil
 }
 
-// accessToken refuses what the issuer signs for other purposes (RFC 8725 §3.11), and
-// what this program does not understand but must (RFC 7515 §4.1.11).
+// accessToken refuses tokens that the issuer signs for other purposes (RFC 8725 §3.11), and
+// those with critical headers, which this package does not understand (RFC 7515 §4.1.11).
 func accessToken(header map[string]any) error {
 	if _, critical := header["crit"]; critical {
 		return errors.New("extensions of the header are not understood")
@@ -174,7 +176,7 @@ func accessToken(header map[string]any) error {
 	return errors.New("the token is not an access token")
 }
 
-// notValid tells why, where the token is the issuer's: its sender may know.
+// notValid gives the reason if the token is the issuer's: its sender may read it then.
 func notValid(err error) error {
 	told := func(text string) error { return &rejection{told: text, err: err} }
 	switch {

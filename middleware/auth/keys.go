@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	keysFresh = 10 * time.Minute // until they are fetched again
-	keysHold  = 24 * time.Hour   // while that fails
-	keysRetry = 30 * time.Second // between two fetches that somebody could provoke
-	keysFirst = time.Second      // between two fetches while there are none
+	keysFresh = 10 * time.Minute // after that they are fetched again
+	keysHold  = 24 * time.Hour   // while fetching fails, they are used up to this age
+	keysRetry = 30 * time.Second // between two fetches that a client can provoke
+	keysFirst = time.Second      // between two fetches while there are no keys
 	mostKeys  = 64
 )
 
-// keys are those of one issuer. They are fetched by calls that need them, one at a
-// time, so that there is no goroutine to end. Safe for concurrent use once load is set.
+// keys are those of one issuer. They are fetched by calls that need them, one fetch at a time,
+// so no goroutine must be ended. Safe for concurrent use once load is set.
 type keys struct {
-	load func(ctx context.Context) ([]byte, error) // the document
+	load func(ctx context.Context) ([]byte, error) // returns the JWK Set
 
 	mu     sync.Mutex // guards all below
-	set    *keySet    // the last good one; nil before
+	set    *keySet    // the last good one; nil: there was none yet
 	tried  time.Time  // when the last fetch ended
 	failed error      // of the last fetch
-	asked  time.Time  // when a fetch for an unknown key began
-	flight *flight    // nil: nobody fetches
+	asked  time.Time  // when the last fetch for an unknown key began
+	flight *flight    // the running fetch, or nil
 }
 
-// keySet is one document. Immutable, but for what it has verified: that is forgotten
-// with it, so that a key that is withdrawn takes its tokens along.
+// keySet is one JWK Set. It is immutable, except for the tokens that it has verified. These are
+// dropped with it, so that tokens of a withdrawn key are not accepted any longer.
 type keySet struct {
 	document []byte
 	keys     []jwkset.JWK
@@ -43,15 +43,15 @@ type keySet struct {
 	verified *cache
 }
 
-// flight is one fetch; done is closed when it has ended.
+// flight is one fetch; done is closed at its end.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-// current is the set to verify with. Only the first callers wait for it: later ones
-// have the last good set while one of them fetches. fresh says that it has waited: once
-// is enough for a call.
+// current is the set to verify with. Callers wait for a fetch only while there is no usable
+// set; afterwards they use the last good one while one of them fetches. fresh says that the
+// caller has waited: a call should do that once.
 func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err error) {
 	now := time.Now()
 	k.mu.Lock()
@@ -72,11 +72,11 @@ func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err erro
 	return nil, true, err
 }
 
-// holds says whether a set, nil included, may still be used.
+// holds says whether the set may still be used; nil may not.
 func (s *keySet) holds(now time.Time) bool { return s != nil && now.Sub(s.fetched) < keysHold }
 
-// newer is a set that may have the key that seen lacks, or nil. Anybody can make up
-// names of keys, so that it fetches rarely.
+// newer is a set that may have a key which seen lacks, or nil. Clients can make up names of
+// keys, so it fetches rarely.
 func (k *keys) newer(ctx context.Context, seen *keySet) *keySet {
 	now := time.Now()
 	k.mu.Lock()
@@ -96,7 +96,7 @@ func (k *keys) newer(ctx context.Context, seen *keySet) *keySet {
 	return k.set
 }
 
-// fetch brings the set up to date, or joins whoever does.
+// fetch brings the set up to date, or waits for a fetch that runs already.
 func (k *keys) fetch(ctx context.Context) error {
 	k.mu.Lock()
 	f := k.flight
@@ -116,10 +116,10 @@ func (k *keys) fetch(ctx context.Context) error {
 	}
 }
 
-// fly fetches for all who wait, also when the caller leaves.
+// fly fetches for all that wait. It goes on when its caller has left.
 func (k *keys) fly(ctx context.Context, f *flight) {
 	var set *keySet
-	defer func() { // whatever the parsers of others do: nobody waits for ever
+	defer func() { // deferred, so that nobody waits for ever if a parser panics
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.land(set, f)
@@ -136,13 +136,13 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	}
 }
 
-// land is called under mu.
+// land is called with mu held.
 func (k *keys) land(set *keySet, f *flight) {
 	k.tried, k.failed, k.flight = time.Now(), f.err, nil
 	switch {
 	case set == nil:
 	case k.set != nil && bytes.Equal(k.set.document, set.document):
-		same := *k.set // what it has verified stays
+		same := *k.set // what it has verified remains valid
 		same.fetched = set.fetched
 		k.set = &same
 	default:
@@ -151,8 +151,8 @@ func (k *keys) land(set *keySet, f *flight) {
 	close(f.done)
 }
 
-// newKeySet reads a JWK Set. Keys that are not understood or not for signatures are
-// ignored (RFC 7517 §5), and so are secrets and certificates.
+// newKeySet reads a JWK Set. It ignores keys that it does not understand or that are not for
+// signatures (RFC 7517 §5), and also secrets and certificates.
 func newKeySet(document []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -175,11 +175,11 @@ func newKeySet(document []byte) (*keySet, error) {
 	return &keySet{document: document, keys: all, fetched: time.Now(), verified: newCache(verifiedTokens)}, nil
 }
 
-// errUnknownKey says that a newer set may have the key.
+// errUnknownKey says that no key fits, and that a newer set may have one.
 var errUnknownKey = errors.New("no key of the issuer fits")
 
-// candidates are the keys that may have signed a token: those of the name that it gives, of
-// which there may be several, or all, as far as they are for its algorithm.
+// candidates are the keys that may have signed a token and are for its algorithm: those with
+// the key id of the token, of which there may be several, or all if it has none.
 func (s *keySet) candidates(token *jwt.Token) (any, error) {
 	var fit jwt.VerificationKeySet
 	kid, named := token.Header["kid"]
@@ -198,7 +198,7 @@ func (s *keySet) candidates(token *jwt.Token) (any, error) {
 
 var errNotPublic = errors.New("not a public key for signatures")
 
-// publicKey is one member of a set.
+// publicKey reads one member of a set.
 func publicKey(raw json.RawMessage) (jwkset.JWK, error) {
 	var m jwkset.JWKMarshal
 	if err := json.Unmarshal(raw, &m); err != nil {

@@ -10,15 +10,15 @@ import (
 // wellKnown is where metadata of protected resources is (RFC 9728 §3).
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// metadata tells clients whose tokens are taken. Immutable.
+// metadata tells clients which authorization servers issue tokens for this server. Immutable.
 type metadata struct {
-	url      string // that of RFC 9728 §3.1
+	url      string // of the metadata (RFC 9728 §3.1)
 	path     string // of url
 	document []byte
 }
 
-// newMetadata is nil where the resource or its authorization servers are not known: a
-// client could do nothing with what is left.
+// newMetadata is nil if the resource or its authorization servers are not known: the rest would
+// be of no use to a client.
 func newMetadata(c *config) *metadata {
 	u := httpURL(c.resource)
 	if u == nil || len(c.servers) == 0 {
@@ -36,7 +36,7 @@ func newMetadata(c *config) *metadata {
 		Algorithms: c.algorithms(), Bound: c.proofs != nil,
 	})
 	if err != nil {
-		return nil // strings and a bool: it does not fail
+		return nil // it cannot fail: these are strings and a bool
 	}
 	path := wellKnown
 	if u.EscapedPath() != "/" {
@@ -79,7 +79,7 @@ func (b *bearer) ServeMetadata(method, path string) (status int, header http.Hea
 		header.Set("Content-Type", "application/json")
 		header.Set("Cache-Control", "public, max-age=3600")
 		return http.StatusOK, header, m.document
-	case http.MethodOptions: // clients in pages send their revision along
+	case http.MethodOptions: // browsers send the revision header, too
 		header.Set("Access-Control-Allow-Methods", "GET, HEAD")
 		header.Set("Access-Control-Allow-Headers", "Mcp-Protocol-Version")
 		header.Set("Access-Control-Max-Age", "7200")

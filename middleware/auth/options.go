@@ -23,12 +23,12 @@ type config struct {
 	required  []string
 	supported []string
 	implied   map[string][]string
-	proofs    *proofs // nil: none are demanded
+	proofs    *proofs // nil: no proofs are demanded
 	refused   func(ctx context.Context, err error)
-	wrong     error // the first option that cannot be meant
+	wrong     error // the first option that is wrong
 }
 
-// fault is what is wrong with the options, together with what the verifier names.
+// fault is what is wrong with the options, given what the verifier names itself.
 func (c *config) fault() error {
 	u := httpURL(c.resource)
 	switch {
@@ -49,8 +49,8 @@ func (c *config) fault() error {
 	return nil
 }
 
-// add appends the scopes of an option to a list. One that is none is not passed over:
-// what was to be demanded would not be.
+// add appends the scopes of an option to a list. An invalid scope is an error and not ignored:
+// otherwise less would be demanded than was meant.
 func (c *config) add(option string, list, scopes []string) []string {
 	for _, scope := range scopes {
 		if !scopeToken(scope) && c.wrong == nil {
@@ -110,7 +110,7 @@ func OnRefuse(fn func(ctx context.Context, err error)) Option {
 func newConfig(v Verifier, opts []Option) config {
 	var c config
 	for _, o := range opts {
-		if o == nil { // what was to be demanded would not be
+		if o == nil { // ignoring it could mean to demand less than was meant
 			c.wrong = missetf("an option of Bearer is nil")
 			continue
 		}
@@ -125,7 +125,7 @@ func newConfig(v Verifier, opts []Option) config {
 	return c
 }
 
-// appendNew appends the scopes that are not there, and are scopes at all.
+// appendNew appends valid scopes that are not in the list yet.
 func appendNew(list, scopes []string) []string {
 	for _, scope := range scopes {
 		if scopeToken(scope) && !slices.Contains(list, scope) {
@@ -135,14 +135,14 @@ func appendNew(list, scopes []string) []string {
 	return list
 }
 
-// scopeToken: RFC 6749 §3.3. What is none could end the challenge's quotes.
+// scopeToken checks RFC 6749 §3.3. Other characters could end the quotes of a challenge.
 func scopeToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\'
 	})
 }
 
-// expand is p with the scopes that its own cover.
+// expand is p with the scopes that its scopes imply.
 func (c *config) expand(p *transport.Principal) *transport.Principal {
 	all := p.Scopes
 	for i := 0; i < len(all); i++ {
@@ -156,7 +156,7 @@ func (c *config) expand(p *transport.Principal) *transport.Principal {
 	return &wider
 }
 
-// httpURL is the absolute URL that s is, or nil.
+// httpURL is s as a URL if that is absolute and http or https, else nil.
 func httpURL(s string) *url.URL {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
@@ -165,9 +165,9 @@ func httpURL(s string) *url.URL {
 	return u
 }
 
-// sameResource compares identifiers: the scheme and the host in any case, and with or
-// without one slash at the end (2025-06-18 basic/authorization "Canonical Server URI").
-// What has a fragment is none (RFC 8707 §2).
+// sameResource compares identifiers. Case does not count in scheme and host, nor does one slash
+// at the end (2025-06-18 basic/authorization "Canonical Server URI"). A URL with a fragment
+// identifies nothing (RFC 8707 §2).
 func sameResource(a, b string) bool {
 	if a == b {
 		return a != ""

@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// mostSeen bounds the proofs of one window: some 7,500 a second, which are 40 MB in the
-// two halves.
+// mostSeen bounds the proofs of one window: some 7,500 a second, about 40 MB in both halves.
 const mostSeen = 500_000
 
-// seen remembers what was there within a window of time, in two halves that take turns:
-// forgetting is dropping one. Safe for concurrent use.
+// seen remembers what was seen within a window of time. It has two halves that take turns, so
+// that forgetting means dropping one. Safe for concurrent use.
 type seen struct {
 	window time.Duration
 
 	mu       sync.Mutex            // guards all below
-	began    time.Time             // the younger half
-	now, old map[[16]byte]struct{} // halves of digests: who made up two alike would refuse themselves
+	began    time.Time             // when the younger half began
+	now, old map[[16]byte]struct{} // halves of digests: a collision would only refuse the one who constructed it
 }
 
 func newSeen(window time.Duration) *seen { return &seen{window: window} }
 
-// add says whether d is new, and whether there was room for it. What is full forgets
-// nothing: a proof must not become fresh because there are many.
+// add says whether d is new, and whether there was room for it. If there is no room, nothing is
+// forgotten: a used proof must not become new because there are many.
 func (s *seen) add(d digest, at time.Time) (fresh, room bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
