@@ -51,7 +51,7 @@ const outcomePanic framework.Outcome = "panic"
 func (a *audit) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		l := auditLine{call: call, began: call.Began(), outcome: outcomePanic}
-		defer func() { // the engine recovers: a call that crashes is no less audited
+		defer func() { // deferred, because the engine recovers panics: a call that panics is audited, too
 			if l.outcome != framework.OutcomePending {
 				a.write(ctx, &l)
 			}
@@ -72,13 +72,13 @@ func (a *audit) write(ctx context.Context, l *auditLine) {
 
 func (a *audit) put(l *auditLine, name string, brief *framework.Brief) error {
 	a.mu.Lock()
-	defer a.mu.Unlock() // also where the writer panics, which costs one call and not all after it
+	defer a.mu.Unlock() // deferred, so that a panic of the writer costs one call and not all that follow
 	a.buf = append(l.append(a.buf[:0], name, brief), '\n')
 	_, err := a.w.Write(a.buf)
 	return err
 }
 
-// auditLine is one call that is over.
+// auditLine is the line of one finished call.
 type auditLine struct {
 	call    *framework.Call
 	began   time.Time
@@ -118,5 +118,5 @@ func (l *auditLine) append(dst []byte, name string, b *framework.Brief) []byte {
 	return dst
 }
 
-// maxAuditName is more than that of a log: an audit should tell two URIs apart.
+// maxAuditName is larger than a log's bound: an audit should tell two URIs apart.
 const maxAuditName = 2 << 10

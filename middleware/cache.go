@@ -41,8 +41,8 @@ func Cache(ttl time.Duration, entries int) framework.Middleware {
 // maxCached bounds one answer: with the number of entries it bounds the cache.
 const maxCached = 256 << 10
 
-// component is that of one chain: of two servers, or two tools of one name that were
-// there one after the other, each has its own.
+// component identifies the component that one chain belongs to, by its address: two servers, or
+// two tools that had the same name one after the other, never share answers.
 type component struct{ _ byte }
 
 type cacheKey struct {
@@ -110,15 +110,15 @@ func (c *cache) put(key cacheKey, result *protocol.CallToolResult) {
 	c.kept.put(key, kept)
 }
 
-// own is a copy that steps further out may change: its blocks and its _meta, but not
-// what these hold.
+// own is a copy that outer steps may change: its blocks and its _meta, but not what these point
+// to.
 func own(r *protocol.CallToolResult) *protocol.CallToolResult {
 	c := *r
 	c.Content, c.Meta = slices.Clone(r.Content), maps.Clone(r.Meta)
 	return &c
 }
 
-// keyOf has each part with its length, so that no two keys are spelled alike.
+// keyOf hashes each part with its length, so that no two keys are the same text.
 func keyOf(ctx context.Context, call *framework.Call) [sha256.Size]byte {
 	text := make([]byte, 0, 256)
 	part := func(s string) { text = append(append(strconv.AppendInt(text, int64(len(s)), 10), ':'), s...) }

@@ -10,11 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// caller is by whom calls are counted. It is a map key without being one text, so that
-// a call that is let through allocates nothing for it, and that no two callers can be
-// spelled alike.
+// caller is the one whose calls are counted together. It is a map key of several fields and not
+// one string, so that a call that is let through allocates nothing for it, and no two callers
+// can be the same text.
 type caller struct {
-	kind byte // 'p', 's', 'a' or 'b'; upper case: of completions
+	kind byte // 'p' principal, 's' session, 'a' address, 'b' Rate.By; in upper case: of completions
 	a, b string
 }
 
@@ -29,12 +29,12 @@ func callerOf(b *framework.Brief) caller {
 	return caller{kind: 'a', a: network(b.RemoteAddr)}
 }
 
-// network is the address without the port, of which a client has many. Of IPv6 it is
-// the first 64 bits: the rest is the client's to choose.
+// network is the address without the port, since a client has many ports. Of an IPv6 address it
+// is the first 64 bits: the client chooses the rest.
 func network(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return addr // of no network, or a name
+		return addr // it is not an IP address with a port
 	}
 	ip := at.Addr().Unmap()
 	if ip.Is4() {
@@ -47,7 +47,7 @@ func network(addr string) string {
 	return prefix.String()
 }
 
-// host saves the allocation where the address is written as usual.
+// host is addr's host without an allocation if the address is in canonical form.
 func host(addr string, ip netip.Addr) string {
 	if colon := strings.LastIndexByte(addr, ':'); colon > 0 && addr[0] != '[' {
 		return addr[:colon]
@@ -55,14 +55,14 @@ func host(addr string, ip netip.Addr) string {
 	return ip.String()
 }
 
-// digest stands for what must not be written down, or may be of any length: a session's
-// id lets in whoever knows it.
+// digest stands for a text that must not be written down, or that may have any length. The id
+// of a session must not be written: whoever knows it can use the session.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// bounded cuts a text of a client's at most bytes.
+// bounded cuts a text that a client sent to about most bytes, at the end of a character.
 func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -73,6 +73,6 @@ func bounded(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// maxName bounds a URI that a client has chosen: the names of tools and prompts are
-// those of the server.
+// maxName bounds a URI, which a client has chosen. The names of tools and prompts are the
+// server's.
 const maxName = 256

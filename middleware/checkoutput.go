@@ -20,7 +20,7 @@ import (
 // tools. Phase: validate.
 func CheckOutput() framework.Middleware {
 	return framework.Middleware{Name: "check-output", Phase: framework.PhaseValidate, Wrap: func(next framework.Handler) framework.Handler {
-		c := &outputCheck{} // of one component
+		c := &outputCheck{} // one for each component
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 			result, err := next(ctx, call)
 			if err != nil || result == nil {
@@ -38,7 +38,7 @@ func CheckOutput() framework.Middleware {
 	}}
 }
 
-// outputCheck compiles a schema when it is needed first.
+// outputCheck compiles a component's schema at its first call.
 type outputCheck struct {
 	compile sync.Once
 	check   func(json.RawMessage) error // nil: no schema

@@ -28,7 +28,7 @@ func Concurrency(running, waiting int) framework.Middleware {
 	b := &bulkhead{free: running, room: waiting}
 	return framework.Middleware{Name: "concurrency", Phase: framework.PhaseLimit, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-			if ctx.Value(b) != nil || framework.Probing(ctx) { // within a call that has a place
+			if ctx.Value(b) != nil || framework.Probing(ctx) { // inside of a call that has a place already
 				return next(ctx, call)
 			}
 			if err := b.enter(ctx); err != nil {
@@ -40,17 +40,19 @@ func Concurrency(running, waiting int) framework.Middleware {
 	}}
 }
 
-// retryBusy is when a place may be free: nobody knows how long calls take.
+// retryBusy is when a refused caller may try again. It is a guess: nobody knows how long calls
+// take.
 const retryBusy = time.Second
 
-// placed is a context that knows of a place in b, for less than context.WithValue.
+// placed is a context that says that the call has a place in b. It is cheaper than
+// context.WithValue.
 type placed struct {
 	context.Context //nolint:containedctx // it is a context
 
 	b *bulkhead
 }
 
-// Value of the bulkhead is that there is a place.
+// Value returns a value for the bulkhead as key: the call has a place in it.
 func (p *placed) Value(key any) any {
 	if key == p.b {
 		return p.b
@@ -63,7 +65,7 @@ type bulkhead struct {
 	mu    sync.Mutex // guards all below
 	free  int
 	room  int
-	queue list.List // of chan struct{}, closed when the place is the waiter's
+	queue list.List // of chan struct{}, closed when its waiter gets a place
 }
 
 func (b *bulkhead) enter(ctx context.Context) error {
@@ -88,7 +90,7 @@ func (b *bulkhead) enter(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-turn: // at the same moment: it is the next one's
+	case <-turn: // got a place at the same moment: hand it to the next
 		b.pass()
 	default:
 		b.queue.Remove(place)
@@ -102,7 +104,7 @@ func (b *bulkhead) leave() {
 	b.pass()
 }
 
-// pass hands a place to who has waited longest.
+// pass hands a place to the one that has waited longest.
 func (b *bulkhead) pass() {
 	first := b.queue.Front()
 	if first == nil {

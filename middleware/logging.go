@@ -79,7 +79,7 @@ func Logging(opts ...LogOption) framework.Middleware {
 	return framework.Middleware{Name: "logging", Phase: framework.PhaseTrace, Wrap: l.wrap}
 }
 
-// Bounds of what is written of one call.
+// Bounds of what is written about one call.
 const (
 	maxArguments = 2 << 10
 	maxError     = 2 << 10
@@ -89,15 +89,15 @@ type logging struct {
 	redact    redactor
 	arguments bool
 	sample    int64
-	calls     atomic.Int64 // of those that are sampled
+	calls     atomic.Int64 // counts the calls that may be left out by Sample
 }
 
 func (l *logging) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
-		call.Began()               // before the call, not when its duration is asked for
-		received := call.Arguments // a step further in may change them
+		call.Began()               // starts the clock before the call, not when the duration is asked for
+		received := call.Arguments // an inner step may change them
 		outcome := outcomePanic
-		defer func() { // the engine recovers: a call that crashes is no less logged
+		defer func() { // deferred, because the engine recovers panics: a call that panics is logged, too
 			l.write(ctx, call, received, outcome, err)
 		}()
 		result, err = next(ctx, call)
@@ -131,7 +131,7 @@ func levelOf(outcome framework.Outcome) zapcore.Level {
 }
 
 func (l *logging) fields(ctx context.Context, call *framework.Call, outcome framework.Outcome, took time.Duration, err error) []zap.Field {
-	name, arguments, secrets := l.redact.call(ctx, call, l.arguments || err != nil) // whose text may repeat them
+	name, arguments, secrets := l.redact.call(ctx, call, l.arguments || err != nil) // the text of err may repeat secrets of the arguments
 	brief := framework.BriefOf(ctx)
 	fields := append(make([]zap.Field, 0, 12),
 		zap.String("method", call.Method), zap.String("name", name), zap.String("outcome", string(outcome)),
@@ -151,7 +151,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		fields = append(fields, zap.Stringer("trace", span.TraceID()), zap.Stringer("span", span.SpanID()))
 	}
-	if l.arguments && arguments != nil { // as text: members would be fields without end to who indexes the log
+	if l.arguments && arguments != nil { // as one text: as members they would create any number of fields in an index of the log
 		fields = append(fields, zap.String("arguments", bounded(string(arguments), maxArguments)))
 	}
 	if err != nil {

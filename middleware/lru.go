@@ -2,12 +2,12 @@ package middleware
 
 import "container/list"
 
-// lru is a map that forgets what was not used for longest when it is full. Not safe for
+// lru is a map that drops the least recently used entry when it is full. Not safe for
 // concurrent use.
 type lru[K comparable, V any] struct {
 	most  int
 	byKey map[K]*list.Element
-	order list.List // of *pair[K, V], the latest in front
+	order list.List // of *pair[K, V], most recently used in front
 }
 
 type pair[K comparable, V any] struct {
@@ -19,7 +19,8 @@ func newLRU[K comparable, V any](most int) *lru[K, V] {
 	return &lru[K, V]{most: most, byKey: make(map[K]*list.Element)}
 }
 
-// get counts as a use. Who uses one often mostly finds it in front: without a hash.
+// get counts as a use. The entry in front is compared first: a key that is used often is mostly
+// there, and needs no hash.
 func (l *lru[K, V]) get(key K) (value V, ok bool) {
 	if first := l.order.Front(); first != nil {
 		if p := first.Value.(*pair[K, V]); p.key == key {

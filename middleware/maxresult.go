@@ -31,7 +31,7 @@ func MaxResult(bytes int) framework.Middleware {
 	}}
 }
 
-// sizeOf is roughly what a result takes on the wire.
+// sizeOf is about what a result takes on the wire.
 func sizeOf(body protocol.Result) int {
 	switch r := body.(type) {
 	case *protocol.CallToolResult:

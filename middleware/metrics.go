@@ -30,7 +30,7 @@ func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
 		if p == nil {
-			p = otel.GetMeterProvider() // which hands on to one that is set later
+			p = otel.GetMeterProvider() // which passes calls on to a provider that is set later
 		}
 		duration, err := p.Meter(scope).Float64Histogram(metricDuration,
 			metric.WithUnit("s"),
@@ -46,15 +46,15 @@ func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 	return framework.Middleware{Name: "metrics", Phase: framework.PhaseTrace, Wrap: wrap}
 }
 
-// measuring is the instrument of one component. What it knows of attributes is bounded:
-// there are as many sets as methods, revisions and outcomes.
+// measuring is the instrument of one component. Its sets of attributes are bounded by the
+// number of methods, revisions and outcomes.
 type measuring struct {
 	duration metric.Float64Histogram
 	sets     sync.Map                 // labels -> *labelled
-	last     atomic.Pointer[labelled] // most calls are like the one before: no hash of labels
+	last     atomic.Pointer[labelled] // most calls have the labels of the one before, which needs no hash
 }
 
-// labelled is what is recorded with a duration. Immutable.
+// labelled is one set of labels with the options to record it. Immutable.
 type labelled struct {
 	labels
 	options []metric.RecordOption
@@ -72,7 +72,7 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 		}
 		began := call.Began()
 		outcome := outcomePanic
-		defer func() { // the engine recovers: a call that crashes is no less counted
+		defer func() { // deferred, because the engine recovers panics: a call that panics is counted, too
 			if outcome != framework.OutcomePending {
 				l := labels{call.Method, framework.RevisionOf(ctx), outcome}
 				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)

@@ -93,19 +93,19 @@ type execution struct {
 	round int
 }
 
-// limiter is one RateLimit. It is no step of OncePerCall: those do not see a round that
+// limiter is one RateLimit. It cannot be a step of OncePerCall, which does not see a round that
 // is sent again.
 type limiter struct {
 	rate     Rate
 	interval time.Duration // between two events
 	warned   atomic.Int64  // unix nanoseconds
-	turns    turns         // at buckets of a store
+	turns    turns         // the order in which callers change a bucket of a store
 
 	mu      sync.Mutex // guards all below
-	now     time.Time  // the clock of the buckets, which never goes back
+	now     time.Time  // the latest time seen; it never goes back
 	buckets *lru[caller, *rate.Limiter]
 	seen    *lru[execution, struct{}]
-	away    time.Time // until when the store is not asked; zero: it is there
+	away    time.Time // the store is not asked until then; zero: it answers
 }
 
 func (l *limiter) wrap(next framework.Handler) framework.Handler {
@@ -133,7 +133,7 @@ func (l *limiter) counted(ctx context.Context, id string) {
 	l.first(ctx, execution{id, 0})
 }
 
-// rounded is for people.
+// rounded is a duration for people.
 func rounded(d time.Duration) time.Duration {
 	if d < time.Second {
 		return (d + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -141,8 +141,8 @@ func rounded(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// paid says whether the execution belongs to a logical call that was counted already.
-// That a round is new is nobody's word but ours: the state that says so is sealed.
+// paid says whether the execution belongs to a logical call that was counted already. A client
+// cannot pretend to send a later round: its number is in the sealed state.
 func (l *limiter) paid(ctx context.Context, brief *framework.Brief, call *framework.Call) bool {
 	switch {
 	case brief.Probe:
@@ -151,17 +151,17 @@ func (l *limiter) paid(ctx context.Context, brief *framework.Brief, call *framew
 		return false
 	}
 	first := l.first(ctx, execution{call.ID, call.Round})
-	if brief.Task != "" { // repetitions are the server's own
+	if brief.Task != "" { // a task is repeated by the server itself
 		return call.Round > 0 || !first
 	}
 	return first
 }
 
-// seenLife is how long a store knows that a round was there: as long as a client may
-// take for its answers, by default.
+// seenLife is how long a store remembers that a round was seen: by default a client may take
+// that long to answer.
 const seenLife = time.Hour
 
-// first says whether the execution was not seen before, and sees it.
+// first says whether the execution was not seen before, and remembers it.
 func (l *limiter) first(ctx context.Context, e execution) bool {
 	if store := l.store(ctx); store != nil && l.asks() {
 		_, mine, err := store.Claim(ctx, l.key("seen", e.call, e.round), []byte{1}, seenLife)
@@ -178,16 +178,16 @@ func (l *limiter) first(ctx context.Context, e execution) bool {
 	return true
 }
 
-// take takes one event, or says when there will be one.
+// take takes one event from the bucket, or says when there will be one.
 func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framework.Call) (after time.Duration, ok bool) {
 	who := callerOf(brief)
 	if l.rate.By != nil {
 		who = caller{kind: 'b', a: l.rate.By(framework.Caller(ctx), call.Name)}
-		if len(who.a) > maxName { // what a client has chosen must not fill the memory
+		if len(who.a) > maxName { // a text that the client has chosen must not fill the memory
 			who.b, who.a = digest(who.a), ""
 		}
 	}
-	if call.Method == protocol.MethodComplete { // which come as a user types, and must not use up the calls
+	if call.Method == protocol.MethodComplete { // completions come as a user types, and must not use up the calls
 		who.kind -= 'a' - 'A'
 	}
 	if store := l.store(ctx); store != nil {
@@ -198,8 +198,8 @@ func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framew
 	return l.takeHere(who, call.Began())
 }
 
-// takeHere counts a call that others measure, too, at the time when it began: only to
-// refuse one the clock is read once more.
+// takeHere counts a call at the time when it began, which other steps have read already. Only
+// before it refuses one it reads the clock.
 func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,8 +215,8 @@ func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok
 	return time.Duration(math.Ceil(missing * float64(l.interval))), false
 }
 
-// at is t, or the latest that it was before: calls begin in another order than they come
-// here, and a bucket whose time goes back would be filled twice. Under l.mu.
+// at is t, or the latest time seen if that is later. Calls do not arrive in the order in which
+// they began, and a bucket whose time goes back would be filled twice. Called with l.mu held.
 func (l *limiter) at(t time.Time) time.Time {
 	if t.After(l.now) {
 		l.now = t
@@ -224,7 +224,7 @@ func (l *limiter) at(t time.Time) time.Time {
 	return l.now
 }
 
-// store is where events are counted; nil: here.
+// store is where events are counted; nil: in this process.
 func (l *limiter) store(ctx context.Context) claim.Store {
 	switch {
 	case l.rate.Local:

@@ -16,8 +16,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// maxSwaps bounds the attempts at a value that others change at the same time. Each that
-// is lost is an event that another has had.
+// maxSwaps bounds the attempts to change a bucket that others change at the same time. Each
+// failed attempt is an event that another call has taken.
 const maxSwaps = 64
 
 var (
@@ -26,7 +26,7 @@ var (
 	errAway       = errors.New("the store has failed just now")
 )
 
-// takeShared waits for its turn. Where an error comes, this process counts alone.
+// takeShared waits for its turn. If it returns an error, this process counts alone.
 func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller) (after time.Duration, ok bool, err error) {
 	key := l.key("bucket", string(who.kind)+strconv.Itoa(len(who.a))+":"+who.a+who.b, 0)
 	mine, err := l.turns.enter(ctx, key)
@@ -48,9 +48,9 @@ func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller)
 	return after, ok, err
 }
 
-// takeAt is a bucket as one number in a store, the generic cell rate algorithm: the
-// moment at which the bucket will be full again. An event moves it by an interval, and
-// must not move it beyond Burst intervals from now.
+// takeAt changes a bucket in a store by the generic cell rate algorithm. The bucket is one
+// number: the moment when it will be full again. An event moves that by an interval, but not
+// beyond Burst intervals from now.
 func (l *limiter) takeAt(ctx context.Context, store claim.Store, key string) (after time.Duration, ok bool, err error) {
 	for range maxSwaps {
 		now := time.Now()
@@ -75,9 +75,9 @@ func (l *limiter) takeAt(ctx context.Context, store claim.Store, key string) (af
 	return 0, false, errContended
 }
 
-// move is when the bucket is full after one event more, or, where there is no room for it,
-// how long until there is. A moment beyond what any event can have set is of a clock that
-// was wrong: the bucket is empty then, and fills from now on.
+// move is when the bucket will be full after one more event, or, if there is no room for it,
+// how long until there is. A moment later than any event can have set comes from a clock that
+// was wrong: the bucket counts as empty then, and fills from now on.
 func (l *limiter) move(now, full time.Time) (moved time.Time, after time.Duration) {
 	most := now.Add(time.Duration(l.rate.Burst) * l.interval)
 	switch {
@@ -94,18 +94,18 @@ func (l *limiter) move(now, full time.Time) (moved time.Time, after time.Duratio
 
 func moment(t time.Time) []byte { return strconv.AppendInt(nil, t.UnixNano(), 10) }
 
-// key hides who it is, and is of one length.
+// key is a hash: it hides the caller, and has one length.
 func (l *limiter) key(what, who string, n int) string {
 	sum := sha256.Sum256([]byte(what + "/" + strconv.Itoa(n) + "/" + strconv.Itoa(len(l.rate.Name)) + ":" + l.rate.Name + who))
 	return "rate/" + base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// awayPause is how long a store that has failed is not asked: each call would wait until
+// awayPause is how long a store that has failed is not asked, since each call would wait until
 // it fails again.
 const awayPause = time.Second
 
-// asks says whether the store is to be asked. After a failure one call in awayPause is,
-// to find out whether it is back.
+// asks says whether to ask the store. After a failure only one call in each awayPause does, to
+// find out whether it answers again.
 func (l *limiter) asks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,9 +120,8 @@ func (l *limiter) asks() bool {
 	return true
 }
 
-// heard takes note of what the store has said. One that answers is there, though it has no
-// room for a new bucket, or has a bucket that is of no use; and whose call is cancelled
-// has learnt nothing.
+// heard remembers whether the store answers. It does, too, if it has no room for a new bucket
+// or has an unusable one. A call whose context has ended learns nothing.
 func (l *limiter) heard(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -147,20 +146,20 @@ func (l *limiter) warn(ctx context.Context, err error) {
 		zap.String("limit", l.rate.Name), zap.Error(err))
 }
 
-// turns let the calls of one caller change its bucket one after the other: at the same
-// time all but one of them would have to try again, and again, with two round trips each.
-// Where one is refused, those that wait behind it are, too.
+// turns let the calls of one caller change its bucket one after the other. At the same time all
+// but one of them would fail and try again, each with two round trips. When one is refused, so
+// are those that wait behind it.
 type turns struct {
-	mu    sync.Mutex // guards byKey, and users in it
+	mu    sync.Mutex // guards byKey, and users of each turn
 	byKey map[string]*turn
 }
 
-// turn is one of a bucket that somebody has, or waits for.
+// turn is that of one bucket, as long as calls use it or wait for it.
 type turn struct {
 	bulkhead
 
 	users int
-	empty time.Time // until when there is nothing in the bucket; whose turn it is has it
+	empty time.Time // the bucket is empty until then; guarded by having the turn
 }
 
 func (t *turns) enter(ctx context.Context, key string) (*turn, error) {
@@ -187,7 +186,7 @@ func (t *turns) leave(key string, b *turn) {
 	t.forget(key, b)
 }
 
-// forget a bucket that nobody uses.
+// forget drops a bucket's turn when nobody uses it.
 func (t *turns) forget(key string, b *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 
 const hidden = "[hidden]"
 
-// secretText is what gives itself away wherever it is: tokens with their scheme, JSON web
-// tokens, keys of services that mark theirs, private keys, passwords in URLs.
+// secretText matches secrets that can be recognized anywhere: tokens with their scheme, JSON
+// web tokens, marked keys of well-known services, private keys, passwords in URLs.
 var secretText = regexp.MustCompile(strings.Join([]string{
 	`(?i:\b(?:bearer|basic|dpop)\s+[a-z0-9._~+/=-]{8,})`,
 	`\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)*`,
@@ -24,14 +24,14 @@ var secretText = regexp.MustCompile(strings.Join([]string{
 	`://[^/\s:@]*:[^/\s@]+@`,
 }, "|"))
 
-// redactor knows what must not be written down.
+// redactor hides what must not be written to a log.
 type redactor struct {
-	names    []string // folded
+	names    []string // as fold makes them
 	patterns []*regexp.Regexp
 }
 
-// call is what may be written of a call's name and arguments, and the texts that were
-// hidden on the way.
+// call returns what may be logged of a call's name and arguments, and the texts that were
+// hidden.
 func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments bool) (name string, arguments []byte, secrets []string) {
 	name = r.bounded(framework.MaskedName(ctx, call), maxName, nil)
 	masked, secrets := framework.Masked(ctx, call.Arguments)
@@ -43,8 +43,7 @@ func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments
 	return name, seen.dst, seen.secrets
 }
 
-// bounded cuts a text when nothing is left to hide in it: of half a token nobody sees
-// what it is.
+// bounded cuts a text after secrets are hidden in it: half a token would not be recognized.
 func (r *redactor) bounded(text string, most int, secrets []string) string {
 	return bounded(r.text(bounded(text, maxRedacted), secrets), most)
 }
@@ -63,7 +62,7 @@ func (r *redactor) text(text string, secrets []string) string {
 	return text
 }
 
-// redaction is arguments on their way into the log.
+// redaction writes the arguments of one call for the log.
 type redaction struct {
 	*redactor
 
@@ -116,7 +115,7 @@ func (r *redaction) member(name string, value []byte) {
 	r.value(value)
 }
 
-// quote writes as much of a text as may be looked through: what was not must not be seen.
+// quote writes as much of a text as may still be looked through: the rest must not be shown.
 func (r *redaction) quote(text string) {
 	text = bounded(text, r.left)
 	r.left = max(0, r.left-len(text))

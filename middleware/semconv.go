@@ -20,7 +20,7 @@ const (
 
 	operationTool = "execute_tool"
 
-	// Our own.
+	// Attributes of this package.
 	attrCall    = "kagami.call.id"
 	attrRound   = "kagami.call.round"
 	attrTask    = "kagami.task.id"

@@ -20,7 +20,7 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("The %s took longer than %s and was stopped.", e.kind, e.limit)
 }
 
-// Is makes it the end of a deadline to whoever looks.
+// Is makes it a context.DeadlineExceeded for errors.Is.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Timeout limits every call: the context of everything further in ends after d, and an
@@ -48,8 +48,8 @@ func Timeout(d time.Duration) framework.Middleware {
 	}}
 }
 
-// stopped says whether the error is none that a handler means to tell: those that came
-// before the time was over are left as they are.
+// stopped says whether the error may be a result of the end of the context. An error that a
+// handler means to tell its caller is passed on as it is.
 func stopped(ctx context.Context, err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
@@ -57,7 +57,7 @@ func stopped(ctx context.Context, err error) bool {
 	return framework.OutcomeOf(ctx, nil, err) == framework.OutcomeFailed
 }
 
-// noun is what is called, in a word.
+// noun is what kind of component was called.
 func noun(call *framework.Call) string {
 	if call.Component.Kind == "" {
 		return "list"

@@ -50,7 +50,7 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
 		if p == nil {
-			p = otel.GetTracerProvider() // which hands on to one that is set later
+			p = otel.GetTracerProvider() // which passes calls on to a provider that is set later
 		}
 		return t.wrap(p.Tracer(scope), next)
 	}
@@ -59,11 +59,11 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 
 type tracing struct {
 	propagator propagation.TextMapPropagator
-	keys       [][2]string // what it reads, of _meta and of headers
+	keys       [][2]string // the keys that it reads, from _meta and from headers
 }
 
 func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Handler {
-	var name atomic.Pointer[string] // of the component's spans
+	var name atomic.Pointer[string] // the name of the component's spans
 	plain := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		brief := framework.BriefOf(ctx)
@@ -76,7 +76,7 @@ func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Ha
 			opts = append(plain[:1:1], trace.WithLinks(trace.Link{SpanContext: link}))
 		}
 		inner, span := tracer.Start(parent, spanName(&name, call), opts...)
-		defer span.End() // also of a call that panics: the engine recovers
+		defer span.End() // also after a panic, which the engine recovers
 		if !span.IsRecording() {
 			return next(inner, call)
 		}
@@ -94,8 +94,7 @@ func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Ha
 	}
 }
 
-// parent is the context with the span that the new one is a part of, and another one
-// that it belongs to.
+// parent is the context with the parent span, and a span to link to, if there is another one.
 func (t *tracing) parent(ctx context.Context, meta json.RawMessage) (parent context.Context, link trace.SpanContext) {
 	ambient := trace.SpanContextFromContext(ctx)
 	if meta != nil && sent(t.keys, 0, metaCarrier(meta)) {
@@ -110,14 +109,14 @@ func (t *tracing) parent(ctx context.Context, meta json.RawMessage) (parent cont
 	return ctx, link
 }
 
-// sent says whether there is anything to extract: most requests have nothing, which is
-// found out for less.
+// sent says whether there is anything to extract. Most requests have nothing, and finding that
+// out is cheaper than extracting.
 func sent[C propagation.TextMapCarrier](keys [][2]string, spelling int, carrier C) bool {
 	return len(keys) == 0 || slices.ContainsFunc(keys, func(key [2]string) bool { return carrier.Get(key[spelling]) != "" })
 }
 
-// spanName is "tools/call search", made once for a component: known keeps it. Of what
-// clients choose, such as URIs, nothing is in it.
+// spanName is such as "tools/call search". It is made once for each component and kept in
+// known. It contains nothing that clients choose, such as URIs.
 func spanName(known *atomic.Pointer[string], call *framework.Call) string {
 	if call.Component.Name == "" || call.Component.Name == call.Method {
 		return call.Method
@@ -164,7 +163,7 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 	return attrs
 }
 
-// ended says how it went. The text of an error is for the log, under the call's id.
+// ended records the outcome. The text of an error is only in the log, under the call's id.
 func ended(span trace.Span, outcome framework.Outcome, err error) {
 	span.SetAttributes(attribute.String(attrOutcome, string(outcome)))
 	if !isError(outcome) {
@@ -177,19 +176,19 @@ func ended(span trace.Span, outcome framework.Outcome, err error) {
 	}
 }
 
-// isError says whether the conventions call it one: also an isError result.
+// isError says whether the conventions call the outcome an error: an isError result, too.
 func isError(outcome framework.Outcome) bool {
 	return outcome != framework.OutcomeOK && outcome != framework.OutcomePending
 }
 
-// metaCarrier is a _meta object, for reading.
+// metaCarrier reads a _meta object.
 type metaCarrier []byte
 
 // maxTraceContext bounds what is parsed: a tracestate has at most 512 characters by
 // W3C Trace Context section 3.3.1.5, beyond which it may be cut.
 const maxTraceContext = 2 << 10
 
-// Get is a member that is a text, else "".
+// Get returns the member if it is a string, else "".
 func (c metaCarrier) Get(key string) string {
 	raw, _ := jsontext.Member(c, key)
 	text, ok := jsontext.String(raw)
@@ -199,10 +198,10 @@ func (c metaCarrier) Get(key string) string {
 	return text
 }
 
-// Set does nothing: a request is not ours to change.
+// Set does nothing: a request is read only.
 func (metaCarrier) Set(string, string) {}
 
-// Keys are those of all members.
+// Keys returns the names of all members.
 func (c metaCarrier) Keys() []string {
 	var keys []string
 	for key := range jsontext.Members(c) {
@@ -211,10 +210,10 @@ func (c metaCarrier) Keys() []string {
 	return keys
 }
 
-// headerCarrier is the header of a request, for reading.
+// headerCarrier reads the header of a request.
 type headerCarrier struct{ fields transport.Fields }
 
-// Get is the field where it is there once.
+// Get returns the field if it is there exactly once.
 func (c headerCarrier) Get(key string) string {
 	values := c.fields.Values(key)
 	if len(values) != 1 || len(values[0]) > maxTraceContext {
@@ -223,10 +222,10 @@ func (c headerCarrier) Get(key string) string {
 	return values[0]
 }
 
-// Set does nothing: a request is not ours to change.
+// Set does nothing: a request is read only.
 func (headerCarrier) Set(string, string) {}
 
-// Keys are those of all fields.
+// Keys returns the names of all fields.
 func (c headerCarrier) Keys() []string {
 	var keys []string
 	for key := range c.fields.Header() {
