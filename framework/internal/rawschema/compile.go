@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// nowhere is the address of a schema that has none: hierarchical, so that a
-// relative reference is one to elsewhere.
+// nowhere is the address of a schema that has none. It is hierarchical, so that a relative
+// reference leads away from the schema and is an error.
 const nowhere = "https://kagami.invalid/schema"
 
 // Compile compiles a schema. The text must have passed jsontext.Check and
@@ -46,7 +46,7 @@ type resource struct {
 	root      *value
 	dialect   version
 	anchors   map[string]*value
-	dynamic   map[string]*value  // those of anchors that are $dynamicAnchor
+	dynamic   map[string]*value  // anchors that are $dynamicAnchor
 	scoped    map[string]*Schema // dynamic, compiled
 	recursive *Schema            // the root, if it has $recursiveAnchor (2019-09)
 }
@@ -58,8 +58,8 @@ type compiler struct {
 	homes     map[*value]*resource
 	schemas   map[*value]*Schema
 	open      map[*Schema]bool // those that are being compiled
-	dynamic   bool             // what some reference leads to depends on where it is met
-	err       error            // the first
+	dynamic   bool             // the target of some reference depends on the dynamic scope
+	err       error            // the first one
 }
 
 func (c *compiler) fail(format string, args ...any) {
@@ -68,7 +68,7 @@ func (c *compiler) fail(format string, args ...any) {
 	}
 }
 
-// load makes a document known under an address, with all resources inside it.
+// load makes a document known under an address, together with all resources inside it.
 func (c *compiler) load(doc *value, address string, around version) (*resource, error) {
 	base, err := url.Parse(address)
 	if err != nil {
@@ -94,13 +94,13 @@ func (c *compiler) add(r *resource) *resource {
 	return r
 }
 
-// discover finds the addresses and anchors in a schema of a resource.
+// discover finds the addresses and anchors in a schema that belongs to the resource home.
 func (c *compiler) discover(v *value, home *resource) {
 	if v.kind != jsontext.KindObject {
 		return
 	}
-	// Until draft 7 what stands beside $ref is ignored (draft-07 core 8.3), but
-	// generators put the definitions there.
+	// Up to draft 7 everything beside $ref is ignored (draft-07 core 8.3), but generators put
+	// the definitions there.
 	if home.dialect >= draft2019 || v.member("$ref") == nil {
 		home = c.addressed(v, home)
 	}
@@ -117,8 +117,7 @@ func (c *compiler) discover(v *value, home *resource) {
 	}
 }
 
-// addressed is the resource that a schema is in: one of its own if it has an
-// address.
+// addressed is the resource that a schema belongs to: its own if it has an address, else home.
 func (c *compiler) addressed(v *value, home *resource) *resource {
 	id := v.member(home.dialect.idKeyword())
 	if id == nil {
@@ -150,8 +149,8 @@ func (c *compiler) anchor(home *resource, name string, v *value) {
 	home.anchors[name] = v
 }
 
-// schema compiles the schema at v, once; home is that of whoever refers to it,
-// which counts where no keyword leads.
+// schema compiles the schema at v, once. home is the resource of whoever refers to it; it is
+// used if v is not at a place where a keyword has a schema.
 func (c *compiler) schema(v *value, home *resource) *Schema {
 	if s, ok := c.schemas[v]; ok {
 		return s
@@ -176,8 +175,7 @@ func (c *compiler) schema(v *value, home *resource) *Schema {
 	return s
 }
 
-// resolve finds the value that a reference in a resource means, and its own
-// resource.
+// resolve finds the value that a reference means, and the resource of that value.
 func (c *compiler) resolve(reference string, from *resource) (*value, *resource, error) {
 	address, err := from.address.Parse(reference)
 	if err != nil {
@@ -203,8 +201,8 @@ func (c *compiler) resolve(reference string, from *resource) (*value, *resource,
 	return v, home, c.adopt(v, home)
 }
 
-// adopt makes a schema of what is referred to at a place where no keyword has
-// one: nobody has looked at it so far.
+// adopt prepares the target of a reference that is not at a place where a keyword has a schema:
+// discover has not been there.
 func (c *compiler) adopt(v *value, home *resource) error {
 	if _, known := c.homes[v]; known {
 		return nil
@@ -247,8 +245,8 @@ func (v *value) child(token string) *value {
 	return &v.items[i]
 }
 
-// scopes compiles what dynamic references may lead to, in all resources: which
-// of them does is known only when a value is judged.
+// scopes compiles the possible targets of dynamic references in all resources: the right one is
+// known only when a value is judged.
 func (c *compiler) scopes() {
 	for i := 0; i < len(c.loaded); i++ { // grows as references lead to metaschemas
 		r := c.loaded[i]

@@ -33,7 +33,8 @@ func (k required) check(r *run, v *value, _ []bool) bool {
 	return v.kind != jsontext.KindObject || r.present(v, "required", k.names, k.schemas)
 }
 
-// present reports those of some members that an object does not have. schemas are theirs, or nil.
+// present reports the names that the object does not have. schemas are those of the names, or
+// nil.
 func (r *run) present(v *value, keyword string, names []string, schemas [][]byte) bool {
 	missing := Failure{Value: v.raw, Keyword: keyword}
 	for i, name := range names {
@@ -48,8 +49,8 @@ func (r *run) present(v *value, keyword string, names []string, schemas [][]byte
 	return missing.Names == nil || r.report(missing, len(missing.Names))
 }
 
-// members are the keywords properties, patternProperties and
-// additionalProperties, which divide the members of an object among them.
+// members are the keywords properties, patternProperties and additionalProperties: together
+// they judge each member of an object.
 type members struct {
 	named      map[string]*Schema
 	order      []string // of named, as written
@@ -107,7 +108,7 @@ func (k members) check(r *run, v *value, seen []bool) bool {
 	return ok
 }
 
-// judge has a member judged by what is said of its name.
+// judge judges a member by the schemas for its name. known says that there is one.
 func (k members) judge(r *run, v *value, i int) (ok, known bool) {
 	ok = true
 	if s := k.named[string(v.items[i].name)]; s != nil {
@@ -146,12 +147,12 @@ func (k names) check(r *run, v *value, _ []bool) bool {
 	return ok
 }
 
-// dependent is a keyword that asks something of objects that have a member.
+// dependent is a keyword that demands something of objects that have a certain member.
 type dependent struct {
 	keyword string
 	on      string
-	names   []string // that must be there, too
-	schema  *Schema  // or that must accept the object
+	names   []string // members that must be there, too
+	schema  *Schema  // or the schema that must accept the object
 }
 
 type dependents []dependent
@@ -160,9 +161,8 @@ func (s site) dependentRequired() keyword { return s.dependentsOf("dependentRequ
 
 func (s site) dependentSchemas() keyword { return s.dependentsOf("dependentSchemas") }
 
-// dependencies is what both were until draft 7. It goes on being understood
-// (2020-12 validation, appendix A), as schemas without $schema are often older
-// than they seem.
+// dependencies is the keyword that was split in 2019-09. It is still understood (2020-12
+// validation, appendix A), since schemas without $schema are often older than they seem.
 func (s site) dependencies() keyword { return s.dependentsOf("dependencies") }
 
 func (s site) dependentsOf(keyword string) keyword {
@@ -198,8 +198,8 @@ func (all dependents) check(r *run, v *value, seen []bool) bool {
 	return ok
 }
 
-// elements are the keywords that divide the elements of an array: prefixItems
-// and items, which until 2019-09 were items, as an array, and additionalItems.
+// elements are the keywords that judge the elements of an array: prefixItems and items. Before
+// 2020-12 these were items, as an array, and additionalItems.
 type elements struct {
 	prefix []*Schema
 	rest   *Schema // nil: anything
@@ -271,7 +271,7 @@ func (unique) check(r *run, v *value, _ []bool) bool {
 type contains struct {
 	schema   *Schema
 	min, max *count
-	marks    bool // since 2020-12, what is found has been looked at
+	marks    bool // since 2020-12 the elements found count as evaluated
 }
 
 func (s site) contains() keyword {

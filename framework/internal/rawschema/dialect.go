@@ -49,7 +49,7 @@ func (v version) idKeyword() string {
 	return "$id"
 }
 
-// dialectOf reads $schema; a schema without it is in the one of its surroundings.
+// dialectOf reads $schema. A schema without it has the dialect of the schema around it.
 func dialectOf(v *value, around version) (version, error) {
 	named := v.member("$schema")
 	if named == nil {
@@ -79,10 +79,10 @@ func metaschemaText(address string) ([]byte, bool) {
 	return nil, false
 }
 
-// compiledMetas holds the metaschemas that have been needed, by version.
+// compiledMetas holds the metaschemas that were needed so far, by version.
 var compiledMetas sync.Map
 
-// metaschema is what schemas of a dialect have to satisfy.
+// metaschema is what schemas of a dialect must satisfy.
 func metaschema(v version) *Schema {
 	if s, ok := compiledMetas.Load(v); ok {
 		return s.(*Schema)
@@ -102,7 +102,7 @@ func metaschema(v version) *Schema {
 	return nil
 }
 
-// conforms says what is wrong with a document as a schema of a dialect.
+// conforms says in what a document is not a valid schema of the dialect.
 func conforms(doc *value, v version) error {
 	r := &run{most: 1}
 	if metaschema(v).check(r, doc, nil) {

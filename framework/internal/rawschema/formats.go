@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// formats are those of draft 7 and earlier that are asserted. Those for which
-// nobody has a good judge are notes: URI templates, and what is international.
+// formats are those of draft 7 and earlier that are asserted. Those without a good check are
+// annotations: URI templates, and the international ones.
 var formats = map[string]func(string) bool{
 	"date-time":             isTime(time.RFC3339),
 	"date":                  isTime(time.DateOnly),
@@ -56,7 +56,7 @@ func isHostname(s string) bool {
 	return true
 }
 
-// parseURI is stricter than net/url, which takes what RFC 3986 wants escaped.
+// parseURI is stricter than net/url, which accepts characters that RFC 3986 wants escaped.
 func parseURI(s string) (*url.URL, error) {
 	if strings.ContainsAny(s, "\\ <>\"{}|^`") {
 		return nil, url.InvalidHostError(s)
@@ -64,7 +64,7 @@ func parseURI(s string) (*url.URL, error) {
 	return url.Parse(s)
 }
 
-// matches compiles its expression when it is first asked: few programs do.
+// matches compiles its expression at the first use, since few programs need it.
 func matches(expression string) func(string) bool {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 	return func(s string) bool { return compiled().MatchString(s) }

@@ -15,23 +15,22 @@ type site struct {
 	home *resource
 }
 
-// maker compiles one keyword of a schema, or a few that belong together; nil if
-// the schema does not have it. Operands are of the right type: the metaschema
-// has seen to that.
+// maker compiles one keyword of a schema, or a few that belong together; nil if the schema does
+// not have it. Operands have the right type, since the metaschema has accepted them.
 type maker struct {
 	since, until version
 	make         func(site) keyword
 }
 
-// decisive are keywords whose fault makes the others' worthless.
+// decisive are the keywords whose faults make those of the others useless.
 func decisive() []maker {
 	return []maker{
 		{draft4, draft2020, site.types}, {draft6, draft2020, site.constant}, {draft4, draft2020, site.enum}, {draft4, draft7, site.format},
 	}
 }
 
-// others are in the order of their faults. Those that ask what has been looked
-// at come last.
+// others are in the order in which faults are reported. Those that ask which items are
+// unevaluated come last.
 func others() []maker {
 	return []maker{
 		{draft4, draft2020, site.required},
@@ -115,8 +114,8 @@ func (s site) number(keyword string) (n decimal.Number, raw []byte) {
 	return n, v.raw
 }
 
-// count reads a keyword's number of items or characters: no value has as many
-// as an int cannot hold.
+// count reads a keyword's number of items or characters. A larger one than an int holds is cut
+// to that: no value has as many.
 func (s site) count(keyword string) (n int, raw []byte) {
 	v := s.v.member(keyword)
 	if v == nil {

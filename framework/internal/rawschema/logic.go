@@ -1,10 +1,10 @@
 package rawschema
 
-// reference is the keyword $ref, and what $dynamicRef and $recursiveRef are where
-// nothing about them is dynamic.
+// reference is the keyword $ref, and also $dynamicRef and $recursiveRef where their target is
+// static.
 type reference struct {
 	target *Schema
-	back   bool // it leads to a schema that it is in: one that recurs
+	back   bool // the target contains the reference: the schema is recursive
 }
 
 func (s site) ref() keyword {
@@ -17,7 +17,7 @@ func (s site) ref() keyword {
 	return nil
 }
 
-// follow compiles what a reference leads to.
+// follow compiles the target of a reference.
 func (s site) follow(keyword string) (*Schema, *resource, bool) {
 	v, home, err := s.resolve(string(s.v.member(keyword).text), s.home)
 	if err != nil {
@@ -36,12 +36,12 @@ func (k reference) check(r *run, v *value, seen []bool) bool {
 	return k.target.check(r, v, seen)
 }
 
-// verdict is what a schema has said of a value, and whether its faults are reported.
+// verdict is whether a schema accepts a value, and whether its faults were reported.
 type verdict struct{ ok, told bool }
 
-// once has a schema judge a value only once, and once more if there are faults that
-// nobody has reported. Where a schema recurs in several branches, each would double
-// what the one above it costs, and a value of depth 60 would never be done.
+// once lets a schema judge a value only once, and a second time if there are faults that were
+// not reported. Otherwise a schema that recurs in several branches would double the cost at
+// each level, and a value of depth 60 would take for ever.
 func (r *run) once(s *Schema, v *value) bool {
 	at := frame{s, v}
 	if known, ok := r.verdicts[at]; ok && (known.ok || known.told || r.quiet > 0) {

@@ -11,15 +11,15 @@ const (
 	byName              // an object of them
 )
 
-// place is a keyword that holds schemas, in the dialects that know it.
+// place is a keyword that holds schemas, and the dialects that know it.
 type place struct {
 	keyword      string
 	shape        shape
 	since, until version
 }
 
-// places are where schemas have schemas inside. What else looks like a schema,
-// as in const or in a keyword of somebody's own, is none.
+// places are where schemas contain schemas. What looks like a schema elsewhere, as in const or
+// in an unknown keyword, is not one.
 var places = []place{
 	{"allOf", list, draft4, draft2020},
 	{"anyOf", list, draft4, draft2020},
@@ -69,7 +69,7 @@ func (p place) append(found []*value, held *value) []*value {
 		return found
 	}
 	for i := range held.items {
-		if isSchema(&held.items[i]) { // the other thing that dependencies hold is names
+		if isSchema(&held.items[i]) { // dependencies may also hold names
 			found = append(found, &held.items[i])
 		}
 	}

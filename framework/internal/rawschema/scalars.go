@@ -47,7 +47,7 @@ func (k types) check(r *run, v *value, _ []bool) bool {
 	return r.fail(v, "type", k.want)
 }
 
-// isWhole takes 1.0 for whole, as all drafts since 6 do, and JSON itself.
+// isWhole accepts 1.0, as JSON and all drafts since 6 do.
 func isWhole(v *value) bool {
 	if jsontext.IsInteger(v.raw) {
 		return true
@@ -60,7 +60,7 @@ func isWhole(v *value) bool {
 type enum struct {
 	keyword string
 	keys    map[string]bool
-	kinds   []jsontext.Kind // of its values: a large value of another kind is not looked into
+	kinds   []jsontext.Kind // of its values: a value of another kind is not compared
 	want    []byte
 }
 
@@ -135,7 +135,7 @@ func (k pattern) check(r *run, v *value, _ []bool) bool {
 // count is one of the keywords that bound a length or a number of items.
 type count struct {
 	keyword string
-	kind    jsontext.Kind // that it counts in
+	kind    jsontext.Kind // the kind of values that it applies to
 	minimum bool
 	bound   int
 	want    []byte
@@ -179,7 +179,7 @@ func (k count) fits(n int) bool {
 	return n == k.bound || n > k.bound == k.minimum
 }
 
-// size is the number of a text's characters, or of items.
+// size is the number of characters of a text, or of items.
 func size(v *value) int {
 	if v.kind == jsontext.KindString {
 		return utf8.RuneCount(v.text)
@@ -191,7 +191,7 @@ func size(v *value) int {
 type bound struct {
 	keyword string
 	minimum bool
-	open    bool // the bound itself is outside
+	open    bool // the bound itself is excluded
 	bound   decimal.Number
 	want    []byte
 }
@@ -205,7 +205,8 @@ var boundKeywords = bounds{
 	{keyword: "exclusiveMaximum", open: true},
 }
 
-// draft4Flags open a bound in draft 4, where they are no bounds of their own.
+// draft4Flags make a bound exclusive in draft 4. In later drafts these keywords are bounds
+// themselves.
 var draft4Flags = map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 
 func (s site) bounds() keyword {

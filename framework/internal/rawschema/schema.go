@@ -8,15 +8,15 @@ type Schema struct {
 	source *value
 	home   *resource
 	never  bool      // the schema false, which nothing satisfies
-	first  []keyword // where these fail, the value is another one than was meant, and the others would only add noise
+	first  []keyword // if one fails, the value is of another kind than meant, and faults of the others would be noise
 	rest   []keyword
-	tracks bool // one of rest wants to know which items others have looked at
-	static bool // of what Compile returns: verdicts do not depend on the dynamic scope
+	tracks bool // one of rest must know which items are evaluated
+	static bool // of a schema that Compile returns: no verdict depends on the dynamic scope
 }
 
-// keyword judges values by one keyword of a schema, or a few that belong
-// together. A fault is reported to r. Items of v that the keyword has looked at
-// are marked in seen, unless that is nil.
+// keyword judges values by one keyword of a schema, or by a few that belong together. It
+// reports faults to r, and marks the items of v that it has evaluated in seen, unless that is
+// nil.
 type keyword interface {
 	check(r *run, v *value, seen []bool) bool
 }
@@ -26,11 +26,11 @@ type keyword interface {
 type Failure struct {
 	Path    string   // JSON Pointer of the value that is at fault
 	Value   []byte   // that value
-	Keyword string   // that is not satisfied, such as minimum; "false" for the schema false
+	Keyword string   // the keyword that is not satisfied, such as minimum; "false" for the schema false
 	Want    []byte   // the keyword's own value
 	Names   []string // the members that are missing, too many, or named wrongly
-	Known   []string // for members too many: those that properties has, in its order
-	Schemas [][]byte // for members that are missing: what properties says of each, or nil
+	Known   []string // for surplus members: the names in properties, in their order
+	Schemas [][]byte // for missing members: the schema of each in properties, or nil
 }
 
 // Check judges a value, which must have passed jsontext.Check and
@@ -49,25 +49,25 @@ func (s *Schema) Accepts(raw []byte) bool {
 	return s.check(s.run(0, 1), &v, nil)
 }
 
-// run is one judgement.
+// run is the judgement of one value.
 type run struct {
 	faults []Failure
 	most   int
 	total  int
-	quiet  int // above zero: only the verdict counts
+	quiet  int // above zero: faults are not reported
 	frames []frame
 	path   []step
 
-	remembers bool              // verdicts are the same wherever they are asked for
-	verdicts  map[frame]verdict // of schemas that recur
+	remembers bool              // verdicts do not depend on the dynamic scope
+	verdicts  map[frame]verdict // of recursive schemas
 }
 
 func (s *Schema) run(most, quiet int) *run {
-	const usual = 8 // deeper than most values and schemas
+	const usual = 8 // the depth of most values and schemas
 	return &run{most: most, quiet: quiet, remembers: s.static, frames: make([]frame, 0, usual), path: make([]step, 0, usual)}
 }
 
-// frame is a schema at work on a value. All frames are the dynamic scope (2020-12
+// frame is a schema that is judging a value. All frames together are the dynamic scope (2020-12
 // core 7.1).
 type frame struct {
 	schema *Schema
@@ -87,7 +87,7 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 		return true
 	}
 	if r.goesRound(s, v) {
-		r.remembers, r.verdicts = false, nil // verdicts inside the circle depend on where it was entered
+		r.remembers, r.verdicts = false, nil // verdicts inside a circle depend on where it was entered
 		return r.fail(v, "$ref", s.source.raw)
 	}
 	r.frames = append(r.frames, frame{s, v})
@@ -96,8 +96,8 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 	return ok
 }
 
-// goesRound finds references that lead to where they come from with nothing of
-// the value consumed.
+// goesRound finds references that lead back to where they come from without going deeper into
+// the value.
 func (r *run) goesRound(s *Schema, v *value) bool {
 	for i := len(r.frames) - 1; i >= 0 && r.frames[i].value == v; i-- {
 		if r.frames[i].schema == s {
@@ -113,8 +113,8 @@ func (s *Schema) judge(r *run, v *value, seen []bool) bool {
 			return false
 		}
 	}
-	// Unevaluated items are those that this very schema has not looked at: what
-	// its neighbours saw does not count (2020-12 core 11.3), so that it starts anew.
+	// Unevaluated items are those that this schema has not evaluated. What its neighbours have
+	// evaluated does not count (2020-12 core 11.3), so it begins with none.
 	own := seen
 	if s.tracks && len(v.items) > 0 {
 		own = make([]bool, len(v.items))
@@ -139,7 +139,7 @@ func (r *run) fail(v *value, keyword string, want []byte) bool {
 	return r.report(Failure{Value: v.raw, Keyword: keyword, Want: want}, 1)
 }
 
-// report takes a fault that counts for n and returns false.
+// report records a fault that counts as n, and returns false.
 func (r *run) report(f Failure, n int) bool {
 	if r.quiet > 0 {
 		return false
@@ -164,7 +164,7 @@ func (r *run) pointer() string {
 	return path
 }
 
-// inside has a schema judge an item of the value at hand.
+// inside lets a schema judge an item of parent.
 func (r *run) inside(s *Schema, parent *value, i int) bool {
 	item := &parent.items[i]
 	r.path = append(r.path, step{item.name, i})
@@ -173,7 +173,7 @@ func (r *run) inside(s *Schema, parent *value, i int) bool {
 	return ok
 }
 
-// quietly has a schema judge the value itself without a report.
+// quietly lets a schema judge the value itself without reporting faults.
 func (r *run) quietly(s *Schema, v *value, seen []bool) bool {
 	r.quiet++
 	ok := s.check(r, v, seen)
@@ -181,8 +181,8 @@ func (r *run) quietly(s *Schema, v *value, seen []bool) bool {
 	return ok
 }
 
-// branch has a schema judge the value itself without a report, and what it has
-// looked at count only if it accepts.
+// branch lets a schema judge the value itself without reporting faults. What it has evaluated
+// counts only if it accepts.
 func (r *run) branch(s *Schema, v *value, seen []bool) bool {
 	if seen == nil {
 		return r.quietly(s, v, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// value is a JSON value, taken apart. All bytes alias the text where they can.
+// value is a parsed JSON value. Its bytes alias the text where possible.
 type value struct {
 	kind  jsontext.Kind
 	raw   []byte
@@ -18,7 +18,7 @@ type value struct {
 	items []value // of an array or an object
 }
 
-// document takes a text apart that has passed jsontext.Check and jsontext.Unique.
+// document parses a text that has passed jsontext.Check and jsontext.Unique.
 func document(text []byte) value { return parse(bytes.TrimSpace(text)) }
 
 func parse(raw []byte) value {
@@ -55,7 +55,7 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-// strings are the texts of an array.
+// strings are the strings in an array.
 func (v *value) strings() []string {
 	out := make([]string, len(v.items))
 	for i := range v.items {
@@ -64,9 +64,9 @@ func (v *value) strings() []string {
 	return out
 }
 
-// appendKey appends what is the same for equal values and for no others: equal
-// as JSON Schema has it, whatever the order of members and however numbers and
-// texts are written.
+// appendKey appends a key that is the same exactly for equal values. Values are equal in the
+// sense of JSON Schema: the order of members and the spelling of numbers and texts do not
+// matter.
 func (v *value) appendKey(dst []byte) []byte {
 	switch v.kind {
 	case jsontext.KindString:
@@ -89,10 +89,10 @@ func (v *value) appendKey(dst []byte) []byte {
 		}
 		return append(dst, '}')
 	}
-	return append(dst, v.raw[0]) // n, t or f
+	return append(dst, v.raw[0]) // the first letter of null, true or false
 }
 
-// appendText needs no escapes, as the length comes first.
+// appendText puts the length first, so that no escapes are needed.
 func appendText(dst []byte, mark byte, text []byte) []byte {
 	dst = append(strconv.AppendInt(append(dst, mark), int64(len(text)), 10), mark)
 	return append(dst, text...)
