@@ -2,24 +2,24 @@ package binding
 
 import "reflect"
 
-// acceptor is one level of rules, compiled. It may only accept what validator
-// accepts; whatever it does not accept, validator judges and words. So there is
-// one source of verdicts, and good calls, which are most, do not pay for it.
+// acceptor is one level of rules, compiled. It may accept only what validator accepts. Whatever
+// it does not accept goes to validator, which decides and provides the fault. So validator
+// remains the only judge, and valid calls, which are most, do not pay for it.
 type acceptor struct {
 	tests []test
-	keys  *acceptor // of a map's keys
+	keys  *acceptor // of the keys of a map
 	elem  *acceptor // of the elements
 }
 
-// test judges a value that is no pointer; indirect says that one led to it.
+// test judges a value that is not a pointer; indirect says that a pointer led to it.
 type test func(v reflect.Value, indirect bool) verdict
 
-// verdict is what a test says.
+// verdict is the result of a test.
 type verdict uint8
 
 const (
-	doubtful verdict = iota // validator has to look at it
-	holds                   // the next rule is asked
+	doubtful verdict = iota // validator must judge the value
+	holds                   // the next rule is tested
 	settled                 // the rest of the tag does not apply
 )
 
@@ -30,7 +30,7 @@ func certain(ok bool) verdict {
 	return doubtful
 }
 
-// accepts judges v. A nil pointer was null or absent, which no rule measures.
+// accepts judges v. A nil pointer was null or absent, and no rule applies to that.
 func (a *acceptor) accepts(v reflect.Value) bool {
 	if a == nil {
 		return true
@@ -54,7 +54,7 @@ func (a *acceptor) accepts(v reflect.Value) bool {
 	return a.inside(v)
 }
 
-// inside judges what follows dive.
+// inside judges the elements by the rules behind dive.
 func (a *acceptor) inside(v reflect.Value) bool {
 	if a.elem == nil && a.keys == nil {
 		return true

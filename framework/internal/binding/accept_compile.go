@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// compileAcceptors gives every field its acceptor, and reports whether together
-// they may speak for validator. They may not where a rule looks at several
-// values, nor where validator sees values that were not decoded member by member.
+// compileAcceptors gives every field its acceptor, and reports whether they may stand in for
+// validator. They may not if a rule looks at several values, nor if validator sees values that
+// were not decoded member by member.
 func (c *compiler) compileAcceptors(root reflect.Type) bool {
 	s := sight{c: c, seen: map[sighted]bool{}}
 	if !s.clear(root, true) {
@@ -25,8 +25,8 @@ func (c *compiler) compileAcceptors(root reflect.Type) bool {
 	return true
 }
 
-// acceptor compiles the tag that constraints.tag renders; nil if it asks for
-// nothing, false if a rule cannot be compiled.
+// acceptor compiles the tag that constraints.tag renders. It is nil if there are no rules, and
+// false if a rule cannot be compiled.
 func (c *compiler) acceptor(k *constraints, t reflect.Type, element bool) (*acceptor, bool) {
 	if k == nil {
 		return nil, true
@@ -86,7 +86,7 @@ func (r rule) between() bool {
 	return presence || field || slices.ContainsFunc(r.alts, rule.between)
 }
 
-// asked is a rule of which validator itself is asked, about this value alone.
+// asked is a test that asks validator itself about this one value.
 func (c *compiler) asked(r rule) test {
 	judge, tag := c.single(), r.encode()
 	return func(v reflect.Value, _ bool) (said verdict) {
@@ -99,7 +99,7 @@ func (c *compiler) asked(r rule) test {
 	}
 }
 
-// omitEmpty is validator's: what a pointer points to is never empty.
+// omitEmpty follows validator: what a pointer points to is never empty.
 func omitEmpty(v reflect.Value, indirect bool) verdict {
 	empty := !indirect && v.IsZero()
 	switch v.Kind() {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// nativeTest is a rule about a size, a bound or a list of words, with its
-// parameter read as validator reads it; nil for any other.
+// nativeTest is the test for a rule about a size, a bound or a list of words, whose parameter
+// it reads as validator does; nil for any other rule.
 func nativeTest(r rule, t reflect.Type) test {
 	switch r.name {
 	case "oneof":
@@ -40,7 +40,7 @@ func nativeTest(r rule, t reflect.Type) test {
 	}
 }
 
-// comparisons tell by the order of a value and the rule's parameter.
+// comparisons decide by the order of a value and the rule's parameter.
 var comparisons = map[string]func(order int) bool{
 	"min": func(o int) bool { return o >= 0 }, "gte": func(o int) bool { return o >= 0 }, "gt": func(o int) bool { return o > 0 },
 	"max": func(o int) bool { return o <= 0 }, "lte": func(o int) bool { return o <= 0 }, "lt": func(o int) bool { return o < 0 },
@@ -76,7 +76,7 @@ func uintTest(r rule, fits func(int) bool) test {
 	return func(v reflect.Value, _ bool) verdict { return certain(fits(cmp.Compare(v.Uint(), bound))) }
 }
 
-// floatTest: nothing that was decoded is NaN, but a bound may be.
+// floatTest does not expect a NaN: no decoded value is one, but a bound may be.
 func floatTest(r rule, bits int, fits func(int) bool) test {
 	bound, err := strconv.ParseFloat(r.param, bits)
 	if err != nil || bound != bound {

@@ -8,15 +8,15 @@ import (
 	"github.com/go-playground/validator/v10"
 )
 
-// sight walks over all that validator can see from a type, and looks for rules
-// that no field of the plan stands for.
+// sight walks over everything that validator reaches from a type, and looks for rules that no
+// field of the plan has.
 type sight struct {
 	c    *compiler
 	seen map[sighted]bool
 }
 
-// sighted is a type, and whether its values are decoded by the plan itself: what
-// a type's own method has read was never shown to the acceptors inside.
+// sighted is a type, and whether the plan itself decodes its values: values that a type's own
+// method has read were never shown to the acceptors inside.
 type sighted struct {
 	t   reflect.Type
 	own bool
@@ -50,7 +50,8 @@ func (s *sight) clear(t reflect.Type, own bool) bool {
 	return true
 }
 
-// variants: an interface without methods holds what JSON holds, which has no rules.
+// variants looks at the types behind an interface. One without methods holds plain JSON values,
+// which have no rules.
 func (s *sight) variants(t reflect.Type, own bool) bool {
 	if t.NumMethod() == 0 {
 		return true
@@ -59,7 +60,7 @@ func (s *sight) variants(t reflect.Type, own bool) bool {
 	return ok && !slices.ContainsFunc(u.variants, func(v *variantNode) bool { return !s.clear(v.goType(), own) })
 }
 
-// fields of a struct; own says that they are members of the plan.
+// fields looks at those of a struct; own says that they are members of the plan.
 func (s *sight) fields(t reflect.Type, own bool) bool {
 	for sf := range t.Fields() {
 		tag, name := sf.Tag.Get("validate"), sf.Tag.Get("json")
@@ -81,7 +82,7 @@ func (s *sight) fields(t reflect.Type, own bool) bool {
 	return true
 }
 
-// embedded: the members are those of the struct around it.
+// embedded looks at a struct whose members are those of the struct around it.
 func (s *sight) embedded(at sighted) bool {
 	s.seen[at] = true
 	return s.fields(at.t, at.own)

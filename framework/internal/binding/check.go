@@ -44,7 +44,7 @@ func (k Check) Problem() string {
 	return k.schemaProblem()
 }
 
-// notForChecks are keywords that are the plan's to set, or point elsewhere.
+// notForChecks are keywords that the plan sets itself, or that refer to other schemas.
 var notForChecks = []string{"type", "$ref", "$defs", "$id", "$schema", "$anchor", "$dynamicRef", "default", "title", "description"}
 
 func (k Check) schemaProblem() string {
@@ -65,15 +65,15 @@ func (k Check) schemaProblem() string {
 	return ""
 }
 
-// isBuiltIn asks validator, which tells an unknown tag from others by a panic
-// alone. Words of the tag syntax panic with another text.
+// isBuiltIn asks validator, which reports an unknown tag only by a panic. For words of the tag
+// syntax it panics with another text.
 func isBuiltIn(tag string) (known bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			known = !strings.HasPrefix(fmt.Sprint(r), undefined)
 		}
 	}()
-	// The verdict on the sample does not matter, only that there is one.
+	// Only whether it panics matters, not the verdict on the sample.
 	_ = validator.New().Var("x", tag)
 	return true
 }
@@ -86,8 +86,8 @@ func (o Options) check(tag string) *Check {
 	return &o.Checks[i]
 }
 
-// newValidator knows the application's own rules. One that has a problem is
-// left out; using it is the fault.
+// newValidator is a validator with the application's own rules. One that has a problem is left
+// out; using it is a fault then.
 func newValidator(checks []Check) (*validator.Validate, error) {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	for _, k := range checks {
@@ -104,8 +104,8 @@ func newValidator(checks []Check) (*validator.Validate, error) {
 	return v, nil
 }
 
-// single judges values one by one. It is made where it is needed first: there are
-// 170 rules to register.
+// single is a validator for single values. It is made at its first use: registering 170 rules
+// takes time.
 func (c *compiler) single() *validator.Validate {
 	if c.judge == nil {
 		v, err := newValidator(c.opts.Checks)
@@ -117,8 +117,7 @@ func (c *compiler) single() *validator.Validate {
 	return c.judge
 }
 
-// holds asks the function, which may panic on a value that nobody thought of:
-// that value is refused.
+// holds calls the function. If that panics, the value is refused.
 func (k *Check) holds(v reflect.Value) (ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -128,7 +127,7 @@ func (k *Check) holds(v reflect.Value) (ok bool) {
 	return v.Type() == k.Type && k.Holds(v)
 }
 
-// attach ties the rules of a tag to the application's checks.
+// attach finds the application's checks among the rules of a tag.
 func (c *compiler) attach(k *constraints) {
 	if k == nil || len(c.opts.Checks) == 0 {
 		return
@@ -160,8 +159,8 @@ func (c *compiler) lintCheck(r rule, t reflect.Type) bool {
 	return false
 }
 
-// express lays the check's keywords on the schema. It never says that they say
-// all: the sentence with what is wanted is for the reader of the schema.
+// express adds the check's keywords to the schema. They need not say all, so the sentence with
+// what is wanted is always added for the reader.
 func (k *Check) express(into *keywords) bool {
 	for _, w := range parseKeywords(k.Schema) {
 		if into.has(w.name) {
@@ -177,7 +176,7 @@ func (k *Check) sentence() string { return "Must be " + k.wanted() + "." }
 
 func (k *Check) wanted() string { return strings.TrimSuffix(strings.TrimSpace(k.Want), ".") }
 
-// checkWords are the words of the only rule, where that is a check.
+// checkWords are the words of the check, if it is the only rule.
 func (c *constraints) checkWords() string {
 	if c == nil {
 		return ""

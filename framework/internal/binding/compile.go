@@ -57,18 +57,18 @@ type compiler struct {
 	mode      Mode
 	opts      Options
 	nodes     map[reflect.Type]node
-	order     []node         // as met: names in $defs depend on it
-	structs   []*structNode  // in the order met
+	order     []node         // as first met: names in $defs depend on it
+	structs   []*structNode  // as first met
 	variants  []*variantNode // likewise
 	overrides map[node]keywords
-	own       map[node]*Raw   // of overrides, what has to be asked of values
-	names     map[node]string // of those that contain themselves; nil until the nodes are finished
+	own       map[node]*Raw   // of types with a schema hook: what values are also checked against
+	names     map[node]string // of recursive types; nil until the nodes are finished
 	faults    []Fault
 	path      []string
 	defaults  []pendingDefault
 	headers   map[string]string   // field names by lower-cased header
-	later     []func()            // what needs finished nodes: recursive types are unfinished on the way
-	judge     *validator.Validate // of single values; nil until it is needed
+	later     []func()            // work on finished nodes, put off because recursive types are unfinished until then
+	judge     *validator.Validate // for single values; nil until it is needed
 }
 
 func newCompiler(mode Mode, opts Options) *compiler {
@@ -80,7 +80,7 @@ func newCompiler(mode Mode, opts Options) *compiler {
 
 func (c *compiler) failed() bool { return failed(c.faults) }
 
-// failed reports whether one of faults is no warning.
+// failed reports whether any of the faults is more than a warning.
 func failed(faults []Fault) bool {
 	return slices.ContainsFunc(faults, func(f Fault) bool { return !f.Warning })
 }
@@ -102,7 +102,7 @@ func (c *compiler) warn(problem, fix string) {
 	c.faults = append(c.faults, Fault{Path: strings.Join(c.path, "."), Problem: problem, Fix: fix, Warning: true})
 }
 
-// rootName is how paths of faults begin.
+// rootName is what paths of faults begin with.
 func rootName(t reflect.Type, mode Mode) string {
 	if name := plainName(deref(t)); name != "" {
 		return name
@@ -149,7 +149,7 @@ func (c *compiler) checkRoot(n node) {
 	}
 }
 
-// node compiles t once; recursive types meet their own unfinished node.
+// node compiles t once. Inside a recursive type it returns the unfinished node.
 func (c *compiler) node(t reflect.Type) node {
 	if n, ok := c.nodes[t]; ok {
 		return n
@@ -198,8 +198,8 @@ func (c *compiler) afterwards(fn func()) {
 	})
 }
 
-// finish runs what was put off. A struct puts off the tags of its fields before
-// its own schema, and after the schemas of the fields' types.
+// finish runs what was put off. A struct puts off the tags of its fields before its own schema,
+// and after the schemas of the fields' types.
 func (c *compiler) finish() {
 	for _, fn := range c.later {
 		fn()
@@ -329,8 +329,8 @@ func (c *compiler) mapOf(t reflect.Type) node {
 	return c.container(t, n, "[key]", t.Elem(), &n.elem)
 }
 
-// keeps says whether methods of a value may get hold of where it lies: anything but plain
-// scalars may have some.
+// keeps says whether methods of a value may keep a pointer to where it lies. Only plain scalars
+// cannot.
 func keeps(t reflect.Type) bool {
 	switch kind := t.Kind(); {
 	case kind == reflect.String, kind == reflect.Bool, kind == reflect.Float32, kind == reflect.Float64, isInt(kind), isUint(kind):
@@ -339,8 +339,8 @@ func keeps(t reflect.Type) bool {
 	return true
 }
 
-// keyOf follows encoding/json: reading prefers UnmarshalText, writing a kind
-// of string.
+// keyOf follows encoding/json: UnmarshalText comes first when reading, a string kind when
+// writing.
 func (c *compiler) keyOf(t reflect.Type) *keyCodec {
 	k := &keyCodec{t: t, reads: reflect.PointerTo(t).Implements(textReader)}
 	k.writes = t.Kind() != reflect.String && (t.Implements(textWriter) || reflect.PointerTo(t).Implements(textWriter))
@@ -384,8 +384,8 @@ func (c *compiler) custom(t reflect.Type) node {
 	return n
 }
 
-// codecOf prefers JSON where a type has both, as encoding/json does, but for what travels as
-// a text.
+// codecOf prefers the JSON methods of a type that has both, as encoding/json does, except where
+// texts are sent.
 func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
 	switch {
 	case p.Implements(ofText) && (c.mode == Strings || !p.Implements(ofJSON)):
@@ -396,9 +396,9 @@ func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
 	return byShape
 }
 
-// quietShape compiles the fallback for the direction that the mode does not
-// show. If the type has no plain form either, using that direction is an error
-// of the call, not of the registration.
+// quietShape compiles the fallback for the direction that the mode does not show. If the type
+// has no plain form there either, that is an error of the call that uses it, not of the
+// registration.
 func (c *compiler) quietShape(t reflect.Type) node {
 	faults, structs, order, defaults, later := len(c.faults), len(c.structs), len(c.order), len(c.defaults), len(c.later)
 	nodes := maps.Clone(c.nodes)
@@ -437,7 +437,7 @@ func (c *compiler) recursive() map[node]string {
 	return names
 }
 
-// freeName takes the name, or it with a number.
+// freeName is the name, with a number if it is taken.
 func freeName(base string, taken map[string]bool) string {
 	name := base
 	for i := 2; taken[name]; i++ {

@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// conditions are clauses for what a schema demands besides what its value is: of these
-// any may be what a caller has not kept to.
+// conditions are clauses for what a schema demands besides a type: the caller may have broken
+// any of them.
 func conditions(k keywords) []string {
 	var out []string
 	if raw, ok := k.get("not"); ok {
@@ -28,8 +28,8 @@ func conditions(k keywords) []string {
 	return out
 }
 
-// clause words a schema that is a part of k: what is "text that ends with ..." by itself
-// is "that ends with ...".
+// clause words a schema that is a part of k, without repeating k: "text that ends with ..."
+// becomes "that ends with ...".
 func clause(k keywords, part []byte) string {
 	inner := parseKeywords(part)
 	if raw, ok := k.get("type"); ok && !inner.has("type") {
@@ -47,7 +47,7 @@ func clause(k keywords, part []byte) string {
 	return "that is " + words
 }
 
-// notWords is the clause for what must not be.
+// notWords is the clause for values that are excluded.
 func notWords(k keywords) string {
 	switch {
 	case k.has("const"):

@@ -13,9 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// contradiction reports rules of a field that no value can meet: a tool with
-// such a field can never be called. The schema that the rules became tells, but
-// for sizes that it says in words.
+// contradiction reports rules of a field that no value can meet: a tool with such a field can
+// never be called. It looks at the schema that the rules have become, and at sizes that this
+// has only in words.
 func (c *compiler) contradiction(f *field) {
 	if f.c.plain() {
 		return
@@ -27,8 +27,8 @@ func (c *compiler) contradiction(f *field) {
 	}
 }
 
-// wordsForNumbers refuses oneof=a on a whole number: validator never panics at
-// it and never passes it.
+// wordsForNumbers refuses oneof=a on a whole number: validator does not panic there, but never
+// accepts a value.
 func (c *compiler) wordsForNumbers(n node, rules *constraints) {
 	if rules == nil {
 		return
@@ -51,7 +51,7 @@ func (c *compiler) wordsForNumbers(n node, rules *constraints) {
 	}
 }
 
-// elementOf is what a list or map has, nil of anything else.
+// elementOf is the element of a list or map, nil for other nodes.
 func elementOf(n node) node {
 	switch n := bare(n).(type) {
 	case *sliceNode:
@@ -64,8 +64,8 @@ func elementOf(n node) node {
 	return nil
 }
 
-// rivals reports a bound of a jsonschema tag beside one of the other kind (at
-// least, more than) that validate has set: a reader would not know which holds.
+// rivals reports a bound of a jsonschema tag next to one of the other kind (at least, more
+// than) that comes from validate: a reader would not know which one counts.
 func (c *compiler) rivals(w keyword, base, bare keywords) bool {
 	other := map[string]string{
 		"minimum": "exclusiveMinimum", "exclusiveMinimum": "minimum",
@@ -79,7 +79,7 @@ func (c *compiler) rivals(w keyword, base, bare keywords) bool {
 	return true
 }
 
-// zeroIsLegal warns of required on a type whose zero people mean to forbid.
+// zeroIsLegal warns of required on a type for which people mean to forbid zero.
 func (c *compiler) zeroIsLegal(f *field) {
 	if what := kindOf(f.node); f.c.mustExist() && (what.isNumber() || what == boolKind) {
 		c.warn(`validate:"required" on a number or bool means present; its zero is legal`,
@@ -87,7 +87,7 @@ func (c *compiler) zeroIsLegal(f *field) {
 	}
 }
 
-// bounds are the keywords of a schema that can exclude each other.
+// bounds are the keywords of a schema that may exclude each other.
 type bounds struct {
 	Type                         any
 	Minimum, ExclusiveMinimum    *float64
@@ -98,7 +98,7 @@ type bounds struct {
 	Items, AdditionalProperties  json.RawMessage
 }
 
-// impossible says which keywords of a schema exclude each other, or nothing.
+// impossible says which keywords of a schema exclude each other, if any do.
 func impossible(schema []byte) string {
 	var b bounds
 	if err := json.Unmarshal(schema, &b); err != nil {
@@ -120,8 +120,7 @@ func impossible(schema []byte) string {
 	return b.inner()
 }
 
-// inner looks at the elements of lists and maps, where at least one is demanded
-// or could be given.
+// inner looks at the elements of lists and maps, if there must or may be any.
 func (b *bounds) inner() string {
 	for _, raw := range []json.RawMessage{b.Items, b.AdditionalProperties} {
 		if raw == nil {
@@ -161,8 +160,8 @@ func (b *bounds) numbers() (low, high float64) {
 
 func crossed(low, high *int) bool { return low != nil && high != nil && *low > *high }
 
-// admitsOne says whether one of the values that the schema lists meets all of it. One that
-// lists none admits some, as far as can be said.
+// admitsOne says whether one of the values that the schema lists satisfies it. If it lists
+// none, the answer is yes.
 func admitsOne(schema []byte) bool {
 	values, ok := listed(parseKeywords(schema))
 	if !ok {
@@ -172,7 +171,7 @@ func admitsOne(schema []byte) bool {
 	return err != nil || slices.ContainsFunc(values, raw.accepts)
 }
 
-// listed are the values of which any that k admits is one; false if there are others.
+// listed are the values of which k admits one; false if it admits others, too.
 func listed(k keywords) (values [][]byte, ok bool) {
 	if raw, ok := k.get("const"); ok {
 		return [][]byte{raw}, true
@@ -193,8 +192,8 @@ func listed(k keywords) (values [][]byte, ok bool) {
 	return [][]byte{[]byte("true"), []byte("false")}, k.text("type") == "boolean"
 }
 
-// crossedSizes names the rules that exclude each other, or what a size can be, where the
-// schema has them in words: on durations, on bytes, and below zero.
+// crossedSizes names rules about sizes that exclude each other, where the schema has them only
+// in words: for durations and bytes, and below zero.
 func (c *constraints) crossedSizes(n node) string {
 	if c == nil {
 		return ""

@@ -22,33 +22,33 @@ const (
 	rulePanic     = "panic"     // a check could not be carried out on this value
 )
 
-// finding is an issue together with what orders and corrects it.
+// finding is an issue, with what is needed to sort and correct it.
 type finding struct {
 	Issue
 	n       node
 	c       *constraints
-	f       *field      // the member, where the issue is one of a member
-	owner   *structNode // the struct of the member, where a rule between members failed
-	key     *keyCodec   // where the key of a map's entry is at fault; c has the rules of the keys then
+	f       *field      // the member that the issue is about, if it is about one
+	owner   *structNode // the struct of the member, if a rule between members failed
+	key     *keyCodec   // set if the key of a map's entry is wrong; c has the rules of the keys then
 	missing bool
 }
 
-// decoder is the state of one pass.
+// decoder is the state of one pass over a text.
 type decoder struct {
 	plan     *Plan
 	path     []step
 	found    []finding
-	decoded  int  // how many of found are of decoding
-	total    int  // findings, counted beyond the bound
-	secret   int  // depth of secret members entered
-	repair   bool // read strings as what they contain
-	mendable bool // a repair might help
-	doubt    bool // an acceptor has not accepted
+	decoded  int  // how many of found come from decoding
+	total    int  // number of findings, including those beyond the bound
+	secret   int  // how many secret members are being decoded, one inside the other
+	repair   bool // a string may be read as the JSON that it contains
+	mendable bool // reading strings as JSON might help
+	doubt    bool // an acceptor has not accepted a value
 	repaired []string
 	texts    texts
 }
 
-// decoders are used again: they hold nothing of a call that has passed.
+// decoders are reused. Between uses they hold nothing of a call.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 func (p *Plan) decoder(repair bool, raw []byte) *decoder {
@@ -57,14 +57,14 @@ func (p *Plan) decoder(repair bool, raw []byte) *decoder {
 	return d
 }
 
-// release gives up the decoder. Its findings and repairs are whoever's has them.
+// release gives the decoder back. Its findings and repairs belong to whoever has taken them.
 func (d *decoder) release() {
 	*d = decoder{path: forgotten(d.path)}
 	decoders.Put(d)
 }
 
-// forgotten is a path's room without the names, which are the caller's; none
-// where it grew large.
+// forgotten is the path's array without the names, which alias the caller's text; nil if it has
+// grown large.
 func forgotten(path []step) []step {
 	const usual = 64
 	if cap(path) > usual {
@@ -76,8 +76,7 @@ func forgotten(path []step) []step {
 
 func (d *decoder) text(raw []byte) (string, bool) { return d.texts.of(raw) }
 
-// step is one part of a path: a member's name, or an index if name is empty
-// and member is false.
+// step is one part of a path: a member's name, or an index.
 type step struct {
 	name   string
 	index  int
@@ -103,7 +102,7 @@ func pointerOf(path []step) string {
 	return p
 }
 
-// file files a finding at the current path.
+// file records a finding at the current path.
 func (d *decoder) file(f finding) {
 	d.total++
 	if len(d.found) >= maxFindings {
@@ -113,7 +112,8 @@ func (d *decoder) file(f finding) {
 	d.found = append(d.found, f)
 }
 
-// read decodes raw as n. What can be read is judged by the schema that the type brings itself.
+// read decodes raw as n. What was decoded is also checked against the type's own schema, if it
+// has one.
 func (d *decoder) read(n node, raw []byte, v reflect.Value, c *constraints) {
 	if d.plan.own == nil {
 		n.decode(d, raw, v, c)
@@ -130,7 +130,7 @@ func (d *decoder) read(n node, raw []byte, v reflect.Value, c *constraints) {
 	}
 }
 
-// meant is raw, or what was read in its place if the values repaired since then are it.
+// meant is raw, or its repaired form if values in it were repaired.
 func (d *decoder) meant(raw []byte, repaired int) []byte {
 	if len(d.repaired) > repaired {
 		if text, ok := jsontext.String(raw); ok {
@@ -140,12 +140,12 @@ func (d *decoder) meant(raw []byte, repaired int) []byte {
 	return raw
 }
 
-// refuse files that raw is not what n wants.
+// refuse records that raw is not what n wants.
 func (d *decoder) refuse(rule string, n node, raw []byte, c *constraints) {
 	d.refuseWith(rule, "", n, raw, c)
 }
 
-// refuseWith adds a hint.
+// refuseWith adds a hint to that.
 func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindString {
 		d.mendable = true
@@ -167,8 +167,8 @@ func (d *decoder) got(raw []byte) string {
 	return gotWords(raw)
 }
 
-// expect is raw if it is of the wanted kind, or what a string holds that is;
-// otherwise it blames the value.
+// expect is raw if it is of the wanted kind, or the content of a string if that is; otherwise
+// it records a finding.
 func (d *decoder) expect(want jsontext.Kind, n node, raw []byte, c *constraints) ([]byte, bool) {
 	if jsontext.KindOf(raw) == want {
 		return raw, true
@@ -210,7 +210,7 @@ func unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
 type ptrNode struct {
 	t     reflect.Type
 	elem  node
-	never bool // null is no value here, only absence
+	never bool // null is not allowed here; the value may only be absent
 }
 
 func (n *ptrNode) goType() reflect.Type { return n.t }

@@ -45,7 +45,7 @@ func listsValues(t reflect.Type) bool {
 	return mt.NumIn() == 1 && mt.NumOut() == 1 && mt.Out(0).Kind() == reflect.Slice && mt.Out(0).Elem() == t
 }
 
-// enumKey has the keys of a map be the values that their type lists.
+// enumKey limits the keys of a map to the values that their type lists.
 func (c *compiler) enumKey(k *keyCodec) *keyCodec {
 	if !listsValues(k.t) {
 		return k
@@ -93,7 +93,7 @@ func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte,
 
 func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindNull && !n.lists(raw) {
-		d.refuse(ruleEnum, n, raw, c) // a method may take null for nothing to do
+		d.refuse(ruleEnum, n, raw, c) // a method might silently accept null
 		return
 	}
 	before := d.total

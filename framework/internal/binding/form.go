@@ -61,7 +61,7 @@ func hasTextForm(n node) bool {
 
 func hasFormField(n node) bool {
 	switch n := bare(n).(type) {
-	case *sliceNode: // of which who asks has to say what may be in it
+	case *sliceNode: // the program must say which values the list may have
 		_, enum := n.elem.(*enumNode)
 		return enum || kindOf(n.elem) == textKind
 	case *bytesNode, *numberNode:

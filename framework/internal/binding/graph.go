@@ -64,8 +64,7 @@ func children(n node) []node {
 	return nil
 }
 
-// whole reports whether n and what it is made of were compiled without a fault: nothing
-// can be read as what is not.
+// whole reports whether n and all nodes below were compiled without a fault.
 func whole(n node, seen map[node]bool) bool {
 	switch n := n.(type) {
 	case nil:
@@ -101,7 +100,7 @@ func reaches(from, to node, seen map[node]bool) bool {
 	return false
 }
 
-// deref is what pointers point to.
+// deref is the type behind pointers.
 func deref(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer && !endless(t) {
 		t = t.Elem()
@@ -109,8 +108,8 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// endless says that nothing but pointers stands behind a pointer, such as type P *P. Only
-// types with names can be so.
+// endless says that a pointer leads to nothing but pointers, as type P *P does. Only named
+// types can.
 func endless(t reflect.Type) bool {
 	seen := map[reflect.Type]bool{}
 	for t.Kind() == reflect.Pointer && t.Name() != "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// override asks the type for its own schema, on value and pointer receivers
-// (invopop ignores the latter). What a hook returns is copied by writing it as
-// JSON: invopop lets the tags of one field change a shared schema.
+// override asks the type for its own schema, on value and pointer receivers (invopop ignores
+// the latter). The schema is copied by writing it as JSON, since invopop lets the tags of a
+// field change a schema that is shared.
 func (c *compiler) override(t reflect.Type, n node) {
 	type whole interface{ JSONSchema() *jsonschema.Schema }
 	type extends interface{ JSONSchemaExtend(*jsonschema.Schema) }
@@ -64,14 +64,14 @@ func (c *compiler) override(t reflect.Type, n node) {
 	c.enforceHook(t, n, k, own)
 }
 
-// enforceHook has the plan ask what a schema hook says beyond the schema that the type has
-// without it. A result is not judged.
+// enforceHook makes the plan check what a schema hook demands beyond the schema that the type
+// has without it. Results are not checked.
 func (c *compiler) enforceHook(t reflect.Type, n node, said, without keywords) {
 	var k keywords
 	for _, w := range said {
 		old, ok := without.get(w.name)
 		if annotations[w.name] || ok && sameJSON(old, w.value) || w.name == "type" && c.mode == Strings {
-			continue // where all are texts, the type is that of the JSON elsewhere
+			continue // all values are texts here, and have the type that they have in JSON elsewhere
 		}
 		k = append(k, w)
 	}
@@ -92,7 +92,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// fromInvopop writes the schema as our keywords, without invopop's habits.
+// fromInvopop turns invopop's schema into keywords, and corrects its peculiarities.
 func fromInvopop(s *jsonschema.Schema) (keywords, error) {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -144,8 +144,8 @@ var (
 	schemaMaps  = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true}
 )
 
-// tidy writes true as {} wherever a schema stands: clients refuse the whole
-// list of tools over properties:{a:true}.
+// tidy writes true as {} wherever a schema may be: clients refuse a whole list of tools because
+// of properties:{a:true}.
 func tidy(raw []byte) []byte {
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindBool:
@@ -223,8 +223,8 @@ func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
 	c.mergeExtra(f, got)
 }
 
-// jsonTypeOf is the type of a shape, the first of several. Of a type that reads its own JSON
-// only the tag can say what that is.
+// jsonTypeOf is the JSON type of a shape, the first if there are several. For a type that reads
+// its own JSON only the tag can tell.
 func jsonTypeOf(shape keywords, tag string) string {
 	raw := mustGet(shape, "type")
 	for first := range jsontext.Elements(raw) {
@@ -299,8 +299,8 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 	return ok
 }
 
-// readTag lets invopop read the tag of a field whose type it sees as a bare
-// JSON type, so that none of its own ideas about types take part.
+// readTag lets invopop read the tag of a field as if the field had a bare JSON type, so that
+// invopop's own mapping of types does not matter.
 func readTag(sf reflect.StructField, jsonType string, shape keywords) (keywords, error) {
 	probe := reflect.StructOf([]reflect.StructField{{
 		Name: "F", Type: reflect.TypeFor[probeField](), Tag: `json:"f" ` + sf.Tag[:0] + reflect.StructTag(fmt.Sprintf("jsonschema:%q", sf.Tag.Get("jsonschema"))),
@@ -332,8 +332,8 @@ func readTag(sf reflect.StructField, jsonType string, shape keywords) (keywords,
 // probeField stands for the field's type while invopop reads a tag.
 type probeField struct{}
 
-// mergeExtra keeps what the tag added, refuses what another tag has said
-// otherwise, and compiles what must be enforced.
+// mergeExtra adds what the tag has added, refuses what contradicts another tag, and compiles
+// what must be enforced.
 func (c *compiler) mergeExtra(f *field, got keywords) {
 	base := c.schemer().of(f.node, f.c)
 	bare := c.schemer().of(f.node, nil)
@@ -392,7 +392,7 @@ func (c *compiler) added(w keyword, base, bare keywords) ([]byte, bool) {
 	return w.value, true
 }
 
-// checkType refuses a type keyword that names none of the types of the field.
+// checkType refuses a type keyword that names another type than the field has.
 func (c *compiler) checkType(w keyword, types string) {
 	if !strings.Contains(types, string(w.value)) {
 		c.fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.value), "Leave it out")
@@ -414,7 +414,7 @@ func mergeItems(old, added []byte) []byte {
 	return k.render()
 }
 
-// enforce compiles the keywords that no validate tag stands behind.
+// enforce compiles the keywords for which there is no validate tag.
 func (c *compiler) enforce(f *field, k keywords) {
 	if !c.checkPattern(k.text("pattern")) {
 		return
@@ -430,8 +430,8 @@ func (c *compiler) enforce(f *field, k keywords) {
 	f.extra = raw
 }
 
-// checkPattern refuses what only Go's regular expressions know: clients
-// compile every pattern with ECMAScript's.
+// checkPattern refuses a pattern that only Go can read: clients compile every pattern as
+// ECMAScript.
 func (c *compiler) checkPattern(pattern string) bool {
 	for _, only := range goSyntax {
 		if strings.Contains(pattern, only) {

@@ -15,11 +15,11 @@ import (
 // keyCodec turns member names into map keys and back.
 type keyCodec struct {
 	t             reflect.Type
-	reads, writes bool     // by the type's own methods
-	names         []string // the only ones there are; nil if the type lists no values
+	reads, writes bool     // by methods of the type
+	names         []string // the only values; nil if the type lists none
 }
 
-// allows reports whether the type's own list of values, if there is one, has name.
+// allows reports whether name is in the type's own list of values, if it has one.
 func (k *keyCodec) allows(name string) bool { return k.names == nil || slices.Contains(k.names, name) }
 
 // read stores the key of a name in v, which is overwritten. It is strict about
@@ -68,7 +68,7 @@ func (k *keyCodec) write(v reflect.Value) (string, error) {
 	return "", fmt.Errorf("type %s has no text form", k.t)
 }
 
-// hasText says whether the type's own methods make the names of mode.
+// hasText says whether methods of the type write or read the names in this mode.
 func (k *keyCodec) hasText(mode Mode) bool {
 	if mode == Output {
 		return k.writes
@@ -76,7 +76,7 @@ func (k *keyCodec) hasText(mode Mode) bool {
 	return k.reads
 }
 
-// schema is that of the names: any is a text, so that the type is not said.
+// schema is that of the names. All are texts, so it needs no type.
 func (k *keyCodec) schema(mode Mode) keywords {
 	if k.names != nil {
 		return keywords{{"enum", list(quoteAll(k.names))}}
@@ -103,7 +103,7 @@ func (k *keyCodec) schema(mode Mode) keywords {
 	return out
 }
 
-// exactBits is the largest size of integers whose range the pattern tells in full.
+// exactBits is the largest size of integers whose range the pattern expresses exactly.
 const exactBits = 16
 
 // bounds are the least and the greatest integer key.
@@ -115,9 +115,8 @@ func (k *keyCodec) bounds() (low, high string) {
 	return strconv.FormatInt(-top-1, 10), strconv.FormatInt(top, 10)
 }
 
-// digitsTo matches the whole numbers from 1 to top. Beyond four digits only
-// their number is bounded: the exact pattern would be as long as a page, and
-// the plan is exact in any case.
+// digitsTo matches the whole numbers from 1 to top. Beyond four digits only the number of
+// digits is bounded: the exact pattern would fill a page, and decoding is exact in any case.
 func digitsTo(top uint64) string {
 	digits := strconv.FormatUint(top, 10)
 	if len(digits) > 5 {

@@ -11,9 +11,9 @@ import (
 	"github.com/go-playground/validator/v10"
 )
 
-// lint runs every rule once on a sample, because validator panics at the first
-// use of a tag that it cannot read, which may be in production. owner is the
-// struct whose members the rule may name.
+// lint runs every rule once on a sample, because validator panics at the first use of a tag
+// that it cannot read, which would be in production. owner is the struct whose members the rule
+// may name.
 func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 	t = deref(t)
 	ok := true
@@ -93,7 +93,7 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 		return c.lintPresence(r, owner)
 	}
 	if nativeTest(r, t) != nil {
-		return true // its parameter was read
+		return true // its parameter could be read
 	}
 	if _, problem := tryRule(c.single(), r, sample(t, 3)); problem != "" {
 		c.unworkable(r, t, problem)
@@ -105,7 +105,7 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 // undefined is how validator begins to say that there is no such rule.
 const undefined = "Undefined validation function"
 
-// unworkable tells in the words of tags what validator panicked with.
+// unworkable words validator's panic as a fault of the tag.
 func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
 	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
 	switch number := strings.HasPrefix(panicked, "strconv."); {
@@ -122,7 +122,7 @@ func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
 	}
 }
 
-// placeOf says where a rule belongs that t cannot have.
+// placeOf says where a rule belongs that does not fit t.
 func (c *compiler) placeOf(r rule, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:
@@ -134,7 +134,7 @@ func (c *compiler) placeOf(r rule, t reflect.Type) string {
 	return "Use it on another type, or remove it"
 }
 
-// foreignRules are what other libraries call a rule, in lower case.
+// foreignRules are names of rules in other libraries, in lower case.
 var foreignRules = map[string]string{
 	"enum": "Did you mean oneof?", "enums": "Did you mean oneof?", "in": "Did you mean oneof?",
 	"pattern": patternFix, "regex": patternFix, "regexp": patternFix, "match": patternFix, "matches": patternFix,
@@ -180,11 +180,11 @@ func (c *compiler) meantRule(r rule) string {
 	return "Correct it, or add it with framework.Validation"
 }
 
-// lintNames checks that the named members exist: validator fails such a rule
-// always, or never, in silence.
+// lintNames checks that named members exist: otherwise validator silently fails the rule
+// always, or never.
 func (c *compiler) lintNames(r rule, owner reflect.Type, names []string) bool {
 	if strings.Contains(r.name, "cs") && strings.HasSuffix(r.name, "csfield") {
-		return true // a path from the root, which this struct does not know
+		return true // a path from the root, which is not known here
 	}
 	for _, name := range names {
 		first, _, _ := strings.Cut(name, ".")
@@ -225,7 +225,7 @@ func tryRule(v *validator.Validate, r rule, value reflect.Value) (holds bool, pr
 			problem = clip(oneLine(fmt.Sprint(p)), 120)
 		}
 	}()
-	if value.Kind() == reflect.Struct { // whose rules validator asks of members alone
+	if value.Kind() == reflect.Struct { // validator runs rules of structs only as members
 		member := reflect.StructField{Name: "V", Type: value.Type(), Tag: reflect.StructTag("validate:" + strconv.Quote(r.encode()))}
 		owner := reflect.New(reflect.StructOf([]reflect.StructField{member})).Elem()
 		owner.Field(0).Set(value)
@@ -234,7 +234,7 @@ func tryRule(v *validator.Validate, r rule, value reflect.Value) (holds bool, pr
 	return v.Var(value.Interface(), r.encode()) == nil, ""
 }
 
-// rehearse validates a filled value once, for what only shows in company.
+// rehearse validates a filled value once, to find faults that show only in combination.
 func (c *compiler) rehearse(p *Plan) {
 	if c.failed() {
 		return
@@ -245,7 +245,7 @@ func (c *compiler) rehearse(p *Plan) {
 		}
 	}()
 	v := reflect.Indirect(sample(p.root.goType(), 6))
-	// The verdict on a sample does not matter; that there is one does.
+	// Only whether it panics matters, not the verdict on the sample.
 	if p.diveTag != "" {
 		_ = p.rules().Var(v.Interface(), p.diveTag)
 		return

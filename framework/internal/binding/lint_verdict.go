@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// lintVerdict refuses rules for texts that no value of t passes. validator does not panic
-// at most of them: it judges the words that package reflect has in place of any value that
-// is no text, and says no.
+// lintVerdict refuses rules for texts that no value of t passes. For most of them validator
+// does not panic: it judges the text that package reflect prints for a value of another kind,
+// and refuses it.
 func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
 	if t == numberType && r.isSize() {
 		c.fault("", fmt.Sprintf("validate rule %q would measure the characters of a json.Number, not its value", r), "Use a number of Go")
@@ -23,7 +23,7 @@ func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
 	return false
 }
 
-// wayOut of a rule that no value of t passes.
+// wayOut suggests what to use instead of a rule that no value of t passes.
 func wayOut(r rule, t reflect.Type) string {
 	switch {
 	case r.name == ruleMethod:
@@ -36,13 +36,13 @@ func wayOut(r rule, t reflect.Type) string {
 	return "Use a string, or a rule for the type"
 }
 
-// ruleMethod has a method of the value judge it.
+// ruleMethod is the rule that calls a method of the value.
 const ruleMethod = "validateFn"
 
 func methodOf(r rule) string { return cmp.Or(r.param, "Validate") }
 
-// judged reports whether t has the method that r names, with a result that validator
-// understands: a bool or an error, the first of them. What an interface holds is not known.
+// judged reports whether t has the method that r names, and its first result is one that
+// validator understands, a bool or an error. For an interface that is not known.
 func judged(r rule, t reflect.Type) bool {
 	if t.Kind() == reflect.Interface || has(t, valuerType) {
 		return true
@@ -67,7 +67,7 @@ func (c *compiler) hopeless(r rule, t reflect.Type) bool {
 		return false
 	}
 	if _, problem := tryRule(c.single(), r, sample(reflect.TypeFor[string](), 1)); problem != "" {
-		return false // it is no rule for texts
+		return false // it is not a rule for texts
 	}
 	return !slices.ContainsFunc(probes(t), func(v reflect.Value) bool {
 		holds, problem := tryRule(c.single(), r, v)
@@ -75,8 +75,8 @@ func (c *compiler) hopeless(r rule, t reflect.Type) bool {
 	})
 }
 
-// foreseeable leaves out the types and rules where what validator says of a few values
-// tells nothing of others.
+// foreseeable leaves out types and rules for which validator's verdict on a few values says
+// nothing about others.
 func foreseeable(r rule, t reflect.Type) bool {
 	switch {
 	case t.Kind() == reflect.String, t.Kind() == reflect.Interface, has(t, valuerType):
@@ -97,7 +97,8 @@ func has(t, methods reflect.Type) bool {
 	return t.Implements(methods) || reflect.PointerTo(t).Implements(methods)
 }
 
-// probes are values of t, one of which passes if validator looks at values of t at all.
+// probes are values of t, at least one of which passes if validator looks at values of t at
+// all.
 func probes(t reflect.Type) []reflect.Value {
 	out := []reflect.Value{reflect.Zero(t), sample(t, 3)}
 	for _, code := range []int64{8, 18, 40} { // of a country and a currency, with a check digit, of a country in the EU

@@ -19,7 +19,7 @@ func MaskOf(p *Plan) *Mask {
 	return m
 }
 
-// learn asks once for each node, so that a value is masked without a search.
+// learn looks once at each node, so that masking a value needs no search.
 func (m *Mask) learn(n node, seen map[node]bool) {
 	n = held(n)
 	if seen[n] {
@@ -111,17 +111,17 @@ func (a *masking) value(dst []byte, n node, raw []byte) []byte {
 	case *methodNode:
 		return a.value(dst, n.base, raw)
 	}
-	return a.hide(dst, raw) // a union: which variant was meant may be what is wrong
+	return a.hide(dst, raw) // a union: possibly the wrong variant was named, so nothing may be shown
 }
 
-// shows is the node of a member that may be seen, of an object with a secret somewhere in it.
+// shows is the node of a member that may be shown, in an object with a secret somewhere in it.
 func (n *structNode) shows(key jsontext.Key) (node, bool) {
 	for _, f := range n.fields {
 		if key.Is(f.name) {
 			return f.node, !f.secret
 		}
 	}
-	return nil, false // "Password" and "pasword" are no members, and as secret as the one that was meant
+	return nil, false // "Password" and "pasword" are not members, but as secret as the one that was meant
 }
 
 func (a *masking) object(dst, raw []byte, member func(jsontext.Key) (node, bool)) []byte {

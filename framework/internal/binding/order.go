@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxOrdered is the length of text up to which findings are put in order.
-// Longer ones keep the order of decoding, with the rules' findings behind.
+// maxOrdered is the length of text up to which findings are sorted. In longer texts they stay
+// in the order of decoding, with those of the rules behind.
 const maxOrdered = 64 << 10
 
 // sortFindings orders findings by where their values stand in the caller's

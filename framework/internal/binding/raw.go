@@ -67,7 +67,7 @@ func (r *Raw) Check(raw []byte) error {
 
 func (r *Raw) accepts(raw []byte) bool { return r.compiled.Accepts(raw) }
 
-// complaint says what is wrong with an object or a list, of which the shape does not tell it.
+// complaint says what is wrong with an object or a list, where the shape alone does not tell.
 func (r *Raw) complaint(raw []byte) string {
 	invalid, ok := errors.AsType[*Invalid](r.Check(raw))
 	if !ok || jsontext.KindOf(raw) != jsontext.KindObject && jsontext.KindOf(raw) != jsontext.KindArray {
@@ -115,7 +115,7 @@ func namedIssues(fault rawschema.Failure, rule string) []Issue {
 	return out
 }
 
-// knownNames says which names there are besides one that does not exist.
+// knownNames says which names there are, for one that does not exist.
 func knownNames(fault rawschema.Failure, name string) string {
 	free := slices.DeleteFunc(slices.Clone(fault.Known), func(known string) bool {
 		_, given := jsontext.Member(fault.Value, known)

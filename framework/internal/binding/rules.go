@@ -10,7 +10,7 @@ import (
 type rule struct {
 	name, param string
 	alts        []rule
-	check       *Check // the application's own; nil: validator's
+	check       *Check // the application's own check; nil: a rule of validator
 }
 
 func (r rule) String() string {
@@ -27,7 +27,7 @@ func (r rule) String() string {
 	return r.name + "=" + r.param
 }
 
-// commonName is the rule's name: that of the alias, where alternatives have one.
+// commonName is the rule's name; for alternatives with an alias, that.
 func (r rule) commonName() string {
 	if len(r.alts) == 0 {
 		return r.name
@@ -41,14 +41,14 @@ func (r rule) commonName() string {
 	return text
 }
 
-// constraints are the rules of one level of a value: the value itself, its map
-// keys, and (after dive) its elements. The nil *constraints asks nothing.
+// constraints are the rules of one level of a value: of the value itself, of its map keys, and
+// (behind dive) of its elements. A nil *constraints demands nothing.
 type constraints struct {
 	rules   []rule
 	keys    *constraints
 	elem    *constraints
 	present bool // required: present and not null
-	lax     bool // omitempty and its like: may be absent, and is not measured while empty
+	lax     bool // omitempty and similar: may be absent, and is not checked while empty
 	extra   keywords
 	notes   []string // sentences for rules that have no keyword
 }
@@ -75,7 +75,7 @@ func (c *constraints) keyRules() *constraints {
 	return c.keys
 }
 
-// forbidden tags touch files, sockets or DNS with what a caller sent.
+// forbidden rules access files, sockets or DNS with a text that the caller sent.
 var forbidden = map[string]bool{
 	"file": true, "dir": true, "filepath": true, "dirpath": true, "image": true, "mimetype": true, "uds_exists": true,
 	"tcp4_addr": true, "tcp6_addr": true, "tcp_addr": true, "udp4_addr": true, "udp6_addr": true, "udp_addr": true,
@@ -170,9 +170,8 @@ func parseRule(part string) rule {
 	return rule{name: name, param: strings.ReplaceAll(strings.ReplaceAll(param, "0x2C", ","), "0x7C", "|")}
 }
 
-// settle makes required among elements mean something: an element is always
-// present, so for texts it asks for one that is not empty. It also gathers the
-// sentences for rules that have no keyword.
+// settle makes required meaningful for elements: these are always present, so for texts it
+// demands one that is not empty. It also collects the sentences for rules that have no keyword.
 func (c *constraints) settle(n node, owner reflect.Type) {
 	for i := range c.notesFor(n) {
 		c.notes = append(c.notes, c.sentence(c.rules[i], n, owner))
@@ -200,7 +199,7 @@ func (c *constraints) settle(n node, owner reflect.Type) {
 	c.elem.settle(elem, owner)
 }
 
-// notEmpty is required for what is always present.
+// notEmpty is what required means for a value that is always present.
 func (c *constraints) notEmpty(n node) {
 	if kindOf(n) != textKind {
 		return
@@ -227,7 +226,7 @@ func (c *constraints) notesFor(n node) func(func(int) bool) {
 	}
 }
 
-// structural rules steer validator and say nothing about a value.
+// structural rules control validator and say nothing about a value.
 func (r rule) structural() bool {
 	switch r.name {
 	case "required", "omitempty", "omitnil", "omitzero", "structonly", "nostructlevel":
@@ -236,7 +235,7 @@ func (r rule) structural() bool {
 	return false
 }
 
-// apply lays the constraints of the value itself onto its schema.
+// apply adds the constraints of the value itself to its schema.
 func (c *constraints) apply(k *keywords, n node) {
 	if c == nil {
 		return

@@ -70,21 +70,21 @@ func (k *keywords) drop(name string) {
 	}
 }
 
-// note adds a sentence to the description.
+// note adds a sentence to the description, unless that has it.
 func (k *keywords) note(sentence string) {
 	if sentence == "" {
 		return
 	}
 	switch d := k.text("description"); {
 	case d == sentence, strings.HasSuffix(d, " "+sentence):
-		return // it says so already
+		return // it is there already
 	case d != "":
 		sentence = sentenceOf(d) + " " + sentence
 	}
 	k.setText("description", sentence)
 }
 
-// unsay takes back what the description begins with.
+// unsay removes a beginning from the description.
 func (k *keywords) unsay(beginning string) {
 	rest, begins := strings.CutPrefix(k.text("description"), beginning)
 	if !begins || beginning == "" {
@@ -135,7 +135,7 @@ func typed(name string) keywords {
 	return keywords{{"type", jsontext.Quote(nil, name)}}
 }
 
-// nullable widens a schema by null.
+// nullable extends a schema by null.
 func nullable(k keywords) keywords {
 	if len(k) == 0 {
 		return k
@@ -155,7 +155,7 @@ func nullable(k keywords) keywords {
 	return out
 }
 
-// refusesNull: these look at values of every type.
+// refusesNull says whether the keyword applies to values of every type, null included.
 func refusesNull(w keyword) bool {
 	return slices.Contains([]string{"const", "anyOf", "oneOf", "allOf", "not"}, w.name)
 }
@@ -235,14 +235,14 @@ func (s *schemer) of(n node, c *constraints) keywords {
 		s.done[name] = s.inline(n, nil).render()
 	}
 	if !c.plain() && hasElements(n) {
-		return s.inline(n, c) // its elements' rules are not in the definition; they come to an end
+		return s.inline(n, c) // the definition does not have the rules of its elements; rules end, so inlining does, too
 	}
 	k := keywords{{"$ref", jsontext.Quote(nil, "#/$defs/"+name)}}
 	c.apply(&k, n)
 	return k
 }
 
-// hasElements says whether rules may be about what is in n, and not only about n.
+// hasElements says whether rules may also apply to values inside n.
 func hasElements(n node) bool {
 	switch n.(type) {
 	case *sliceNode, *arrayNode, *mapNode:

@@ -20,7 +20,7 @@ func holdsSecret(n node, raw []byte) bool {
 	case *methodNode:
 		return n.shown() == byShape && holdsSecret(n.base, raw)
 	case *unionNode:
-		// Which variant was meant may be what is wrong.
+		// Possibly the wrong variant was named: all of them count.
 		for _, v := range n.variants {
 			if v.elem.holdsSecret(raw) {
 				return true

@@ -10,7 +10,7 @@ type Set struct {
 	compiled map[compilation]compiled
 }
 
-// compilation is what a plan is made of besides the options of the set.
+// compilation is what a plan depends on besides the options of the set.
 type compilation struct {
 	t     reflect.Type
 	mode  Mode

@@ -39,7 +39,7 @@ func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into
 	return err
 }
 
-// asTexts writes a corrected call as it has to be sent: every value a text.
+// asTexts writes a corrected call as it must be sent: every value as a text.
 func asTexts(object string) string {
 	out := []byte{'{'}
 	for key, value := range jsontext.Members([]byte(object)) {

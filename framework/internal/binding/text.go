@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// textForm is what is known of a type of the standard library that reads and
-// writes its own text.
+// textForm describes a type of the standard library that reads and writes its own text.
 type textForm struct {
 	words   string // with the article
 	example string
 	address bool // an address: formats ipv4 and ipv6, which know no zones
 	instant bool // a time as the key of a map: format date-time, which package time is less strict than
-	filled  bool // "" is no such text, though UnmarshalText takes it for the zero value
+	filled  bool // "" is not valid, though UnmarshalText takes it for the zero value
 }
 
 var textForms = map[reflect.Type]textForm{
@@ -63,7 +62,7 @@ func textSchema(t reflect.Type, mode Mode) keywords {
 	return k
 }
 
-// hint is what the type's own method said, if it was said for the caller.
+// hint is the text of the method's error, if that was written for the caller.
 func (n *methodNode) hint(err error) string {
 	if _, known := textForms[n.t]; known {
 		return "" // the wanted form says it all
@@ -71,12 +70,12 @@ func (n *methodNode) hint(err error) string {
 	return safeHint(err, n.t)
 }
 
-// goWords are parts of errors that only a reader of Go understands:
-// netip.ParseAddr("x"), encoding/hex: …, math/big: …
+// goWords match parts of errors that only a Go programmer understands: netip.ParseAddr("x"),
+// encoding/hex: …, math/big: …
 var goWords = regexp.MustCompile(`\b[a-z][a-z0-9]*\.[A-Z]\w*|^[a-z0-9]+(/[a-z0-9]+)+: |^json: `)
 
-// safeHint is the text of the error of t's own method. Texts of the standard
-// library, and those that name a Go package, help nobody.
+// safeHint is the text of the error of t's own method. Texts of the standard library, and those
+// that name a Go package, do not help a caller, and are left out.
 func safeHint(err error, t reflect.Type) string {
 	if err == nil || errors.Is(err, errUnreadable) || ofLibrary(err) {
 		return ""

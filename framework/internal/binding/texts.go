@@ -6,16 +6,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// texts makes the strings of one value. Short ones share an allocation; it is
-// small, because any of them keeps all of it alive. None aliases what was read:
-// that may be a frame of megabytes, or somebody's buffer.
+// texts makes the strings of one value. Short ones share an allocation, which is small, since
+// any one of them keeps it alive. None aliases the text that was read: that may be a frame of
+// megabytes, or a buffer of somebody else.
 type texts struct {
 	room  [shortText + len(`""`)]byte // where a text is unescaped
 	chunk strings.Builder
-	bound int // no more text than this can come
+	bound int // the length of the text that is read: there cannot be more
 }
 
-// Bounds of what is shared.
+// Bounds of a shared allocation.
 const (
 	shortText = 64
 	maxChunk  = 512

@@ -19,9 +19,9 @@ const (
 	maxRounds   = 3
 )
 
-// correct builds a call that passes from the caller's own: valid values stay,
-// wrong ones are corrected, missing ones are filled with an example. It is
-// decoded before it is shown; "" if none is found.
+// correct builds a valid call from the caller's own: valid values stay, wrong ones are
+// corrected, missing ones get an example. The result is decoded before it is shown; "" if none
+// is found.
 func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
 	if len(raw) > maxTryInput || p.showsSecret(raw) {
 		return ""
@@ -51,9 +51,9 @@ func (p *Plan) showsSecret(raw []byte) bool {
 	return holdsSecret(p.root, raw)
 }
 
-// mendAll corrects every finding in the text, deepest last, so that paths stay
-// true. Of a list only the last items are removed.
-// A map's key is renamed after its value was mended, for the same reason.
+// mendAll corrects every finding in the text, the deepest last, so that paths stay valid. Only
+// the last items are removed from a list. A map's key is renamed after its value was corrected,
+// for the same reason.
 func (p *Plan) mendAll(raw []byte, found []finding, round int) ([]byte, bool) {
 	changed := false
 	for _, keys := range []bool{false, true} {
@@ -82,7 +82,7 @@ func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
 	}
 	value, given := valueAt(raw, f.Path)
 	if !given && !f.missing {
-		return raw, false // it was cut off its list, or renamed
+		return raw, false // the value was removed or renamed before
 	}
 	if f.key != nil {
 		return p.mendKey(raw, parent, name, f)
@@ -106,7 +106,7 @@ func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
 	return edit(raw, f.Path, func([]byte) []byte { return better })
 }
 
-// mendUnknown renames a misspelt member where its value fits there, else drops it.
+// mendUnknown renames a misspelt member if its value fits there, else removes it.
 func (p *Plan) mendUnknown(raw []byte, parent, name string, f finding) ([]byte, bool) {
 	owner, ok := f.n.(*structNode)
 	if !ok {
@@ -159,7 +159,7 @@ func (p *Plan) better(f finding, value []byte, given bool, round int) []byte {
 func (p *Plan) near(f finding, k keywords, value []byte) []byte {
 	if kindOf(f.n) != textKind {
 		if inner, ok := unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && sameShape(k, inner) {
-			return inner // what is wrong inside is mended in the next round
+			return inner // faults inside are corrected in the next round
 		}
 		if inner, ok := unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok && p.fits(f.n, f.c, inner) {
 			return inner
@@ -191,8 +191,8 @@ func (p *Plan) near(f finding, k keywords, value []byte) []byte {
 	return nil
 }
 
-// cut leaves the last items out of a list that has too many; what is wrong with
-// those that remain is mended where they are.
+// cut removes the last items of a list that has too many. Faults of the others are corrected
+// separately.
 func cut(k keywords, value []byte) []byte {
 	most, _ := jsontext.Int64(mustGet(k, "maxItems"))
 	if !k.has("maxItems") || most < 1 || jsontext.Len(value) <= int(most) {
@@ -201,8 +201,8 @@ func cut(k keywords, value []byte) []byte {
 	return list(slices.Collect(jsontext.Elements(value))[:most])
 }
 
-// rewrapped is a value in other wrappings: the only item of a list without it,
-// anything else in a list, and what is no text as one.
+// rewrapped are variants of a value: the only item of a list, a list with the value, and a text
+// of what is not a text.
 func rewrapped(value []byte) [][]byte {
 	switch jsontext.KindOf(value) {
 	case jsontext.KindArray:
@@ -251,8 +251,8 @@ func nearEnum(enum, value []byte) []byte {
 	return byName[closeName(sent, names)]
 }
 
-// clamp moves a number to the nearest bound, unless that is only where int64
-// and its like end, which nobody means.
+// clamp moves a number to the nearest bound, unless that is only the limit of int64 and the
+// like, which nobody means.
 func clamp(k keywords, value []byte) []byte {
 	if low, ok := bound(k, "minimum"); ok && compareNumbers(value, []byte(low)) < 0 {
 		return []byte(low)
@@ -370,7 +370,7 @@ func scalarExamples(k keywords) [][]byte {
 	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
 }
 
-// optionExamples are guesses from what a value may be instead.
+// optionExamples are guesses from the alternatives of a value.
 func optionExamples(k keywords, options []byte) [][]byte {
 	var out [][]byte
 	for option := range jsontext.Elements(options) {

@@ -9,9 +9,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// mendBetween corrects a member by a rule that compares it with another one:
-// the two are swapped if they are the wrong way round, else the member is put
-// next to the other. It is false where the rule is none of these.
+// mendBetween corrects a member by a rule that compares it with another one. If the two are in
+// the wrong order, they are swapped; else the member is moved next to the other. It is false
+// for other rules.
 func (p *Plan) mendBetween(raw []byte, parent, name string, f finding, round int) ([]byte, bool) {
 	other, sign, ok := f.between(name)
 	if !ok {
@@ -38,8 +38,8 @@ func (p *Plan) mendBetween(raw []byte, parent, name string, f finding, round int
 	return out, found && changed
 }
 
-// between is the other member of a failed rule, and where the member must be:
-// above it (1), below it (-1) or at it (0).
+// between is the other member of a failed rule, and where the member must be: above the other
+// (1), below it (-1), or equal to it (0).
 func (f finding) between(name string) (other *field, sign int, ok bool) {
 	if f.owner == nil || f.f == nil || f.f.name != name || f.c == nil || f.missing {
 		return nil, 0, false
@@ -85,8 +85,8 @@ func (p *Plan) ordered(f finding, mine, theirs []byte, sign int) bool {
 	}
 }
 
-// beside is a value that stands to the given one as sign says, a natural step
-// away; nil if none is known.
+// beside is a value next to the given one: a natural step above, below, or equal, as sign says;
+// nil if none is known.
 func beside(what kind, value []byte, sign int) []byte {
 	if len(value) == 0 || sign == 0 {
 		return value
@@ -111,7 +111,7 @@ func beside(what kind, value []byte, sign int) []byte {
 	return nil
 }
 
-// replaced gives the first member of a name another value, in its place.
+// replaced gives the first member with this name another value, and leaves it at its place.
 func replaced(object []byte, name string, value []byte) []byte {
 	out, _ := edit(object, jsontext.Pointer("", name), func([]byte) []byte { return value })
 	return out

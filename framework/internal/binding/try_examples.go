@@ -26,8 +26,7 @@ var sentenceExamples = map[string]string{
 	"json": "{}", "base64": "dGV4dA==", "lowercase": "text", "uppercase": "TEXT",
 }
 
-// ruleExamples are texts for the rules of a value that have no keyword: those
-// of validator's that the schema can only describe.
+// ruleExamples are texts for rules of validator that have no keyword.
 func ruleExamples(c *constraints) [][]byte {
 	if c == nil {
 		return nil
@@ -44,8 +43,8 @@ func ruleExamples(c *constraints) [][]byte {
 	return quoteAll(out)
 }
 
-// exampleMap has one member, which shows the form of the keys, or as many as
-// there have to be. Below itself a map may be empty, where the rules allow it.
+// exampleMap has one member, which shows the form of the keys, or as many as the rules demand.
+// At greater depth it may be empty, if the rules allow it.
 func (p *Plan) exampleMap(n *mapNode, c *constraints, depth int) []byte {
 	least := int64(0)
 	if raw, ok := p.printer.words(n, c).get("minProperties"); ok {
@@ -123,8 +122,7 @@ func (p *Plan) keyFits(k *keyCodec, c *constraints, name string) bool {
 	return p.rules == nil || c == nil || p.holds(v, c.tag(k.t, true))
 }
 
-// mendKey gives the entry of a key that is wrong the nearest key, or the first
-// example that is free.
+// mendKey replaces a wrong key by the nearest valid one, or by the first example that is free.
 func (p *Plan) mendKey(raw []byte, parent, name string, f finding) ([]byte, bool) {
 	return edit(raw, parent, func(object []byte) []byte {
 		value, _ := jsontext.Member(object, name)
@@ -139,7 +137,7 @@ func (p *Plan) mendKey(raw []byte, parent, name string, f finding) ([]byte, bool
 	})
 }
 
-// notDigits is what stands around a number that was meant: 12A, row 12.
+// notDigits are the characters around a number that was meant: 12A, row 12.
 const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
 
 // composed are texts of all that a text must begin with, contain and end with.

@@ -65,8 +65,8 @@ func (o Options) union(t reflect.Type) (Union, bool) {
 	return o.Unions[i], true
 }
 
-// union is what a unionNode and its copies share: a variant may
-// contain the interface, so that a copy is made before the variants are known.
+// union is shared by a unionNode and its copies. A variant may contain the interface, so a copy
+// may be made before the variants are known.
 type union struct {
 	t        reflect.Type
 	member   string
@@ -77,12 +77,12 @@ type union struct {
 // unionNode is an interface whose types are known.
 type unionNode struct {
 	*union
-	null bool // nil has a form: in results, and where the member may be left out
+	null bool // nil can be written: in results, and where the member may be left out
 }
 
-// variantNode is a struct as it stands behind an interface: with one more
-// member, or with one of its own pinned. It is no node of its Go type, which
-// may also occur by itself.
+// variantNode is a struct behind an interface: with the discriminator as an additional member,
+// or with its own member of that name fixed. It is not the node of its Go type, which may also
+// be used by itself.
 type variantNode struct {
 	member, name string
 	pointer      bool
@@ -143,8 +143,8 @@ func (c *compiler) checkTag(v *variantNode) {
 	}
 }
 
-// orNull is n where its member may be left out: an interface may be null
-// there, as encoding/json writes it.
+// orNull is n for a member that may be left out: a nil interface is null there, as
+// encoding/json writes it.
 func orNull(n node) node {
 	u, ok := n.(*unionNode)
 	if !ok {
@@ -183,8 +183,8 @@ func (n *unionNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	v.Set(value)
 }
 
-// choose reads the discriminator, or files what is wrong with it: nothing else
-// of the object can be judged then.
+// choose reads the discriminator, or files what is wrong with it. Without it nothing else of
+// the object can be judged.
 func (n *unionNode) choose(d *decoder, raw []byte) *variantNode {
 	value, given := jsontext.Member(raw, n.member)
 	text, isText := jsontext.String(value)
@@ -220,8 +220,8 @@ func (n *unionNode) names() []string {
 	return out
 }
 
-// guesses are the names, first the one whose members the caller seems to have
-// sent: for the corrected call.
+// guesses are the names for the corrected call, first the one whose members the caller seems to
+// have sent.
 func (n *unionNode) guesses(raw []byte) []string {
 	names := n.names()
 	best, most := 0, -1
@@ -251,8 +251,7 @@ func (u *union) held(v reflect.Value) (*variantNode, reflect.Value) {
 	return u.byType[v.Type()], v
 }
 
-// variant follows a namespace of validator's, which goes through interfaces
-// without a trace.
+// variant continues along validator's namespace, in which interfaces leave no trace.
 func (l *locator) variant(n *unionNode, v reflect.Value, rest string) bool {
 	variant, value := n.held(v)
 	return variant != nil && l.walk(variant.elem, nil, value, rest)
@@ -303,7 +302,7 @@ func (v *variantNode) encode(e *encoder, dst []byte, value reflect.Value) []byte
 	return append(dst, '}')
 }
 
-// tagged is an object of the struct with the discriminator in front.
+// tagged is the struct's object with the discriminator in front.
 func (v *variantNode) tagged(object []byte) []byte {
 	out := appendMember([]byte{'{'}, v.member, jsontext.Quote(nil, v.name))
 	for key, value := range jsontext.Members(object) {

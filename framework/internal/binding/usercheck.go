@@ -52,8 +52,8 @@ func (contextCheck) run(ctx context.Context, v reflect.Value) error {
 	return custom(err)
 }
 
-// custom turns an error of the user's Validate into issues: it was written for
-// the caller. Joined errors are one issue each.
+// custom turns an error of the program's Validate into issues: its text was written for the
+// caller. Joined errors are one issue each.
 func custom(err error) error {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationEr
 	return p.ask(func(rules *validator.Validate) error { return rules.StructCtx(ctx, v.Addr().Interface()) })
 }
 
-// ask asks validator, which panics on values it did not expect.
+// ask calls validator, which panics on values that it did not expect.
 func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -39,8 +39,8 @@ func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.V
 	return nil, result
 }
 
-// judge adds what validator finds to what decoding found. Where nothing was found
-// and the acceptors are sure, it would find nothing.
+// judge adds validator's findings to those of decoding. It can be skipped if decoding found
+// nothing and all acceptors have accepted.
 func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Value) {
 	if p.rules == nil || p.quick && !d.doubt && d.total == 0 {
 		return
@@ -81,8 +81,8 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 		return
 	}
 	if sent && strings.HasPrefix(rule, "required_") {
-		// What was sent is there, be it zero; what else is asked of it was not
-		// looked at yet.
+		// The value was sent, so it is present, even if it is zero. The rules behind this one
+		// were not checked yet.
 		failed, ok := p.next(ctx, l.c, rule, fe)
 		if ok {
 			return
@@ -101,9 +101,9 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 	}
 }
 
-// fileBelow files what is wrong inside of a list or map that failed a rule of its
-// own: validator does not enter it then. A long one is too many items, most
-// likely, and its beginning tells enough.
+// fileBelow files faults inside of a list or map that broke a rule of its own, since validator
+// does not look into it then. A long one has most likely too many items, and its beginning
+// tells enough.
 func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
 	v := reflect.Indirect(reflect.ValueOf(fe.Value()))
 	switch {
@@ -128,7 +128,7 @@ func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l loca
 	}
 }
 
-// at reports whether found has something about the value at path itself.
+// at reports whether found has a finding about the value at path itself.
 func at(found []finding, path string) bool {
 	return slices.ContainsFunc(found, func(f finding) bool { return f.Path == path })
 }
@@ -140,8 +140,8 @@ func faulty(found []finding, path string) bool {
 	})
 }
 
-// lostKeys reports whether entries of the map at path have keys that could not
-// be read: its size is not that of what was sent then.
+// lostKeys reports whether entries of the map at path have unreadable keys: the decoded map is
+// smaller than the one that was sent then.
 func (d *decoder) lostKeys(path string, n node) bool {
 	if _, ok := n.(*mapNode); !ok {
 		return false
@@ -152,7 +152,7 @@ func (d *decoder) lostKeys(path string, n node) bool {
 	})
 }
 
-// next judges a value by the rules that follow a failed one.
+// next checks the rules that follow a failed one.
 func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe validator.FieldError) (name string, ok bool) {
 	if c == nil {
 		return "", true

@@ -6,9 +6,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// finder looks values up by path. The first look-ups search the text; when
-// there are many, it is indexed once, so that a long list of items without an
-// optional member does not cost its square.
+// finder looks up values by path. The first look-ups search the text. After some it is indexed,
+// so that a long list of items without an optional member does not take quadratic time.
 type finder struct {
 	raw   []byte
 	count int
@@ -44,8 +43,8 @@ func (f *finder) add(path string, raw []byte) {
 	}
 }
 
-// valueAt finds the value at a JSON pointer, also inside strings that hold
-// JSON: a repaired document is judged by where its values really were.
+// valueAt finds the value at a JSON pointer. It looks into strings that contain JSON, since
+// values of a repaired document were there.
 func valueAt(raw []byte, path string) ([]byte, bool) {
 	for path != "" {
 		var part string

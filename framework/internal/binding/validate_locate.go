@@ -10,8 +10,8 @@ import (
 	"github.com/go-playground/validator/v10"
 )
 
-// locator follows a namespace of validator's, which is written in Go names,
-// with raw map keys in it, down the plan and the value.
+// locator follows a namespace of validator through the plan and the value. Namespaces consist
+// of Go names and raw map keys.
 type locator struct {
 	path   []step
 	n      node
@@ -23,9 +23,9 @@ type locator struct {
 	owner  *structNode  // the struct of f
 }
 
-// blamesKey reports whether the rule that failed at path is one of the map's keys.
-// Where key and value have a rule of that name, what was judged tells; of two
-// equal texts validator judges the key first.
+// blamesKey reports whether the failed rule is one of the map's keys. If key and value both
+// have a rule of that name, the judged value decides; if they are equal texts, validator has
+// judged the key first.
 func (l *locator) blamesKey(found []finding, path string, fe validator.FieldError) bool {
 	has := func(c *constraints) bool {
 		return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool { return r.name == fe.ActualTag() })
@@ -80,7 +80,7 @@ func (l *locator) walk(n node, c *constraints, v reflect.Value, rest string) boo
 	case *unionNode:
 		return l.variant(n, v, rest)
 	}
-	return true // inside a type that marshals itself: reported where it stands
+	return true // it is inside of a type that marshals itself: reported at that type
 }
 
 // member descends by a Go field name, through embedded structs.
@@ -144,7 +144,7 @@ func (l *locator) item(elem node, c *constraints, v reflect.Value, rest string) 
 	return l.walk(elem, c.element(), v.Index(i), rest)
 }
 
-// entry tries the keys that are there: a key may contain any character of the
+// entry tries the keys of the map one by one: a key may contain any character of the
 // namespace's syntax.
 func (l *locator) entry(n *mapNode, c *constraints, v reflect.Value, rest string) bool {
 	for key, after := range n.keysIn(v, rest) {

@@ -82,8 +82,8 @@ func (c *constraints) tag(t reflect.Type, element bool) string {
 			parts = append(parts, r.encode())
 			continue
 		}
-		// An element is always present: for a text, required can only mean
-		// that it is not empty. For anything else it is idle.
+		// An element is always present: for a text, required can only mean that it is not
+		// empty. For others it is dropped.
 		if element && deref(t).Kind() == reflect.String {
 			parts = append(parts, "min=1")
 		}
@@ -118,7 +118,7 @@ func (r rule) encode() string {
 	return r.String()
 }
 
-// divesTo counts the containers between t and a struct; 0 if there is none.
+// divesTo is how many containers are around a struct; 0 if t leads to none.
 func divesTo(t reflect.Type) int {
 	seen := map[reflect.Type]bool{}
 	for n := 0; !seen[t]; {
