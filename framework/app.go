@@ -23,12 +23,12 @@ type App struct {
 	onStart       []hook
 	onStop        []hook
 	onRoots       []func(ctx context.Context)
-	faults        []Fault // of calls that could not say so
+	faults        []Fault // of calls that return no error
 }
 
 type hook = func(ctx context.Context, s *Server) error
 
-// addition is one component with the line that added it.
+// addition is one component, and the line that added it.
 type addition struct {
 	component Component
 	at        string
@@ -124,14 +124,14 @@ func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	return a
 }
 
-// frameStep is a step of UseFrames with the line that gave it.
+// frameStep is a step of UseFrames, and the line that gave it.
 type frameStep struct {
 	wrap transport.Middleware
 	at   string
 }
 
-// framed builds the chain of frames ahead of the engine that it ends in: what is wrong
-// with it is among the faults of Build.
+// framed builds the chain of frames in front of the engine. What is wrong with it becomes a
+// fault of Build.
 func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -155,7 +155,7 @@ func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
 	}}, faults
 }
 
-// spoken is err with its text for the client, where it is meant for them.
+// spoken gives err the text that is meant for the client, if there is one.
 func spoken(err error) error {
 	if err == nil {
 		return nil
@@ -276,7 +276,7 @@ func (a *App) engineConfig(s *Server, stage *rehearsal.Stage, frames []transport
 	}
 }
 
-// info is what clients hear of the server.
+// info describes the server to clients.
 func (a *App) info() protocol.Implementation {
 	return protocol.Implementation{
 		Name: a.name, Title: a.cfg.title, Version: a.version,

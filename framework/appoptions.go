@@ -25,7 +25,7 @@ import (
 // add up.
 type AppOption interface{ appOption() }
 
-// appOption sets one thing and says what is wrong with it, or "".
+// appOption sets one thing, and returns what is wrong with it, or "".
 type appOption struct {
 	name  string
 	apply func(*appConfig) (problem string)
@@ -42,19 +42,19 @@ type appConfig struct {
 	description, website string
 	icons                []protocol.Icon
 	logger               *zap.Logger // nil: the app was not made by New
-	logs                 bool        // logger is that of WithLogger
+	logs                 bool        // logger was set by WithLogger
 	pageSize             int
 	strict, detail       bool
 	mapper               func(context.Context, error) error
 	plans                binding.Options
 	grace                time.Duration
-	auth                 transport.Authenticator // nil: nobody must say who they are
-	model                Model                   // nil: the client's only
-	secrets              [][]byte                // of states; nil: a random one
-	states               *rounds.Sealer          // by secrets; nil: of this process
+	auth                 transport.Authenticator // nil: callers need no credentials
+	model                Model                   // nil: there is only the client's
+	secrets              [][]byte                // that seal states; nil: a random one
+	states               *rounds.Sealer          // seals by secrets; nil: made for this process
 	stateTTL             time.Duration           // 0: the engine's default
 	askTimeout           time.Duration           // 0: the engine's default
-	store                Store                   // nil: in memory, of this process alone
+	store                Store                   // nil: one in memory, for this process alone
 	tasks                engine.TaskLimits
 	extensions           map[string]json.RawMessage
 	replayCheck          bool
@@ -149,7 +149,7 @@ func WithExtension(name string, settings any) AppOption {
 	}}
 }
 
-// encoded is the JSON of a value of the user's, whose methods may panic.
+// encoded is the JSON of a value of the program, whose methods may panic.
 func encoded(value any) (json.RawMessage, error) {
 	return guarded(noContext{}, func(_ context.Context, value any) (json.RawMessage, error) { return json.Marshal(value) }, value)
 }

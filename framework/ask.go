@@ -43,27 +43,27 @@ func (keyOption) generateOption() {}
 // attempts) and "roots" (the question of Roots). A key is UTF-8: clients send it back.
 func Key(key string) KeyOption { return keyOption(key) }
 
-// inquiry is one question of a handler. It goes on until it is settled: an answer
-// that does not fit is asked for again, and a model that uses tools takes many turns.
+// inquiry is one question of a handler, until it is settled: an answer that does not fit is
+// asked for again, and a model that uses tools takes several turns.
 type inquiry interface {
 	// key is that of Key, or "".
 	key() string
-	// params are those of the next question; base is what the inquiry is known by.
-	// An error settles the inquiry.
+	// params are those of the next question; base is the key of the first one. An error settles
+	// the inquiry.
 	params(base string) (protocol.Params, error)
-	// take judges the answer. True or an error settles the inquiry.
+	// take checks the answer. True or an error settles the inquiry.
 	take(ctx context.Context, base string, r protocol.Result) (done bool, err error)
-	// answerer is who answers instead of the client; nil: the client.
+	// answerer is the model that answers instead of the client; nil: the client does.
 	answerer() Model
-	// needs says what is being done and what the client must be able to do for it.
+	// needs is what the client must support, and what for.
 	needs() need
 }
 
 // need is what a question demands of a client.
 type need struct {
-	doing string                       // what errors say could not be done
+	doing string                       // what could not be done, for errors
 	able  *protocol.ClientCapabilities // what the client must have declared
-	has   bool                         // the client has declared all of that
+	has   bool                         // it has declared all of that
 }
 
 // thread is an inquiry in progress.
@@ -71,11 +71,11 @@ type thread struct {
 	inquiry
 	base  string // the key of its first question
 	asked int    // how many questions it has asked
-	err   error  // how it was settled; nil: by an answer
+	err   error  // nil: settled by an answer
 }
 
-// nextKey is the key of the question to ask now. Attempts count on: the place of
-// other questions in the order does not depend on how many there are.
+// nextKey is the key of the next question. A repeated question is numbered by its attempt, so
+// that the order of other questions does not depend on how many attempts there are.
 func (t *thread) nextKey() string {
 	t.asked++
 	if t.asked == 1 {
@@ -84,9 +84,8 @@ func (t *thread) nextKey() string {
 	return t.base + "#" + strconv.Itoa(t.asked)
 }
 
-// settle asks until every inquiry is settled, each time all that are open at once,
-// and returns their errors, in order. If the answer to one must be waited for, all
-// errors are ErrPending.
+// settle asks until every inquiry is settled. Each time it asks all open ones at once. It
+// returns their errors, in order. If one answer must be waited for, all errors are ErrPending.
 func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
 	threads := make([]*thread, len(inquiries))
 	open := make([]*thread, 0, len(inquiries))
@@ -122,11 +121,11 @@ type turn struct {
 	*thread
 	name  string          // the key of the question
 	asks  protocol.Params // the question
-	reply engine.Reply    // what came of it
+	reply engine.Reply    // its answer, or why there is none
 }
 
-// ask puts the next question of each thread, all at once, and returns the threads that are
-// not settled. pending: answers must be waited for, and the handler will run again.
+// ask asks the next question of each thread, all at once, and returns the threads that are not
+// settled. pending: answers must be waited for, and the handler will run again.
 func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pending bool) {
 	var turns, local, remote []*turn
 	for _, t := range open {
@@ -163,7 +162,7 @@ func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pen
 	return left, pending
 }
 
-// judged hands the reply of a turn to its inquiry; done says that the inquiry is settled.
+// judged gives the reply of a turn to its inquiry; done says that the inquiry is settled.
 func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
 	switch {
 	case t.reply.Err == nil:
@@ -213,7 +212,7 @@ func mutedError(doing string) error {
 	return &unsupportedError{what: doing + " is not possible inside an AtMostOnce effect: ask before it"}
 }
 
-// askFailure is the handler's error for a question that was not answered because of err.
+// askFailure is the error that the handler gets because a question failed with err.
 func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
 	var fault *protocol.Fault
 	var unsupported *unsupportedError
@@ -230,7 +229,7 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return unsupported
 	case ctx.Err() != nil:
 		return err
-	case errors.Is(err, engine.ErrNoAnswer): // which is what the model is told, as of a user who has declined
+	case errors.Is(err, engine.ErrNoAnswer): // the model is told so, as it is if a user has declined
 		return Because(UserErrorf("The client gave no answer in time."), fmt.Errorf("%s: %w", n.doing, err))
 	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
 		return ErrDeclined
@@ -254,7 +253,7 @@ func asking(ctx context.Context, doing string) (*handling, error) {
 	return h, nil
 }
 
-// faulty is an inquiry that cannot be made.
+// faulty is an inquiry that cannot be asked.
 type faulty struct {
 	inquiry // never asked
 	err     error

@@ -15,7 +15,7 @@ import (
 type BuildError struct {
 	Faults []Fault // in the order of registration
 
-	outcome string // what did not happen
+	outcome string // what did not happen because of the faults
 }
 
 // Fault is one mistake in a registration.
@@ -68,7 +68,7 @@ func (e *BuildError) MarshalJSON() ([]byte, error) {
 	}{len(problems), len(warnings), e.ending(), append(append([]Fault{}, problems...), warnings...)})
 }
 
-// ending says what did not happen.
+// ending is the last line of the report: what did not happen.
 func (e *BuildError) ending() string {
 	if e.outcome == "" {
 		return "Nothing was started."
@@ -76,7 +76,7 @@ func (e *BuildError) ending() string {
 	return e.outcome
 }
 
-// split tells problems from warnings, each grouped by component.
+// split separates problems from warnings, each grouped by component.
 func (e *BuildError) split() (problems, warnings []Fault) {
 	for _, f := range e.Faults {
 		if f.Warning {
@@ -88,7 +88,7 @@ func (e *BuildError) split() (problems, warnings []Fault) {
 	return grouped(problems), grouped(warnings)
 }
 
-// grouped puts the faults of each component together, in the order of the first ones.
+// grouped puts the faults of a component together, at the place of its first fault.
 func grouped(faults []Fault) []Fault {
 	var heads []string
 	groups := make(map[string][]Fault)
@@ -139,13 +139,13 @@ func (f Fault) sentence() string {
 	return s
 }
 
-// builder turns components into catalog entries and collects what is wrong.
+// builder turns components into catalog entries and collects faults.
 type builder struct {
 	server  *Server
-	remove  []*catalog.Entry // what goes in the same step
+	remove  []*catalog.Entry // entries that are removed in the same step
 	faults  []Fault
 	entries []*catalog.Entry
-	yield   map[identity]*catalog.Entry // those that go for a new one of their name; see Server.Put
+	yield   map[identity]*catalog.Entry // entries that are replaced by a new one of their name; see Server.Put
 	taken   map[identity]string         // where the component of that name is registered
 	handles map[*declaration]string     // where each handle was added
 	plans   binding.Set
@@ -183,7 +183,7 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 	return b
 }
 
-// yielding makes components of the server go for new ones of the same name.
+// yielding lets new components replace those of the server that have their name.
 func (b *builder) yielding() *builder {
 	b.yield = make(map[identity]*catalog.Entry)
 	for _, e := range b.server.registry.Entries() {
@@ -192,7 +192,7 @@ func (b *builder) yielding() *builder {
 	return b
 }
 
-// makeWay lets the component of that name go, if it yields.
+// makeWay removes the component of that name, if it may be replaced.
 func (b *builder) makeWay(id identity) {
 	old := b.yield[id]
 	if old == nil {
@@ -217,7 +217,7 @@ type member struct {
 	failed  bool
 }
 
-// layer is what a group lays over its members.
+// layer is what a group adds to its members.
 type layer struct {
 	prefix string
 	opts   []Option
@@ -250,7 +250,7 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 			return
 		}
 		b.member(c, d, at, layers)
-	default: // what embeds a component has its methods, and is none
+	default: // a type that embeds a component has its methods, but is not one
 		b.faults = append(b.faults, Fault{
 			Component: "component", Where: at,
 			Problem: fmt.Sprintf("a %T is no component of this package", c), Fix: "Add what it embeds",
@@ -308,7 +308,7 @@ func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 	b.bind(m)
 }
 
-// offerWayOut adds to each fix what mends any fault of the component.
+// offerWayOut adds to each fix the one that helps against any fault of the component.
 func (m *member) offerWayOut(faults []Fault) {
 	for i := range faults {
 		f := &faults[i]
@@ -322,7 +322,7 @@ func (m *member) offerWayOut(faults []Fault) {
 	}
 }
 
-// claim takes the name, or names both who want it.
+// claim takes the name, or reports both components that want it.
 func (b *builder) claim(m *member) {
 	id := identity{m.kind, m.listed}
 	first, twice := b.taken[id]
@@ -337,7 +337,7 @@ func (b *builder) claim(m *member) {
 	m.fault(b, "", "registered twice: "+both(first, m.made), fix)
 }
 
-// both are two places, or the one that they are, such as a line in a loop.
+// both names two places, or the one that they share, such as a line in a loop.
 func both(first, second string) string {
 	if first == second {
 		return first
@@ -387,13 +387,13 @@ func (m *member) info() ComponentInfo {
 	}
 }
 
-// fault notes a fault of this member, and that it cannot be served.
+// fault records a fault of this member, which cannot be served then.
 func (m *member) fault(b *builder, path, problem, fix string) {
 	m.failed = true
 	m.report(b, Fault{Path: path, Problem: problem, Fix: fix})
 }
 
-// warn notes what is legal but most likely not meant.
+// warn records what is allowed, but most likely not meant.
 func (m *member) warn(b *builder, path, problem, fix string) {
 	m.report(b, Fault{Path: path, Problem: problem, Fix: fix, Warning: true})
 }
@@ -404,7 +404,7 @@ func (m *member) report(b *builder, f Fault) {
 	b.faults = append(b.faults, f)
 }
 
-// adopt takes over what binding found.
+// adopt records the faults that binding has found.
 func (m *member) adopt(b *builder, faults []binding.Fault) {
 	for _, f := range faults {
 		m.failed = m.failed || !f.Warning
@@ -412,20 +412,20 @@ func (m *member) adopt(b *builder, faults []binding.Fault) {
 	}
 }
 
-// commit publishes what was built in place of what goes, all or nothing.
+// commit publishes the built entries in place of the removed ones, all or nothing.
 func (b *builder) commit(outcome string) (catalog.Change, error) {
 	if err := b.verdict(outcome); err != nil {
 		return catalog.Change{}, err
 	}
 	change, conflicts := b.server.registry.Update(b.remove, b.entries)
-	if conflicts != nil { // claim has seen all: the server's changes are serialized
+	if conflicts != nil { // claim has seen all conflicts: changes of a server are serialized
 		return catalog.Change{}, fmt.Errorf("registering %q: the name is taken", conflicts[0].New.Key)
 	}
 	return change, nil
 }
 
-// verdict is the report, if there is anything that stops the server. What is wrong with a
-// component that was added twice is said once.
+// verdict is the report if a fault stops the server. The faults of a component that was added
+// twice are reported once.
 func (b *builder) verdict(outcome string) error {
 	said := make(map[Fault]bool)
 	b.faults = slices.DeleteFunc(b.faults, func(f Fault) bool {

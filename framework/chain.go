@@ -199,11 +199,11 @@ func (m Middleware) problem() string {
 	return ""
 }
 
-// meets says whether calls of this kind go through the step.
+// meets says whether calls of this kind pass the step.
 func (m Middleware) meets(k kind) bool { return m.only == 0 || m.only&k != 0 }
 
-// arranged are the steps that calls of one kind go through, outermost first: by phase,
-// within a phase the app's, then the group's, then the component's own.
+// arranged are the steps that calls of one kind pass, outermost first: ordered by phase, and
+// within a phase the app's first, then the group's, then the component's own.
 func arranged(k kind, app, group, own []Middleware) []Middleware {
 	steps := slices.Concat(app, group, own)
 	for i := range steps {
@@ -222,8 +222,8 @@ func arranged(k kind, app, group, own []Middleware) []Middleware {
 	return steps
 }
 
-// broken is told of a step that cannot be built. The chain is built without it, to find
-// the others.
+// broken is called for a step that cannot be built. The chain is built without it, to find
+// further faults.
 type broken func(step Middleware, problem string)
 
 // compose builds the chain of one component, once.
@@ -251,9 +251,9 @@ func compose(innermost Handler, steps []Middleware, report broken) Handler {
 	return next
 }
 
-// around is the step in front of next; place is that of a step of OncePerCall. A
-// step that answers with nothing at all, or with what answers another method, is at fault.
-// There is none where the problem is not "".
+// around puts the step in front of next; place is that of a step of OncePerCall. A step that
+// returns nothing at all, or the result of another method, has a fault, which becomes an error
+// of the call. If problem is not "", there is no step.
 func (m Middleware) around(next Handler, place *passed) (step Handler, problem string) {
 	behind := next
 	if place != nil {
@@ -268,7 +268,7 @@ func (m Middleware) around(next Handler, place *passed) (step Handler, problem s
 			return behind(ctx, call)
 		}
 		result, err := wrapped(ctx, call)
-		if pending(ctx) { // the step itself has asked, or replaced what it was told
+		if pending(ctx) { // the step has asked itself, or replaced the error that it got
 			return nil, ErrPending
 		}
 		if err == nil && result == nil {
@@ -281,8 +281,8 @@ func (m Middleware) around(next Handler, place *passed) (step Handler, problem s
 	}, ""
 }
 
-// wrap runs the user's function that puts a step in front of next; the problem is why
-// there is none, or "".
+// wrap calls the program's function that puts a step in front of next; problem is why there is
+// none, or "".
 func wrap[H Handler | transport.Next](fn func(H) H, next H) (step H, problem string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -300,8 +300,8 @@ func (m Middleware) appFault(problem string) Fault {
 	return Fault{Component: "app", Where: m.at, Problem: problem}
 }
 
-// broken notes a step that the member's chain cannot have: one of the app's is named
-// once, whomever it wraps.
+// broken reports a step that the member's chain cannot have. A step of the app is reported
+// once, whatever components it is for.
 func (m *member) broken(b *builder) broken {
 	return func(step Middleware, problem string) {
 		fault := step.appFault(problem)
@@ -314,8 +314,8 @@ func (m *member) broken(b *builder) broken {
 	}
 }
 
-// answeredBy says whether the body fits calls of the kind. A body may be missing: a step
-// further out may make one, and lists have none.
+// answeredBy says whether calls of the kind are answered by such a body. It may be missing: an
+// outer step may make one, and lists have none.
 func (k kind) answeredBy(r protocol.Result) bool {
 	switch r := r.(type) {
 	case nil:

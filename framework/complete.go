@@ -17,7 +17,7 @@ import (
 // mostCompletions is the specification's bound (server/utilities/completion).
 const mostCompletions = 100
 
-// entryCompleter is what a catalog's entry has.
+// entryCompleter is the type of catalog.Entry.Complete.
 type entryCompleter = func(context.Context, *engine.Call, *protocol.CompleteParams) (*protocol.Completion, error)
 
 // completion completes the arguments of a prompt or the variables of a template:
@@ -54,8 +54,8 @@ func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
 	}
 }
 
-// completing puts the steps that completions meet in front of complete: they are to be
-// limited as calls are (server/utilities/completion "Security").
+// completing puts the steps that completions pass in front of complete: they must be limited as
+// calls are (server/utilities/completion "Security").
 func (m *member) completing(b *builder, complete entryCompleter) entryCompleter {
 	steps := arranged(kindCompletion, b.server.chain, m.options.groupChain, m.options.ownChain)
 	innermost := recovered(func(ctx context.Context, call *Call) (*Result, error) {
@@ -89,7 +89,7 @@ func (m *member) completing(b *builder, complete entryCompleter) entryCompleter 
 	}
 }
 
-// given are the arguments as far as they are written, the one to be completed among them.
+// given are the arguments that the user has written so far, including the one to be completed.
 func given(p *protocol.CompleteParams) []byte {
 	arguments := maps.Clone(p.Context)
 	if arguments == nil {
@@ -99,7 +99,7 @@ func given(p *protocol.CompleteParams) []byte {
 	return stringObject(arguments)
 }
 
-// asked undoes given, for the arguments that the steps have handed on.
+// asked is the reverse of given, for the arguments that the steps have passed on.
 func asked(p protocol.CompleteParams, arguments []byte) (*protocol.CompleteParams, error) {
 	members, err := stringMembers(arguments)
 	if err != nil {
@@ -128,7 +128,7 @@ func unknownArgument(name string, names []string) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultInvalidParams, Message: text}
 }
 
-// matching are the values that begin like prefix, whatever the case.
+// matching are the values that begin with prefix, whatever their case.
 func matching(values []string, prefix string) []string {
 	prefix = strings.ToLower(prefix)
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// alone are the settings of the component's own options, without groups and
-// without a report: what does not fit is left to Build to say.
+// alone are the settings by the component's own options, without those of groups. Options that
+// do not fit are ignored here; Build reports them.
 func (d *declaration) alone() *settings {
 	s := &settings{}
 	for _, o := range d.opts {
@@ -23,10 +23,10 @@ func (d *declaration) alone() *settings {
 	return s
 }
 
-// takes says whether the option fits.
+// takes says whether the option fits the component.
 func (d *declaration) takes(opt componentOption) bool { return opt.fits&(d.kind|d.also) != 0 }
 
-// firstFault is the first that is no warning.
+// firstFault is the first one that is not a warning.
 func firstFault(faults []binding.Fault) string {
 	for _, f := range faults {
 		if !f.Warning {
@@ -54,7 +54,7 @@ func (b *builder) checkName(m *member) {
 	}
 }
 
-// plainName says that the name is of the alphabet of 2025-11-25 server/tools.
+// plainName says that the name has only characters that 2025-11-25 server/tools allows.
 func plainName(name string) bool {
 	for _, r := range name {
 		switch {

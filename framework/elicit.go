@@ -16,13 +16,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// question is what the options of a question decide.
+// question holds the options of a question.
 type question struct {
 	prefill  any // a value of the question's type; nil: none
 	choices  map[string][]Choice
-	schema   json.RawMessage // of Form; nil: reflected
+	schema   json.RawMessage // given by Form; nil: reflected
 	attempts int
-	name     string // of Key
+	name     string // given by Key
 }
 
 func questionOf(opts []AskOption) *question {
@@ -38,7 +38,7 @@ func questionOf(opts []AskOption) *question {
 	return q
 }
 
-// defaultAttempts at a valid answer.
+// defaultAttempts is how many answers are tried.
 const defaultAttempts = 3
 
 // Prefill offers v's fields as defaults, zero values included; fields that are nil, or
@@ -123,7 +123,7 @@ func ElicitAnswer[T any](ctx context.Context, message string, opts ...AskOption)
 
 const askingUser = "asking the user"
 
-// refusal is the error of an action.
+// refusal is the error for an action, or nil.
 func refusal(action string) error {
 	switch action {
 	case "decline":
@@ -140,7 +140,7 @@ type formInquiry struct {
 	h       *handling
 	form    *form
 	message string
-	text    string // of the next question: the message, and what was wrong
+	text    string // of the next question: the message, and what was wrong with the last answer
 	attempt int
 	value   reflect.Value
 	action  string
@@ -192,13 +192,13 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	return false, nil
 }
 
-// noValidAnswer tells the model so, as it is told that a user has declined.
+// noValidAnswer is told to the model, as it is told that a user has declined.
 func noValidAnswer(who string, attempts int) error {
 	return UserErrorf("The %s gave no valid answer in %d attempts.", who, attempts)
 }
 
-// faultsOnly says where an answer does not fit and by which rule, for the log: what
-// users answer must not get there.
+// faultsOnly says where an answer does not fit and by which rule. It is for the log, which must
+// not contain what users answer.
 func faultsOnly(invalid *binding.Invalid) string {
 	var faults []string
 	for _, issue := range invalid.Issues {
@@ -207,7 +207,7 @@ func faultsOnly(invalid *binding.Invalid) string {
 	return strings.Join(faults, ", ")
 }
 
-// elicited is an answer with an action that there is.
+// elicited is an answer whose action is a valid one.
 func elicited(r protocol.Result) (*protocol.ElicitResult, error) {
 	answer, ok := r.(*protocol.ElicitResult)
 	if !ok {
@@ -220,10 +220,10 @@ func elicited(r protocol.Result) (*protocol.ElicitResult, error) {
 	return nil, &askError{doing: askingUser, cause: fmt.Errorf("the client answered with the action %q", answer.Action)}
 }
 
-// form is a question's type, compiled, with what this asking adds.
+// form is the compiled type of a question, with what its options add.
 type form struct {
-	plan    *binding.Plan // nil: of Form
-	raw     *binding.Raw  // of Form
+	plan    *binding.Plan // nil: the schema comes from Form
+	raw     *binding.Raw  // of a schema from Form
 	schema  json.RawMessage
 	choices map[string][]Choice
 }
@@ -287,7 +287,7 @@ func (s *Server) formPlan(t reflect.Type) (*binding.Plan, error) {
 	return plan, nil
 }
 
-// decode judges an answer. The error is an *Invalid where asking again may help.
+// decode checks and stores an answer. The error is a *binding.Invalid if asking again may help.
 func (f *form) decode(ctx context.Context, content json.RawMessage, value reflect.Value) error {
 	if len(content) == 0 {
 		content = json.RawMessage("{}")
@@ -307,8 +307,8 @@ func (f *form) decode(ctx context.Context, content json.RawMessage, value reflec
 
 func (f *form) checkChoices(content json.RawMessage) error {
 	var issues []binding.Issue
-	// In one order always: a handler that runs again must ask in the same words, or the
-	// answer is not its own.
+	// The order must be the same each time: if a handler that runs again asks in other words,
+	// the answer is not found.
 	for _, field := range slices.Sorted(maps.Keys(f.choices)) {
 		raw, ok := jsontext.Member(content, field)
 		if !ok {

@@ -31,15 +31,15 @@ var (
 	ErrPending     = engine.ErrPending
 )
 
-// userError is what UserErrorf makes.
+// userError is the error of UserErrorf and NotFoundf.
 type userError struct {
-	error         // of fmt.Errorf: the text, and what it wraps
+	error         // made by fmt.Errorf: the text, and what it wraps
 	notFound bool // Is ErrNotFound
 }
 
 func (e *userError) Unwrap() error { return e.error }
 
-// Is makes NotFoundf's errors Is ErrNotFound.
+// Is makes errors of NotFoundf an ErrNotFound.
 func (e *userError) Is(target error) bool { return e.notFound && target == ErrNotFound }
 
 // UserErrorf returns an error whose text is meant for the model and the user. It formats
@@ -54,7 +54,7 @@ func NotFoundf(format string, args ...any) error {
 	return &userError{error: fmt.Errorf(format, args...), notFound: true}
 }
 
-// argumentError is what InvalidArgumentf makes.
+// argumentError is the error of InvalidArgumentf.
 type argumentError struct {
 	path string // JSON pointer
 	error
@@ -71,7 +71,7 @@ func InvalidArgumentf(path, format string, args ...any) error {
 	return &argumentError{path: pointer(path), error: fmt.Errorf(format, args...)}
 }
 
-// pointer makes a dotted name a JSON pointer.
+// pointer turns a dotted name into a JSON pointer.
 func pointer(path string) string {
 	if path == "" || strings.HasPrefix(path, "/") {
 		return path
@@ -79,10 +79,10 @@ func pointer(path string) string {
 	return "/" + strings.ReplaceAll(path, ".", "/")
 }
 
-// becauseError is what Because makes.
+// becauseError is the error of Because.
 type becauseError struct{ shown, cause error }
 
-// Error is for the log: it has both.
+// Error is for the log, and has both texts.
 func (e *becauseError) Error() string { return e.shown.Error() + ": " + e.cause.Error() }
 
 func (e *becauseError) Unwrap() []error { return []error{e.shown, e.cause} }
@@ -100,10 +100,10 @@ func Because(err, cause error) error {
 	return &becauseError{shown: err, cause: cause}
 }
 
-// unsupportedError says what the client would have needed.
+// unsupportedError has what the client would have needed.
 type unsupportedError struct {
 	what    string
-	missing *protocol.ClientCapabilities // nil: it is not the client's capabilities that are missing
+	missing *protocol.ClientCapabilities // nil: it is not because of the client's capabilities
 }
 
 // Error names what could not be done.
@@ -111,9 +111,9 @@ func (e *unsupportedError) Error() string { return e.what }
 
 func (e *unsupportedError) Unwrap() error { return ErrUnsupported }
 
-// askError is what the client answered instead of a result. It is not unwrapped
-// when a call's error is classified: the client's own error must not come back
-// to it as ours.
+// askError is the error that the client answered a question with. When a call's error is
+// classified, it is not unwrapped: the client's own error must not come back to the client as
+// the server's.
 type askError struct {
 	doing string
 	cause error
@@ -124,17 +124,17 @@ func (e *askError) Error() string { return e.doing + ": " + e.cause.Error() }
 
 func (e *askError) Unwrap() error { return e.cause }
 
-// class is how an error is answered.
+// class decides how an error is answered.
 type class uint8
 
 const (
-	classInternal  class = iota // logged, told generically
-	classUser                   // the text is meant for the model
-	classNotFound               // likewise
+	classInternal  class = iota // logged; the client gets a general text
+	classUser                   // its text is meant for the model
+	classNotFound               // so is this one's
 	classArguments              // issues of arguments
 	classProtocol               // a *protocol.Error or *protocol.Fault, as it is
 	classMissing                // the client lacks a capability
-	classCancelled              // the call is over: nobody listens
+	classCancelled              // the call is over: nobody is listening
 	classVisit                  // of URLRequired
 )
 
@@ -148,13 +148,13 @@ type verdict struct {
 	visit   *visitError // classVisit
 }
 
-// classify judges an error by its outermost part that says what it is.
+// classify classifies an error by the outermost one in its chain that has a class.
 func classify(err error) verdict {
 	for err != nil {
 		if v, ok := own(err); ok {
 			return v
 		}
-		switch e := err.(type) { //nolint:errorlint // this is the walk along the chain itself
+		switch e := err.(type) { //nolint:errorlint // classify walks along the chain itself
 		case *becauseError:
 			return shown(e.shown)
 		case interface{ Unwrap() []error }:
@@ -168,7 +168,7 @@ func classify(err error) verdict {
 	return verdict{}
 }
 
-// own judges err itself, not what it wraps.
+// own classifies err itself, and not what it wraps.
 func own(err error) (verdict, bool) {
 	switch e := err.(type) { //nolint:errorlint // err itself, not what it wraps: classify walks
 	case *userError:
@@ -209,7 +209,8 @@ func own(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// shown is the error of Because: without a class of its own it is the user's.
+// shown is the class of the visible error of Because: that of a user error, unless it has a
+// class of its own.
 func shown(err error) verdict {
 	if v := classify(err); v.class != classInternal {
 		return v
@@ -217,8 +218,8 @@ func shown(err error) verdict {
 	return verdict{class: classUser, text: err.Error()}
 }
 
-// joined adds up the issues of arguments and the texts for the user; anything
-// else decides alone.
+// joined combines the issues of arguments and the texts for the user; any other class wins
+// alone.
 func joined(errs []error) verdict {
 	var issues []binding.Issue
 	var texts []string
@@ -235,7 +236,7 @@ func joined(errs []error) verdict {
 			}
 		case classProtocol, classMissing, classCancelled, classVisit:
 			return v
-		case classInternal: // for the log only
+		case classInternal: // the log gets it in full
 		}
 	}
 	switch {
@@ -250,7 +251,7 @@ func joined(errs []error) verdict {
 	return first
 }
 
-// sentence ends the text like one.
+// sentence ends the text with a full stop.
 func sentence(text string) string {
 	if text == "" || strings.ContainsRune(".!?", rune(text[len(text)-1])) {
 		return text
@@ -258,8 +259,8 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// judge maps the error as the app wants, classifies it and logs what the client
-// does not see.
+// judge maps the error with the app's mapper, classifies it, and logs what the client is not
+// told.
 func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound) verdict {
 	err = s.mapped(ctx, err)
 	v := classify(err)
@@ -268,7 +269,7 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	case v.class == classInternal && ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout):
 		v.class, v.text = classUser, fmt.Sprintf("The %s took longer than %s and was stopped.", b.noun, b.timeout)
 	case v.class == classCancelled && ctx.Err() == nil:
-		v.class = classInternal // somebody else's cancellation
+		v.class = classInternal // it was cancelled by somebody else
 	case v.class == classInternal && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		v.class = classCancelled
 	}
@@ -284,8 +285,8 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	return v
 }
 
-// mapped is what the mapper of WithErrorMapper makes of err: err itself where there is no
-// mapper or it returns nil, and its panic where it panics.
+// mapped is the result of WithErrorMapper's function for err. It is err if there is no function
+// or that returns nil, and its panic if it panics.
 func (s *Server) mapped(ctx context.Context, err error) error {
 	if s.cfg.mapper == nil {
 		return err
@@ -294,7 +295,7 @@ func (s *Server) mapped(ctx context.Context, err error) error {
 	return cmp.Or(panicked, out, err)
 }
 
-// logFailure writes an error that the client is not told in full.
+// logFailure logs an error of which the client does not get the whole text.
 func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun, name string) {
 	fields := []zap.Field{failure(ctx, err)}
 	message := "background work failed" // of no request
@@ -311,7 +312,7 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	s.cfg.logger.Error(message, fields...)
 }
 
-// failure is err for the log, without what the tag secret or its name hides of the arguments.
+// failure is err for the log, without the arguments that are secret by their tag or name.
 func failure(ctx context.Context, err error) zap.Field {
 	if h := handlingFrom(ctx); h != nil {
 		masked, hidden := Masked(ctx, h.seen.Arguments)
@@ -322,13 +323,13 @@ func failure(ctx context.Context, err error) zap.Field {
 	return zap.Error(err)
 }
 
-// invalidFault is the teaching error.
+// invalidFault tells the caller all that is wrong with the arguments.
 func invalidFault(kind protocol.FaultKind, name string, invalid *binding.Invalid) *protocol.Fault {
 	return &protocol.Fault{Kind: kind, Message: invalid.Text(name), Data: map[string]any{"issues": invalid.Issues}}
 }
 
-// refusal is the error that answers for err whatever was called; nil: the text does, in the
-// form of what was called.
+// refusal is the JSON-RPC error for err whatever was called; nil: the error is answered by its
+// text, in a form that depends on what was called.
 func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text string, answer error) {
 	switch v.class {
 	case classProtocol:
@@ -346,8 +347,8 @@ func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text 
 	return v.text, nil
 }
 
-// refuseTool answers errors of tools: results that the model sees, but for
-// errors of the protocol.
+// refuseTool answers errors of tools: as results that the model sees, except errors of the
+// protocol.
 func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch {

@@ -28,9 +28,9 @@ func prefilled(plan *binding.Plan, schema []byte, v reflect.Value) ([]byte, erro
 	}), nil
 }
 
-// chosen writes run-time choices into a form: enum where no choice has a title,
-// oneOf of constants where one has (2025-11-25 client/elicitation "Enum
-// Schemas"; the dialect rewrites it for 2025-06-18).
+// chosen writes run-time choices into a form: as enum if no choice has a title, else as oneOf
+// of constants (2025-11-25 client/elicitation "Enum Schemas"; the dialect rewrites it for
+// 2025-06-18).
 func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 	var fields []string
 	var misfit error
@@ -64,7 +64,7 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 	return out, nil
 }
 
-// misfitOf is why a field cannot have these choices, or nil.
+// misfitOf says why a field cannot have these choices, or is nil.
 func misfitOf(field string, property []byte, choices []Choice) error {
 	if items, list := jsontext.Member(property, "items"); list {
 		property = items
@@ -91,7 +91,8 @@ func misfitOf(field string, property []byte, choices []Choice) error {
 	return nil
 }
 
-// flat says that a form by hand is one: an object of fields that are none.
+// flat checks that a hand-written form is an object whose fields are not objects or lists of
+// such.
 func flat(schema []byte) error {
 	if !isObjectSchema(schema) {
 		return errors.New("it is not of type object")
@@ -108,8 +109,8 @@ func flat(schema []byte) error {
 	return nil
 }
 
-// openList is a list of a form of which nothing says what may be in it: the only lists of
-// forms are those of which some are chosen (2025-11-25 client/elicitation "Enum Schemas").
+// openList is the first list in a form that does not say which values it may have. Forms can
+// only ask for lists of given choices (2025-11-25 client/elicitation "Enum Schemas").
 func openList(schema []byte) (name string, found bool) {
 	properties, _ := jsontext.Member(schema, "properties")
 	for key, property := range jsontext.Members(properties) {

@@ -22,7 +22,7 @@ func Func(name string, fn any, opts ...Option) Component {
 	return f
 }
 
-// funcTool is a tool whose types are known at run time only.
+// funcTool is a tool whose types are known only at run time.
 type funcTool struct {
 	declaration *declaration
 	fn          reflect.Value
@@ -37,7 +37,7 @@ func (f *funcTool) declared() *declaration {
 	return f.declaration
 }
 
-// signature is how a plain function is called.
+// signature says how to call a plain function.
 type signature struct {
 	fn         reflect.Value
 	hasContext bool
@@ -109,7 +109,7 @@ func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, 
 	return out, nil
 }
 
-// takesNone says that the function has a parameter of type struct{}.
+// takesNone says that the function has one parameter, of type struct{}.
 func (s *signature) takesNone() bool {
 	n := s.fn.Type().NumIn()
 	if s.hasContext {
@@ -191,8 +191,8 @@ func holdsMembers(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t == typeRaw
 }
 
-// namePaths makes the paths of faults begin with the parameter, where its field
-// is one that spreadOver has made.
+// namePaths makes the paths of faults begin with the parameter's name, if its field was made by
+// spreadOver.
 func (s *signature) namePaths(faults []Fault, names []string) {
 	if !s.spread {
 		return

@@ -33,7 +33,7 @@ func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
 	}}
 }
 
-// start makes the inquiry; a fault of the question is one.
+// start makes the inquiry, or a faulty one if the question has a fault.
 func (q Question[T]) start(h *handling, into *T) inquiry {
 	if q.begin == nil {
 		return &faulty{err: errors.New("a Question was not made by Ask, AskModel or AskRoots")}
@@ -89,8 +89,7 @@ func Gather3[A, B, C any](ctx context.Context, a Question[A], b Question[B], c Q
 
 const gathering = "asking several questions"
 
-// gathered joins what went wrong. A refusal of one question is no riddle; of
-// several the place is said.
+// gathered joins the errors. With several questions the error says which one it was.
 func gathered(errs []error) error {
 	for i, err := range errs {
 		if errors.Is(err, ErrPending) {

@@ -23,13 +23,13 @@ type Generation struct {
 // Text returns the text of all text blocks.
 func (g Generation) Text() string { return textOf(g.Content) }
 
-// Bounds of a generation that names none.
+// Defaults of a generation.
 const (
-	defaultMaxTokens = 1024 // the specification wants a bound of each turn
+	defaultMaxTokens = 1024 // the specification requires a bound for each turn
 	defaultMaxTurns  = 10
 )
 
-// generation is what the options of a question to the model decide.
+// generation holds the options of a question to a model.
 type generation struct {
 	request   protocol.CreateMessageParams
 	tools     []Component
@@ -71,7 +71,7 @@ const askingModel = "asking the client's model"
 type modelInquiry struct {
 	*generation
 	h        *handling
-	model    Model // nil: the client's
+	model    Model // nil: that of the client
 	offer    *offer
 	answer   *modelAnswer
 	messages []protocol.Message
@@ -107,7 +107,7 @@ func (h *handling) modelInquiry(prompt string, opts []GenerateOption, into refle
 	return q, nil
 }
 
-// chosen is the app's model where it shall or must answer.
+// chosen is the app's model if that may or must answer, else nil.
 func (q *modelInquiry) chosen() Model {
 	app := q.h.server.cfg.model
 	if app != nil && (q.preferApp || !q.h.call.MayAsk() || !q.needs().has) {
@@ -153,8 +153,9 @@ func (q *modelInquiry) withoutContext() bool {
 	return q.h.call.Dialect.SamplesWithTools() && !q.h.call.Capabilities().SamplingContext
 }
 
-// choice of the turn: the last is for the answer, and a tool may be demanded in the
-// first only, for the loop would not end otherwise.
+// choice is the tool choice of the turn. A tool may be demanded only in the first turn, since
+// the loop would not end otherwise, and none may be used in the last one, which is for the
+// answer.
 func (q *modelInquiry) choice() string {
 	switch mode := q.request.ToolChoice; {
 	case q.turns >= q.maxTurns:
@@ -194,7 +195,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 	return false, nil
 }
 
-// say continues the conversation.
+// say adds a message to the conversation.
 func (q *modelInquiry) say(said *protocol.CreateMessageResult, reply []protocol.Block) {
 	q.messages = append(q.messages, message(protocol.RoleAssistant, said.Content), message(protocol.RoleUser, reply))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// modelAnswer reads what a model said as a Go value.
+// modelAnswer decodes a model's answer into a Go value.
 type modelAnswer struct {
 	into reflect.Value
 	plan *answerPlan // nil: a Generation, a text or any JSON
@@ -20,7 +20,7 @@ type modelAnswer struct {
 // answerPlan is a type of answers, compiled once for each server.
 type answerPlan struct {
 	plan    *binding.Plan
-	wrapper reflect.Type // of what is no object: {"value": ...}; nil: the type is one
+	wrapper reflect.Type // {"value": ...} around a type that is not an object; nil: it is one
 }
 
 var typeGeneration = reflect.TypeFor[Generation]()
@@ -65,8 +65,8 @@ func (a *modelAnswer) instruction() string {
 	return ""
 }
 
-// misfit is what to tell of an answer that does not fit: the model in full, the log
-// without what was said.
+// misfit says why an answer does not fit: to the model in full, to the log without what the
+// model said.
 type misfit struct{ toModel, toLog string }
 
 // decode reads the answer.
@@ -112,7 +112,7 @@ func (p *answerPlan) decode(ctx context.Context, raw []byte, into reflect.Value)
 	return err
 }
 
-// jsonIn is the JSON of a text, which models like to put into a fence.
+// jsonIn is the JSON in a text, which models often put into a code fence.
 func jsonIn(text string) (json.RawMessage, error) {
 	limits := jsontext.DefaultLimits()
 	text = strings.TrimSpace(text)

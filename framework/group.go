@@ -19,8 +19,8 @@ type Set struct {
 	members []Component
 	opts    []Option
 	where   string
-	head    string  // what a report calls it
-	faults  []Fault // of Methods, which could not say so
+	head    string  // its name in a report
+	faults  []Fault // of Methods, which returns no error
 }
 
 // fault notes a fault of the set itself.

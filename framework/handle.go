@@ -91,7 +91,7 @@ func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	return v, err
 }
 
-// ofProtocol is an error for what the protocol writes in its own way.
+// ofProtocol is an error for types that the protocol writes in a form of its own.
 func ofProtocol(t reflect.Type) error {
 	if what, _ := almost(t); what != "" {
 		return fmt.Errorf("a %s stands for %s, which has no JSON of its own", t, what)
@@ -124,7 +124,7 @@ func (o *output) readRich(result *protocol.CallToolResult, into reflect.Value) e
 	return nil
 }
 
-// ownMeta leaves out what the protocol itself put there.
+// ownMeta drops the members that the protocol itself has set.
 func ownMeta(m protocol.Meta) protocol.Meta {
 	var own protocol.Meta
 	for k, v := range m {
@@ -156,7 +156,7 @@ func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Va
 	return readJSON(o.plan, raw, into)
 }
 
-// readJSON reads by a plan; without one into is a json.RawMessage.
+// readJSON decodes with plan; without one, into is a json.RawMessage.
 func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error {
 	if err := jsontext.Check(raw, jsontext.Limits{}); err != nil {
 		return fmt.Errorf("no JSON: %w", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// bound is a component in a server: its chain and what the chain needs. It is
-// the engine's handler for calls of the component.
+// bound is a component of a server, with its chain. It is the engine's handler for calls of the
+// component.
 type bound struct {
 	server  *Server
 	handle  leaf
@@ -31,19 +31,19 @@ type bound struct {
 	steps   []Middleware       // of the chain, outermost first
 	run     Handler            // the whole chain
 
-	// witnesses is the chain of calls that are refused for missing scopes; nil: no step wants
-	// to see them.
+	// witnesses is the chain for calls that are refused because of missing scopes; nil: no step
+	// wants to see them.
 	witnesses Handler
 
-	// invoke is the innermost step: decode, the user's function, encode.
+	// invoke is the innermost step: it decodes, calls the program's function, and encodes.
 	invoke Handler
-	// refuse makes an error of the chain what the client sees.
+	// refuse turns an error of the chain into what the client gets.
 	refuse func(ctx context.Context, c *engine.Call, err error) (protocol.Result, error)
 }
 
-// handling is the context of one call: the free functions find here what they act on. It
-// is a context.Context itself, which saves an allocation. Handlers may use it from many
-// goroutines at once; what changes during the call is atomic or has a lock.
+// handling is the context of one call, in which the package's functions find the call. It is a
+// context.Context itself, which saves an allocation. Handlers may use it from many goroutines
+// at once; what changes during the call is atomic or guarded by a lock.
 type handling struct {
 	context.Context //nolint:containedctx // it is a context: one layer less for each call
 
@@ -53,18 +53,18 @@ type handling struct {
 	uri    string            // of resources/read
 	vars   map[string]string // of a template
 	list   []ComponentInfo   // of a list
-	seen   Call              // what the outermost step of the chain gets
-	inner  *inner            // set for an effect or a nested call; nil: the call itself
+	seen   Call              // the call as the outermost step gets it
+	inner  *inner            // set inside of an effect or a nested call; nil: this is the call itself
 
 	logging sync.Once
-	logger  *zap.Logger // what Log returns, once it was asked for
+	logger  *zap.Logger // the logger of Log, made at its first use
 	bucket  *bucket     // limits what logger sends to the client; nil: the client wants no log
 
 	asked  atomic.Int32              // counts questions without a key
 	asks   atomic.Bool               // a question was asked; see Asked; only in the outermost handling
 	keys   sync.Map                  // the keys of all questions of the call; only in the outermost handling
 	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; nil: none
-	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked for; only in the outermost handling
+	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked yet; only in the outermost handling
 }
 
 type handlingKey struct{}
@@ -77,7 +77,7 @@ func (h *handling) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// handlingFrom is the call that ctx belongs to, or nil.
+// handlingFrom is the handling of the call that ctx belongs to, or nil.
 func handlingFrom(ctx context.Context) *handling {
 	h, _ := ctx.Value(handlingKey{}).(*handling)
 	return h
@@ -101,7 +101,7 @@ func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, er
 // TaskPolicy is that of the Task option, or nil.
 func (b *bound) TaskPolicy() *engine.TaskPolicy { return b.policy }
 
-// errTimeout is the cause of a context that its Timeout ended.
+// errTimeout is the cause of a context that ended because of the component's Timeout.
 var errTimeout = errors.New("the timeout of the component is over")
 
 func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Result, error) {
@@ -112,7 +112,7 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	}
 	h.seen = Call{Method: h.method(), Name: name, Arguments: arguments, Round: h.roundOf(), Component: b.info}
 	if len(b.steps) > 0 {
-		h.seen.ID = h.callID() // which is made when it is asked for
+		h.seen.ID = h.callID() // made only for steps, since it costs an allocation
 	}
 	result, err := b.run(h, &h.seen)
 	if h.call.Pending() || errors.Is(err, ErrPending) { // which is no failure, whatever a step made of it
@@ -127,8 +127,8 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	return located(result.Body, name), nil
 }
 
-// method is what is called, which for a tool that a model calls is not what the
-// client did.
+// method is that of the call; for a tool that a model has called, it is not the method that the
+// client called.
 func (h *handling) method() string {
 	if h.inner != nil {
 		return protocol.MethodCallTool
@@ -142,10 +142,9 @@ func pending(ctx context.Context) bool {
 	return h != nil && h.call != nil && h.call.Pending()
 }
 
-// answered is the innermost step of a chain. While a question is pending its answer
-// is ErrPending: it does not run where a step further out has asked (and may have
-// ignored that there is no answer yet), and what it returns does not count where it
-// asked itself.
+// answered wraps the innermost step of a chain. While a question is pending, the answer is
+// ErrPending. The step does not run if an outer step has asked (and may have ignored that there
+// is no answer yet), and its result does not count if it has asked itself.
 func (b *bound) answered(step Handler) Handler {
 	step = recovered(step)
 	return func(ctx context.Context, call *Call) (*Result, error) {
@@ -168,9 +167,8 @@ func (b *bound) answered(step Handler) Handler {
 	}
 }
 
-// recovered makes a panic of the innermost step, where the user's code runs, an
-// error that middleware sees like any other. The engine recovers once more, for
-// panics of middleware.
+// recovered turns a panic of the innermost step, where the program's code runs, into an error
+// that middleware sees like any other. The engine recovers panics of middleware.
 func recovered(step Handler) Handler {
 	return func(ctx context.Context, call *Call) (result *Result, err error) {
 		defer func() {
@@ -182,7 +180,7 @@ func recovered(step Handler) Handler {
 	}
 }
 
-// guarded runs a function of the user outside of a chain: a panic is an error.
+// guarded calls a function of the program outside of a chain, and turns a panic into an error.
 func guarded[In, Out any](ctx context.Context, fn func(context.Context, In) (Out, error), in In) (out Out, err error) {
 	defer func() {
 		if v := recover(); v != nil {

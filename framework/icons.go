@@ -10,7 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// setIcons sets a copy, or says what is wrong with the icons (2025-11-25 basic "Icons").
+// setIcons stores a copy of the icons, or says what is wrong with them (2025-11-25 basic
+// "Icons").
 func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 	for _, icon := range icons {
 		switch {
@@ -28,10 +29,10 @@ func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 	return ""
 }
 
-// iconSize is what the size of an icon looks like.
+// iconSize matches the size of an icon.
 var iconSize = regexp.MustCompile(`^([0-9]+x[0-9]+|any)$`)
 
-// iconSource says that clients take icons from there: they must refuse all other schemes.
+// iconSource says that clients accept icons from there: they must refuse all other schemes.
 func iconSource(src string) bool {
 	u, err := url.Parse(src)
 	return err == nil && u.Scheme == "data" || isWeb(src)

@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// inner is what makes a handling a part of another: an effect, or a tool that a
-// model calls. Questions and effects in it have keys of their own, so that those of
-// the outer part stay the same whether the inner one runs or its result is known.
+// inner makes a handling a part of another one: an effect, or a tool that a model calls. Its
+// questions and effects have keys of their own, so that the keys of the outer part are the same
+// whether the inner one runs or its result is known already.
 type inner struct {
 	top    *handling // the call itself
-	outer  *handling // what it is a part of
-	prefix string    // of keys
+	outer  *handling // the handling that it is a part of
+	prefix string    // the beginning of its keys
 	id     string    // of the nested call; "" in an effect
 	round  int       // of the nested call
-	effect string    // the idempotency key; "" outside effects
-	muted  bool      // questions are not possible
+	effect string    // the idempotency key; "" outside of effects
+	muted  bool      // it must not ask questions
 }
 
-// within makes the handling of a part with a full key; ctx is what it runs in.
+// within makes the handling of a part with this full key; ctx is the context it runs in.
 func (h *handling) within(ctx context.Context, key string) *handling {
 	part := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: h.bound, uri: h.uri, vars: h.vars,
@@ -39,7 +39,7 @@ func (h *handling) top() *handling {
 	return h
 }
 
-// outer is what h is a part of; nil: the call itself.
+// outer is the handling that h is a part of; nil: h is the call itself.
 func (h *handling) outer() *handling {
 	if h.inner != nil {
 		return h.inner.outer
@@ -47,10 +47,10 @@ func (h *handling) outer() *handling {
 	return nil
 }
 
-// muted says that nobody may be asked.
+// muted says that h must not ask questions.
 func (h *handling) muted() bool { return h.inner != nil && h.inner.muted }
 
-// callID names the logical call, or the nested one.
+// callID is the id of the logical call, or of the nested one.
 func (h *handling) callID() string {
 	if h.inner != nil && h.inner.id != "" {
 		return h.inner.id
@@ -74,23 +74,23 @@ func (h *handling) fullKey(key string) string {
 	return key
 }
 
-// questionKey is the full key of a question. One without a key is known by its
-// place in the order. That two have the same is an error at once, also where the
-// client is asked live: in rounds the one would have the answer to the other.
+// questionKey is the full key of a question. A question without a key is known by its place in
+// the order. Two questions with the same key are an error at once, also if the client is asked
+// live: in rounds one would get the answer of the other.
 func (h *handling) questionKey(q inquiry) (string, error) {
 	key := q.key()
 	_, roots := q.(*rootsInquiry)
 	switch {
 	case key == keyRoots && !roots:
 		return "", fmt.Errorf("the key %q is that of Roots: give the question another", key)
-	case !utf8.ValidString(key): // the client would send another back
+	case !utf8.ValidString(key): // a client would send back another text
 		return "", fmt.Errorf("the key %q is not UTF-8", key)
 	case key == "":
 		key = "q" + strconv.Itoa(int(h.asked.Add(1)))
 	}
 	full := h.fullKey(key)
 	h.top().asks.Store(true)
-	if roots { // where they are asked live they may change during the call
+	if roots { // if clients are asked live, roots may change during the call
 		return full, nil
 	}
 	if _, twice := h.top().keys.LoadOrStore(full, struct{}{}); twice {

@@ -13,14 +13,14 @@ import (
 // --inspect prints besides what clients see.
 type Inspection struct {
 	Components []Inspected // in the order of the lists
-	Lists      []Step      // what every list goes through
+	Lists      []Step      // the steps that every list passes
 }
 
 // Inspected is one component.
 type Inspected struct {
 	ComponentInfo
 	Hidden   bool
-	Function string // the user's, without its package
+	Function string // of the program, without its package
 	Where    string // file:line of that function
 	Added    string // file:line of the Add that brought it into the server
 	Chain    []Step // outermost first
@@ -34,7 +34,7 @@ type Inspected struct {
 type Step struct {
 	Name    string
 	Origin  Origin
-	Phase   Phase // of the engine's own: PhaseApp, and without a meaning
+	Phase   Phase // of the engine's own steps: PhaseApp, without a meaning
 	PerCall bool
 }
 
@@ -94,9 +94,9 @@ func (b *bound) inspected(e *catalog.Entry) Inspected {
 	}
 }
 
-// stepsOf names the engine's own steps, too: nobody has asked for them, and they are in
-// front of every call. A panic is recovered outside of everything; then the catalog
-// knows no component to those who lack a scope of it.
+// stepsOf includes the engine's own steps, which are in front of every call. Panics are
+// recovered outside of everything else; then the catalog hides components from callers who lack
+// their scopes.
 func stepsOf(steps []Middleware, timeout time.Duration) []Step {
 	all := []Step{{Name: "recovery", Origin: OriginEngine}, {Name: "scopes", Origin: OriginEngine}}
 	if timeout > 0 {

@@ -37,11 +37,11 @@ func (h *handling) makeLogger() *zap.Logger {
 		return base
 	}
 	base = base.With(h.logFields()...)
-	if !h.call.Logs(protocol.LevelEmergency) { // the client wants no log at all
+	if !h.call.Logs(protocol.LevelEmergency) { // the client wants no log messages
 		return base
 	}
 	h.bucket = &bucket{}
-	if top := h.top(); top != h { // one bound for all that the call logs
+	if top := h.top(); top != h { // all logs of a call share one bucket
 		if Log(top); top.bucket != nil {
 			h.bucket = top.bucket
 		}
@@ -52,7 +52,7 @@ func (h *handling) makeLogger() *zap.Logger {
 	}))
 }
 
-// logFields say in the app's log which call an entry belongs to.
+// logFields say which call an entry of the app's log belongs to.
 func (h *handling) logFields() []zap.Field {
 	fields := []zap.Field{zap.String("call", h.callID())}
 	if h.bound != nil {
@@ -73,7 +73,8 @@ func Notify(ctx context.Context, level protocol.Level, message string, fields ..
 	h.send(level, "", zapcore.NewJSONEncoder(clientEncoding()), message, fields)
 }
 
-// clientEncoding has the message and the fields; level and logger travel beside.
+// clientEncoding has the message and the fields; level and logger are members of the
+// notification.
 func clientEncoding() zapcore.EncoderConfig {
 	return zapcore.EncoderConfig{
 		MessageKey:     "message",
@@ -96,7 +97,7 @@ func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Enc
 type clientCore struct {
 	h       *handling
 	encoder zapcore.Encoder // with the fields of With
-	bucket  *bucket         // shared by all that descend from one Log
+	bucket  *bucket         // shared by all loggers that come from one Log
 }
 
 // Enabled asks for the client's level, which may change during the call.
@@ -168,7 +169,7 @@ type bucket struct {
 	dropped int
 }
 
-// take reports how many were refused since the last that was not.
+// take takes a token; dropped is how many were refused since the last success.
 func (b *bucket) take(now time.Time) (dropped int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,8 +188,8 @@ func (b *bucket) take(now time.Time) (dropped int, ok bool) {
 	return dropped, true
 }
 
-// appendMasked appends a JSON text without the values of members whose names say that they
-// are secret, however deep (server/utilities/logging: MUST NOT contain credentials).
+// appendMasked appends a JSON text without the values of members whose names are those of
+// secrets, at any depth (server/utilities/logging: MUST NOT contain credentials).
 func appendMasked(dst, raw []byte) []byte {
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindObject:

@@ -64,8 +64,8 @@ func (c *methodOf[P, R]) compile(b *builder, m *member) {
 	}
 }
 
-// method compiles a method's types. The result must be an object: JSON-RPC
-// results of the protocol are (basic, "Responses").
+// method compiles a method's types. The result must be an object, as every JSON-RPC result of
+// the protocol is (basic, "Responses").
 func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 	if problem := methodProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Name it after a domain of yours, such as "example.com/reindex"`)

@@ -55,7 +55,7 @@ func Exclude(methods ...string) Option {
 	return option("Exclude", kindMethods, func(s *settings) { s.excluded = append(s.excluded, methods...) })
 }
 
-// unusable says why the receiver has no methods to offer.
+// unusable says why the receiver has no methods to make tools of.
 func unusable(receiver any, v reflect.Value) *Fault {
 	switch {
 	case !v.IsValid(), v.Kind() == reflect.Pointer && v.IsNil():
@@ -69,7 +69,7 @@ func unusable(receiver any, v reflect.Value) *Fault {
 	return nil
 }
 
-// take keeps the options that are for every tool, and returns what Exclude says.
+// take keeps the options that are for every tool, and returns the names of Exclude.
 func (s *Set) take(opts []Option) (excluded []string) {
 	var own settings
 	for _, o := range opts {
@@ -140,7 +140,7 @@ func (s *Set) method(v reflect.Value, name string) Component {
 	if d.where, d.function = methodPlace(v.Type(), name); d.where == "" {
 		d.where = s.where
 	}
-	d.made = d.where // of two methods with one name each says more than their Methods
+	d.made = d.where // with several Methods, the line of the method says more than that of Methods
 	f := &funcTool{declaration: d, fn: v.MethodByName(name)}
 	d.compile = f.compile
 	return f
@@ -148,7 +148,7 @@ func (s *Set) method(v reflect.Value, name string) Component {
 
 func wayOut(name string) string { return fmt.Sprintf("Exclude(%q)", name) }
 
-// meantMethod suggests the method that a name in Exclude most likely meant.
+// meantMethod suggests a method for a misspelt name in Exclude.
 func meantMethod(name string, names []string) string {
 	for _, n := range names {
 		if snake(n) == name || strings.EqualFold(n, name) {
@@ -169,7 +169,7 @@ func methodNames(t reflect.Type) []string {
 	return names
 }
 
-// standards are interfaces whose methods a type has for others than models.
+// standards are interfaces that a type implements for Go and not for models.
 var standards = []reflect.Type{
 	reflect.TypeFor[fmt.Stringer](), reflect.TypeFor[fmt.GoStringer](), reflect.TypeFor[fmt.Formatter](),
 	reflect.TypeFor[error](), reflect.TypeFor[io.Closer](), reflect.TypeFor[Provider](),
@@ -180,13 +180,13 @@ var standards = []reflect.Type{
 	reflect.TypeFor[interface{ Validate() error }](), reflect.TypeFor[interface{ Validate(context.Context) error }](),
 }
 
-// tryLocker is what an embedded sync.Mutex has besides sync.Locker.
+// tryLocker has the methods of an embedded sync.Mutex besides those of sync.Locker.
 type tryLocker interface {
 	sync.Locker
 	TryLock() bool
 }
 
-// readLocker is what an embedded sync.RWMutex has besides.
+// readLocker has those of an embedded sync.RWMutex besides.
 type readLocker interface {
 	RLock()
 	RUnlock()
@@ -194,8 +194,8 @@ type readLocker interface {
 	TryRLock() bool
 }
 
-// standard says that the type has this method to be of a standard interface.
-// Whether a pointer is needed for it makes no difference.
+// standard says that the type has this method because of a standard interface, on a value or a
+// pointer.
 func standard(t reflect.Type, name string) bool {
 	if t.Kind() != reflect.Pointer {
 		t = reflect.PointerTo(t)
@@ -216,7 +216,7 @@ func methodPlace(t reflect.Type, name string) (where, function string) {
 		if !ok {
 			continue
 		}
-		if !m.Func.IsValid() { // an embedded interface: what it holds may change
+		if !m.Func.IsValid() { // an embedded interface: its value may change
 			break
 		}
 		where, declared := functionPlace(m.Func)
@@ -252,9 +252,9 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// snake is the name of the tool: a word begins at each capital, but for a run of
-// capitals, which is one word up to the last before a small letter (HTTPGet is
-// http_get) and keeps the s of its plural (ListIDs is list_ids).
+// snake turns a name into that of a tool. A word begins at each capital. A run of capitals is
+// one word, up to the last one before a small letter (HTTPGet is http_get), and keeps the s of
+// its plural (ListIDs is list_ids).
 func snake(name string) string {
 	runes := []rune(name)
 	var out strings.Builder
@@ -267,7 +267,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// beginsWord says that the capital at i is the first letter of a word.
+// beginsWord says that the capital at i begins a word.
 func beginsWord(runes []rune, i int) bool {
 	switch {
 	case runes[i-1] == '_':

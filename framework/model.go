@@ -44,8 +44,8 @@ func WithModel(m Model) AppOption {
 	}}
 }
 
-// askModel asks a model of the app, once for each logical call: in later rounds its
-// answer comes from the journal.
+// askModel asks a model of the app, once for each logical call: in later rounds the answer
+// comes from the journal.
 func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol.Params) (protocol.Result, error) {
 	asked, ok := p.(*protocol.CreateMessageParams)
 	if !ok {
@@ -74,9 +74,9 @@ func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol
 	return result, nil
 }
 
-// usable demands inputs of tools that are JSON objects: models write those themselves,
-// and not always well. In the journal, as on the wire, others would be empty objects, and
-// the tool would run.
+// usable checks that the inputs of tools are JSON objects, since a model may write them badly.
+// In the journal, as on the wire, anything else would become an empty object, and the tool
+// would run.
 func usable(content Content) error {
 	for _, use := range usesOf(content) {
 		if len(use.Input) > 0 && (jsontext.Check(use.Input, jsontext.DefaultLimits()) != nil || !isObject(use.Input)) {
@@ -95,8 +95,8 @@ func requestOf(p *protocol.CreateMessageParams) *ModelRequest {
 	}
 }
 
-// journalDialect is how results are written into the journal: the newest, which
-// can say everything.
+// journalDialect is how results are written into the journal. It is the newest one, which can
+// express everything.
 func journalDialect() *dialect.Dialect {
 	all := dialect.All()
 	return all[len(all)-1]

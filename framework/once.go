@@ -80,7 +80,7 @@ func Once[T any](ctx context.Context, key string, effect func(context.Context) (
 	return value, nil
 }
 
-// effect is what happens once, and its result as JSON.
+// effect does what must happen once, and returns its result as JSON.
 type effect = func(context.Context) ([]byte, error)
 
 func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, error) {
@@ -100,8 +100,9 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 	})
 }
 
-// distinct is the key as a part of a full one, whose parts have a slash between them. One
-// with slashes of its own is written with its length: else "a/b" were "b" in "a".
+// distinct is the key as a part of a full key, whose parts are separated by slashes. A key that
+// has slashes is written with its length: otherwise "a/b" would be the same as "b" inside of
+// "a".
 func distinct(key string) string {
 	if !strings.Contains(key, "/") {
 		return key
@@ -118,17 +119,17 @@ func IdempotencyKey(ctx context.Context) string {
 	return ""
 }
 
-// onceLife is how long it is known that an AtMostOnce effect was begun.
+// onceLife is how long it is remembered that an AtMostOnce effect was begun.
 const onceLife = 24 * time.Hour
 
-// The value of a claim: a mark, and after markDone the result.
+// The value of a claim: a mark; after markDone follows the result.
 const (
 	markBegun = 'b'
 	markDone  = 'd'
 )
 
-// atMostOnce records that the effect begins, runs it, and records its result. An execution
-// that repeats this one finds the result, or learns that the effect was begun.
+// atMostOnce records that the effect begins, runs it, and records its result. A repetition
+// finds the result, or learns that the effect was begun and may have happened.
 func (s *Server) atMostOnce(h *handling, do effect) ([]byte, error) {
 	claim := "once/" + h.inner.effect
 	begun := []byte{markBegun}
@@ -150,7 +151,7 @@ func (s *Server) atMostOnce(h *handling, do effect) ([]byte, error) {
 	if err == nil && !swapped {
 		err = errors.New("the record is gone")
 	}
-	if err != nil { // the effect has happened, and its result is known here
+	if err != nil { // the effect has happened, and its result is in memory
 		s.cfg.logger.Warn("the result of an effect was not recorded: a repetition of the call will not know it",
 			zap.String("effect", h.inner.effect), zap.Error(err))
 	}

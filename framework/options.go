@@ -20,8 +20,8 @@ import (
 // Complete with different names, which add up.
 type Option interface{ option() }
 
-// componentOption sets one thing of the kinds it fits and says what is wrong
-// with it, or "".
+// componentOption sets one thing for the kinds that it fits, and returns what is wrong with it,
+// or "".
 type componentOption struct {
 	name  string
 	fits  kind
@@ -33,7 +33,7 @@ func (componentOption) option() {}
 // completer is the function of Complete.
 type completer = func(ctx context.Context, prefix string, args map[string]string) ([]string, error)
 
-// settings is what the options of a component decide.
+// settings holds the options of a component.
 type settings struct {
 	description, title, name string
 	icons                    []protocol.Icon
@@ -45,7 +45,7 @@ type settings struct {
 	groupChain, ownChain     []Middleware
 	mime                     string
 	size                     int64
-	arguments                []protocol.PromptArgument // nil: Args says them
+	arguments                []protocol.PromptArgument // nil: the struct of Args has them
 	completers               map[string]completer
 	maySubscribe             func(ctx context.Context, uri string) error
 	cache                    protocol.CacheHints
@@ -54,16 +54,16 @@ type settings struct {
 	hidden                   bool
 	params                   []string
 	task                     *taskSettings
-	excluded                 []string // of Methods
+	excluded                 []string // given by Exclude, for Methods
 }
 
-// configure applies the options of the groups, outermost first, and then the
-// component's own: the later one wins, scopes and middleware add up.
+// configure applies the options of the groups, outermost first, and then the component's own. A
+// later one replaces an earlier one; scopes and middleware add up.
 func (b *builder) configure(m *member, layers []*layer) {
 	for _, l := range layers {
 		for i, o := range l.opts {
 			if opt, ok := o.(componentOption); ok && !m.takes(opt) {
-				continue // builder.set reports options that fit no member
+				continue // builder.set reports options that fit no member of the group
 			}
 			l.used[i] = true
 			b.option(m, o)
@@ -235,8 +235,8 @@ func With(mw ...Middleware) Option {
 	}}
 }
 
-// seenBy are the kinds of components whose calls go through one of the steps, and the
-// name of their option; it has theirs where there are others.
+// seenBy are the kinds of components whose calls pass one of the steps. option names what they
+// come from, for a fault.
 func seenBy(steps []Middleware) (option string, kinds kind) {
 	var names []string
 	for _, m := range steps {

@@ -48,7 +48,7 @@ func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 }
 
 func outcomeOfError(ctx context.Context, h *handling, err error) Outcome {
-	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper has no say in it
+	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper does not decide about these
 		return OutcomeDenied
 	}
 	if h != nil && h.server != nil {

@@ -8,20 +8,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// reserved begins the framework's own keys in the journal. Once refuses it in those
-// of the user.
+// reserved begins the framework's own keys in the journal. Once refuses keys of the program
+// that begin with it.
 const reserved = "\x00"
 
-// passed is a step of OncePerCall, as a handling notes that it has called next. The values
-// are made with the chain, so that noting one allocates nothing.
+// passed is a step of OncePerCall; handling.passed says that it has called next. The values are
+// made with the chain, so that storing one allocates nothing.
 type passed struct {
-	key   string  // of the step, in the journal
-	outer *passed // the next such step further out; nil: none
+	key   string  // in the journal
+	outer *passed // the next outer step of OncePerCall; nil: none
 }
 
 var errNotPassed = errors.New("the step has not called next")
 
-// done says whether the step has called next in an earlier round: then it does not run again.
+// done says whether the step has called next in an earlier round, so that it must not run
+// again.
 func (p *passed) done(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || h.call.Round == 0 {
@@ -32,10 +33,10 @@ func (p *passed) done(ctx context.Context) bool {
 		return false
 	}
 	round, err := strconv.Atoi(string(raw))
-	return err == nil && round < h.call.Round // not where this round runs again
+	return err == nil && round < h.call.Round // not if this same round is repeated
 }
 
-// then is next, with a note that the step has called it.
+// then wraps next, and records that the step has called it.
 func (p *passed) then(next Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		h := handlingFrom(ctx)
@@ -43,7 +44,7 @@ func (p *passed) then(next Handler) Handler {
 			return next(ctx, call)
 		}
 		before := h.passed.Swap(p)
-		defer h.passed.Store(before) // what the step asks after next is not behind it
+		defer h.passed.Store(before) // what the step asks after next was not asked behind it
 		return next(ctx, call)
 	}
 }

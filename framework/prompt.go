@@ -70,7 +70,7 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendPrompt(nil, &listed) })
 }
 
-// arguments compiles what a prompt takes; nil where it is faulty.
+// arguments compiles the arguments of a prompt; nil if the type has a fault.
 func (b *builder) arguments(m *member, t reflect.Type) *texts {
 	given := m.options.arguments
 	switch {
@@ -88,7 +88,7 @@ func (b *builder) arguments(m *member, t reflect.Type) *texts {
 	return b.texts(m, t, names, func(i int) bool { return !given[i].Required })
 }
 
-// promptArguments have no schema on the wire: what it would say goes into their descriptions.
+// promptArguments have no schema on the wire, so their descriptions say what it would.
 func promptArguments(fields []binding.Field) []protocol.PromptArgument {
 	var out []protocol.PromptArgument
 	for _, f := range fields {
@@ -97,7 +97,7 @@ func promptArguments(fields []binding.Field) []protocol.PromptArgument {
 	return out
 }
 
-// stringMembers reads the arguments of a prompt as middleware handed them on.
+// stringMembers reads the arguments of a prompt as middleware has passed them on.
 func stringMembers(arguments []byte) (map[string]string, error) {
 	out := make(map[string]string)
 	for key, value := range jsontext.Members(arguments) {
@@ -114,7 +114,7 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 // user's.
 type Messages []protocol.Message
 
-// answer makes the result of prompts/get. A message without a role is the user's.
+// answer makes the result of prompts/get. A message without a role is of the role user.
 func (ms Messages) answer(description string) (*Result, error) {
 	out := make([]protocol.Message, len(ms))
 	for i, msg := range ms {

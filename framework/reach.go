@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// What middleware that every call goes through can reach, at little cost. Caller
-// reads _meta for each call; nothing here does.
+// What middleware can use for every call at little cost. Caller parses _meta each time; nothing
+// here does.
 
 // Logger returns the app's own logger, that of WithLogger: unlike Log, it sends nothing to
 // clients. It is never nil.
@@ -41,7 +41,7 @@ type Brief struct {
 	Revision   string // for logs only
 	RemoteAddr string
 	Task       string
-	Probe      bool            // of WithReplayCheck: nothing of this execution counts
+	Probe      bool            // set in the check of WithReplayCheck: nothing of this execution counts
 	Meta       json.RawMessage // as received, read-only; nil: none
 }
 
@@ -94,7 +94,7 @@ func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMess
 	}
 	found := func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) }
 	if h := handlingFrom(ctx); h.vars != nil {
-		hidden = append(hidden, h.uri) // which has them with escapes
+		hidden = append(hidden, h.uri) // it has the variables with escapes
 		if vars, err := json.Marshal(h.vars); err == nil {
 			m.Append(nil, vars, hiddenText, found)
 		}
@@ -133,7 +133,7 @@ func SecretName(name string) bool { return secretName(name) }
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.bound == nil || h.bound.tool == nil || h.bound.tool.OutputSchema == nil {
-		return nil, nil //nolint:nilnil // there is nothing to judge by
+		return nil, nil //nolint:nilnil // there is nothing to check it by
 	}
 	raw, err := binding.CompileRaw(h.bound.tool.OutputSchema)
 	if err != nil {
@@ -141,7 +141,7 @@ func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) 
 	}
 	return func(structured json.RawMessage) error {
 		if err := raw.Check(structured); err != nil {
-			return errors.New(err.Error()) // as an *Invalid it would be blamed on the arguments
+			return errors.New(err.Error()) // an *Invalid would be blamed on the arguments
 		}
 		return nil
 	}, nil

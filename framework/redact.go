@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// leastHidden is how long a secret is that is looked for in a text.
+// leastHidden is the length of the shortest secret that is looked for in texts.
 const leastHidden = 4
 
-// maxSearch bounds the bytes that are looked through for secrets: whoever sends the arguments
-// may send a hundred thousand secrets, and texts that errors repeat.
+// maxSearch bounds the search for secrets in bytes. Whoever sends the arguments can send a
+// hundred thousand secrets, and long texts that errors repeat.
 const maxSearch = 64 << 20
 
 // WithoutSecrets returns a text, such as that of an error, without what Masked has hidden,
@@ -24,7 +24,7 @@ func WithoutSecrets(text string, hidden []string) string {
 	if len(hidden) > 0 && len(text) > maxSearch/len(hidden) {
 		return hiddenText
 	}
-	// All are found before one is replaced: of two that overlap, a part would stay.
+	// All must be found before the first is replaced: of two that overlap, a part would remain.
 	var ends []int // at the byte at which a secret begins: where it ends
 	for _, secret := range hidden {
 		if len(secret) < leastHidden || len(secret) > len(text) {
@@ -38,7 +38,7 @@ func WithoutSecrets(text string, hidden []string) string {
 		return text
 	}
 	var out strings.Builder
-	shown := 0 // the end of what was written or hidden
+	shown := 0 // the end of the text that was written or hidden so far
 	for from, to := range ends {
 		if to == 0 {
 			continue
@@ -53,7 +53,7 @@ func WithoutSecrets(text string, hidden []string) string {
 	return out.String()
 }
 
-// appendSecrets appends the texts of the members whose names say that they are secret.
+// appendSecrets appends the texts of members whose names are those of secrets.
 func appendSecrets(all []string, arguments []byte) []string {
 	switch jsontext.KindOf(arguments) {
 	case jsontext.KindObject:
@@ -72,9 +72,9 @@ func appendSecrets(all []string, arguments []byte) []string {
 	return all
 }
 
-// mark notes the places of form in ends, which it makes at the first, except those that
-// overlap the one before: whoever sends both texts could make their search take the square
-// of their length.
+// mark sets ends at the places of form, and makes ends at the first one. Places that overlap
+// the one before are left out: a client that sends both texts could make the search take
+// quadratic time.
 func mark(ends []int, text, form string) []int {
 	for at := 0; ; {
 		i := strings.Index(text[at:], form)
@@ -90,7 +90,7 @@ func mark(ends []int, text, form string) []int {
 	}
 }
 
-// writtenAs are the texts that a secret becomes in others, without their quotes.
+// writtenAs are the forms in which a secret may be in a text, without quotes.
 func writtenAs(secret string) []string {
 	forms := []string{secret}
 	ofJSON, _ := json.Marshal(secret) // with escapes for HTML; a text always has a JSON form

@@ -14,7 +14,7 @@ type Component interface{ component() }
 // Provider is what mcpfx.Provide looks for.
 type Provider interface{ Components() []Component }
 
-// kind of a component, as a set bit: options say which kinds they fit.
+// kind is that of a component, as a bit: options and middleware say which kinds they fit.
 type kind uint16
 
 const (
@@ -23,9 +23,9 @@ const (
 	kindTemplate
 	kindPrompt
 	kindMethod
-	kindMethods // what Methods returns: the only one that is no component of its own
-	kindFunc    // what only options see: a tool that Func has made
-	kindList    // what only middleware sees
+	kindMethods // the set that Methods returns, for options
+	kindFunc    // a tool that Func has made, for options
+	kindList    // a list, for middleware
 	kindCompletion
 
 	kindsRead = kindResource | kindTemplate
@@ -51,32 +51,32 @@ func (k kind) String() string {
 	}
 }
 
-// leaf is a component that is no set.
+// leaf is a component that is not a set.
 type leaf interface {
 	Component
 	declared() *declaration
 }
 
-// declaration is what a registration function was given, without its types.
-// It is immutable: the same handle may be built into many servers.
+// declaration holds what a registration function was given, without its types. It is immutable:
+// one handle may be built into many servers.
 type declaration struct {
 	kind     kind
-	also     kind   // what it is for options, besides
+	also     kind   // its kind for options, besides
 	name     string // tool, prompt, method; URI; URI template
 	opts     []Option
 	where    string // file:line of the user's function
 	made     string // file:line of the registration
-	function string // its name without the package
-	problem  string // of the declaration itself, such as a nil function
+	function string // the function's name without the package
+	problem  string // what is wrong with the declaration itself, such as a nil function
 	fix      string
-	wayOut   string // of a method in Methods: the Exclude that leaves it out
+	wayOut   string // for a method in Methods: the Exclude that leaves it out
 
 	// compile checks the types and makes the innermost step of the chain.
 	compile func(b *builder, m *member)
 }
 
-// declare notes where the user's function is. A nil function is a problem that
-// Build reports at the line of the registration (skip callers above this one).
+// declare finds the place of the program's function. A nil function is a problem that Build
+// reports at the line of the registration (skip callers above this one).
 func declare(k kind, name string, fn any, opts []Option) *declaration {
 	d := &declaration{kind: k, name: name, opts: opts, made: place.Caller(2)}
 	v := reflect.ValueOf(fn)
@@ -96,8 +96,8 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 	return d
 }
 
-// functionPlace is where the function is declared, and its name without the package; the
-// place is "" where it is not known.
+// functionPlace is where the function is declared, and its name without the package; the place
+// is "" if it is not known.
 func functionPlace(fn reflect.Value) (where, name string) {
 	where, full := place.Func(fn)
 	if _, after, ok := strings.Cut(full, "."); ok {

@@ -15,7 +15,7 @@ import (
 // BuildFor is Build for testkit, which looks into the server that it tests.
 func (a *App) BuildFor(stage *rehearsal.Stage) (*Server, error) { return a.build(stage) }
 
-// enter gives the server what it has from the stage.
+// enter takes over what the stage provides.
 func (s *Server) enter(stage *rehearsal.Stage) error {
 	if stage.Logger != nil && !s.cfg.logs {
 		s.cfg.logger = stage.Logger
@@ -42,7 +42,7 @@ func (s *Server) enter(stage *rehearsal.Stage) error {
 	return nil
 }
 
-// types are what the app of the last Build says of them.
+// types are the options that the app of the last Build has for types.
 func (t *ToolOf[In, Out]) types() (known binding.Options) {
 	if t == nil {
 		return known
@@ -53,7 +53,8 @@ func (t *ToolOf[In, Out]) types() (known binding.Options) {
 	return known
 }
 
-// reporter is failed, but for what the stage wants to know itself.
+// reporter is failed, except that a stage which wants to know of replays that differ gets them
+// instead of the log.
 func (s *Server) reporter(stage *rehearsal.Stage) func(context.Context, *engine.Call, error) {
 	if stage.Differs == nil {
 		return s.failed
@@ -69,7 +70,7 @@ func (s *Server) reporter(stage *rehearsal.Stage) func(context.Context, *engine.
 	}
 }
 
-// subject says what was called.
+// subject names what was called.
 func subject(c *engine.Call) string {
 	method := methodName(c)
 	switch p := c.Params.(type) {

@@ -64,7 +64,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendResource(nil, &listed) })
 }
 
-// uriProblem is what RFC 3986 has against the URI of a resource, or "".
+// uriProblem says what is wrong with the URI of a resource by RFC 3986, or is "".
 func uriProblem(uri string) string {
 	u, err := url.Parse(uri)
 	switch {
@@ -82,8 +82,7 @@ func uriProblem(uri string) string {
 	return ""
 }
 
-// resourceName is the Name option, else the last part of the URI that says
-// something.
+// resourceName is given by the Name option, else the last part of the URI that is not empty.
 func resourceName(m *member) string {
 	if m.options.name != "" {
 		return m.options.name
@@ -102,7 +101,7 @@ func resourceName(m *member) string {
 	return scheme
 }
 
-// literalOnly is a template without its expressions.
+// literalOnly is the template without its expressions.
 func literalOnly(template string) string {
 	var out strings.Builder
 	depth := 0
@@ -119,7 +118,7 @@ func literalOnly(template string) string {
 	return out.String()
 }
 
-// reading is a compiled result type of a resource.
+// reading is the compiled result type of a resource.
 type reading struct {
 	out   *output
 	mime  string // as listed; empty: sniffed for each result
@@ -135,8 +134,7 @@ var (
 // read compiles the result type of a resource or template.
 func (b *builder) read(m *member, t reflect.Type) *reading {
 	r := &reading{mime: m.options.mime, cache: m.options.cache}
-	// What only some may read must not be kept for others (2026-07-28
-	// server/utilities/caching).
+	// What needs scopes must not be cached for others (2026-07-28 server/utilities/caching).
 	r.cache.Private = r.cache.Private || len(m.options.scopes) > 0
 	m.bound.refuse = m.bound.refusePlain
 	switch t {
@@ -199,7 +197,7 @@ func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Res
 		return nil, NotFoundf("resource not found")
 	}
 	cache := r.cache
-	if Asked(ctx) { // what one user has answered is for nobody else
+	if Asked(ctx) { // what one user has answered is not for others
 		cache = protocol.CacheHints{Private: true}
 	}
 	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: cache}}, nil
@@ -226,7 +224,7 @@ func (r *reading) contents(v reflect.Value) ([]Contents, error) {
 	case Embedded:
 		return []Contents{value.Contents}, nil
 	case []Contents:
-		return append([]Contents(nil), value...), nil // the URIs are filled in: not in the user's slice
+		return append([]Contents(nil), value...), nil // the URIs are filled in, which must not change the program's slice
 	}
 	return nil, nil
 }

@@ -62,7 +62,7 @@ func (r Rich[T]) extras() (content Content, meta protocol.Meta, isError bool) {
 	return r.Content, r.Meta, r.IsError
 }
 
-// shape is how a Go type becomes a result.
+// shape is the form in which a Go type becomes a result.
 type shape uint8
 
 const (
@@ -127,7 +127,7 @@ func isBlock(t reflect.Type) bool {
 	return t.Kind() == reflect.Interface || t.PkgPath() == typeBlock.PkgPath()
 }
 
-// output is one compiled result type.
+// output is a compiled result type.
 type output struct {
 	shape   shape
 	inner   *output         // shapeRich: of the value
@@ -137,7 +137,7 @@ type output struct {
 	wrapped bool            // older revisions see it as {"result": …}
 }
 
-// compileOutput compiles t; the second result are its faults.
+// compileOutput compiles t, and returns its faults.
 func compileOutput(t reflect.Type, plans *binding.Set) (*output, []binding.Fault) {
 	o := &output{shape: shapeOf(t)}
 	switch o.shape {
@@ -188,8 +188,7 @@ func (o *output) structured() bool {
 	return o.shape == shapeValue || o.shape == shapeRaw
 }
 
-// encode writes into memory that is borrowed from call (see answer), else into memory of its
-// own.
+// encode writes into memory borrowed from call (see answer), else into memory of its own.
 func (o *output) encode(v reflect.Value, call *engine.Call) ([]byte, error) {
 	if call != nil {
 		if room, ok := call.Lend(); ok {
@@ -220,14 +219,14 @@ func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, erro
 	}
 	if o.check != nil {
 		if err := o.check.Check(raw); err != nil {
-			// Flattened on purpose: as an *Invalid it would be blamed on the arguments.
+			// An *Invalid would be blamed on the arguments, so only its text is kept.
 			return nil, errors.New("the result does not fit the OutputSchema: " + err.Error())
 		}
 	}
 	return raw, nil
 }
 
-// answer is what the result of a tool is made of.
+// answer is where the result of a tool is built.
 type answer struct {
 	result Result
 	body   protocol.CallToolResult
@@ -235,7 +234,7 @@ type answer struct {
 	call   *engine.Call // set if only the engine sees the result: then memory may be borrowed by Call.Lend
 }
 
-// text is content of one text.
+// text is a content of one text block.
 func (a *answer) text(text string) []protocol.Block {
 	a.block[0] = protocol.Text{Text: text}
 	return a.block[:1:1]
@@ -285,7 +284,7 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 	return nil
 }
 
-// blocks of a result that has no structured form and is no text.
+// blocks are the content of a result that has no structured form and is not a text.
 func (o *output) blocks(ctx context.Context, name string, v reflect.Value) ([]protocol.Block, error) {
 	switch o.shape {
 	case shapeBytes:

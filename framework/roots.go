@@ -22,7 +22,7 @@ func Roots(ctx context.Context) ([]protocol.Root, error) {
 	if h.muted() {
 		return nil, mutedError(askingRoots)
 	}
-	h.top().asks.Store(true) // also where the session's are known
+	h.top().asks.Store(true) // set also if the roots of the session are known already
 	if h.call.Replays() {
 		return h.top().rootsOfCall(ctx)
 	}
@@ -31,7 +31,8 @@ func Roots(ctx context.Context) ([]protocol.Root, error) {
 
 const askingRoots = "asking for roots"
 
-// keyRoots names the question: it is asked once in a call, from anywhere.
+// keyRoots is the key of the question, which is asked once in a call, wherever the handler
+// asks.
 const keyRoots = "roots"
 
 // callRoots is the answer of one execution of a call.
@@ -103,22 +104,22 @@ func (q *rootsInquiry) take(_ context.Context, _ string, r protocol.Result) (boo
 	return true, nil
 }
 
-// maxRootSessions bounds the sessions whose roots are known. The oldest are asked
-// again; those of sessions that have ended go the same way.
+// maxRootSessions bounds the sessions whose roots are remembered. The oldest are forgotten and
+// asked again; that is also how sessions that have ended disappear.
 const maxRootSessions = 4096
 
-// sessionRoots are what sessions have said. The zero value is ready for use.
+// sessionRoots are the roots that sessions have reported. The zero value is ready for use.
 type sessionRoots struct {
 	mu    sync.Mutex // guards all below
 	known map[string]*rootsEntry
-	order []string // of known, oldest first
+	order []string // the keys of known, oldest first
 }
 
-// rootsEntry is nil-rooted while a session is being asked. It is replaced when the
-// roots change, so that an answer to an earlier question is not kept.
+// rootsEntry has no roots while its session is being asked. It is replaced when the roots
+// change, so that the answer to an earlier question is dropped.
 type rootsEntry struct{ roots []protocol.Root }
 
-// of is what a session has said, or the ticket for its answer.
+// of is what a session has reported, or the entry to put its answer into.
 func (s *sessionRoots) of(session string) ([]protocol.Root, *rootsEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +131,7 @@ func (s *sessionRoots) of(session string) ([]protocol.Root, *rootsEntry) {
 	return e.roots, e
 }
 
-// put files an entry. Under s.mu.
+// put stores an entry. Called with s.mu held.
 func (s *sessionRoots) put(session string, e *rootsEntry) {
 	if s.known == nil {
 		s.known = make(map[string]*rootsEntry)
@@ -151,7 +152,7 @@ func (s *sessionRoots) keep(session string, ticket *rootsEntry, roots []protocol
 	}
 }
 
-// forget what a session has said.
+// forget drops what a session has reported.
 func (s *sessionRoots) forget(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

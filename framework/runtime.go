@@ -55,7 +55,7 @@ func (s *Server) change(old, components []Component, at, outcome string) error {
 	return s.commit(outcome, func() *builder { return newBuilder(s, s.entriesOf(old), nil).with(components, at) })
 }
 
-// commit publishes what build makes, which finds the server as it is until then.
+// commit publishes what build makes. build sees the server as it is until then.
 func (s *Server) commit(outcome string, build func() *builder) error {
 	if s.engine == nil {
 		return errNotBuilt
@@ -87,7 +87,7 @@ func (s *Server) removeNamed(keys []string, kinds ...catalog.Kind) int {
 	return s.drop(gone)
 }
 
-// drop removes entries and reports how many there were. Callers hold changing.
+// drop removes entries, and reports how many there were. Called with changing held.
 func (s *Server) drop(entries []*catalog.Entry) int {
 	if len(entries) == 0 {
 		return 0
@@ -103,7 +103,7 @@ func (s *Server) announce(change catalog.Change) {
 	}
 }
 
-// entriesOf finds what the components became in this server.
+// entriesOf finds the entries that the components have become in this server.
 func (s *Server) entriesOf(components []Component) []*catalog.Entry {
 	if len(components) == 0 {
 		return nil

@@ -22,7 +22,7 @@ type steppingUp interface {
 // middleware/auth do.
 type knowing interface{ Ready() error }
 
-// unready is why the authenticator can let nobody in; nil: it can, or does not say.
+// unready says why the authenticator can let nobody in; nil: it can, or does not say.
 func (c *appConfig) unready() error {
 	k, ok := c.auth.(knowing)
 	if !ok {
@@ -46,17 +46,17 @@ func (s *Server) stepUp(ctx context.Context, scopes []string) error {
 	return up.InsufficientScope(scopes)
 }
 
-// deniedError is the error that steps of PhaseTrace see of a call that was refused for missing
-// scopes. It is for the log: the client is told something else.
+// deniedError is what steps of PhaseTrace see of a call that was refused because of missing
+// scopes. It is for the log: the client gets another answer.
 type deniedError struct{ scopes []string }
 
-// Error names what would have been needed.
+// Error names the missing scopes.
 func (e *deniedError) Error() string {
 	return "the caller lacks some of the scopes " + strings.Join(e.scopes, " ")
 }
 
-// witnessing makes the chain of calls that are refused for missing scopes: of the steps of
-// PhaseTrace, which only look on. Nil: there are none.
+// witnessing makes the chain for calls that are refused because of missing scopes. It consists
+// of the steps of PhaseTrace, which only watch. Nil: there are none.
 func witnessing(steps []Middleware, report broken) Handler {
 	looking := slices.DeleteFunc(slices.Clone(steps), func(m Middleware) bool { return m.Phase != PhaseTrace })
 	if len(looking) == 0 {

@@ -28,7 +28,7 @@ type Server struct {
 	onStop   []hook
 	engine   *engine.Engine
 	registry *catalog.Registry
-	warnings []Fault  // of Build, for Serve to log
+	warnings []Fault  // found by Build, logged by Serve
 	forms    sync.Map // reflect.Type -> *binding.Plan: the compiled forms of Elicit
 	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
 	ports
@@ -36,14 +36,14 @@ type Server struct {
 	visits visits
 
 	offering sync.Mutex                     // guards offered
-	offered  map[Component][]*catalog.Entry // tools of WithTools that are not registered
+	offered  map[Component][]*catalog.Entry // tools of WithTools that are not registered, compiled
 
 	changing sync.Mutex // serializes changes at run time
 
-	starting chan struct{} // 1-buffered, a lock: its holder starts the server; guards hooked and startErr
+	starting chan struct{} // a lock, as a channel with one element: its holder starts the server; guards hooked and startErr
 	hooked   bool          // the OnStart functions have run
 	startErr error         // the error of the OnStart functions
-	started  atomic.Bool   // the server runs: nobody needs the lock any more
+	started  atomic.Bool   // the server has been started: the lock is not needed any more
 
 	startsLate sync.Once // warns, once, that requests wait for the start
 
@@ -58,16 +58,17 @@ type Server struct {
 
 var _ transport.Server = (*Server)(nil)
 
-// errNotBuilt is the answer of a Server that no Build made.
+// errNotBuilt is the error of a Server that was not made by Build.
 var errNotBuilt = errors.New("framework: the server was not built")
 
-// errStarting refuses a function of OnStart that would wait for itself.
+// errStarting refuses a call in an OnStart function that would wait for that function itself.
 var errStarting = errors.New("framework: the server is starting: it serves nothing before its OnStart functions have run, and one of them asks")
 
-// errStopped is told to who would begin again.
+// errStopped refuses to start again after a stop.
 var errStopped = fmt.Errorf("framework: the server has stopped: build another one: %w", engine.ErrShutdown)
 
-// errOwnEnd refuses a function of OnStart or OnStop that would wait for itself.
+// errOwnEnd refuses a call in an OnStart or OnStop function that would wait for that function
+// itself.
 var errOwnEnd = errors.New("framework: a function of OnStart or OnStop that calls Shutdown waits for itself; an error of OnStart ends the server")
 
 // startOf marks the contexts of a server's OnStart functions.
@@ -84,8 +85,8 @@ type stopOf struct{ server *Server }
 // server is for one run.
 func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
-// start is Start, but that the OnStart functions and the engine start with the values of life;
-// ctx bounds the wait for another caller who is starting the server.
+// start does what Start does; the OnStart functions and the engine get the values of life, and
+// ctx bounds the wait for another caller that is starting the server.
 func (s *Server) start(ctx, life context.Context) error {
 	switch {
 	case s.engine == nil:
@@ -108,14 +109,14 @@ func (s *Server) start(ctx, life context.Context) error {
 	if s.startErr != nil || s.started.Load() {
 		return s.startErr
 	}
-	if err := s.engine.Start(life); err != nil { // a store that is away is tried again by the next frame
+	if err := s.engine.Start(life); err != nil { // if the store cannot be reached, the next frame tries again
 		return fmt.Errorf("starting: %w", err)
 	}
 	s.started.Store(true)
 	return nil
 }
 
-// stopped says that the server has begun to stop.
+// stopped says that the server is stopping or has stopped.
 func (s *Server) stopped() bool {
 	select {
 	case <-s.engine.Closing():
@@ -125,8 +126,8 @@ func (s *Server) stopped() bool {
 	}
 }
 
-// turn takes the lock of starting; while another caller has it, it waits until ctx ends. Where
-// the lock is free it is taken even if ctx has ended: OnStart functions see that themselves.
+// turn takes the lock of starting. While another caller has it, turn waits until ctx ends. A
+// free lock is taken even if ctx has ended: OnStart functions notice that themselves.
 func (s *Server) turn(ctx context.Context) error {
 	select {
 	case s.starting <- struct{}{}:
@@ -143,7 +144,7 @@ func (s *Server) turn(ctx context.Context) error {
 	}
 }
 
-// slowStart is when to tell whoever reads the log why the first calls wait.
+// slowStart is after which time the log says why the first calls wait.
 const slowStart = 10 * time.Second
 
 func (s *Server) tellOfStart() {
@@ -160,7 +161,7 @@ func (s *Server) runHooks(ctx context.Context) error {
 	return nil
 }
 
-// hook runs a function of the user with the server in its context.
+// hook calls a function of the program with the server in its context.
 func (s *Server) hook(ctx context.Context, fn hook) error {
 	_, err := guarded(&handling{Context: ctx, server: s}, func(ctx context.Context, _ struct{}) (struct{}, error) {
 		return struct{}{}, fn(ctx, s)
@@ -202,14 +203,14 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	return errors.Join(err, s.stop(ctx))
 }
 
-// warn logs what Build found odd, and no error tells of.
+// warn logs the warnings of Build, which are in no error.
 func (s *Server) warn() {
 	for _, f := range s.warnings {
 		s.cfg.logger.Warn(f.Component+": "+f.sentence(), zap.String("where", f.Where), zap.String("function", f.Function))
 	}
 }
 
-// drain gives calls in flight the grace period, and takes no more.
+// drain refuses new calls, and gives running ones the grace period.
 func (s *Server) drain(ctx context.Context) {
 	s.draining.Do(func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
@@ -225,9 +226,9 @@ func (s *Server) drain(ctx context.Context) {
 	})
 }
 
-// carry runs the transports until ctx ends, one fails, all have ended or
-// Shutdown is called, and then stops them: the engine first, so that calls end
-// within the grace period while the carriers can still send their answers.
+// carry runs the transports until ctx ends, one fails, all have ended, or Shutdown is called.
+// Then it stops them. The engine comes first, so that calls end within the grace period while
+// the carriers can still send their answers.
 func (s *Server) carry(ctx context.Context, transports []transport.Transport) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -275,12 +276,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.quitting.Do(func() { close(s.quit) })
 	err := s.engine.Shutdown(ctx)
-	s.carrying.Lock() // the transports of Serve have ended
+	s.carrying.Lock() // waits until Serve's transports have ended
 	defer s.carrying.Unlock()
 	return errors.Join(err, s.stop(ctx))
 }
 
-// stop runs OnStop, once, and reports its errors each time.
+// stop runs the OnStop functions once, and returns their errors each time.
 func (s *Server) stop(ctx context.Context) error {
 	s.stopping.Do(func() {
 		stopping := context.WithValue(context.WithoutCancel(ctx), stopOf{s}, true)
@@ -351,8 +352,8 @@ func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	}
 }
 
-// failed logs what the engine answers without its text: errors outside of a
-// component's own, such as a panic of a middleware.
+// failed logs errors outside of components, such as a panic of a middleware, of which the
+// engine does not send the text.
 func (s *Server) failed(ctx context.Context, c *engine.Call, err error) {
 	s.logFailure(ctx, c, err, "request", methodName(c))
 }
@@ -364,7 +365,7 @@ func methodName(c *engine.Call) string {
 	return c.Params.Method()
 }
 
-// rootsChanged runs the app's functions with the server in their context.
+// rootsChanged calls the app's functions with the server in their context.
 func (s *Server) rootsChanged(fns []func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) {
 		for _, fn := range fns {

@@ -46,19 +46,19 @@ type slogHandler struct {
 	within  []scope // outermost first
 }
 
-// scope is what one WithGroup or one WithAttrs adds.
+// scope is one WithGroup or one WithAttrs.
 type scope struct {
-	group  string // "": fields
+	group  string // "": only fields
 	fields []zap.Field
 }
 
-// Enabled asks the app's logger and the client.
+// Enabled says whether the app's logger or the client wants the level.
 func (s *slogHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	h := handlingFrom(ctx)
 	return s.base(h).Core().Enabled(appLevel(level)) || h != nil && h.call != nil && h.call.Logs(severityOf(level))
 }
 
-// base is the logger that is no client's.
+// base is the app's logger for the call.
 func (s *slogHandler) base(h *handling) *zap.Logger {
 	if h == nil || h.server == nil {
 		return s.outside
@@ -71,7 +71,7 @@ func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 	h := handlingFrom(ctx)
 	base, fields := s.base(h), s.fieldsOf(r)
 	entry := zapcore.Entry{Level: appLevel(r.Level), Time: r.Time, LoggerName: base.Name(), Message: r.Message}
-	// Not by the logger's methods: at some levels they end the program.
+	// Core is used because the logger's own methods end the program at some levels.
 	if checked := base.Core().Check(entry, nil); checked != nil {
 		checked.Write(slices.Concat(marks(h, r.Level), fields)...)
 	}
@@ -81,7 +81,7 @@ func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// marks are what only the app's log says.
+// marks are fields for the app's log only.
 func marks(h *handling, level slog.Level) (fields []zap.Field) {
 	if h != nil && h.call != nil {
 		fields = h.logFields()
@@ -165,7 +165,7 @@ func fieldsOf(attrs []slog.Attr) []zap.Field {
 		value := a.Value.Resolve()
 		switch {
 		case value.Kind() != slog.KindGroup:
-			if !(slog.Attr{Key: a.Key, Value: value}).Equal(slog.Attr{}) { // which handlers ignore
+			if !(slog.Attr{Key: a.Key, Value: value}).Equal(slog.Attr{}) { // empty attributes, which handlers must ignore
 				fields = append(fields, fieldOf(a.Key, value))
 			}
 		case a.Key == "": // a group without a name is inlined
@@ -200,7 +200,7 @@ func fieldOf(key string, value slog.Value) zap.Field {
 	}
 }
 
-// severityOf is what a client is told.
+// severityOf is the level that a client is told.
 func severityOf(level slog.Level) protocol.Level {
 	switch {
 	case level < slog.LevelInfo:
@@ -221,7 +221,7 @@ func severityOf(level slog.Level) protocol.Level {
 	return protocol.LevelEmergency
 }
 
-// appLevel is the zap level that is not above it.
+// appLevel is the highest zap level that is not above it.
 func appLevel(level slog.Level) zapcore.Level {
 	switch {
 	case level < slog.LevelInfo:

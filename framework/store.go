@@ -42,8 +42,8 @@ func WithStore(s Store) AppOption {
 	}}
 }
 
-// isNilPointer says that an interface holds a pointer that is nil, such as that of a
-// constructor whose error nobody has looked at.
+// isNilPointer says that an interface holds a nil pointer, such as that of a constructor whose
+// error was ignored.
 func isNilPointer(held any) bool {
 	v := reflect.ValueOf(held)
 	return v.Kind() == reflect.Pointer && v.IsNil()
@@ -89,18 +89,18 @@ func WithTasksPerCaller(n int) AppOption {
 	}}
 }
 
-// ports are what a server keeps things in.
+// ports are the stores that a server uses.
 type ports struct {
 	events   eventlog.Store
 	tasks    task.Store
 	queue    task.Queue // nil: a task runs in the process that took the call
 	claims   claim.Store
-	shared   bool          // claims is that of several servers
-	sessions session.Store // nil: a session is this process's
-	changes  change.Bus    // nil: nobody is to be told
+	shared   bool          // other servers use the same claims
+	sessions session.Store // nil: sessions live in this process
+	changes  change.Bus    // nil: there are no other servers to tell
 }
 
-// portsOf has those of the store, and in memory what it does not have.
+// portsOf are those of the store, completed by ports in memory.
 func portsOf(given Store) ports {
 	own := memory.New()
 	p := ports{events: own.Events(), tasks: own.Tasks(), claims: own.Claims()}

@@ -6,7 +6,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// subscribing asks the function of MaySubscribe, in the context of a handler.
+// subscribing calls the function of MaySubscribe, in the context of a handler.
 func (b *bound) subscribing(allow func(ctx context.Context, uri string) error) func(context.Context, *engine.Call, string) error {
 	return func(ctx context.Context, c *engine.Call, uri string) error {
 		h := &handling{Context: ctx, server: b.server, call: c, bound: b}

@@ -23,7 +23,7 @@ const (
 // reports.
 type TaskOption interface{ taskOption() }
 
-// taskOption sets one thing and says what is wrong with it, or "".
+// taskOption sets one thing, and returns what is wrong with it, or "".
 type taskOption struct {
 	name  string
 	apply func(*taskSettings) (problem string)
@@ -31,12 +31,12 @@ type taskOption struct {
 
 func (taskOption) taskOption() {}
 
-// taskSettings is what the options of Task decide.
+// taskSettings holds the options of Task.
 type taskSettings struct {
 	mode   TaskMode
 	policy engine.TaskPolicy
-	in     reflect.Type   // of TaskWhen
-	when   func(any) bool // of a value of that type
+	in     reflect.Type   // the type that the function of TaskWhen takes
+	when   func(any) bool // the function of TaskWhen
 }
 
 func (s *taskSettings) support() protocol.TaskSupport {

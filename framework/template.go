@@ -41,8 +41,8 @@ type TemplateOf[P, Out any] struct {
 	declaration *declaration
 	template    *uritemplate.Template
 	parseErr    error
-	latest      atomic.Pointer[binding.Plan] // of P, by the last Build
-	alone       func() *binding.Plan         // of P before that; nil where P is faulty
+	latest      atomic.Pointer[binding.Plan] // of P, as the last Build compiled it
+	alone       func() *binding.Plan         // of P before any Build; nil if P has faults
 }
 
 func (*TemplateOf[P, Out]) component() {}
@@ -73,7 +73,7 @@ func (t *TemplateOf[P, Out]) URI(p P) string {
 	return uri
 }
 
-// variables of a P; nil where it has no text form.
+// variables are those of a P; nil if it has no text form.
 func (t *TemplateOf[P, Out]) variables(p reflect.Value) map[string]string {
 	if isTextMap(p.Type()) {
 		vars := make(map[string]string, p.Len())
@@ -137,8 +137,8 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTemplate(nil, &listed) })
 }
 
-// tryURI has the error show the corrected variables as the URI that they make: readers send
-// nothing else.
+// tryURI changes the error so that it shows the corrected variables as a URI, which is what a
+// client sends.
 func tryURI(template *uritemplate.Template, err error) error {
 	invalid, ok := errors.AsType[*binding.Invalid](err)
 	if !ok || invalid.Try == "" {
@@ -148,7 +148,7 @@ func tryURI(template *uritemplate.Template, err error) error {
 	err = json.Unmarshal([]byte(invalid.Try), &vars)
 	invalid.Try = ""
 	if err == nil {
-		invalid.Try, _ = template.Expand(vars) // "" where it fails
+		invalid.Try, _ = template.Expand(vars) // "" if that fails
 	}
 	return invalid
 }
@@ -190,7 +190,7 @@ func (b *bound) matcher(template *uritemplate.Template) func(uri string) (engine
 	return func(uri string) (engine.Handler, error) {
 		vars, ok, err := template.Match(uri)
 		switch {
-		case err != nil: // unsafe: such a resource does not exist
+		case err != nil: // unsafe: no such resource exists
 			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found: the URI has an unsafe value", URI: uri}
 		case !ok:
 			return nil, nil
@@ -199,13 +199,13 @@ func (b *bound) matcher(template *uritemplate.Template) func(uri string) (engine
 	}
 }
 
-// templateCall is one URI of a template.
+// templateCall is a call for one URI of a template.
 type templateCall struct {
 	bound *bound
 	vars  map[string]string
 }
 
-// Handle reads it.
+// Handle reads the resource.
 func (t *templateCall) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	p, ok := c.Params.(*protocol.ReadResourceParams)
 	if !ok {

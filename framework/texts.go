@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// texts binds what arrives as texts by name, the arguments of a prompt or the variables of a
-// template: to a struct, or to a map, for names that are known only at run time.
+// texts binds named texts, the arguments of a prompt or the variables of a template, to a
+// struct, or to a map for names that are known only at run time.
 type texts struct {
 	plan *binding.Plan
 	open bool // a map
@@ -21,7 +21,7 @@ var textMap = reflect.TypeFor[map[string]string]()
 // isTextMap says whether t is a map[string]string, or has its shape.
 func isTextMap(t reflect.Type) bool { return t.Kind() == reflect.Map && t.ConvertibleTo(textMap) }
 
-// texts compiles t; names are those that a map has. It is nil where t is faulty.
+// texts compiles t; names are those of a map's entries. It is nil if t has faults.
 func (b *builder) texts(m *member, t reflect.Type, names []string, optional func(i int) bool) *texts {
 	open := isTextMap(t)
 	if open {
@@ -36,8 +36,8 @@ func (b *builder) texts(m *member, t reflect.Type, names []string, optional func
 	return &texts{plan, open}
 }
 
-// textStruct is a struct with a text for each name. Nothing else is in it: the runtime keeps
-// the types that it is asked for, so there must be few.
+// textStruct is a struct with a text for each name, and nothing else: the runtime keeps every
+// type that is made, so there must be few different ones.
 func textStruct(names []string, optional func(i int) bool) reflect.Type {
 	fields := make([]reflect.StructField, len(names))
 	for i, name := range names {
@@ -50,7 +50,7 @@ func textStruct(names []string, optional func(i int) bool) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// decode reads values into what is settable, and keeps nothing of them.
+// decode reads values into into, which shares nothing with them.
 func (x *texts) decode(ctx context.Context, values map[string]string, into reflect.Value) error {
 	if !x.open {
 		return x.plan.DecodeStrings(ctx, values, into)

@@ -75,14 +75,14 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 	}
 }
 
-// values are what one call has, in one allocation.
+// values holds what one call needs, in one allocation.
 type values[In, Out any] struct {
 	in     In
 	out    Out
 	answer answer
 }
 
-// forget what the result, which may be kept, does not need.
+// forget drops what the result does not need, since the result may be kept.
 func (v *values[In, Out]) forget() {
 	var in In
 	var out Out
@@ -92,7 +92,7 @@ func (v *values[In, Out]) forget() {
 // Name returns the name as registered, without group prefixes.
 func (t *ToolOf[In, Out]) Name() string { return t.declaration.name }
 
-// plan is that of the last Build, or one of the declaration alone.
+// plan is that of the last Build, or one compiled from the declaration alone.
 func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
 	if t.declared() == nil {
 		return nil, errors.New("framework: the handle of a tool is made by Tool; this one is empty")
@@ -171,21 +171,21 @@ func teaching(name string, err error) error {
 	return err
 }
 
-// toolPlan is a tool's types, compiled.
+// toolPlan holds the compiled types of a tool.
 type toolPlan struct {
 	in    *input
 	out   *output
-	types binding.Options // that it was compiled with
+	types binding.Options // the options that it was compiled with
 }
 
-// input is one compiled type of arguments.
+// input is a compiled type of arguments.
 type input struct {
 	plan   *binding.Plan // nil: In is json.RawMessage
 	check  *binding.Raw  // of InputSchema; nil: none
 	schema json.RawMessage
 }
 
-// decode reads arguments into into. The engine has checked that they are JSON.
+// decode decodes arguments into into. The engine has checked that they are JSON.
 func (in *input) decode(ctx context.Context, arguments []byte, into reflect.Value) (binding.Report, error) {
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
@@ -209,19 +209,19 @@ func (in *input) encode(v reflect.Value) ([]byte, error) {
 	return in.plan.Encode(v)
 }
 
-// answer makes the result in a, and says in its _meta which arguments were mended.
+// answer makes the result in a. Its _meta says which arguments were repaired.
 func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
 	body := &a.body
 	if h := handlingFrom(ctx); h != nil && h.inner == nil && len(b.steps) == 0 {
 		a.call = h.call
 	}
 	err := p.out.result(ctx, b.info.Name, out, a)
-	a.call = nil // whoever keeps the result shall not keep all of the call
+	a.call = nil // the result may be kept, and must not keep the whole call
 	if err != nil {
 		return nil, err
 	}
 	if body.Content == nil && body.Structured != nil && len(b.steps) > 0 {
-		// Where no step can see the copy, the dialect writes it from the same bytes.
+		// If no step can see the copy, the dialect writes it from the same bytes.
 		body.Content = a.text(string(body.Structured))
 	}
 	if len(report.Repaired) > 0 {
@@ -234,7 +234,7 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 	return &a.result, nil
 }
 
-// compileTool compiles both types; nil with at least one fault that is no warning.
+// compileTool compiles both types; it is nil if a fault is more than a warning.
 func compileTool(in, out reflect.Type, s *settings, plans *binding.Set) (*toolPlan, []binding.Fault) {
 	compiledIn, faults := compileInput(in, s.inputSchema, plans)
 	compiledOut, more := compileOutput(out, plans)
@@ -269,7 +269,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*
 			return nil, []binding.Fault{{Path: "InputSchema", Problem: "the root is not of type object", Fix: `Add "type":"object"`}}
 		}
 		in.check, in.schema = raw, raw.Schema()
-		compile = plans.CompileLoose // the schema says what may be there
+		compile = plans.CompileLoose // the schema that was given says which members there may be
 	}
 	if t == typeRaw {
 		if schema == nil {
@@ -316,9 +316,9 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	return plan
 }
 
-// mirror finds the arguments that travel in headers, in the schema as those clients
-// see it who send them. Most faults of a header tag are found with its field; this
-// finds what the whole schema shows, and what was written by hand.
+// mirror finds the arguments that HTTP clients repeat in headers, in the schema as those
+// clients see it. Most faults of a header tag are found with its field; this finds those that
+// only the whole schema shows, and those of hand-written schemas.
 func (m *member) mirror(b *builder, where string) {
 	for _, d := range dialect.All() {
 		wire := m.entry.Wire[d]
@@ -350,7 +350,7 @@ func (m *member) write(b *builder, encode func(*dialect.Dialect) ([]byte, error)
 	}
 }
 
-// kept is a copy without room to grow, or what another dialect has that is the same.
+// kept is a copy without spare capacity, or the equal bytes of another dialect.
 func kept(of map[*dialect.Dialect][]byte, wire []byte) []byte {
 	for _, same := range of {
 		if bytes.Equal(same, wire) {

@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// offer is the tools of one generation.
+// offer holds the tools of one generation.
 type offer struct {
 	listed []protocol.Tool
 	tools  map[string]*bound
 }
 
-// offer finds the tools of WithTools; nil for none.
+// offer finds the tools of WithTools that the caller may use; nil if WithTools has none.
 func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 	if len(components) == 0 {
 		return nil, nil
@@ -49,8 +49,7 @@ func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 	return o, nil
 }
 
-// toolsOf are the tools of a component: as they are registered, or bound at first
-// use where they are not.
+// toolsOf are the tools of a component: as they are registered, or else compiled at first use.
 func (s *Server) toolsOf(c Component) ([]*catalog.Entry, error) {
 	wanted := make(map[*declaration]bool)
 	collect([]Component{c}, wanted)
@@ -69,8 +68,8 @@ func (s *Server) toolsOf(c Component) ([]*catalog.Entry, error) {
 	return entries, nil
 }
 
-// unregistered binds a component that is not in the catalog, once: handles live as
-// long as the program.
+// unregistered compiles a component that is not in the catalog, once: handles are usually made
+// once, too.
 func (s *Server) unregistered(c Component) ([]*catalog.Entry, error) {
 	s.offering.Lock()
 	defer s.offering.Unlock()
@@ -85,17 +84,17 @@ func (s *Server) unregistered(c Component) ([]*catalog.Entry, error) {
 	if s.offered == nil {
 		s.offered = make(map[Component][]*catalog.Entry)
 	}
-	if len(s.offered) >= maxOffered { // somebody makes handles for each call: keep none
+	if len(s.offered) >= maxOffered { // a program makes handles in each call: keeping them is useless
 		clear(s.offered)
 	}
 	s.offered[c] = b.entries
 	return b.entries, nil
 }
 
-// maxOffered bounds the handles that are bound outside of the catalog.
+// maxOffered bounds the compiled components outside of the catalog.
 const maxOffered = 1024
 
-// usesOf are the wishes of a model to call tools.
+// usesOf are the tool calls that a model asks for.
 func usesOf(content []protocol.Block) []protocol.ToolUse {
 	var uses []protocol.ToolUse
 	for _, b := range content {
@@ -106,13 +105,13 @@ func usesOf(content []protocol.Block) []protocol.ToolUse {
 	return uses
 }
 
-// maxToolUses bounds the tools that a model may call in one turn: each runs and has
-// its result in the journal. The rest of the turn is answered with an error.
+// maxToolUses bounds the tools that a model may call in one turn: each one runs and has its
+// result in the journal. Further ones in the turn are answered with an error.
 const maxToolUses = 32
 
-// use runs what the model asks for and answers each, in order, with nothing else in
-// the message (2025-11-25 client/sampling "Tool Result Messages"). An error ends
-// the loop; those of tools are for the model.
+// use runs the tools that the model asks for and answers each, in order. The message has
+// nothing else (2025-11-25 client/sampling "Tool Result Messages"). Errors of tools are results
+// for the model; a returned error ends the loop.
 func (o *offer) use(ctx context.Context, h *handling, base string, turn int, uses []protocol.ToolUse) ([]protocol.Block, error) {
 	results := make([]protocol.Block, len(uses))
 	for i, use := range uses {
@@ -121,14 +120,14 @@ func (o *offer) use(ctx context.Context, h *handling, base string, turn int, use
 			results[i] = protocol.ToolResult{ToolUseID: use.ID, Content: toolError(text).Content, IsError: true}
 			continue
 		}
-		// By place, not by id: that is the client's to choose.
+		// The place and not the id, which the client chooses.
 		key := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i)
 		result, err := o.result(ctx, h, key, use)
 		if err != nil {
 			return nil, err
 		}
 		block := protocol.ToolResult{ToolUseID: use.ID, Content: result.Content, IsError: result.IsError}
-		if isObject(result.Structured) { // else its text says it: the schema wants an object
+		if isObject(result.Structured) { // the schema wants an object; anything else is in the text
 			block.Structured = result.Structured
 		}
 		results[i] = block
@@ -157,7 +156,7 @@ func toolError(text string) *protocol.CallToolResult {
 	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: text}}, IsError: true}
 }
 
-// once runs a tool within another call, once for each logical call.
+// once runs a tool inside of another call, once for each logical call.
 func (b *bound) once(ctx context.Context, h *handling, key string, input json.RawMessage) (*protocol.CallToolResult, error) {
 	began, err := h.call.Once(ctx, key+"/round", func(context.Context) ([]byte, error) {
 		return strconv.AppendInt(nil, int64(h.call.Round), 10), nil
@@ -188,8 +187,8 @@ func (b *bound) once(ctx context.Context, h *handling, key string, input json.Ra
 	return called, nil
 }
 
-// nested is a call within a call: through the chain of the tool, for the same
-// principal, with an id and rounds of its own.
+// nested runs a tool inside of a call: through the chain of the tool, for the same principal,
+// with an id and rounds of its own.
 func (b *bound) nested(ctx context.Context, h *handling, key string, first int, input json.RawMessage) (result protocol.Result, err error) {
 	inside := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: b,

@@ -15,10 +15,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// keyNonce names what the ids of a call's elicitations are made of.
+// keyNonce is the journal's key for what the ids of a call's elicitations are made of.
 const keyNonce = reserved + "visit-nonce"
 
-// placeholder in a URL stands for the id of the elicitation.
+// placeholder in a URL is replaced by the id of the elicitation.
 const placeholder = "{elicitationId}"
 
 // ElicitURL sends the user to a page. It returns when the user has agreed to open it, not
@@ -47,7 +47,7 @@ const askingVisit = "sending the user to a page"
 type visitInquiry struct {
 	h            *handling
 	name         string
-	page         string // what the id is made of; "": the full key
+	page         string // the id is made of it; "": of the full key
 	message, url string
 }
 
@@ -77,10 +77,10 @@ func (*visitInquiry) take(_ context.Context, _ string, r protocol.Result) (bool,
 	return true, err
 }
 
-// visit is the question for a page of this call. Its id tells nothing and cannot be
-// guessed, and is the same in each round.
+// visit is the question for a page of this call. Its id reveals nothing, cannot be guessed, and
+// is the same in each round.
 func (h *handling) visit(page, message, address string) (*protocol.ElicitParams, error) {
-	// Of the call and not of the server: the secrets may change between two rounds.
+	// A nonce of the call, since the server's secrets may change between two rounds.
 	nonce, err := h.call.Once(h, keyNonce, func(context.Context) ([]byte, error) { return []byte(rand.Text()), nil })
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (h *handling) visit(page, message, address string) (*protocol.ElicitParams,
 	return p, nil
 }
 
-// visitError is what URLRequired makes.
+// visitError is the error of URLRequired.
 type visitError struct{ message, url string }
 
 // Error says what to visit.
@@ -116,15 +116,15 @@ func (e *visitError) Error() string { return e.message + "\nVisit: " + e.url }
 // text of an error. A URL that ElicitURL would not take is an internal error.
 func URLRequired(message, url string) error { return &visitError{message, url} }
 
-// keyVisit begins the names of the questions of URLRequired.
+// keyVisit begins the keys of the questions of URLRequired.
 const keyVisit = "visit"
 
-// maxDemands bounds how often a call asks for the same visit: a page that is not done
-// by then takes longer than a client should call again and again for.
+// maxDemands bounds how often a call demands the same visit. A page that is not done by then
+// takes too long for a client that must call again each time.
 const maxDemands = 3
 
-// demand makes the client see to the visit, by an error that is no text; or it
-// returns the text.
+// demand makes the client open the page, by an error of the protocol or a question; if that is
+// not possible, it returns a text.
 func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
@@ -147,14 +147,14 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	return told, nil
 }
 
-// round asks in a round: each time that the handler demands the visit again, for it
-// has run since the last answer. Pages have names of their own, for one may be
-// demanded after the other.
+// round asks in a round. It asks again each time the handler demands the visit again, since it
+// has run after the last answer. Each page has a key of its own, because a handler may demand
+// one after the other.
 func (e *visitError) round(ctx context.Context, h *handling, told string) (text string, err error) {
 	sum := sha256.Sum256([]byte(e.url))
 	page := keyVisit + "/" + hex.EncodeToString(sum[:8])
 	for n := 1; err == nil; n++ {
-		if n > maxDemands { // and the user agreed each time
+		if n > maxDemands { // the user has agreed each time
 			return told, nil
 		}
 		name := page
@@ -164,7 +164,7 @@ func (e *visitError) round(ctx context.Context, h *handling, told string) (text 
 		err = h.settle(ctx, &visitInquiry{h: h, name: name, page: h.fullKey(keyVisit), message: e.message, url: e.url})[0]
 	}
 	switch v := classify(err); v.class {
-	case classUser: // the user refused
+	case classUser: // the user has refused
 		return v.text, nil
 	default:
 		return "", err

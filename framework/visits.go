@@ -30,8 +30,8 @@ func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
 // notifier sends a notification to a session.
 type notifier = func(ctx context.Context, p protocol.Params) error
 
-// maxVisits bounds the pages that are waited for. The oldest are forgotten: their
-// clients find out by calling again.
+// maxVisits bounds the pages that are waited for. The oldest are forgotten; their clients find
+// out by calling again.
 const maxVisits = 4096
 
 // visits knows whom to tell that a page is done, by the id of the elicitation. The zero value
@@ -39,10 +39,10 @@ const maxVisits = 4096
 type visits struct {
 	mu    sync.Mutex // guards all below
 	known map[string]notifier
-	order []string // the ids, oldest first, those that were taken included
+	order []string // the ids, oldest first, including those that were taken
 }
 
-// add keeps how the client of a visit is told that the page is done. A nil send is ignored.
+// add stores how to tell the client that the page is done. A nil send is ignored.
 func (v *visits) add(id string, send notifier) {
 	if send == nil {
 		return
@@ -62,7 +62,7 @@ func (v *visits) add(id string, send notifier) {
 	}
 }
 
-// take removes and returns what add has kept; nil: nothing.
+// take removes and returns what add has stored for the id, or nil.
 func (v *visits) take(id string) notifier {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -18,7 +18,7 @@ func (s *Server) Worker() (transport.Transport, error) {
 
 type idle struct{}
 
-// Serve waits for the end.
+// Serve waits until ctx ends.
 func (idle) Serve(ctx context.Context, _ transport.Host) error {
 	<-ctx.Done()
 	return nil
