@@ -10,9 +10,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// A cursor is the kind of the list, the place and the key of the last entry
-// that was sent, and a truncated HMAC: the key finds the entry again wherever it
-// is now, the place is for when the entry is gone.
+// A cursor consists of the kind of the list, the place and the key of the last entry that was
+// sent, and a truncated HMAC. The key finds the entry again if it has moved; the place is used
+// if the entry is gone.
 const macSize = 12
 
 func (c *Config) cursor(kind protocol.ListKind, last *Entry) string {
@@ -31,7 +31,8 @@ func (c *Config) mac(payload []byte) []byte {
 
 func (c *Config) parseCursor(kind protocol.ListKind, cursor string) (order uint64, key string, ok bool) {
 	buf, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	// The decoder skips line breaks, strict or not; there is one spelling of a cursor.
+	// The decoder skips line breaks, even a strict one, but a cursor must have one spelling
+	// only.
 	if err != nil || len(buf) <= macSize || strings.ContainsAny(cursor, "\r\n") {
 		return 0, "", false
 	}

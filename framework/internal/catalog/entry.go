@@ -71,11 +71,11 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	return true
 }
 
-// open says that everybody may hear of changes of the entry.
+// open says that everybody may be told of changes of the entry.
 func (e *Entry) open() bool { return len(e.Scopes) == 0 && e.Subscribe == nil }
 
-// visibleIn is VisibleTo for the caller of ctx, who is looked for only where it matters; of
-// nil it is false.
+// visibleIn is VisibleTo for the caller of ctx, who is looked up only if the entry has scopes;
+// false for nil.
 func (e *Entry) visibleIn(ctx context.Context) bool {
 	return e != nil && (len(e.Scopes) == 0 || e.VisibleTo(transport.PrincipalFrom(ctx)))
 }

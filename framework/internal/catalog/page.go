@@ -56,7 +56,7 @@ func (s *Snapshot) page(ctx context.Context, c *engine.Call, p *protocol.ListPar
 	return page, nil
 }
 
-// joined are the entries in one piece, with commas between them.
+// joined are the encoded entries with commas between them.
 func joined(entries []*Entry, d *dialect.Dialect) [][]byte {
 	if len(entries) == 0 {
 		return nil
@@ -84,8 +84,8 @@ func (s *Snapshot) position(p *protocol.ListParams) (uint64, error) {
 	if !ok {
 		return 0, protocol.Faultf(protocol.FaultInvalidParams, "invalid cursor")
 	}
-	// The key counts as long as it is there: after a restart with other
-	// components, places may have moved.
+	// The key is preferred while its entry exists: after a restart with other components,
+	// places may have moved.
 	if e := s.byKey[p.Kind][key]; e != nil {
 		return e.order, nil
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// pageKey is all that a page of one snapshot depends on. A cursor is one that was
-// found genuine: pages of others are never made.
+// pageKey is all that a page of one snapshot depends on. Its cursor has passed authentication,
+// so a client cannot fill the cache with made-up ones.
 type pageKey struct {
 	kind    protocol.ListKind
 	dialect *dialect.Dialect
-	groups  uint64 // of the list's groups of scopes, those that the caller has
+	groups  uint64 // a set of the list's groups: those whose scopes the caller has
 	cursor  string // "": the first page
 }
 
-// keyOf is the key of the page that is asked for; false where it is not one to keep:
-// a filter may answer each caller differently.
+// keyOf is the key of the requested page; false if the page must not be kept, because a filter
+// may answer each caller differently.
 func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, p *protocol.ListParams) (pageKey, bool) {
 	key := pageKey{kind: p.Kind, dialect: c.Dialect}
 	if p.Cursor != nil {
@@ -43,15 +43,15 @@ func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, p *protocol.ListPa
 	return key, true
 }
 
-// pages caches the pages of a snapshot that were asked for last, in two generations: when the
-// young one is full it becomes the old one, and the old one is dropped.
+// pages caches the pages of a snapshot that were requested last, in two generations: when the
+// young one is full, it becomes the old one, and the old one is dropped.
 type pages struct {
 	mu         sync.Mutex // guards all
 	young, old map[pageKey]*protocol.Page
 	size       int // the size of the pages in young, in bytes
 }
 
-// generation is how many bytes, and how many pages, one of the two may hold.
+// Bounds of one generation, in bytes and in pages.
 const (
 	generation      = 4 << 20
 	generationPages = 256
@@ -72,7 +72,7 @@ func (ps *pages) get(key pageKey) *protocol.Page {
 func (ps *pages) put(key pageKey, page *protocol.Page) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	key.cursor = strings.Clone(key.cursor) // not what it was cut out of
+	key.cursor = strings.Clone(key.cursor) // a copy, which does not keep the request in memory
 	ps.keep(key, page)
 }
 

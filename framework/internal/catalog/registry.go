@@ -98,7 +98,7 @@ func (r *Registry) Update(remove, add []*Entry) (Change, []Conflict) {
 	return Change{Removed: len(gone), Kinds: changedLists(gone, add)}, nil
 }
 
-// place identifies an entry across replacements.
+// place identifies an entry, also after it was replaced.
 type place struct {
 	kind Kind
 	key  string

@@ -26,15 +26,15 @@ var _ engine.Snapshot = (*Snapshot)(nil)
 // list is one list, ready to be cut into pages.
 type list struct {
 	listed []*Entry // all that are not hidden, in order
-	open   []*Entry // those of them that everyone may see
-	groups []*Entry // of the others, one of each set of scopes
+	open   []*Entry // those that everyone may see
+	groups []*Entry // one entry for each set of scopes of the others
 }
 
 // scoped says whether the list depends on the caller.
 func (l *list) scoped() bool { return len(l.groups) > 0 }
 
-// newSnapshot is the snapshot of all entries. before are the capabilities of the one before it:
-// they stay declared, since clients were told of them, and ask for lists that are empty now.
+// newSnapshot makes the snapshot of all entries. before are the capabilities of the last one.
+// They remain declared, since clients know them and go on to ask for lists that are empty now.
 func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) *Snapshot {
 	s := &Snapshot{cfg: cfg, all: all}
 	for i := range s.byKey {
@@ -65,8 +65,8 @@ func (l *list) add(e *Entry) {
 	}
 }
 
-// capable declares what is there, and what was declared before. Logging is always
-// declared: any handler may send a log message at any time.
+// capable declares what there is, and what was declared before. Logging is always declared: any
+// handler may send a log message at any time.
 func (s *Snapshot) capable(before protocol.ServerCapabilities) protocol.ServerCapabilities {
 	tools := before.Tools || len(s.byKey[Tool]) > 0
 	resources := before.Resources || len(s.byKey[Resource])+len(s.byKey[Template]) > 0
@@ -164,17 +164,17 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*E
 		h, err := e.Match(uri)
 		switch {
 		case err != nil && visible:
-			return nil, nil, notFound(uri) // an unsafe URI is not served by a laxer template either
+			return nil, nil, notFound(uri) // an unsafe URI is not served by a less strict template, either
 		case h != nil && visible:
 			return e, h, nil
 		case h != nil:
-			hidden = e // what serves if nothing else does
+			hidden = e // the one that would serve, if no visible one does
 		}
 	}
 	return nil, nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
 }
 
-// secret says that a resource is there, and not everybody may hear of it.
+// secret says that the resource exists, and that not everybody may be told of its changes.
 func (s *Snapshot) secret(uri string) bool {
 	e := s.byKey[Resource][uri]
 	if e != nil && e.open() {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// templates finds the templates that a URI may be of, by what their URIs begin with.
-// However many there are, only those that fit are looked at.
+// templates finds the templates that may match a URI, by the literal text that their URIs begin
+// with. It looks only at those that fit, however many there are.
 type templates struct{ prefixes []prefixed } // sorted
 
 // prefixed are the templates of one prefix.
 type prefixed struct {
 	prefix  string
-	outer   int      // the longest other prefix that this one begins with; -1: none
+	outer   int      // the longest other prefix that this prefix begins with; -1: none
 	entries []ranked // the most specific first
 }
 
-// ranked is a template and its place among all, the most specific first.
+// ranked is a template with its rank among all, the most specific first.
 type ranked struct {
 	*Entry
 	rank int
@@ -50,8 +50,9 @@ func (t *templates) of(uri string) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		var few [8][]ranked
 		groups := few[:0]
-		// Whatever uri begins with sorts before it, and what lies between begins with
-		// that too: so all of them are around the last one that sorts before it.
+		// All prefixes of uri sort before it, and what sorts between a prefix and uri begins
+		// with that prefix, too. So the last prefix that sorts before uri leads to all that
+		// fit, by way of outer.
 		last, found := slices.BinarySearchFunc(t.prefixes, uri, func(p prefixed, uri string) int { return strings.Compare(p.prefix, uri) })
 		if !found {
 			last--
@@ -69,7 +70,7 @@ func (t *templates) of(uri string) iter.Seq[*Entry] {
 	}
 }
 
-// first takes the most specific entry out of the groups; nil if they are empty.
+// first removes the most specific entry from the groups, and returns it; nil if they are empty.
 func first(groups [][]ranked) *Entry {
 	best := -1
 	for i, g := range groups {
