@@ -21,7 +21,7 @@ type questionTable struct {
 	cancel map[string]context.CancelFunc
 }
 
-// begin files a request; the error is for the server.
+// begin records a request; an error is meant for the server.
 func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Context, *jsonrpc.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +54,8 @@ func (t *questionTable) withdraw(id jsonrpc.ID) {
 	}
 }
 
-// request takes a request of the server. A revision without such requests forbids
-// answers too (2026-07-28 basic/transports/stdio), so there it is dropped.
+// request handles a request of the server. A revision without such requests also forbids
+// answering them (2026-07-28 basic/transports/stdio), so there it is dropped.
 func (c *Client) request(msg jsonrpc.Message) {
 	d := c.dialect.Load()
 	if d != nil && !d.ServerRequests() {
@@ -81,8 +81,8 @@ func isQuestion(method string) bool {
 	return method == protocol.MethodElicit || method == protocol.MethodCreateMessage || method == protocol.MethodListRoots
 }
 
-// refuse answers a request of the server by an error. The reader calls it, and must not
-// wait for the server for ever, which over HTTP a Write does.
+// refuse answers a request of the server with an error. The reader calls it, and must not wait
+// for the server for ever, as a Write over HTTP may.
 func (c *Client) refuse(frame []byte) {
 	ctx := c.link.life
 	if c.http != nil {
@@ -90,11 +90,11 @@ func (c *Client) refuse(frame []byte) {
 		ctx, cancel = context.WithTimeout(ctx, farewell)
 		defer cancel()
 	}
-	_ = c.link.send(ctx, frame) // a lost connection is the reader's to notice
+	_ = c.link.send(ctx, frame) // the reader notices a lost connection
 }
 
-// reply answers even if a handler ends its goroutine, as t.FailNow does: the
-// server must not wait for ever. A withdrawn question is not answered.
+// reply answers even if a handler ends its goroutine, as t.FailNow does: otherwise the server
+// would wait for ever. A withdrawn question is not answered.
 func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) {
 	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",
@@ -103,12 +103,12 @@ func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mess
 	defer func() {
 		withdrawn := ctx.Err() != nil
 		if !withdrawn {
-			_ = c.link.send(c.link.life, frame) // a lost connection is the reader's to notice
+			_ = c.link.send(c.link.life, frame) // the reader notices a lost connection
 		}
 		c.questions.end(msg.ID)
 		switch {
 		case created == nil:
-		case withdrawn: // nobody knows of it
+		case withdrawn: // the server does not wait for it any more
 			c.received.forget(created)
 		default:
 			c.perform(placeOf(ctx).at(created.life), d, created)
@@ -129,14 +129,14 @@ func wireError(d *dialect.Dialect, err error) *jsonrpc.Error {
 	if e := d.Error(err); e != nil {
 		return e
 	}
-	if errors.Is(err, ErrInvalidAnswer) { // says what the form wants, not what was answered
+	if errors.Is(err, ErrInvalidAnswer) { // the text says what the form demands, not what was answered
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client's handler failed"}
 }
 
-// result runs the handler of a request, or makes a task of it. Before a revision is
-// offered only pings are expected (2025-11-25 basic/lifecycle "Initialization").
+// result runs the handler of a request, or turns it into a task. Before a revision is offered
+// only pings are expected (2025-11-25 basic/lifecycle "Initialization").
 func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) ([]byte, *receivedTask, error) {
 	if msg.Method == protocol.MethodPing {
 		return []byte("{}"), nil, nil
@@ -160,7 +160,7 @@ func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mes
 		raw, err := d.AppendResult(nil, result, nil)
 		return raw, created, err
 	}
-	meta, _ := d.DecodeMeta(msg.Params) // the question is answered whatever is wrong with it
+	meta, _ := d.DecodeMeta(msg.Params) // a malformed _meta is no reason not to answer
 	raw, err := c.answered(ctx, d, params, meta.RelatedTask)
 	return raw, nil, err
 }
@@ -222,7 +222,7 @@ func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol
 	return &protocol.ElicitResult{Action: a.Action, Content: content}, err
 }
 
-// filledIn is what an accepted form says, complete and checked.
+// filledIn is the checked content of an accepted form, completed by defaults.
 func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage, error) {
 	content := json.RawMessage("{}")
 	if answer != nil {
@@ -236,7 +236,7 @@ func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage
 		return content, nil
 	}
 	form, err := ParseForm(schema)
-	if err != nil { // the server alone knows what it means by that
+	if err != nil { // a schema that only the server understands is not checked
 		return content, nil //nolint:nilerr // see above
 	}
 	content = form.Fill(content)

@@ -60,7 +60,7 @@ func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	if _, err := c.do(ctx, d, &protocol.SetLevelParams{Level: level}, how{}); err != nil {
 		return err
 	}
-	c.level.Store(&level) // for a new session
+	c.level.Store(&level) // to be restored in a new session
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 	} else if !renewed {
 		return err
 	}
-	return nil // a new session knows no old roots
+	return nil // a new session has asked for no roots yet
 }
 
 // Request calls a method that the specification does not have, or one of its methods
@@ -92,7 +92,7 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 		return nil, errors.New("client: params must be a JSON object")
 	}
 	if params != nil {
-		params = jsontext.Compact(nil, params) // frames have no line breaks
+		params = jsontext.Compact(nil, params) // frames must not contain line breaks
 	}
 	d, p, h := c.dialect.Load(), &protocol.CustomParams{Name: method, Raw: params}, newHow(opts)
 	if !h.rounds {

@@ -16,7 +16,7 @@ func (e *HTTPError) ChallengeParam(name string) string {
 	return ""
 }
 
-// needs says, after another text, which scopes the challenge asks for.
+// needs is the end of an error text: which scopes the challenge asks for.
 func (e *HTTPError) needs() string {
 	scope := e.ChallengeParam("scope")
 	if scope == "" {

@@ -19,7 +19,7 @@ type Client struct {
 	can     protocol.ClientCapabilities
 	link    *link
 	http    *httpConn                       // nil on other carriers
-	dialect atomic.Pointer[dialect.Dialect] // nil until a revision is offered by initialize or agreed on
+	dialect atomic.Pointer[dialect.Dialect] // nil until initialize offers a revision or one is agreed on
 	level   atomic.Pointer[protocol.Level]  // sent with each request where the revision wants that
 
 	progress  progressTable
@@ -27,7 +27,7 @@ type Client struct {
 	queue     queue
 	received  receivedTable
 	followed  followTable
-	answering atomic.Int64 // handlers of questions that run
+	answering atomic.Int64 // number of running handlers of questions
 	streams   streamTable
 	watched   watchTable
 	renewals  renewals
@@ -102,22 +102,22 @@ func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	return m
 }
 
-// how configures one request.
+// how holds what one request needs besides its params.
 type how struct {
 	progress  func(protocol.Progress)
-	quiet     bool // initialize must not be cancelled, and a probe is better forgotten
-	once      bool // part of a remedy, which nothing remedies
-	rounds    bool // of Request: questions are answered
-	nilOption bool // which is the error of the call
+	quiet     bool // nothing is sent when the caller gives up: initialize must not be cancelled, and a probe is better ignored
+	once      bool // it belongs to a remedy, and is itself not tried again
+	rounds    bool // of Request: the server's questions are answered
+	nilOption bool // an option was nil, which is the error of the call
 
-	tasks bool                // a task is understood as an answer
-	ttl   time.Duration       // the life that a task shall have; 0: the server's choice
-	state func(protocol.Task) // told of each state of a task that is waited for
-	wish  *lastingWish        // progress goes on after the answer; nil: it does not
+	tasks bool                // an answer may be a task
+	ttl   time.Duration       // the life to ask for; 0: the server decides
+	state func(protocol.Task) // called with each state of an awaited task
+	wish  *lastingWish        // progress is wanted beyond the answer; nil: it is not
 }
 
-// do sends one request and waits for its raw result. Where a request over HTTP was
-// refused for a reason that can be remedied, it is sent once more, with a new id.
+// do sends one request and waits for its raw result. If a request over HTTP was refused for a
+// reason that can be remedied, it is sent once more, with a new id.
 func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
 	if h.nilOption {
 		return nil, errors.New("client: an option of the call is nil")
@@ -168,7 +168,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	return got.msg.Result, nil
 }
 
-// refusal is a JSON-RPC error, with what the carrier says of it.
+// refusal is a JSON-RPC error, with the carrier's error if there is one.
 func refusal(d *dialect.Dialect, got answer) error {
 	err := d.DecodeError(got.msg.Error)
 	if got.status == nil {
@@ -185,7 +185,7 @@ func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *prot
 	return jsonrpc.AppendRequest(nil, id, p.Method(), params), nil
 }
 
-// ask sends one request, in rounds if need be, and decodes its result.
+// ask sends one request, in several rounds if the server asks, and decodes its result.
 func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h how) (R, error) {
 	result, _, err := c.inRounds(ctx, c.dialect.Load(), p, h)
 	if err != nil {
@@ -204,8 +204,8 @@ func decodeResult[R protocol.Result](d *dialect.Dialect, method string, raw []by
 	return resultAs[R](method, result)
 }
 
-// decode does not wrap a fault of the result: errors.As would take it for a
-// refusal by the server.
+// decode does not wrap a fault of the result, which errors.As would take for a refusal by the
+// server.
 func decode(d *dialect.Dialect, method string, raw []byte) (protocol.Result, error) {
 	result, fault := d.DecodeResult(method, raw)
 	if fault != nil {
@@ -231,11 +231,11 @@ func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Para
 	return c.link.send(ctx, jsonrpc.AppendNotification(nil, p.Method(), params))
 }
 
-// courtesy is how long a caller that gave up waits until the server has been told.
+// courtesy bounds how long a caller that gave up waits until the server has been told.
 const courtesy = 100 * time.Millisecond
 
-// giveUp ends a request whose caller does not wait any more. The server is told so, unless
-// the request is a quiet one.
+// giveUp drops a request whose caller has stopped waiting, and tells the server, unless the
+// request is a quiet one.
 func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	switch {
 	case !h.quiet:
@@ -261,7 +261,7 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 		defer cancel()
 		_ = c.notify(ctx, d, &protocol.CancelledParams{ID: id, Reason: "the caller gave up"})
 		if c.http != nil {
-			c.http.abandon(id) // nobody reads it any more
+			c.http.abandon(id) // nobody reads the response any more
 		}
 	}) {
 		return

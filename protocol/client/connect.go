@@ -26,7 +26,7 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel) // until the client is connected
+	stop := context.AfterFunc(ctx, cancel) // ctx ends the attempt only until the client is connected
 	conn, err := to.target()(life)
 	if err == nil && conn == nil {
 		err = errors.New("the connection is nil")
@@ -47,7 +47,7 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()
-		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // how the process has ended
+		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // it says how the process has ended
 			err = fmt.Errorf("%w (%w)", err, ended)
 		}
 		return nil, fmt.Errorf("client: connecting: %w", err)
@@ -55,7 +55,7 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// given is what the arguments of Connect say, or what is wrong with them.
+// given checks the arguments of Connect.
 func given(to Target, opts []Option) (config, error) {
 	switch {
 	case to == nil || to.target() == nil:
@@ -82,7 +82,7 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 	return c
 }
 
-// negotiate settles the revision.
+// negotiate finds a revision that both sides know.
 func (c *Client) negotiate(ctx context.Context) error {
 	modern, legacy := c.config.newest(withoutHandshake), c.config.newest(withHandshake)
 	if modern != nil {
@@ -125,8 +125,8 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
 }
 
-// counterOffer is what to probe again with, once, when the server supports a
-// revision without handshake after all; else nil (2026-07-28 basic/versioning).
+// counterOffer is the dialect for a second probe, if the server supports another revision
+// without handshake; else nil (2026-07-28 basic/versioning).
 func (c *Client) counterOffer(err error) *dialect.Dialect {
 	fault, ok := errors.AsType[*protocol.Fault](err)
 	if !ok || fault.Kind != protocol.FaultUnsupportedVersion {
@@ -135,8 +135,8 @@ func (c *Client) counterOffer(err error) *dialect.Dialect {
 	return c.config.mutual(withoutHandshake, fault.Supported)
 }
 
-// refused decides by the error of the probe. Errors that only 2026-07-28 has end
-// the search, but for a version that both sides know after all.
+// refused decides what to do after the probe has failed. Errors that exist only in 2026-07-28
+// end the search, unless both sides know another version.
 func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
 	var fault *protocol.Fault
 	lost := c.link.failure()
@@ -163,7 +163,7 @@ func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error
 	}
 }
 
-// orNone is the error where there is no dialect to go on with.
+// orNone is err if there is no dialect to go on with.
 func orNone(next *dialect.Dialect, err error, text string) error {
 	if next != nil {
 		return nil
@@ -211,13 +211,13 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	}
 	err = c.SetLogLevel(ctx, c.config.level)
 	if _, refused := errors.AsType[*protocol.Error](err); refused {
-		return nil // some declare logging, and cannot set a level: mcp-go 0.32 over HTTP
+		return nil // some servers declare logging but have no method to set a level: mcp-go 0.32 over HTTP
 	}
 	return err
 }
 
 func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, error) {
-	c.dialect.Store(d) // the server may ask already, if only for a ping
+	c.dialect.Store(d) // stored now, since the server may already send a ping
 	return c.do(ctx, d, &protocol.InitializeParams{
 		Version: d.String(), Capabilities: c.config.declared(), Client: c.config.info,
 	}, how{quiet: true})
@@ -234,7 +234,7 @@ func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can 
 	}
 }
 
-// negotiated is the revision that a result of initialize names.
+// negotiated is the revision in a result of initialize.
 func negotiated(result []byte) string {
 	version, _ := jsontext.Member(result, "protocolVersion")
 	name, _ := jsontext.String(version)

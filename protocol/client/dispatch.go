@@ -13,27 +13,27 @@ const (
 	// queueSize is how many notifications may wait for their handlers.
 	queueSize = 1024
 
-	// patience is how long an answer is held back by a handler that has been
-	// running since before the question: it may be the one that asks.
+	// patience bounds how long an answer is held back because of a handler that was running
+	// when the call was made: that handler may have made the call.
 	patience = time.Second
 )
 
-// errFlooded is the error of a call that a handler makes while the queue is full: the
-// answer is behind what the reader has no room for before the handler has returned.
+// errFlooded ends a call that a handler makes while the queue is full: the reader cannot reach
+// the answer before the handler returns.
 var errFlooded = fmt.Errorf("client: a handler called while %d notifications waited for it, so that no answer can be read before it returns", queueSize)
 
-// dispatcher runs the handlers of notifications in order.
+// dispatcher runs the handlers of notifications, in order.
 type dispatcher struct {
 	queue   chan func(context.Context) // closed by the reader
 	waiting atomic.Int64               // queued or running
-	current atomic.Uint64              // number of the handler that runs; 0: none
-	stopped chan struct{}              // closed by Close: what waits is dropped
+	current atomic.Uint64              // number of the running handler; 0: none
+	stopped chan struct{}              // closed by Close: queued work is dropped
 	once    sync.Once
-	ctx     context.Context //nolint:containedctx // what handlers get; marked, so that their calls are known
+	ctx     context.Context //nolint:containedctx // passed to handlers; marked, so that calls they make are recognized
 
 	mu    sync.Mutex                            // guards the fields below
 	full  bool                                  // the reader waits for room
-	calls map[*context.CancelCauseFunc]struct{} // those that handlers make
+	calls map[*context.CancelCauseFunc]struct{} // calls that handlers are making
 }
 
 type insideKey struct{}
@@ -63,7 +63,7 @@ func (d *dispatcher) run() {
 	}
 }
 
-// push is for the reader only. It blocks while the queue is full.
+// push is called by the reader only. It blocks while the queue is full.
 func (d *dispatcher) push(work func(context.Context)) {
 	d.waiting.Add(1)
 	select {
@@ -79,8 +79,8 @@ func (d *dispatcher) push(work func(context.Context)) {
 	}
 }
 
-// setFull ends the calls of handlers when the queue is full: they would wait for the
-// reader, which waits for them.
+// setFull ends the calls of handlers when the queue is full: they would wait for the reader,
+// which waits for them.
 func (d *dispatcher) setFull(full bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,8 +92,8 @@ func (d *dispatcher) setFull(full bool) {
 	}
 }
 
-// calling is the context of a call, which ends when a handler makes it and the queue is
-// full. done is to be called at the end.
+// calling is the context of a call. It ends if a handler makes the call and the queue is full.
+// done must be called at the end.
 func (d *dispatcher) calling(ctx context.Context) (_ context.Context, done func()) {
 	if ctx.Value(insideKey{}) != d {
 		return ctx, func() {}
@@ -121,8 +121,8 @@ func endOf(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// barrier is closed when everything pushed before has been handled; nil if that
-// is so already. For the reader only.
+// barrier is closed when everything pushed so far has been handled; nil if it has been already.
+// Called by the reader only.
 func (d *dispatcher) barrier() <-chan struct{} {
 	if d.waiting.Load() == 0 {
 		return nil
@@ -132,9 +132,9 @@ func (d *dispatcher) barrier() <-chan struct{} {
 	return done
 }
 
-// settle waits for a barrier. A call made by a handler does not wait, for the
-// barrier is behind that handler. Where the context does not tell, the call may
-// still come from the handler that runs: then the wait is bounded.
+// settle waits for a barrier. A call made by a handler does not wait, since the barrier is
+// behind that handler. If the context does not show who makes the call, it may still be the
+// running handler: then the wait is bounded.
 func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struct{}) error {
 	if barrier == nil || ctx.Value(insideKey{}) == d {
 		return nil
@@ -155,8 +155,8 @@ func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struc
 	return nil
 }
 
-// end is called by the reader when nothing follows.
+// end is called by the reader when there is nothing more to read.
 func (d *dispatcher) end() { close(d.queue) }
 
-// stop drops what waits.
+// stop drops queued work.
 func (d *dispatcher) stop() { d.once.Do(func() { close(d.stopped) }) }

@@ -40,7 +40,7 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("tool %q: %s", e.Tool, text)
 }
 
-// errLost is all there is to say where the other side ended the connection.
+// errLost is the error if the other side has ended the connection and nothing more is known.
 var errLost = fmt.Errorf("client: the connection was lost: %w", io.ErrUnexpectedEOF)
 
 // lostError says why the connection is gone; io.ErrUnexpectedEOF is always in its chain.

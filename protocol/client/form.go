@@ -91,8 +91,8 @@ func readField(name string, v []byte) Field {
 	return f
 }
 
-// readChoices knows the three ways to list choices: titled ones as oneOf (of an
-// array: anyOf), untitled as enum, and the older enum with enumNames beside it.
+// readChoices understands the three ways to list choices: titled ones as oneOf (of an array:
+// anyOf), untitled ones as enum, and the older enum with enumNames.
 func readChoices(v []byte) []Choice {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		titled, _ := jsontext.Member(v, keyword)
@@ -117,7 +117,7 @@ func readChoices(v []byte) []Choice {
 	return choices
 }
 
-// titledChoices is nil where one of the alternatives is no constant.
+// titledChoices is nil if one of the alternatives is not a constant.
 func titledChoices(list []byte) []Choice {
 	if jsontext.KindOf(list) != jsontext.KindArray {
 		return nil
@@ -137,7 +137,7 @@ func titledChoices(list []byte) []Choice {
 	return choices
 }
 
-// plain is a value as a person reads it.
+// plain is a value in a form for people.
 func plain(value []byte) string {
 	if s, ok := jsontext.String(value); ok {
 		return s
@@ -237,7 +237,7 @@ func (f *Form) Check(content json.RawMessage) error {
 	return faults
 }
 
-// unknown are the members that are no fields.
+// unknown reports the members that are not fields of the form.
 func (f *Form) unknown(content []byte) (faults []error) {
 	known := map[string]bool{}
 	for i := range f.Fields {
@@ -251,7 +251,7 @@ func (f *Form) unknown(content []byte) (faults []error) {
 	return faults
 }
 
-// faultList is errors.Join on one line.
+// faultList is like errors.Join, but on one line.
 type faultList []error
 
 func (l faultList) Error() string {

@@ -34,7 +34,7 @@ func (f *Field) Check(value json.RawMessage) error {
 
 func (f *Field) checkType(value []byte) error {
 	if jsontext.Check(value, limits()) != nil {
-		value = nil // of no kind
+		value = nil // of no JSON type
 	}
 	kind, ok := jsontext.KindOf(value), true
 	switch f.Type {
@@ -59,8 +59,8 @@ func (f *Field) checkType(value []byte) error {
 	return fmt.Errorf("must be %s", a(f.Type))
 }
 
-// integral: 3.0 is an integer of JSON Schema; so are those beyond int64, if
-// written plainly.
+// integral says whether a number is an integer of JSON Schema: 3.0 is, and so are numbers
+// beyond int64, if written without an exponent.
 func integral(value []byte) bool {
 	_, ok := jsontext.Int64(value)
 	return ok || jsontext.IsInteger(value)
@@ -83,7 +83,7 @@ func (f *Field) checkChoice(value []byte) error {
 	return fmt.Errorf("must be one of %s", f.listing())
 }
 
-// listing are the values to choose from.
+// listing are the values to choose from, for an error.
 func (f *Field) listing() string {
 	texts := make([]string, len(f.Choices))
 	for i, c := range f.Choices {
@@ -92,7 +92,7 @@ func (f *Field) listing() string {
 	return strings.Join(texts, ", ")
 }
 
-// valueKey is the same for two spellings of one text, and for nothing else.
+// valueKey is equal exactly for spellings of the same text.
 func valueKey(value []byte) string {
 	if text, ok := jsontext.String(value); ok {
 		return `"` + text
@@ -176,15 +176,15 @@ func (f *Field) checkNumber(value []byte) error {
 	return nil
 }
 
-// less compares integers exactly and others as the floating-point numbers that
-// they are to most programs.
+// less compares integers exactly, and other numbers as floating-point numbers, as most programs
+// do.
 func less(x, y []byte) bool {
 	i, exact := jsontext.Int64(x)
 	j, too := jsontext.Int64(y)
 	if exact && too {
 		return i < j
 	}
-	p, _ := strconv.ParseFloat(string(x), 64) // a number; one that is too large is infinite
+	p, _ := strconv.ParseFloat(string(x), 64) // it is a number; one that is too large becomes infinite
 	q, _ := strconv.ParseFloat(string(y), 64)
 	return p < q
 }

@@ -18,10 +18,10 @@ const (
 	// maxBody bounds one answer, and one event of a stream.
 	maxBody = 64 << 20
 
-	// httpQueue is how many frames may wait for Read; then streams are read no further.
+	// httpQueue bounds the frames that wait for Read; beyond it streams are not read.
 	httpQueue = 64
 
-	// deleteTimeout bounds the end of the session, for which nobody waits gladly.
+	// deleteTimeout bounds the request that ends the session, for which Close waits.
 	deleteTimeout = 2 * time.Second
 )
 
@@ -37,7 +37,7 @@ type httpConn struct {
 	cancel  context.CancelFunc
 	queue   chan arrival
 	tools   mirrorTable
-	gone    func(session string) // told when a stream finds that the session has ended; must not block
+	gone    func(session string) // called when a stream finds that the session has ended; must not block
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
@@ -46,7 +46,7 @@ type httpConn struct {
 	session  string
 	endpoint *url.URL                      // of HTTP+SSE; nil: Streamable HTTP
 	running  map[string]context.CancelFunc // by the id of the request
-	listener context.CancelFunc            // of the GET stream; nil: none was opened
+	listener context.CancelFunc            // ends the GET stream; nil: none was opened
 }
 
 // arrival is what Read returns.
@@ -120,7 +120,7 @@ func (c *httpConn) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// push queues what Read returns; false when nobody wants it any more.
+// push queues a frame or an error for Read; false if nobody will read it.
 func (c *httpConn) push(ctx context.Context, a arrival) bool {
 	select {
 	case c.queue <- a:
@@ -143,7 +143,7 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 		}
 		return nil
 	}
-	// The values are the caller's, for traces; the end is abandon's.
+	// The values of ctx are for traces. Not its end, but abandon cancels the request.
 	ctx, stop := c.within(context.WithoutCancel(ctx))
 	c.file(o.waiting, stop)
 	if !c.spawn(func() {

@@ -22,7 +22,7 @@ type HTTPError struct {
 	Challenge  string        // WWW-Authenticate of 401 and 403
 	RetryAfter time.Duration // how long the server wants to be left alone; 0: it does not say
 
-	session string // that this answer says has ended
+	session string // the session that this answer says has ended
 }
 
 // Error returns the status with the text of the body, and the scopes that the challenge
@@ -56,13 +56,13 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// sendError says that a request could not be sent or its answer not be had: no
-// server has said anything.
+// sendError says that a request could not be sent, or that its answer was lost: nothing is
+// known from the server.
 type sendError struct{ error }
 
 func (e *sendError) Unwrap() error { return e.error }
 
-// saysNothing tells errors that give no hint at what the server knows.
+// saysNothing reports errors that reveal nothing about what the server supports.
 func saysNothing(err error) bool {
 	if _, unsent := errors.AsType[*sendError](err); unsent {
 		return true
@@ -76,8 +76,8 @@ func saysNothing(err error) bool {
 // goes on.
 type callError struct {
 	id    jsonrpc.ID // of the call
-	frame []byte     // a JSON-RPC error that answers the call, by whatever id; nil: there is none
-	err   error      // nil only with a frame
+	frame []byte     // a JSON-RPC error that answers the call, whatever its id; nil: there is none
+	err   error      // nil only if there is a frame
 }
 
 func (e *callError) Error() string {
@@ -89,14 +89,14 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// refusedError is a JSON-RPC error that came with a status of its own.
+// refusedError is a JSON-RPC error together with an HTTP status.
 type refusedError struct {
 	error
 	status    error
-	anonymous bool // it names no request: perhaps nobody has looked at the frame
+	anonymous bool // it names no request: possibly nobody has looked at the frame
 }
 
-// Error is the text of the JSON-RPC error, and the scopes that the status asks for.
+// Error is the text of the JSON-RPC error, with the scopes that the status asks for.
 func (e *refusedError) Error() string {
 	if status, is := errors.AsType[*HTTPError](e.status); is {
 		return e.error.Error() + status.needs()

@@ -23,16 +23,15 @@ const (
 	typeStream = "text/event-stream"
 )
 
-// outgoing is a frame and what the carrier must know of it. Frames are read here
-// and not described by those who write them, so that the headers are right for
-// those of Exchange too.
+// outgoing is a frame and what the carrier must know about it. It is parsed from the frame and
+// not passed along, so that the headers are right for frames of Exchange, too.
 type outgoing struct {
 	frame   []byte
-	method  string // "" : a response, a batch or no message
+	method  string // "": a response, a batch, or not a message
 	params  []byte
-	modern  *dialect.Dialect // the revision without handshake that the frame names; nil: none that is known
-	version string           // that the frame names itself
-	waiting []jsonrpc.ID     // requests whose answers have not come; a zero id is a frame that cannot be understood
+	modern  *dialect.Dialect // the revision without handshake that the frame names; nil: it names none that is known
+	version string           // the version that the frame names
+	waiting []jsonrpc.ID     // requests that were not answered yet; a zero id is a frame that cannot be understood
 }
 
 func understand(frame []byte) *outgoing {
@@ -77,7 +76,7 @@ func (o *outgoing) batch() {
 	}
 }
 
-// answered strikes an id off; false if it was not waited for.
+// answered removes an id; false if that was not waited for.
 func (o *outgoing) answered(id jsonrpc.ID) bool {
 	for i, w := range o.waiting {
 		if w.Key() == id.Key() {
@@ -88,7 +87,7 @@ func (o *outgoing) answered(id jsonrpc.ID) bool {
 	return false
 }
 
-// request makes a request. o is nil where there is no body.
+// request makes a request; o is nil if it has no body.
 func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http.Request, error) {
 	c.mu.Lock()
 	agreed, session, target := c.agreed, c.session, c.url
@@ -159,9 +158,9 @@ func (o *outgoing) identity(version, session string) (ownVersion, ownSession str
 	return version, session
 }
 
-// mirror repeats parts of the body in headers (2026-07-28
-// basic/transports/streamable-http). Mcp-Method harms no older server; the others
-// are sent only to those that look at them.
+// mirror repeats parts of the body in headers (2026-07-28 basic/transports/streamable-http).
+// Older servers ignore Mcp-Method; the other headers are sent only to servers that look at
+// them.
 func (c *httpConn) mirror(h http.Header, o *outgoing) {
 	if o.method != "" && dialect.EncodeMirror(o.method) == o.method {
 		h.Set(headerMethod, o.method)
@@ -184,11 +183,10 @@ func (c *httpConn) mirror(h http.Header, o *outgoing) {
 	}
 }
 
-// maxMirrored bounds the tools with mirrored arguments that are kept.
+// maxMirrored bounds the tools whose mirrored arguments are remembered.
 const maxMirrored = 10_000
 
-// mirrorTable knows which arguments of which tools are repeated in headers, from
-// the lists of tools that have passed.
+// mirrorTable knows from the lists of tools which arguments must be repeated in headers.
 type mirrorTable struct {
 	mu sync.Mutex // guards the fields below
 	by map[string][]dialect.Mirror
@@ -200,8 +198,9 @@ func (t *mirrorTable) of(tool string) []dialect.Mirror {
 	return t.by[tool]
 }
 
-// learn reads a result of tools/list. A tool whose declarations are invalid is not
-// for use over HTTP; without mirrors the server refuses it, if it is called.
+// learn reads a result of tools/list. A tool with invalid declarations must not be used over
+// HTTP. It is not remembered, so the server refuses calls of it, since their headers are
+// missing.
 func (t *mirrorTable) learn(result []byte) {
 	tools, _ := jsontext.Member(result, "tools")
 	t.mu.Lock()

@@ -77,8 +77,8 @@ func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
 	}
 }
 
-// findEndpoint reads up to the endpoint event. The URI is relative to the stream's
-// and must be of the origin that the caller named, which the credentials are for.
+// findEndpoint reads up to the endpoint event. The URI is relative to that of the stream, and
+// must have the origin that the caller has named, since the credentials are for that.
 func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
 	for {
 		event, err := r.Next()

@@ -14,8 +14,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// call posts a frame that is answered and queues all that comes of it: the answer,
-// or for each request of the frame why there is none.
+// call posts a frame that must be answered, and queues the answer, or for each request of the
+// frame the reason why there is none.
 func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoing) {
 	ids := o.waiting
 	defer c.unfile(ids)
@@ -64,7 +64,7 @@ func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
 	return nil
 }
 
-// post sends a frame. session is the one that the request named.
+// post sends a frame. session is the one that the request has named.
 func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, session string, err error) {
 	req, err := c.request(ctx, http.MethodPost, o)
 	if err != nil {
@@ -92,8 +92,8 @@ func isStream(resp *http.Response) bool {
 	return kind == typeStream
 }
 
-// discard ends with a response whose body does not matter; a short one is read, so
-// that the connection can be used again, but nobody waits long for one that does not come.
+// discard ends a response whose body does not matter. A short body is read, so that the
+// connection can be reused, but not waited for.
 func discard(resp *http.Response) {
 	if resp.ContentLength > 0 && resp.ContentLength < 4<<10 {
 		late := time.AfterFunc(linger, func() { _ = resp.Body.Close() })
@@ -104,7 +104,7 @@ func discard(resp *http.Response) {
 }
 
 func readText(body io.Reader) []byte {
-	text, _ := io.ReadAll(io.LimitReader(body, maxErrorText)) // what there is of it
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorText)) // as much of it as there is
 	return text
 }
 
@@ -128,8 +128,8 @@ func lostAnswer(cause error) error {
 	return fmt.Errorf("the stream broke before the answer: %w (%w)", io.ErrUnexpectedEOF, cause)
 }
 
-// whole takes an answer that is one body. The type is not looked at: what is JSON
-// was meant as JSON.
+// whole takes an answer in one body. The content type is ignored: if it is JSON, it was meant
+// as JSON.
 func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) error {
 	body, err := readBody(resp.Body)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) 
 	}
 }
 
-// oneLine is text as a frame, nil if it is no JSON.
+// oneLine is text as a frame, nil if it is not JSON.
 func oneLine(text []byte) []byte {
 	if jsontext.Check(text, limits()) != nil {
 		return nil
@@ -155,8 +155,8 @@ func oneLine(text []byte) []byte {
 	return jsontext.Compact(nil, text)
 }
 
-// refused takes a status that is no success. A JSON-RPC error in the body is the
-// answer, whatever its id says: it is the answer to this very request.
+// refused takes a status that means failure. A JSON-RPC error in the body is the answer to this
+// request, whatever its id.
 func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response, session string) error {
 	body, err := readBody(resp.Body)
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response
 	return nil
 }
 
-// endAll gives one JSON-RPC error to all requests of a frame: it speaks of the frame.
+// endAll gives a JSON-RPC error about a frame to all requests in it.
 func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status error) bool {
 	ids := o.waiting
 	o.waiting = nil
@@ -183,9 +183,8 @@ func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status
 	return true
 }
 
-// statusError sees when the session has ended: by 404, unless that is how the
-// server says that it does not know the method (2025-11-25 basic/transports
-// "Session Management").
+// statusError recognizes the end of a session: a 404, unless the server says with it that it
+// does not know the method (2025-11-25 basic/transports "Session Management").
 func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	e := newHTTPError(resp, body)
 	if resp.StatusCode != http.StatusNotFound || session == "" {
@@ -197,7 +196,7 @@ func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	return e
 }
 
-// failureIn is the error that a frame is; nil if it is none.
+// failureIn is the JSON-RPC error in a frame; nil if there is none.
 func failureIn(frame []byte) *jsonrpc.Error {
 	if frame == nil {
 		return nil
@@ -209,7 +208,7 @@ func failureIn(frame []byte) *jsonrpc.Error {
 	return msg.Error
 }
 
-// deliver queues a frame and strikes off what it answers.
+// deliver queues a frame, and removes the ids that it answers.
 func (c *httpConn) deliver(ctx context.Context, o *outgoing, frame []byte) bool {
 	texts := [][]byte{frame}
 	if jsonrpc.IsBatch(frame) {

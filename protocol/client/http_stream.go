@@ -25,15 +25,15 @@ const (
 	minDelay = 100 * time.Millisecond
 	maxDelay = 30 * time.Second
 
-	// maxRefusal bounds how long a server keeps a stream away by Retry-After, which may
-	// be a date at the end of time.
+	// maxRefusal bounds for how long a server may keep a stream away by Retry-After, which may
+	// be a date in the far future.
 	maxRefusal = 24 * time.Hour
 
 	// maxResumes is how often in a row a stream is resumed without a new event.
 	maxResumes = 5
 
-	// linger is how long a stream may go on after the answer; its end lets the
-	// connection be used again.
+	// linger bounds how long a stream may go on after the answer. It is allowed to end by
+	// itself, so that the connection can be reused.
 	linger = time.Second
 
 	// standing is how long the end of a handshake waits for the server to take the
@@ -47,10 +47,10 @@ const (
 type cursor struct {
 	id     string
 	retry  time.Duration
-	events int  // with data or a new id, so far
+	events int  // events with data or a new id so far
 	opened bool // at least once
 
-	answered func() // hears of the server's answer to each attempt; may be nil
+	answered func() // called at the server's answer to each attempt; may be nil
 }
 
 // delay is the wait before the next attempt: what the server says at least, be it in
@@ -69,7 +69,7 @@ func (s *cursor) delay(failures int, last error) time.Duration {
 	return d + rand.N(d/8+time.Millisecond)
 }
 
-// wait is over with ctx, or the delay after the last error.
+// wait ends with ctx, or after the delay that follows the last error.
 func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 	timer := time.NewTimer(s.delay(failures, last))
 	defer timer.Stop()
@@ -81,8 +81,8 @@ func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 	}
 }
 
-// events queues the messages of a stream until it ends. The error says how;
-// io.EOF is a clean end. When the last answer of o has arrived, stop is called soon.
+// events queues the messages of a stream until it ends. The error says how it ended; io.EOF is
+// a clean end. Soon after the last answer to o, stop is called.
 func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgoing, s *cursor, body io.Reader) error {
 	s.opened = true
 	r := sse.NewReader(body, maxBody)
@@ -102,14 +102,14 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 		if s.id = event.ID; strings.ContainsFunc(s.id, unicode.IsControl) {
 			s.id = "" // no header can say it
 		}
-		// Without data an event carries an id only (2025-11-25 basic/transports);
-		// other types are none of ours.
+		// An event without data only carries an id (2025-11-25 basic/transports); other types
+		// belong to somebody else.
 		if len(event.Data) == 0 || event.Type != "message" {
 			continue
 		}
 		frame := oneLine(event.Data)
 		if frame == nil {
-			continue // as on stdio: the next may be a message
+			continue // as on stdio, the next one may be a message
 		}
 		if !c.deliver(ctx, o, frame) {
 			return context.Canceled
@@ -121,9 +121,9 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 	}
 }
 
-// follow takes an answer that is a stream. One that ends early is resumed where
-// the revision allows it and the stream has event ids; the call is never made
-// again, for it may have had its effect.
+// follow takes an answer in a stream. A stream that ends early is resumed if the revision
+// allows it and the events have ids. The call is never sent again, since it may have had an
+// effect.
 func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgoing, body io.Reader) error {
 	s := &cursor{retry: defaultRetry}
 	err := c.events(ctx, stop, o, s, body)
@@ -148,8 +148,7 @@ func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgo
 	return nil
 }
 
-// streamError is lostAnswer; where the stream did not end by itself, the network
-// is to blame and not the server.
+// streamError is lostAnswer, with the network as the cause if the stream did not end by itself.
 func streamError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, sse.ErrTooLong) {
 		return lostAnswer(err)
@@ -157,7 +156,8 @@ func streamError(err error) error {
 	return &sendError{lostAnswer(err)}
 }
 
-// resumable asks the agreed revision; while there is none, the frame is that of a handshake.
+// resumable looks at the agreed revision; before there is one, the frame belongs to a
+// handshake.
 func (c *httpConn) resumable(o *outgoing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +179,7 @@ func (c *httpConn) resume(ctx context.Context, o *outgoing, s *cursor) error {
 	return c.events(ctx, stop, o, s, resp.Body)
 }
 
-// get opens a stream. A status that is no success is an *HTTPError.
+// get opens a stream. A status other than success is an *HTTPError.
 func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, error) {
 	req, err := c.request(ctx, http.MethodGet, nil)
 	if err != nil {
@@ -202,14 +202,13 @@ func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, e
 	return nil, newHTTPError(resp, readText(resp.Body))
 }
 
-// noStreamError is a success that is not what was asked for.
+// noStreamError is a success that is not a stream.
 type noStreamError struct{ contentType string }
 
 func (e *noStreamError) Error() string { return fmt.Sprintf("no event stream but %q", e.contentType) }
 
-// final says that there is no sense in trying again. Of the client errors some
-// speak of this moment: servers answer 409 while they have not noticed the end of
-// the connection before.
+// final says that trying again is useless. Some client errors are temporary: servers answer 409
+// until they have noticed that the last connection has ended.
 func final(err error) bool {
 	if _, none := errors.AsType[*noStreamError](err); none {
 		return true

@@ -14,12 +14,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// firstID is the id of a client's first request. Smaller ones are left to the
-// frames that Exchange sends as they are.
+// firstID is the id of a client's first request. Smaller ids are left to frames of Exchange,
+// which are sent as they are.
 const firstID = 1001
 
-// limits of JSON from the server and the caller: its size is the carrier's
-// concern, so only the depth is bounded.
+// limits of JSON from the server and from the caller. Only the depth is bounded here; the
+// carrier bounds the size.
 func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
 
 // link is the JSON-RPC half of a Client: it matches answers to requests and keeps
@@ -42,32 +42,32 @@ type link struct {
 
 	mu        sync.Mutex         // guards the fields below
 	pending   map[string]*waiter // by id
-	anonymous []*waiter          // of Exchange: they also take an error without id
-	err       error              // why nothing can be sent any more; nil while connected
-	reason    error              // why the last Write failed that did
+	anonymous []*waiter          // of Exchange: an error without id may be for them, too
+	err       error              // why nothing can be sent any more; nil: it can
+	reason    error              // why the last failed Write failed
 	explained time.Time          // when reason was set
 
 	group  sync.WaitGroup // guarded by mu against Add after Wait
-	joined bool           // Close has begun to wait
+	joined bool           // Close waits for the group
 	lost   chan struct{}  // closed with err
 
 	closing sync.Once // of conn
-	closed  error     // what its Close said; set under closing
+	closed  error     // the error of closing; set under closing
 }
 
-// waiter is one request that waits for its answer.
+// waiter is a request that waits for its answer.
 type waiter struct {
 	id     jsonrpc.ID
 	answer chan answer // one, buffered
-	during uint64      // the handler that ran when the request was made
+	during uint64      // number of the handler that ran when the request was made
 }
 
 // answer is a response, or why there is none.
 type answer struct {
 	msg     jsonrpc.Message
 	frame   []byte          // the whole frame that carried msg
-	settled <-chan struct{} // closed when all notifications before it have been handled; nil: they have
-	status  error           // of the carrier, that came with a JSON-RPC error; nil: none
+	settled <-chan struct{} // closed when all earlier notifications have been handled; nil: they have been
+	status  error           // error of the carrier that came with a JSON-RPC error; nil: none
 	err     error
 }
 
@@ -158,7 +158,7 @@ func (l *link) one(text, frame []byte) {
 	}
 }
 
-// endCall ends one call by what the carrier says of it.
+// endCall ends one call with an error of the carrier.
 func (l *link) endCall(one *callError) {
 	w := l.take(one.id)
 	if w == nil {
@@ -169,12 +169,12 @@ func (l *link) endCall(one *callError) {
 		w.answer <- answer{err: fmt.Errorf("client: %w", one.err)}
 		return
 	}
-	msg, _ := jsonrpc.Decode(one.frame) // by the carrier already
+	msg, _ := jsonrpc.Decode(one.frame) // the carrier has decoded it before
 	w.answer <- answer{msg: msg, frame: one.frame, status: one.err, settled: l.dispatch.barrier()}
 }
 
-// malformed ends the call whose answer cannot be understood. A malformed request
-// of the server has no one to be told.
+// malformed ends the call whose answer cannot be understood. If a request of the server is
+// malformed, there is nothing to do.
 func (l *link) malformed(f *jsonrpc.Fault) {
 	if f.ID.IsZero() || !f.Notification {
 		return
@@ -200,7 +200,8 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 	return w
 }
 
-// suspect is the waiter that an error without id is for; nil: that cannot be said. Under mu.
+// suspect is the waiter that an error without id is for; nil if that is not clear. Called with
+// mu held.
 func (l *link) suspect() *waiter {
 	if len(l.anonymous) > 0 {
 		return l.anonymous[0]
@@ -232,15 +233,15 @@ func (l *link) forgetLocked(w *waiter) {
 	}
 }
 
-// await files a waiter for the answer with that id.
+// await registers a waiter for the answer with this id.
 func (l *link) await(id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.awaitLocked(id)
 }
 
-// awaitExchange is await for Exchange, whose frame may have no id that can be read: the
-// waiter also takes an error without id.
+// awaitExchange is await for Exchange, whose frame may have no readable id: an error without id
+// may be its answer.
 func (l *link) awaitExchange(id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -284,8 +285,8 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 	return l.untaken(ctx, err)
 }
 
-// untaken is why the connection takes no frames. It waits a moment for the reader: the
-// reason may be in what the other side sent before it ended the connection.
+// untaken is why the connection takes no frames. It gives the reader a moment, since the other
+// side may have sent the reason before it ended the connection.
 func (l *link) untaken(ctx context.Context, err error) error {
 	l.explain(err)
 	timer := time.NewTimer(linger)
@@ -301,8 +302,8 @@ func (l *link) untaken(ctx context.Context, err error) error {
 	return lostError(err)
 }
 
-// explain keeps why a Write has failed. If the reader sees no more than the end of the
-// connection, before or soon after, this error is reported as the reason of that.
+// explain remembers why a Write has failed. If the reader finds only the end of the connection,
+// shortly before or after, this error is reported as the reason.
 func (l *link) explain(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -312,8 +313,8 @@ func (l *link) explain(err error) {
 	}
 }
 
-// roundTrip sends the frame of a filed waiter and waits for the answer. When ctx
-// ends first, the waiter is forgotten and the error is ctx's.
+// roundTrip sends the frame of a registered waiter and waits for the answer. If ctx ends first,
+// the waiter is removed and the error is that of ctx.
 func (l *link) roundTrip(ctx context.Context, w *waiter, frame []byte) (answer, error) {
 	if err := l.send(ctx, frame); err != nil {
 		l.forget(w)
@@ -329,7 +330,7 @@ func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
 	case <-ctx.Done():
 		l.forget(w)
 		select {
-		case got = <-w.answer: // it was there before
+		case got = <-w.answer: // it had arrived before
 		default:
 			return answer{}, endOf(ctx)
 		}
@@ -340,7 +341,7 @@ func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
 	return got, l.dispatch.settle(ctx, w, got.settled)
 }
 
-// fail ends all calls, now and later. The first reason stays.
+// fail ends all calls, running and future ones. The first reason stays.
 func (l *link) fail(err error) {
 	l.mu.Lock()
 	if l.err == nil {

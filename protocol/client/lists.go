@@ -92,8 +92,8 @@ func pages[R protocol.Result, T any](
 	}
 }
 
-// circle notices cursors that come again: it keeps one, a later one each time that there
-// are twice as many, and a circle of any length comes back to it.
+// circle detects cursors that repeat. It remembers one cursor, and replaces it each time that
+// the number of cursors has doubled, so a circle of any length returns to the remembered one.
 type circle struct {
 	n    int
 	mark *string

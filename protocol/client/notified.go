@@ -9,9 +9,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// notice takes a notification of the server: what concerns the client's own state
-// is done at once, what concerns its user is returned for the dispatcher.
-// Malformed notifications reach only OnNotification.
+// notice handles a notification of the server. What changes the client's own state is done at
+// once; work of the program's handlers is returned for the dispatcher. Malformed notifications
+// reach only OnNotification.
 func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 	var progress func()
 	if d := c.dialect.Load(); d != nil {
@@ -32,8 +32,8 @@ func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 	}
 }
 
-// own does at once what a notification means to the client's own state. progress, which may
-// be nil, is for the dispatcher.
+// own applies a notification to the client's own state at once. progress, which may be nil, is
+// for the dispatcher.
 func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) {
 	params, fault := d.DecodeParams(msg.Method, msg.Params)
 	if fault != nil {
@@ -67,7 +67,7 @@ func (c *Client) progressed(p *protocol.ProgressParams) func() {
 		progress.Total = *p.Total
 	}
 	return func() {
-		if !want.over.Load() { // the caller may have given up meanwhile
+		if !want.over.Load() { // the caller may have stopped waiting meanwhile
 			want.fn(progress)
 		}
 	}

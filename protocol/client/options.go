@@ -9,9 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// probeTimeout is how long server/discover may take before the server counts as
-// one that does not know it: some servers of handshake revisions answer nothing
-// before initialize.
+// probeTimeout bounds server/discover. After it the server counts as one that does not know the
+// method: some servers of handshake revisions answer nothing before initialize.
 const probeTimeout = 5 * time.Second
 
 // Option configures Connect. Sealed.
@@ -57,7 +56,7 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// capabilities are what the handlers make possible.
+// capabilities are those that the handlers provide.
 func (c *config) capabilities() protocol.ClientCapabilities {
 	return protocol.ClientCapabilities{
 		Elicitation:      c.elicit != nil,
@@ -69,8 +68,8 @@ func (c *config) capabilities() protocol.ClientCapabilities {
 	}
 }
 
-// declared are the capabilities of a session: where the revision has such tasks, the
-// server may have its questions answered as tasks (2025-11-25 basic/utilities/tasks).
+// declared are the capabilities of a session. If the revision has tasks, the server may have
+// its questions answered as tasks (2025-11-25 basic/utilities/tasks).
 func (c *config) declared() protocol.ClientCapabilities {
 	can := c.capabilities()
 	if c.makesTasks() {

@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// progressTable knows who wants the progress of which request, by the token, which is the
-// request's id. An entry is dropped when the reader sees the answer, or, for a task, when
-// the task is over: later progress is ignored.
+// progressTable maps the token of a request, which is its id, to whoever wants its progress. An
+// entry is removed when the reader sees the answer, or when the task is over: later progress is
+// ignored.
 type progressTable struct {
 	mu     sync.Mutex // guards the fields below
 	wanted map[string]*progressWish
@@ -18,18 +18,18 @@ type progressTable struct {
 
 type progressWish struct {
 	fn    func(protocol.Progress)
-	lasts bool        // beyond the answer: the request may have become a task
+	lasts bool        // beyond the answer, since the request may have become a task
 	over  atomic.Bool // the call has returned
 }
 
-// lastingWish ends the progress of a task, whose token is good until the task is over
+// lastingWish ends the progress of a task, whose token is valid until the task is over
 // (2025-11-25 basic/utilities/tasks "Task Progress Notifications").
 type lastingWish struct {
 	mu   sync.Mutex // guards the fields below
 	stop func()
 }
 
-// replace ends the wish of the attempt before.
+// replace removes the token of the last attempt.
 func (l *lastingWish) replace(stop func()) {
 	l.mu.Lock()
 	before := l.stop
@@ -40,7 +40,7 @@ func (l *lastingWish) replace(stop func()) {
 	}
 }
 
-// end may be called again, and on nil.
+// end may be called several times, and on nil.
 func (l *lastingWish) end() {
 	if l != nil {
 		l.replace(nil)
@@ -73,7 +73,7 @@ func (t *progressTable) drop(token jsonrpc.ID) {
 	delete(t.wanted, token.Key())
 }
 
-// answered drops what ends with the answer.
+// answered removes an entry that ends with the answer.
 func (t *progressTable) answered(token jsonrpc.ID) {
 	if w := t.find(token); w != nil && !w.lasts {
 		t.drop(token)

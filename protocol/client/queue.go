@@ -12,19 +12,19 @@ import (
 // call during which the server asks: that question would wait for the handler.
 func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }) }
 
-// queue holds the questions that are not over, in the order in which they came.
+// queue holds the open questions in the order of arrival.
 type queue struct {
 	mu     sync.Mutex // guards places
 	places []*place
 }
 
-// place is that of one question; nil: it waits for nobody.
+// place is that of one question; nil: it need not wait.
 type place struct {
 	queue *queue
-	first chan struct{} // closed when those before are over
+	first chan struct{} // closed when all earlier ones are over
 }
 
-// place is a new one at the end of the queue. It is called in the order of the questions.
+// place adds one at the end of the queue. It is called in the order of the questions.
 func (c *Client) place() *place {
 	if !c.config.oneByOne {
 		return nil
@@ -38,7 +38,7 @@ func (c *Client) place() *place {
 	return p
 }
 
-// call lets the first one go. Under mu.
+// call wakes the first one. Called with mu held.
 func (q *queue) call() {
 	if len(q.places) == 0 {
 		return
@@ -50,7 +50,7 @@ func (q *queue) call() {
 	}
 }
 
-// leave frees the place, whether or not its turn has come.
+// leave removes the place, whether or not its turn has come.
 func (p *place) leave() {
 	if p == nil {
 		return
@@ -63,7 +63,7 @@ func (p *place) leave() {
 
 type placeKey struct{}
 
-// at is ctx for the handler of a question with that place.
+// at is the context for the handler of the question with this place.
 func (p *place) at(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
@@ -76,7 +76,7 @@ func placeOf(ctx context.Context) *place {
 	return p
 }
 
-// inTurn waits until those before are over, or ctx ends.
+// inTurn waits until all earlier questions are over, or ctx ends.
 func inTurn(ctx context.Context) error {
 	p := placeOf(ctx)
 	if p == nil {

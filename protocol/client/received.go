@@ -22,11 +22,11 @@ import (
 // as tasks (2025-11-25 basic/utilities/tasks). Its own half is in tasks.go.
 
 const (
-	maxRunning   = 32  // tasks whose handlers run: fewer than maxQuestions, so that requests for them find room
-	maxReceived  = 256 // tasks that are kept, for their results
-	receivedPage = 50  // tasks of one page
+	maxRunning   = 32  // running handlers: fewer than maxQuestions, so that requests about tasks still find room
+	maxReceived  = 256 // tasks that are remembered, for their results
+	receivedPage = 50  // tasks on one page
 
-	receivedTTL    = time.Hour // where the server has no wish
+	receivedTTL    = time.Hour // if the server does not ask for a life
 	maxReceivedTTL = 24 * time.Hour
 	receivedPoll   = time.Second
 )
@@ -51,7 +51,7 @@ type receivedTable struct {
 type receivedTask struct {
 	id      string
 	record  task.Record // guarded by the table's mu
-	fetched bool        // the server has had the result; guarded by the table's mu
+	fetched bool        // the server has received the result; guarded by the table's mu
 	number  uint64
 	params  protocol.Params
 	cancel  context.CancelFunc // ends the handler
@@ -59,7 +59,7 @@ type receivedTask struct {
 	over    chan struct{}      // closed when the record is terminal
 }
 
-// add files a task, if there is room.
+// add adds a task, if there is room.
 func (t *receivedTable) add(n *receivedTask) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *receivedTable) add(n *receivedTask) error {
 			running++
 		}
 	}
-	if len(t.all) >= maxReceived { // a result that was delivered once has done its work
+	if len(t.all) >= maxReceived { // a result that was delivered is not needed any more
 		if i := slices.IndexFunc(t.all, func(r *receivedTask) bool { return r.fetched }); i >= 0 {
 			t.all = slices.Delete(t.all, i, i+1)
 		}
@@ -84,7 +84,7 @@ func (t *receivedTable) add(n *receivedTask) error {
 	return nil
 }
 
-// sweep drops the tasks that have expired. Under mu.
+// sweep removes expired tasks. Called with mu held.
 func (t *receivedTable) sweep(now time.Time) {
 	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool {
 		expired := !now.Before(r.record.Expires())
@@ -131,8 +131,8 @@ func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, erro
 	return next, nil
 }
 
-// wishFor is the server's wish that a question be answered as a task; nil: it has no such
-// wish, or the client did not declare such tasks, and ignores it.
+// wishFor is the server's wish to have a question answered as a task; nil: there is none, or
+// the client did not declare such tasks and ignores it.
 func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRequest {
 	if !d.CoreTasks() || !c.config.makesTasks() {
 		return nil
@@ -150,8 +150,8 @@ func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRe
 	return nil
 }
 
-// receive makes a task of a question. It is there before the server hears of it; its
-// handler runs afterwards, by perform.
+// receive turns a question into a task. The task exists before the server hears of it; perform
+// runs its handler afterwards.
 func (c *Client) receive(p protocol.Params, wish *protocol.TaskRequest) (*receivedTask, protocol.Result, error) {
 	now, ttl := time.Now().Round(0).UTC(), receivedTTL
 	if wish.TTL != nil && *wish.TTL > 0 {
@@ -177,9 +177,9 @@ func taskOf(r *task.Record) protocol.Task {
 	}
 }
 
-// perform runs the handler in the calling goroutine, and keeps its result as the task's,
-// even if the handler ends its goroutine. The server is told, as a courtesy, so that it
-// need not wait until it polls the next time.
+// perform runs the handler in the calling goroutine and stores its result in the task, even if
+// the handler ends its goroutine. The server is notified, so that it need not wait until its
+// next poll.
 func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTask) {
 	e := failing(d, errors.New("the client's handler did not return"))
 	defer func() {
@@ -187,7 +187,7 @@ func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTas
 		if errors.Is(err, task.ErrLimit) {
 			r, err = c.received.change(n, failing(d, &protocol.Error{Code: protocol.CodeInternal, Message: "the answer is too large"}))
 		}
-		if err != nil || c.link.life.Err() != nil { // cancelled, or nobody is left to be told
+		if err != nil || c.link.life.Err() != nil { // cancelled, or the connection is gone
 			return
 		}
 		late, cancel := context.WithTimeout(c.link.life, farewell)
@@ -202,14 +202,14 @@ func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTas
 	e = task.Event{Kind: task.Complete, Result: result}
 }
 
-// failing is the end by an error, as the server would have seen it.
+// failing ends a task with the error that the server would have received.
 func failing(d *dialect.Dialect, err error) task.Event {
 	e := wireError(d, err)
 	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, e, true), "error")
 	return task.Event{Kind: task.Fail, Error: text, Message: e.Message}
 }
 
-// relate says that the answer belongs to a task, as all messages about one must
+// relate marks the answer as belonging to a task, as all messages about a task must be
 // (2025-11-25 basic/utilities/tasks "Associating Task-Related Messages").
 func relate(result protocol.Result, id string) {
 	meta := protocol.Meta{keyRelated: map[string]string{"taskId": id}}
@@ -253,7 +253,7 @@ func stateOf(r *task.Record) *protocol.TaskResult {
 	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}
 }
 
-// cancelReceived ends the task before it answers, and its handler's context.
+// cancelReceived ends the task, then the context of its handler, and answers.
 func (c *Client) cancelReceived(id string) (protocol.Result, error) {
 	n, _, err := c.received.find(id)
 	if err != nil {
@@ -266,8 +266,8 @@ func (c *Client) cancelReceived(id string) (protocol.Result, error) {
 	return stateOf(&r), nil
 }
 
-// receivedResult waits for the end of the task, and is what the question would have
-// been answered ("Result Retrieval"). That of a cancelled one is not specified.
+// receivedResult waits for the end of the task, and is the answer that the question would have
+// had ("Result Retrieval"). For a cancelled task there is no specified one.
 func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) {
 	n, r, err := c.received.find(id)
 	if err != nil {
@@ -296,7 +296,7 @@ func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) 
 	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
 }
 
-// storedError is an error that failing has written.
+// storedError reads an error that failing has written.
 func storedError(text []byte) error {
 	msg, fault := jsonrpc.Decode(slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"error":`), text, []byte(`}`)))
 	if fault != nil {
@@ -309,8 +309,8 @@ func storedError(text []byte) error {
 	return e
 }
 
-// page lists the tasks after a cursor, which is the number of the last one: that is
-// never another's.
+// page lists the tasks after a cursor. That is the number of the last task, which no other task
+// ever has.
 func (t *receivedTable) page(cursor *string) (protocol.Result, error) {
 	var after uint64
 	if cursor != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// renewTime bounds the making of a new session, which no single call does.
+// renewTime bounds the making of a new session, which may serve several calls.
 const renewTime = time.Minute
 
-// renewals let calls that found their session gone share the making of a new one.
+// renewals let calls whose session is gone share the making of a new one.
 type renewals struct {
 	mu      sync.Mutex // guards the fields below
 	current *renewal
@@ -26,8 +26,8 @@ type renewal struct {
 	err  error
 }
 
-// remedy looks at why a request over HTTP was refused, and does what is needed
-// before it may be sent once more. failed says why that did not work.
+// remedy looks at why a request over HTTP was refused, and does what is needed before it can be
+// sent once more. failed says why that did not work.
 func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, refused error) (again bool, failed error) {
 	if c.http == nil {
 		return false, nil
@@ -39,8 +39,8 @@ func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, 
 	if !ok || fault.Kind != protocol.FaultHeaderMismatch || method != protocol.MethodCallTool || !d.MirrorHeaders() {
 		return false, nil
 	}
-	// The tool may have changed since its headers were learnt, or never have been
-	// listed (2026-07-28 basic/transports/streamable-http).
+	// The tool may have changed since its headers were learnt, or may never have been listed
+	// (2026-07-28 basic/transports/streamable-http).
 	for _, err := range c.Tools(ctx) {
 		if err != nil {
 			return false, fmt.Errorf("listing the tools anew: %w", err)
@@ -49,8 +49,8 @@ func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, 
 	return true, nil
 }
 
-// renew makes a new session in place of a dead one, if that has not been done yet
-// (2025-11-25 basic/transports "Session Management").
+// renew makes a new session in place of a dead one, unless that was done already (2025-11-25
+// basic/transports "Session Management").
 func (c *Client) renew(ctx context.Context, dead string) error {
 	r := c.renewal(dead)
 	if r == nil {
@@ -64,8 +64,8 @@ func (c *Client) renew(ctx context.Context, dead string) error {
 	}
 }
 
-// renewal is the one in progress, or a new one; nil if the dead session is not the
-// current one any more.
+// renewal is the one in progress, or a new one; nil if the dead session has been replaced
+// already.
 func (c *Client) renewal(dead string) *renewal {
 	t := &c.renewals
 	t.mu.Lock()
@@ -95,13 +95,13 @@ func (c *Client) renewal(dead string) *renewal {
 	return r
 }
 
-// renewLater is for the carrier, when nobody waits.
+// renewLater is called by the carrier, when no call is waiting.
 func (c *Client) renewLater(dead string) {
-	c.link.spawn(func() { _ = c.renew(c.link.life, dead) }) // the next call fails anew, and says why
+	c.link.spawn(func() { _ = c.renew(c.link.life, dead) }) // if it fails, the next call fails, too, and says why
 }
 
-// reinitialize offers the revision that was agreed on, for calls in progress are
-// encoded for it, and restores what the old session knew.
+// reinitialize offers the revision that was agreed on, since calls in progress are encoded for
+// it, and restores the state of the old session.
 func (c *Client) reinitialize(ctx context.Context) error {
 	d := c.dialect.Load()
 	raw, err := c.initialize(ctx, d)
@@ -117,8 +117,8 @@ func (c *Client) reinitialize(ctx context.Context) error {
 	return c.restore(ctx, d)
 }
 
-// restore brings log level and subscriptions to the new session. What the server
-// refuses now does not spoil the session: a subscription ends.
+// restore brings log level and subscriptions to the new session. If the server refuses a
+// subscription now, only that ends.
 func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
 	if level := c.level.Load(); level != nil && c.capabilities.Logging {
 		if _, err := c.again(ctx, d, &protocol.SetLevelParams{Level: *level}); err != nil {
@@ -150,10 +150,10 @@ func (c *Client) again(ctx context.Context, d *dialect.Dialect, p protocol.Param
 	return false, nil
 }
 
-// end tells those who watch a URI that nothing more will come.
+// end ends the updates of a URI.
 func (t *watchTable) end(uri string) { t.each(uri, (*updates).end) }
 
-// missed tells those who watch a URI that there was a time without news.
+// missed tells the watchers of a URI that updates may have been lost.
 func (t *watchTable) missed(uri string) { t.each(uri, (*updates).missed) }
 
 func (t *watchTable) each(uri string, fn func(*updates)) {

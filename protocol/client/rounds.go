@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// defaultMaxRounds is that of servers too: a call that goes on for longer is a loop.
+	// defaultMaxRounds is the same as on servers: a longer call is a loop.
 	defaultMaxRounds = 32
 
-	// A call that is to be repeated without new answers waits in between, for
-	// longer and longer (2026-07-28 basic/patterns/mrtr, load shedding).
+	// The pauses before a call is repeated without new answers; they grow (2026-07-28
+	// basic/patterns/mrtr, load shedding).
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 )
@@ -72,7 +72,7 @@ func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 	}
 }
 
-// withInputs is the request of the next round. p stays as it is.
+// withInputs is the request of the next round. It does not change p.
 func withInputs(p protocol.Params, in protocol.Inputs) protocol.Params {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
@@ -93,7 +93,7 @@ func withInputs(p protocol.Params, in protocol.Inputs) protocol.Params {
 	return p
 }
 
-// spliced puts inputs into params that are raw, in place of earlier ones.
+// spliced puts inputs into raw params, in place of earlier ones.
 func spliced(raw []byte, in protocol.Inputs) []byte {
 	out := []byte{'{'}
 	for key, value := range jsontext.Members(raw) {
@@ -122,8 +122,8 @@ func appendMember(object []byte, name string, value []byte) []byte {
 	return append(append(jsontext.Quote(object, name), ':'), value...)
 }
 
-// fulfil answers all questions of a round at once, each in a goroutine of its own.
-// The first error ends the call: the server just never hears of it again.
+// fulfil answers all questions of a round at once, each in a goroutine of its own. The first
+// error ends the call; the server is not told.
 func (c *Client) fulfil(ctx context.Context, d *dialect.Dialect, required *protocol.InputRequiredResult) (protocol.Inputs, error) {
 	in := protocol.Inputs{State: required.State}
 	if len(required.Requests) == 0 {
@@ -162,7 +162,7 @@ func (c *Client) fulfil(ctx context.Context, d *dialect.Dialect, required *proto
 	return in, nil
 }
 
-// ended prefers the end of the call to what a handler makes of that.
+// ended prefers the reason why the call has ended to the error that a handler made of it.
 func (c *Client) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -173,8 +173,7 @@ func (c *Client) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// canAnswer looks whether there is a handler for everything, before anybody is
-// asked in vain.
+// canAnswer checks that there is a handler for every question, before any of them is asked.
 func (c *Client) canAnswer(requests []protocol.InputRequest) error {
 	if len(requests) > maxQuestions {
 		return fmt.Errorf("client: the server asks %d questions at once, at most %d are answered", len(requests), maxQuestions)
@@ -191,8 +190,8 @@ func (c *Client) canAnswer(requests []protocol.InputRequest) error {
 	return fmt.Errorf("%w: the client did not declare %s", ErrInputRequired, strings.Join(missing, ", "))
 }
 
-// lacks names the capability that a question needs and the client has not, and
-// what would declare it.
+// lacks names the capability that a question needs and the client does not have, and the option
+// that declares it.
 func (c *Client) lacks(p protocol.Params) string {
 	switch p := p.(type) {
 	case *protocol.ElicitParams:
@@ -220,16 +219,16 @@ type roundAnswer struct {
 	err    error
 }
 
-// answer answers even if a handler ends its goroutine, as t.FailNow does: the
-// caller must not wait for ever.
+// answer answers even if a handler ends its goroutine, as t.FailNow does: otherwise the caller
+// would wait for ever.
 func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.InputRequest, to chan<- roundAnswer) {
 	a := roundAnswer{key: q.Key, err: errors.New("the client's handler did not return")}
 	defer func() { to <- a }()
 	a.result, a.err = c.answered(ctx, d, q.Params, "")
 }
 
-// answered runs the handler of a question and encodes what it says, as belonging to a
-// task where one is named.
+// answered runs the handler of a question and encodes its answer, marked as belonging to a task
+// if one is named.
 func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Params, task string) ([]byte, error) {
 	c.answering.Add(1)
 	defer c.answering.Add(-1)
@@ -243,15 +242,15 @@ func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 	return d.AppendResult(nil, result, nil)
 }
 
-// tempo keeps a call from spinning.
+// tempo slows down a call that is repeated without progress.
 type tempo struct {
-	asked []byte // the questions of the round before
+	asked []byte // the questions of the last round
 	last  time.Duration
 }
 
-// pause is how long to wait before the call is sent again. A round that asks the
-// very same as the one before waits for something that is not in the answers, such
-// as a page that the user has not finished with.
+// pause is how long to wait before the call is sent again. A round with the same questions as
+// the last one waits for something that is not in the answers, such as a page that the user has
+// not finished.
 func (t *tempo) pause(raw []byte, required *protocol.InputRequiredResult) time.Duration {
 	asked, _ := jsontext.Member(raw, "inputRequests")
 	again := t.asked != nil && bytes.Equal(asked, t.asked)
@@ -281,16 +280,16 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// rising is the progress of one call over its rounds. A handler that is replayed
-// reports again what it has reported before: that is left out, so that progress
-// increases for the caller (2026-07-28 basic/patterns/progress).
+// rising is the progress of one call over its rounds. A replayed handler reports again what it
+// has reported before: that is dropped, so that the caller sees progress increase (2026-07-28
+// basic/patterns/progress).
 type rising struct {
 	fn func(protocol.Progress)
 
 	mu     sync.Mutex // guards the fields below
 	best   float64
 	seen   bool
-	before bool // there was progress in an earlier round: only what exceeds floor is new
+	before bool // there was an earlier round: only what exceeds floor is new
 	floor  float64
 }
 
@@ -306,7 +305,7 @@ func (r *rising) take(p protocol.Progress) {
 	}
 }
 
-// again begins the next round.
+// again begins another round.
 func (r *rising) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,9 +21,9 @@ type streamTable struct {
 }
 
 type stream struct {
-	waiter       *waiter                          // of its request
+	waiter       *waiter                          // waits for the answer to its request
 	acknowledged chan protocol.SubscriptionFilter // one, buffered
-	ended        chan struct{}                    // closed when the server tears the stream down
+	ended        chan struct{}                    // closed when the server ends the stream
 	updates      *updates                         // nil: for OnNotification only
 }
 
@@ -46,8 +46,8 @@ func (t *streamTable) remove(id jsonrpc.ID) *stream {
 	return s
 }
 
-// end is the server's notifications/cancelled, by which it may end a stream
-// (2026-07-28 basic/utilities/cancellation).
+// end handles the server's notifications/cancelled, which may end a stream (2026-07-28
+// basic/utilities/cancellation).
 func (t *streamTable) end(id jsonrpc.ID) {
 	if s := t.remove(id); s != nil {
 		close(s.ended)
@@ -129,7 +129,7 @@ func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, 
 	}
 }
 
-// untilEnd waits for the end of a stream, and is why it ended; nil: in good order.
+// untilEnd waits for the end of a stream and says why it ended; nil: properly.
 func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) error {
 	select {
 	case <-ctx.Done():
@@ -144,7 +144,7 @@ func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) er
 	}
 }
 
-// restartStream bounds the wait for an acknowledgement that nobody else waits for.
+// restartStream bounds the wait for an acknowledgement, since no caller does.
 func (c *Client) restartStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) (*stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
@@ -170,8 +170,8 @@ func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream
 	}
 }
 
-// endedEarly looks at the end of a stream that may have been acknowledged just
-// before; then the end is for the stream's keeper.
+// endedEarly handles a stream that ends while its acknowledgement is awaited. The
+// acknowledgement may have arrived just before; then the end is left to the stream's keeper.
 func (c *Client) endedEarly(d *dialect.Dialect, s *stream, end answer) error {
 	select {
 	case <-s.acknowledged:
@@ -179,14 +179,14 @@ func (c *Client) endedEarly(d *dialect.Dialect, s *stream, end answer) error {
 		return nil
 	default:
 	}
-	c.streams.remove(s.waiter.id) // nothing is left to be cancelled
+	c.streams.remove(s.waiter.id) // there is nothing to cancel any more
 	if err := endError(d, end); err != nil {
 		return err
 	}
 	return errors.New("the server ended the stream before acknowledging it")
 }
 
-// endError is why a stream ended; nil: the server has ended it in good order.
+// endError is why a stream has ended; nil: the server has ended it properly.
 func endError(d *dialect.Dialect, end answer) error {
 	if end.err == nil && end.msg.Kind == jsonrpc.Failure {
 		return refusal(d, end)
@@ -194,11 +194,11 @@ func endError(d *dialect.Dialect, end answer) error {
 	return end.err
 }
 
-// errUnheard is an acknowledgement of nothing.
+// errUnheard is an acknowledgement that covers nothing.
 var errUnheard = errors.New("the server announces nothing of what was asked for")
 
-// unwanted says that the server refuses a stream, and not for this moment only: a token
-// may be about to change.
+// unwanted says that the server refuses a stream for good. An error about the token is not
+// final, since the token may be about to change.
 func unwanted(err error) bool {
 	if status, ok := errors.AsType[*HTTPError](err); ok {
 		return final(status) && status.Status != http.StatusUnauthorized
@@ -220,7 +220,7 @@ func shared(want, got []string) bool {
 	return slices.ContainsFunc(want, func(one string) bool { return slices.Contains(got, one) })
 }
 
-// closeStream forgets a stream and tells the server, if the stream was still open.
+// closeStream removes a stream, and tells the server if the stream was still open.
 func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
 	c.link.forget(s.waiter)
 	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {

@@ -47,14 +47,14 @@ func OnTask(fn func(protocol.Task)) CallOption {
 type Task struct {
 	c         *Client
 	id        string
-	outcome   json.RawMessage // where the server answered at once; else nil
+	outcome   json.RawMessage // if the server has answered at once; else nil
 	immediate string
 	told      func(protocol.Task)
 	wish      *lastingWish // of progress; ends with the task
 
 	mu    sync.Mutex // guards the fields below
 	last  protocol.Task
-	taken map[string]bool // questions that were or are being answered, by key: each once
+	taken map[string]bool // keys of questions that were or are being answered, each once
 }
 
 // CallTask calls a tool, and lets the call become a task. On 2025-11-25 it asks for a task
@@ -177,7 +177,7 @@ func (t *Task) Cancel(ctx context.Context) error {
 	}
 	result, err := ask[protocol.Result](ctx, t.c, &protocol.CancelTaskParams{ID: t.id}, how{})
 	if refused, ok := errors.AsType[*protocol.Error](err); ok && refused.Code == protocol.CodeInvalidParams {
-		if _, missed := t.look(ctx); errors.Is(missed, ErrTaskGone) { // else it is over
+		if _, missed := t.look(ctx); errors.Is(missed, ErrTaskGone) { // else the task is over
 			return missed
 		}
 	}
@@ -212,7 +212,7 @@ func (t *Task) decode(raw json.RawMessage) (*protocol.CallToolResult, error) {
 	return decodeResult[*protocol.CallToolResult](t.c.dialect.Load(), protocol.MethodCallTool, raw)
 }
 
-// look asks for the state, and what it makes available.
+// look asks for the state, and for what goes with it.
 func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
 	if t.outcome != nil {
 		return protocol.DetailedTask{Task: t.State(), Result: slices.Clone(t.outcome)}, nil
@@ -231,7 +231,7 @@ func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
 	return r.Task, nil
 }
 
-// see keeps the newest state: news may overtake answers.
+// see keeps the newest state: notifications may overtake answers.
 func (t *Task) see(now protocol.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -275,7 +275,7 @@ func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// gone tells an id that the server does not know from other errors.
+// gone says that the error means a task that the server does not know.
 func (t *Task) gone(err error) error {
 	e, ok := errors.AsType[*protocol.Error](err)
 	if !ok || e.Code != protocol.CodeInvalidParams {
@@ -285,7 +285,7 @@ func (t *Task) gone(err error) error {
 	return fmt.Errorf("%w: %w", ErrTaskGone, err)
 }
 
-// hasTasks is an error where no request about tasks can be of use.
+// hasTasks is an error if requests about tasks are useless.
 func (c *Client) hasTasks() error {
 	d, can := c.dialect.Load(), &c.capabilities
 	if (d.CoreTasks() || d.TaskExtension()) && (can.Tasks || can.TaskList || can.TaskCancel) {

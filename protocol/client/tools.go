@@ -117,8 +117,8 @@ func stringOf(structured json.RawMessage, text string) string {
 	return text
 }
 
-// unwrap takes a value out of the object that 2025-06-18 and 2025-11-25 demand
-// around structured results that are none.
+// unwrap takes a value out of the object that 2025-06-18 and 2025-11-25 demand around
+// structured results that are not objects.
 func unwrap[Out any](raw []byte, out *Out) bool {
 	wrapped, ok := jsontext.Member(raw, "result")
 	if !ok || jsontext.Len(raw) != 1 {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// maxUpdates is how many changes below one URI are kept apart.
+// maxUpdates bounds the changes below one URI that are kept apart.
 const maxUpdates = 1024
 
-// updates are the changes that one Subscribe has not yielded yet. On a nil *updates, missed
-// and end do nothing.
+// updates are the changes that a Subscribe has not yielded yet. On a nil *updates, missed and
+// end do nothing.
 type updates struct {
 	uri string
 
@@ -32,7 +32,8 @@ func (u *updates) covers(uri string) bool {
 	return ok && (rest == "" || strings.HasSuffix(u.uri, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
-// offer never blocks: when too much is waiting, what is watched as a whole has changed.
+// offer never blocks. If too many changes are waiting, they become one change of the watched
+// URI.
 func (u *updates) offer(uri string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,7 +77,7 @@ func (u *updates) next(ctx context.Context) (string, bool) {
 		u.mu.Lock()
 		if len(u.queue) > 0 || u.closed {
 			defer u.mu.Unlock()
-			u.signal() // for whoever else ranges
+			u.signal() // for another goroutine that ranges, too
 			if len(u.queue) == 0 {
 				return "", false
 			}

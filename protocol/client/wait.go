@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// How often a task is asked for: as the server suggests, within bounds.
+	// Bounds of the interval at which a task is asked for, which the server suggests.
 	shortestLook = 50 * time.Millisecond
 	usualLook    = time.Second
 	longestLook  = time.Hour
 
-	// stalledAfter is how long tasks/result may say nothing although there is something to
-	// be said: a server that was restarted has forgotten who waits.
+	// stalledAfter bounds how long tasks/result may be silent although there is something to
+	// report: a server that was restarted has forgotten the request.
 	stalledAfter = 5 * time.Second
 
-	// maxMissed is how many looks in a row may fail for reasons that pass.
+	// maxMissed bounds how many looks in a row may fail for temporary reasons.
 	maxMissed = 5
 )
 
@@ -84,13 +84,13 @@ type wait struct {
 	f      *follower
 	missed int // looks that have failed, in a row
 
-	open    map[string]context.CancelFunc // questions that handlers are at, by key
-	running int                           // handlers, those of questions withdrawn included
-	answers chan roundAnswer              // has room for those of all handlers: Wait may return before they do
+	open    map[string]context.CancelFunc // questions that handlers are working on, by key
+	running int                           // running handlers, including those of withdrawn questions
+	answers chan roundAnswer              // has room for the answers of all handlers, since Wait may return before they do
 }
 
-// look asks for the state. A server that is away for a moment, or its store, is asked
-// again: that spoils nothing.
+// look asks for the state. If the server or its store cannot be reached for a moment, it asks
+// again, which does no harm.
 func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	for {
 		now, err := w.t.look(ctx)
@@ -108,13 +108,13 @@ func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	}
 }
 
-// passes says that a failed request may succeed later: it is over HTTP, and neither the
-// server nor the caller has said no.
+// passes says that a failed request may succeed later: it went over HTTP, and neither the
+// server nor the caller has refused it.
 func (c *Client) passes(ctx context.Context, err error) bool {
 	if c.http == nil || ctx.Err() != nil || c.link.failure() != nil {
 		return false
 	}
-	if status, ok := errors.AsType[*HTTPError](err); ok { // whatever its body is
+	if status, ok := errors.AsType[*HTTPError](err); ok { // whatever the body is
 		return status.Status >= 500 || status.Status == 429
 	}
 	if _, refused := errors.AsType[*protocol.Error](err); refused {
@@ -124,7 +124,7 @@ func (c *Client) passes(ctx context.Context, err error) bool {
 	return lost || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// internal says that the server has failed, and so has not said no.
+// internal says that the server has failed, which is not a refusal.
 func internal(err error) bool {
 	e, ok := errors.AsType[*protocol.Error](err)
 	return ok && e.Code == protocol.CodeInternal
@@ -150,12 +150,12 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 	switch {
 	case err == nil:
 		return raw, true, nil
-	case errors.Is(err, errStalled), w.t.c.passes(ctx, err): // the stream broke; what the task is now, the next look says
+	case errors.Is(err, errStalled), w.t.c.passes(ctx, err): // the stream broke; the next look shows the state of the task
 		return nil, false, nil
 	case now.Status == protocol.TaskFailed:
 		return nil, true, fmt.Errorf("the task failed: %w", err)
 	}
-	// The error is the task's own, or says that there is none any more.
+	// The error is that of the task, or says that the task is gone.
 	if then, missed := w.t.look(ctx); missed != nil {
 		err = missed
 	} else if then.Status == protocol.TaskCancelled {
@@ -199,8 +199,8 @@ func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.
 	}
 }
 
-// proceeds says that there is reason to wait on: the task is working, or somebody here
-// is being asked.
+// proceeds says that waiting makes sense: the task is working, or a question is being answered
+// here.
 func (w *wait) proceeds(ctx context.Context) bool {
 	now, err := w.t.look(ctx)
 	if err != nil {
@@ -210,8 +210,8 @@ func (w *wait) proceeds(ctx context.Context) bool {
 	return now.Status == protocol.TaskWorking || w.t.c.answering.Load() > 0
 }
 
-// extension lets new questions be answered. Those that are not there any more were
-// answered by another, or the task does without.
+// extension has new questions answered. Questions that are missing now were answered by another
+// client, or are not needed any more.
 func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error {
 	w.withdraw(now.Requests)
 	var mine []protocol.InputRequest
@@ -239,8 +239,8 @@ func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error 
 	return nil
 }
 
-// withdraw ends the handlers of all questions but those. Their answers are dropped, and
-// no key comes again.
+// withdraw ends the handlers of all questions except those. Their answers are dropped; no key
+// comes again.
 func (w *wait) withdraw(but []protocol.InputRequest) {
 	for key, cancel := range w.open {
 		if !slices.ContainsFunc(but, func(q protocol.InputRequest) bool { return q.Key == key }) {
@@ -258,8 +258,8 @@ func (w *wait) stop() {
 	}
 }
 
-// rest waits until the next look is due. An answer goes to the server at once, and news
-// bring the look forward, but no server keeps the client busy by them.
+// rest waits until the next look is due. An answer is sent at once, and notifications bring the
+// look forward, but not so much that a server could keep the client busy.
 func (w *wait) rest(ctx context.Context, interval int64) error {
 	every := lookEvery(interval)
 	if err := w.t.c.rest(ctx, shortestLook); err != nil {
@@ -294,8 +294,7 @@ func lookEvery(interval int64) time.Duration {
 	return max(time.Duration(min(interval, longestLook.Milliseconds()))*time.Millisecond, shortestLook)
 }
 
-// deliver sends an answer. A part of the answers may come alone (tasks extension,
-// tasks/update).
+// deliver sends an answer. Answers may be sent one by one (tasks extension, tasks/update).
 func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 	w.running--
 	cancel := w.open[a.key]
@@ -317,7 +316,7 @@ func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 	return nil
 }
 
-// take claims a question for one Wait; false if it is answered, or another is at it.
+// take claims a question for one Wait; false if it is answered, or another Wait has it.
 func (t *Task) take(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -336,17 +335,17 @@ func (t *Task) release(questions ...protocol.InputRequest) {
 	}
 }
 
-// followTable knows who waits for news of which task.
+// followTable knows which Waits want notifications about which task.
 type followTable struct {
 	mu  sync.Mutex // guards the fields below
 	all []*follower
 }
 
-// follower is one Wait, as notifications find it.
+// follower is a Wait, as notifications find it.
 type follower struct {
 	id   string
-	last protocol.Task      // that its owner has seen
-	news chan protocol.Task // 1-buffered: the newest state that a notification told; sent to under the table's mu
+	last protocol.Task      // the last state that its Wait has seen
+	news chan protocol.Task // one, buffered: the newest state from a notification; sent to under the table's mu
 }
 
 func (f *follower) isNew(now protocol.Task) bool {
@@ -369,7 +368,7 @@ func (t *followTable) leave(f *follower) {
 	t.all = slices.DeleteFunc(t.all, func(g *follower) bool { return g == f })
 }
 
-// news never blocks: only the newest counts.
+// news never blocks: only the newest state counts.
 func (t *followTable) news(now protocol.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// farewell bounds what a server is told and nobody waits for, such as resources/unsubscribe.
+// farewell bounds requests whose answer does not matter, such as resources/unsubscribe.
 const farewell = 10 * time.Second
 
 // watchTable holds the subscriptions of a handshake session.
 type watchTable struct {
-	turn chan struct{} // 1-buffered, a lock: subscribe and unsubscribe must not overtake each other
+	turn chan struct{} // a lock, as a channel with one element: subscribe and unsubscribe must not overtake each other
 
 	mu    sync.Mutex     // guards the fields below
-	users map[string]int // how many watch each URI; written only by who has the turn
+	users map[string]int // how many watch each URI; written only by the holder of turn
 	all   []*updates
 }
 
@@ -63,8 +63,8 @@ func (c *Client) watch(ctx context.Context, d *dialect.Dialect, uri string) erro
 	return nil
 }
 
-// unwatch unsubscribes from what nobody else watches. Errors have no one to be
-// told: the connection may be gone.
+// unwatch unsubscribes from URIs that nobody else watches. Errors are ignored: the connection
+// may be gone.
 func (c *Client) unwatch(d *dialect.Dialect, uris []string) {
 	ctx, cancel := context.WithTimeout(c.link.life, farewell)
 	defer cancel()
@@ -119,8 +119,8 @@ func (t *watchTable) offer(uri string) {
 	}
 }
 
-// updated hands a notifications/resources/updated to those who watch: by its
-// stream where there are streams, else by its URI.
+// updated passes a notifications/resources/updated on to the watchers: of its stream if the
+// revision has streams, else of its URI.
 func (c *Client) updated(d *dialect.Dialect, stream jsonrpc.ID, uri string) {
 	if !d.ListenStream() {
 		c.watched.offer(uri)
