@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// answers are those of a file.
+// answers are those in a file of answers.
 type answers struct {
 	file    string
 	entries []entry
 }
 
-// entry is one answer, for questions that contain match.
+// entry is one answer. It is for questions whose text contains match.
 type entry struct {
 	match  string
 	answer json.RawMessage
@@ -61,7 +61,7 @@ func (a *answers) readList(raw []byte) error {
 			Answer json.RawMessage `json:"answer"`
 		}
 		d := json.NewDecoder(bytes.NewReader(item))
-		d.DisallowUnknownFields() // a form may have a field "match" too
+		d.DisallowUnknownFields() // without it, a form with a field "match" would be taken for an entry
 		if d.Decode(&matched) == nil && matched.Match != nil && matched.Answer != nil {
 			e.match, e.answer = *matched.Match, matched.Answer
 		}
@@ -73,7 +73,7 @@ func (a *answers) readList(raw []byte) error {
 	return nil
 }
 
-// readObject puts longer texts first: they say more exactly what is meant.
+// readObject sorts longer texts to the front: they are more specific.
 func (a *answers) readObject(raw []byte) error {
 	v, err := parseValue(raw)
 	if err != nil {
@@ -96,7 +96,7 @@ func checkAnswer(raw json.RawMessage) error {
 	return fmt.Errorf("want an object or a text, got %s", raw)
 }
 
-// take is the answer to a question; asker calls it one at a time.
+// take removes the answer to a question. The asker calls it for one question at a time.
 func (a *answers) take(question string) (json.RawMessage, bool) {
 	for i := range a.entries {
 		e := &a.entries[i]
@@ -109,7 +109,7 @@ func (a *answers) take(question string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// missing tells what to add to the file.
+// missing says what to add to the file.
 func (a *answers) missing(question, example string) error {
 	return fmt.Errorf("%s has no answer left for this question of the server: %q\nAdd to a list of answers: {\"match\": %s, \"answer\": %s}",
 		a.file, question, quote(question), example)
@@ -166,7 +166,7 @@ func (a *answers) sample(_ context.Context, q *client.SampleRequest) (string, er
 	return text, nil
 }
 
-// example is an answer to a form, to be filled in.
+// example is an answer to a form, for the user to fill in.
 func example(form *client.Form) string {
 	var members []string
 	for i := range form.Fields {

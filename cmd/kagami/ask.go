@@ -32,7 +32,7 @@ visited), "decline" or "cancel", and for a model its text. In a list
 {"match": "some text", "answer": ...} answers the next question that contains the text.
 A question without an answer ends the command with exit code 1.`
 
-// source is who answers what the server asks.
+// source answers what the server asks.
 type source interface {
 	elicit(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error)
 	sample(ctx context.Context, q *client.SampleRequest) (string, error)
@@ -41,12 +41,12 @@ type source interface {
 // asker answers what the server asks, one question at a time (client.OneByOne).
 type asker struct {
 	source source // nil: nobody answers
-	model  string // --sample; "": the source
+	model  string // given by --sample; "": the source answers
 	roots  []protocol.Root
-	limit  *limit // of the session
+	limit  *limit // the time limit of the session
 }
 
-// questionFlags make a command one during which the server may ask.
+// questionFlags add the flags of a command in which the server may ask.
 func (a *cli) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&a.answers, "answers", "", "answer the server's questions from this JSON `FILE`")
@@ -56,7 +56,7 @@ func (a *cli) questionFlags(cmd *cobra.Command) {
 	cmd.PreRun = func(*cobra.Command, []string) { a.asks = true }
 }
 
-// asker is nil in commands during which no server asks.
+// asker is nil in commands in which no server asks.
 func (a *cli) asker() (*asker, error) {
 	if !a.asks {
 		return nil, nil
@@ -79,8 +79,8 @@ func (a *cli) asker() (*asker, error) {
 	return q, nil
 }
 
-// nobodyYet is the source of a call that leaves its task: what the task asks is answered
-// by whoever comes back for it, and what is asked before there is one has no answer.
+// nobodyYet is the source of a call that leaves its task to a later command, which answers the
+// questions of the task. Questions from before there is a task have no answer.
 type nobodyYet struct{}
 
 func (nobodyYet) elicit(_ context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
@@ -118,8 +118,8 @@ func roots(dirs []string) ([]protocol.Root, error) {
 	return all, nil
 }
 
-// options declare what can be answered, and nothing else: a server that knows can
-// say at once that it needs more, or do without.
+// options declare only what can be answered: so a server can say at once that it needs more, or
+// do without.
 func (q *asker) options(l *limit) []client.Option {
 	if q == nil {
 		return nil
@@ -160,8 +160,8 @@ func (q *asker) answerSample(ctx context.Context, r *client.SampleRequest) (*cli
 	}, nil
 }
 
-// failed ends the session where a question has no answer: on handshake revisions the
-// server alone would hear of it. A refusal is an answer.
+// failed ends the session if a question has no answer: on handshake revisions only the server
+// would learn of it. A refusal is an answer.
 func (q *asker) failed(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, client.ErrRejected) {
 		q.limit.fail(err)
@@ -169,7 +169,7 @@ func (q *asker) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// lastText is what a model is asked, for a person.
+// lastText is the last text of the messages to a model, shown to a person.
 func lastText(q *client.SampleRequest) string {
 	if len(q.Messages) == 0 {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// toolError is an isError result: its text goes to stderr as it is.
+// toolError is a result with isError. Its text is printed to stderr as it is.
 type toolError struct{ text string }
 
 func (e *toolError) Error() string { return e.text }
@@ -57,7 +57,7 @@ as JSON or by dotted keys (from.city=Kyoto).
 	return cmd
 }
 
-// watch are the client options behind --progress.
+// watch are the client options of --progress.
 func (a *cli) watch() []client.Option {
 	if !a.progress {
 		return nil
@@ -97,7 +97,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
 		err = fmt.Errorf("%w\nThe tool runs as a task only: call it with --task.", err) //nolint:revive,staticcheck // sentences for a person
 	}
-	if err != nil && !listed { // it may be a hidden one: the server had its say
+	if err != nil && !listed { // the tool may be hidden, so the error of the server is kept
 		return errors.Join(err, errors.New(unlisted("tool", name, names)))
 	}
 	return err
@@ -105,7 +105,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 
 func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
 	var opts []client.CallOption
-	if a.progress { // asks for progress; the notifications themselves are printed by watch
+	if a.progress { // asks for progress; watch prints the notifications
 		opts = append(opts, client.OnProgress(func(protocol.Progress) {}))
 	}
 	result, err := c.CallTool(ctx, name, arguments, opts...)
@@ -115,7 +115,7 @@ func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, a
 	return a.printCall(result)
 }
 
-// printCall prints a result; that of a tool that failed is an error.
+// printCall prints a result. If the tool has failed, it is an error.
 func (a *cli) printCall(result *protocol.CallToolResult) error {
 	var text strings.Builder
 	printResult(&text, result)
@@ -126,7 +126,7 @@ func (a *cli) printCall(result *protocol.CallToolResult) error {
 	return err
 }
 
-// callRaw prints what the server answered, as it came.
+// callRaw prints the raw result.
 func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
 	params, err := json.Marshal(struct {
 		Name      string          `json:"name"`
@@ -145,7 +145,7 @@ func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, argume
 	return errorOf(raw)
 }
 
-// errorOf is a *toolError where a raw result is one.
+// errorOf is a *toolError if the raw result says so.
 func errorOf(raw json.RawMessage) error {
 	var result struct {
 		IsError bool `json:"isError"`
@@ -197,8 +197,8 @@ func printNotification(w io.Writer, n protocol.Notification) {
 	}
 }
 
-// logText is a log message for a person. Structured loggers send an object with
-// the text in its member message: that comes first, the other members follow.
+// logText is a log message for people. Structured loggers send an object with the text in its
+// member message: that is printed first, then the other members.
 func logText(data json.RawMessage) string {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

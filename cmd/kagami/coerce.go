@@ -22,7 +22,7 @@ func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage,
 		return json.RawMessage(args[0]), nil
 	}
 	schema, err := surface.ParseSchema(inputSchema)
-	if err != nil { // the server's fault, which is no reason not to call it
+	if err != nil { // a bad schema is the server's fault, and no reason not to call the tool
 		schema = &surface.Schema{}
 	}
 	root := &node{}
@@ -55,15 +55,15 @@ func promptArguments(args []string) (map[string]string, error) {
 	return values, nil
 }
 
-// node is one value as the command line gives it: texts, or members by dotted keys.
+// node is a value on the command line: texts, or members by dotted keys.
 type node struct {
 	texts   []string
-	names   []string // of members, in order
+	names   []string // names of the members, in order
 	members []*node
 }
 
-// put files a value under key. A dot leads into an object, unless the schema has a
-// member of just that name or wants no object there.
+// put stores a value under key. A dot separates the names of nested members, unless the schema
+// has a member with just that name, or does not want an object there.
 func (n *node) put(s *surface.Schema, key, value string) {
 	head, rest, dotted := strings.Cut(key, ".")
 	if dotted && head != "" && rest != "" && !slices.Contains(s.Names(), key) {
@@ -132,8 +132,8 @@ func encodeList(items *surface.Schema, texts []string, path string) (json.RawMes
 	return append(out, ']'), nil
 }
 
-// coerce gives one text the type that the schema wants. Where several are
-// allowed, a text that is JSON of one of the others is not a string.
+// coerce converts a text to the type that the schema wants. If that allows several types, a
+// text that is JSON of one of them is not taken as a string.
 func coerce(s *surface.Schema, text, path string) (json.RawMessage, error) {
 	s = s.Resolve()
 	if member, ok := enumMember(s, text); ok {
@@ -154,7 +154,7 @@ func coerce(s *surface.Schema, text, path string) (json.RawMessage, error) {
 	return quote(text), nil
 }
 
-// coerceList makes a list of one text: parts between commas, or one object.
+// coerceList converts a text to a list: its parts between commas, or one object.
 func coerceList(s *surface.Schema, text, kind, path string) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" {
 		return json.RawMessage("[]"), nil

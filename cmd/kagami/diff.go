@@ -14,14 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 )
 
-// Exit codes of diff. 1 and 2 are failures and wrong usage, as of every command.
+// Exit codes of diff. 1 and 2 mean failure and wrong usage, as for every command.
 const (
 	exitText     = 3
 	exitAdditive = 4
 	exitBreaking = 5
 )
 
-// changedError ends a diff that found what is not allowed. Its text was printed.
+// changedError ends a diff that has found forbidden changes. They were printed before.
 type changedError struct{ level contract.Level }
 
 func (e *changedError) Error() string { return "the surface has changed: " + e.level.String() }
@@ -81,7 +81,7 @@ func levelOf(name string) (contract.Level, error) {
 	return contract.Same, usagef("--allow: %q is none of text, additive, breaking", name)
 }
 
-// changes from the first to the second.
+// changes are those from the first side to the second.
 func (a *cli) changes(cmd *cobra.Command, args []string) ([]contract.Change, error) {
 	sides, err := a.sides(cmd, args)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *cli) changes(cmd *cobra.Command, args []string) ([]contract.Change, err
 	return contract.Diff(before, after), nil
 }
 
-// sides are the two things to compare. What is after "--", or in --cmd, is the second.
+// sides are the two things to compare. Words after "--", or in --cmd, are the second.
 func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
 	const wanted = "want OLD and NEW: lock files or servers"
 	if cmd.ArgsLenAtDash() >= 0 || a.commandLine != "" {
@@ -114,7 +114,7 @@ func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
 	return [2][]string{args[:1], args[1:]}, nil
 }
 
-// side is a lock file's content, or what a server offers.
+// side is the content of a lock file, or what a server offers.
 func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) {
 	if len(words) == 1 && !isURL(words[0]) {
 		l, err := lockFile(words[0])
@@ -125,7 +125,7 @@ func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) 
 	return a.lockOf(ctx, words)
 }
 
-// lockFile is nil where there is no such file, or it is something else: a program.
+// lockFile is nil if there is no such file, or if it is something else, such as a program.
 func lockFile(path string) (*contract.Lock, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -31,10 +31,10 @@ func describeField(w io.Writer, f *client.Field) {
 	}
 }
 
-// onOneLine keeps a server from writing lines that look like the command's own.
+// onOneLine prevents a server from printing lines that look like the command's own.
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// traits say in words what values are allowed.
+// traits describe the values that are allowed.
 func traits(f *client.Field) []string {
 	kind := map[string]string{
 		"string": "text", "integer": "whole number", "number": "number", "boolean": "y or n",
@@ -61,7 +61,7 @@ func traits(f *client.Field) []string {
 	return all
 }
 
-// shown is a JSON value as a person would type it.
+// shown is a JSON value in the form in which a person would type it.
 func shown(raw json.RawMessage) string {
 	v, err := parseValue(raw)
 	if err != nil {
@@ -73,7 +73,7 @@ func shown(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// fieldValue gives a typed text the type of the field; nil: the field is left out.
+// fieldValue converts a typed text to the type of the field; nil: the field is left out.
 func fieldValue(f *client.Field, text string) (json.RawMessage, error) {
 	if text == "" {
 		switch {
@@ -124,7 +124,7 @@ func typed(f *client.Field, text string) (json.RawMessage, error) {
 	return quote(text), nil
 }
 
-// choice takes a value, a title or a number of the list, in this order.
+// choice finds the choice with this value, title or number, in this order.
 func choice(f *client.Field, text string) (json.RawMessage, error) {
 	for _, c := range f.Choices {
 		if shown(c.Value) == text {

@@ -16,8 +16,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
-// inspectPatience is how long a program may take to show itself: one that does not know
-// --inspect may serve instead.
+// inspectPatience bounds how long a program may take to print its report: one that does not
+// know --inspect may begin to serve instead.
 const inspectPatience = 20 * time.Second
 
 func (a *cli) inspectCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
 	defer func() { _ = cleanup() }()
 	doc, err := a.ownReport(ctx, program)
 	if errors.Is(err, errNoReport) && !chain {
-		return a.showServer(ctx, server, surface.All) // it is built from the cache, and has its name in errors
+		return a.showServer(ctx, server, surface.All) // the second build comes from the cache, and errors have the program's name
 	}
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
 	return a.printReport(doc, chain)
 }
 
-// isPackage says whether program would build it.
+// isPackage says whether the server is a Go package that would be built.
 func isPackage(server []string) bool {
 	if len(server) > 1 {
 		return false
@@ -79,11 +79,11 @@ func isPackage(server []string) bool {
 	return err != nil && (statErr != nil || info.IsDir() || strings.HasSuffix(server[0], ".go"))
 }
 
-// errNoReport is a program that does not know --inspect=json.
+// errNoReport means that the program does not know --inspect=json.
 var errNoReport = errors.New("the server does not show itself: it does not answer to --inspect=json, which programs of serve.Main do, and others with package framework/serve/inspect")
 
-// ownReport runs the program for the report of itself. It has no stdin: one that takes
-// --inspect for nothing and speaks MCP there ends at once.
+// ownReport runs the program to get its report. It has no stdin, so that a program that ignores
+// --inspect and speaks MCP there ends at once.
 func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) {
 	defer a.notice("waiting for " + program.Path + " to show itself")()
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
@@ -91,7 +91,7 @@ func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) 
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, program.Path, append(program.Args[1:], "--inspect=json")...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = time.Second // what it has started may hold its streams
+	cmd.WaitDelay = time.Second // its children may keep its streams open
 	err := cmd.Run()
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, ctx.Err()

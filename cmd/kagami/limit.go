@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// limit ends a session whose server takes too long. The time that a person takes
-// for an answer does not count.
+// limit ends a session whose server takes too long. The time that a person needs for an answer
+// does not count.
 type limit struct {
 	cancel context.CancelCauseFunc
 	after  time.Duration
 
-	mu    sync.Mutex
-	timer *time.Timer // nil: none
+	mu    sync.Mutex  // guards all below
+	timer *time.Timer // nil: no limit
 	left  time.Duration
 	since time.Time // when the timer was started
-	open  int       // questions that wait for a person
+	open  int       // questions that a person is answering
 }
 
 // limited is a context that ends after d; 0: never.
@@ -35,7 +35,7 @@ func (l *limit) expire() {
 	l.fail(fmt.Errorf("the server took longer than %s (--timeout)", l.after))
 }
 
-// fail ends the session for a reason of the command's own.
+// fail ends the session for a reason of the command itself.
 func (l *limit) fail(why error) { l.cancel(why) }
 
 // hold stops the time until release.

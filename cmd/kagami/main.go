@@ -39,7 +39,7 @@ func main() {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // then a second signal ends the process at once
 	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
 	if isTerminal(os.Stdout) {
 		a.out = visible{os.Stdout}
@@ -47,7 +47,7 @@ func run(args []string) int {
 	return a.run(ctx, args)
 }
 
-// run is everything but the process: it returns the exit code.
+// run is the program without the process: it returns the exit code.
 func (a *cli) run(ctx context.Context, args []string) int {
 	out := &kept{w: a.out}
 	a.out = out
@@ -59,17 +59,17 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = out.err
 	}
-	errs := visible{a.errs} // errors quote the server
+	errs := visible{a.errs} // errors contain texts of the server
 	var usage *usageError
 	var tool *toolError
 	var changed *changedError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &tool): // the text is the server's: nothing is put before it
+	case errors.As(err, &tool): // the text comes from the server, and is printed without a prefix
 		_, _ = fmt.Fprintln(errs, tool.text)
 		return 1
-	case errors.As(err, &changed): // what has changed is on stdout
+	case errors.As(err, &changed): // the changes were printed to stdout
 		return changed.code()
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(errs, "kagami: %v\nTry: kagami --help\n", err)
@@ -79,8 +79,8 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	return 1
 }
 
-// failure is the text of an error. Teaching errors end with a call to copy, so
-// the code of a message of several lines gets a line of its own.
+// failure is the text of an error. Some errors end with a call that can be copied, so a code is
+// put on a line of its own if the message has several lines.
 func failure(err error) string {
 	text := err.Error()
 	var refused *protocol.Error
@@ -91,8 +91,8 @@ func failure(err error) string {
 	return text + remedy(err)
 }
 
-// remedy says what the caller can do about questions that stand in the way, and
-// about a token that is missing, no longer valid or of too few scopes.
+// remedy says what the user can do about questions without an answer, and about a token that is
+// missing, not valid any more, or lacks scopes.
 func remedy(err error) string {
 	fault, refused := errors.AsType[*protocol.Fault](err)
 	status, isHTTP := errors.AsType[*client.HTTPError](err)
@@ -118,7 +118,7 @@ func remedy(err error) string {
 	return text.String()
 }
 
-// told is what the server says is wrong besides the scopes, which the error has.
+// told is the server's own explanation, besides the scopes, which the error has.
 func told(status *client.HTTPError) string {
 	why := strings.Trim(status.ChallengeParam("error")+": "+status.ChallengeParam("error_description"), ": ")
 	if why == "" {

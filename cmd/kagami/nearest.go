@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxNames is how many names a message lists.
+// maxNames bounds the names in a message.
 const maxNames = 20
 
-// unlisted says that the server does not list a component, and what it lists.
+// unlisted says that the server does not list a component, and which ones it lists.
 func unlisted(kind, name string, names []string) string {
 	text := fmt.Sprintf("the server lists no %s %q.", kind, name)
 	if near := nearest(name, names); len(near) > 0 {
@@ -48,7 +48,7 @@ func nearest(name string, names []string) []string {
 	return out
 }
 
-// distance is Levenshtein's.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// printResult writes a tool's result for a person. A text block that only repeats
-// the structured content is left out: the structured form reads better.
+// printResult prints a tool's result for people. A text block that only repeats the structured
+// content is left out, since the structured form is easier to read.
 func printResult(w io.Writer, r *protocol.CallToolResult) {
 	printed := false
 	for _, block := range r.Content {
@@ -31,7 +31,7 @@ func printResult(w io.Writer, r *protocol.CallToolResult) {
 		_, _ = fmt.Fprintln(w)
 	}
 	v, err := parseValue(r.Structured)
-	if err != nil { // the client has checked it
+	if err != nil { // the client has checked that it is JSON
 		_, _ = fmt.Fprintln(w, string(r.Structured))
 		return
 	}
@@ -60,7 +60,7 @@ func repeats(text string, structured json.RawMessage) bool {
 		(reflect.DeepEqual(wrapped["result"], value) || wrapped["result"] == text)
 }
 
-// decode keeps numbers as written.
+// decode keeps numbers as they are written.
 func decode(raw []byte) (any, bool) {
 	if !json.Valid(raw) {
 		return nil, false
@@ -188,7 +188,7 @@ func size(n int) string {
 // another.
 type visible struct{ w io.Writer }
 
-// Write says that all of p was written if the escaped form was.
+// Write reports len(p) if the whole escaped form was written.
 func (v visible) Write(p []byte) (int, error) {
 	var out strings.Builder
 	for _, r := range string(p) {
@@ -222,8 +222,8 @@ func (k *kept) Write(p []byte) (n int, err error) {
 	return n, k.err
 }
 
-// isTerminal says that a person may be there. The null device is a character device
-// too, but nobody is.
+// isTerminal says that a person may be there. The null device is a character device, too, but
+// it is not a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cli is one run of the program: where it writes, and what the flags say.
+// cli is one run of the program: its streams and flags.
 type cli struct {
 	in   io.Reader // a terminal, if it is one
 	out  io.Writer
@@ -25,7 +25,7 @@ type cli struct {
 
 	tasks taskFlags // of call
 
-	asks    bool     // during the command the server may ask
+	asks    bool     // the server may ask during this command
 	answers string   // --answers
 	sample  string   // --sample
 	roots   []string // --root
@@ -83,7 +83,7 @@ command line with --cmd, or after "--" at the end.`,
 	return root
 }
 
-// helpCommand is cobra's, but for names that there are not.
+// helpCommand is cobra's, except that an unknown command is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "Help about any command",

@@ -18,12 +18,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// buildNotice is how long a build may be silent.
+// buildNotice is how long a build may take without a notice.
 const buildNotice = time.Second
 
-// arguments takes the server off the command line: what is after "--", else
-// --cmd, else the first argument. want names the others; the last may be
-// followed by "...".
+// arguments separates the server from the other arguments. It is what follows "--", else --cmd,
+// else the first argument. want names the others; the last may be followed by "...".
 func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (server, rest []string, err error) {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case dash >= 0:
@@ -124,20 +123,21 @@ func (a *cli) session(
 		return fmt.Errorf("connecting to %s: %w%s", strings.Join(server, " "), cause(ctx, err), otherPath(server, err))
 	}
 	err = cause(ctx, body(ctx, c))
-	// How a server ends after its last answer is its own affair.
+	// The process may end in any way after its last answer: that is not an error of the
+	// command.
 	if ended := c.Close(); ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w (%w)", err, ended)
 	}
 	return err
 }
 
-// cause puts the reason why ctx ended in the place of "context canceled".
+// cause replaces "context canceled" by the reason why ctx has ended.
 func cause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	// A failed question ends the call for a reason of its own; the server's answer to
-	// that may come first.
+	// A failed question ends the call for a reason of its own, but the server's answer to that
+	// may arrive first.
 	if reason := context.Cause(ctx); errors.Is(err, ctx.Err()) || !errors.Is(reason, ctx.Err()) {
 		return reason
 	}
@@ -188,8 +188,8 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	return exec.Command(binary), cleanup, nil //nolint:noctx // see above
 }
 
-// notice tells what takes so long, if it does. The function that it returns ends
-// the wait: nothing is written after it.
+// notice prints a text if something takes long. The returned function ends the wait: afterwards
+// nothing is printed.
 func (a *cli) notice(text string) (end func()) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(buildNotice, func() {
@@ -203,8 +203,8 @@ func (a *cli) notice(text string) (end func()) {
 	}
 }
 
-// build compiles a main package. A directory is built from within, so that it may
-// belong to another module.
+// build compiles a main package. A directory is built from inside, so that it may belong to
+// another module.
 func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
 	defer a.notice("building " + pkg)()
 	// The trailing separator makes go refuse packages that are no programs.

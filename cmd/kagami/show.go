@@ -90,7 +90,7 @@ func (a *cli) read(ctx context.Context, c *client.Client, uri, output string) er
 	return nil
 }
 
-// save writes all contents, one after another, to one file.
+// save writes all contents, one after the other, to one file.
 func save(path string, contents []protocol.Contents) error {
 	if len(contents) == 0 {
 		return errors.New("the resource has no contents")
@@ -142,7 +142,7 @@ func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values 
 	return nil
 }
 
-// unlistedPrompt adds the nearest names where the prompt is not listed.
+// unlistedPrompt adds the nearest names if the prompt is not listed.
 func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string, err error) error {
 	all, listErr := surface.Read(ctx, c, surface.Prompts)
 	if listErr != nil {
@@ -158,7 +158,7 @@ func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string,
 	return errors.Join(err, errors.New(unlisted("prompt", name, names)))
 }
 
-// raw prints the result of a request as it came.
+// raw prints the raw result of a request.
 func (a *cli) raw(ctx context.Context, c *client.Client, method string, params any) error {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -187,7 +187,7 @@ func (a *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// version of the module that this program was built from.
+// version is that of the module that this program was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || strings.HasPrefix(info.Main.Version, "(") || info.Main.Version == "" {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	shownStray = 5   // lines that are shown
-	strayWidth = 200 // characters of each
+	shownStray = 5   // how many lines are shown
+	strayWidth = 200 // how many characters of each
 )
 
 // started is a program as a server. The client ignores what is no message on the stdout of
@@ -28,14 +28,14 @@ func (a *cli) started(program *exec.Cmd) client.Target {
 	})
 }
 
-// overheard is a connection that tells what it reads and is no message.
+// overheard is a connection that reports lines which are not messages.
 type overheard struct {
 	transport.Conn
 	tell func(format string, args ...any)
-	told int // by the one goroutine that reads
+	told int // used only by the goroutine that reads
 }
 
-// Read hands on everything.
+// Read returns every frame.
 func (o *overheard) Read(ctx context.Context) ([]byte, error) {
 	frame, err := o.Conn.Read(ctx)
 	if err == nil && !isMessage(frame) {
@@ -44,7 +44,7 @@ func (o *overheard) Read(ctx context.Context) ([]byte, error) {
 	return frame, err
 }
 
-// isMessage is no check: it tells messages from what programs print.
+// isMessage is only good enough to tell messages from other output.
 func isMessage(frame []byte) bool {
 	start := bytes.TrimLeft(frame, " \t")
 	return len(start) > 0 && (start[0] == '{' || start[0] == '[') && bytes.Contains(frame, []byte(`"jsonrpc"`))

@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// bearerEnv holds a token where --bearer is not given: other users of the machine
-// can read a command line.
+// bearerEnv holds the token if --bearer is not given: other users of the machine can read a
+// command line.
 const bearerEnv = "KAGAMI_BEARER"
 
 func isURL(server string) bool {
@@ -20,8 +20,8 @@ func isURL(server string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// looksLikeURL says what is wrong with a SERVER that is none of the three things, but was
-// most likely meant as a URL.
+// looksLikeURL is an error for a SERVER that cannot be used, but was most likely meant as a
+// URL.
 func looksLikeURL(server string) error {
 	if scheme, _, ok := strings.Cut(server, "://"); ok {
 		return usagef("SERVER %q: no server is reached by %s, want http or https", server, scheme)
@@ -33,8 +33,7 @@ func looksLikeURL(server string) error {
 	return nil
 }
 
-// target is where the server is: at a URL, or a program to start. cleanup removes
-// what was built.
+// target is where the server is: a URL, or a program to start. cleanup removes what was built.
 func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func() error, err error) {
 	if len(server) == 1 && isURL(server[0]) {
 		to, err := a.endpoint(server[0])
@@ -51,7 +50,7 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	return a.started(program), cleanup, nil
 }
 
-// anonymous says that nothing in the requests tells the server who asks.
+// anonymous says that the requests have no credentials.
 func (a *cli) anonymous() bool {
 	return len(a.headers) == 0 && a.bearer == "" && os.Getenv(bearerEnv) == ""
 }
@@ -75,7 +74,7 @@ func (a *cli) endpoint(address string) (client.Target, error) {
 	return client.HTTP(address, opts...), nil
 }
 
-// otherPath proposes the usual path where the URL has none and nothing is there.
+// otherPath suggests the usual path if the URL has none and nothing was found there.
 func otherPath(server []string, err error) string {
 	refused, ok := errors.AsType[*client.HTTPError](err)
 	if !ok || refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed {

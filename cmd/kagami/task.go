@@ -28,7 +28,7 @@ the id is enough on 2026-07-28; on 2025-11-25 a task belongs to the principal th
 it (--bearer, or a --header that says who you are), and without one to a session that
 ends with the command. All tasks expire; --ttl is your wish, which 2025-11-25 has.`
 
-// taskFlags are those of call.
+// taskFlags are flags of call.
 type taskFlags struct {
 	task, wait, detach bool
 	ttl                time.Duration
@@ -54,7 +54,7 @@ func (f *taskFlags) check() error {
 	return nil
 }
 
-// unhurried stops the time for a wait that may take hours, if nobody has set it.
+// unhurried removes the time limit for a wait that may take hours, unless the user has set it.
 func (a *cli) unhurried(cmd *cobra.Command) {
 	if !cmd.Flags().Changed("timeout") {
 		a.timeout = 0
@@ -75,7 +75,7 @@ func (a *cli) callTask(ctx context.Context, c *client.Client, server []string, n
 	return a.await(ctx, server, t)
 }
 
-// taskWatch shows what a task says of itself; its end is the result's to show.
+// taskWatch prints the states of a task, except the last one, which the result shows.
 func (a *cli) taskWatch() []client.CallOption {
 	errs, first := visible{a.errs}, true
 	opts := []client.CallOption{client.OnTask(func(t protocol.Task) {
@@ -92,7 +92,7 @@ func (a *cli) taskWatch() []client.CallOption {
 		return opts
 	}
 	return append(opts, client.OnProgress(func(p protocol.Progress) {
-		if a.progress { // --progress prints it, too
+		if a.progress { // then --progress prints it, too
 			return
 		}
 		done := fmt.Sprint(p.Done)
@@ -129,7 +129,7 @@ func (a *cli) await(ctx context.Context, server []string, t *client.Task) error 
 	return errorOf(raw)
 }
 
-// unfinished says where the task is, if it goes on without the command.
+// unfinished says how to find the task, if it goes on without the command.
 func (a *cli) unfinished(server []string, t *client.Task, err error) error {
 	if t.ID() != "" && !endedBy(err) {
 		a.say("%s", a.whereabouts(server, t, "result"))
@@ -137,13 +137,13 @@ func (a *cli) unfinished(server []string, t *client.Task, err error) error {
 	return err
 }
 
-// endedBy says that the error is the end of the task itself.
+// endedBy says that the error is the outcome of the task itself.
 func endedBy(err error) bool {
 	_, failed := errors.AsType[*protocol.Error](err)
 	return failed || errors.Is(err, client.ErrTaskCancelled) || errors.Is(err, client.ErrTaskGone)
 }
 
-// leave prints what is needed to come back.
+// leave prints how to come back to the task.
 func (a *cli) leave(server []string, t *client.Task) error {
 	a.say("%s", a.whereabouts(server, t, "get"))
 	if a.json {
@@ -154,7 +154,7 @@ func (a *cli) leave(server []string, t *client.Task) error {
 	return err
 }
 
-// whereabouts says what becomes of a task when the command ends, and how to ask for it.
+// whereabouts says what happens to the task when the command ends, and how to ask for it.
 func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	id := t.ID()
 	command := "kagami tasks " + verb
@@ -184,12 +184,12 @@ func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	return "the task goes on; ask for it with:\n  " + command
 }
 
-// say tells what is not the server's.
+// say prints a message of the command itself.
 func (a *cli) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(visible{a.errs}, "kagami: "+format+"\n", args...)
 }
 
-// shellWord quotes a word if a shell would take it apart.
+// shellWord quotes a word if a shell would split or change it.
 func shellWord(word string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
 	if word != "" && strings.Trim(word, safe) == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// tasksCommand asks for tasks of earlier calls.
+// tasksCommand is about tasks of earlier calls.
 func (a *cli) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tasks", Short: "Ask for tasks: list, get, result, cancel",
@@ -72,7 +72,7 @@ func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// ofTask makes a command about one task.
+// ofTask makes a command for one task.
 func (a *cli) ofTask(use, short string, body func(ctx context.Context, c *client.Client, server []string, id string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
@@ -128,14 +128,14 @@ func (a *cli) taskResultCommand() *cobra.Command {
 func printTask(w io.Writer, t *protocol.Task) {
 	life := "does not expire"
 	if t.TTL != nil {
-		ttl := min(max(*t.TTL, 0), math.MaxInt64/int64(time.Millisecond)) // a server may say anything
+		ttl := min(max(*t.TTL, 0), math.MaxInt64/int64(time.Millisecond)) // bounded, since a server may send any number
 		life = "expires " + t.Created.Add(time.Duration(ttl)*time.Millisecond).Local().Format(time.DateTime)
 	}
 	_, _ = fmt.Fprintf(w, "%s\ncreated %s, updated %s, %s\n", stateLine(t),
 		t.Created.Local().Format(time.DateTime), t.Updated.Local().Format(time.DateTime), life)
 }
 
-// shownTask is a task as --json prints it, the same for all revisions.
+// shownTask is a task as --json prints it, in the same form for all revisions.
 type shownTask struct {
 	ID      string    `json:"taskId"`
 	Status  string    `json:"status"`

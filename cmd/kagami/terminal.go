@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// What a person may say instead of an answer.
+// What a person may type instead of an answer.
 var (
 	errDecline = errors.New("declined")
 	errCancel  = errors.New("cancelled")
@@ -24,7 +24,7 @@ type terminal struct {
 	in      *bufio.Reader
 	out     io.Writer
 	lines   chan line // one, buffered
-	reading bool      // a line that was asked for has not come
+	reading bool      // a goroutine is still waiting for a line
 }
 
 type line struct {
@@ -38,8 +38,8 @@ func newTerminal(in io.Reader, out io.Writer) *terminal {
 
 func (t *terminal) say(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) }
 
-// line is what the person types next. A terminal cannot be interrupted: the read of
-// a question that was withdrawn goes on, and is the next question's.
+// line is the next line that the person types. Reading from a terminal cannot be interrupted:
+// if the question is withdrawn, the read goes on, and its line belongs to the next question.
 func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	t.say("%s", prompt)
 	if !t.reading {
@@ -91,8 +91,8 @@ func (t *terminal) elicit(ctx context.Context, q *client.ElicitRequest) (*client
 	return &client.ElicitAnswer{Action: "accept", Content: content}, nil
 }
 
-// page shows all of the URL, and who is behind it, and leaves the opening to the
-// person (2026-07-28 client/elicitation, "URL Mode").
+// page shows the whole URL and its host, and lets the person open it (2026-07-28
+// client/elicitation, "URL Mode").
 func (t *terminal) page(ctx context.Context, page string) error {
 	host := "unknown"
 	if u, err := url.Parse(page); err == nil {
@@ -102,7 +102,7 @@ func (t *terminal) page(ctx context.Context, page string) error {
 	return t.yes(ctx, "Do you agree? [y/n]: ")
 }
 
-// yes is nil for yes.
+// yes is nil if the person agrees.
 func (t *terminal) yes(ctx context.Context, prompt string) error {
 	for {
 		text, err := t.line(ctx, prompt)
@@ -149,7 +149,7 @@ func (t *terminal) form(ctx context.Context, schema []byte) (map[string]any, err
 	return content, nil
 }
 
-// field asks until there is a value that fits; nil: left out.
+// field asks until there is a valid value; nil: the field is left out.
 func (t *terminal) field(ctx context.Context, f *client.Field) (json.RawMessage, error) {
 	describeField(t.out, f)
 	name := onOneLine(f.Name)
@@ -170,7 +170,7 @@ func (t *terminal) field(ctx context.Context, f *client.Field) (json.RawMessage,
 	}
 }
 
-// sample lets the person speak for a model.
+// sample lets the person answer in place of a model.
 func (t *terminal) sample(ctx context.Context, q *client.SampleRequest) (string, error) {
 	t.say("\nThe server asks a model (at most %d tokens):\n", q.MaxTokens)
 	if q.System != "" {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	maxInline = 76  // characters of a list on one line, and of a name that values are aligned by
-	maxCell   = 120 // of what is in a column with others behind it: all its rows are as wide
+	maxInline = 76  // characters of a list on one line, and of a name that is aligned
+	maxCell   = 120 // characters of a cell, except in the last column: all rows of a column have its width
 )
 
 // value is a JSON value with its members in the order of the document.
 type value struct {
 	raw    json.RawMessage
-	text   string // of a scalar, as a person reads it
+	text   string // of a scalar, in a form for people
 	object bool
 	array  bool
-	names  []string // of an object's members
-	items  []value  // of an array, or an object's members
+	names  []string // of the members of an object
+	items  []value  // of an array, or of an object's members
 }
 
 func parseValue(raw json.RawMessage) (value, error) {
@@ -90,8 +90,8 @@ func (v *value) inline() (string, bool) {
 	return line, utf8.RuneCountInString(line) <= maxInline
 }
 
-// table says whether the value is a list of objects with the same members, each
-// of which fits into a cell; behind the last there is nothing to align.
+// table says whether the value is a list of objects with the same members, each of which fits
+// into a cell. The last one may be longer, since nothing is aligned behind it.
 func (v *value) table() bool {
 	if !v.array || len(v.items) == 0 || !v.items[0].object || len(v.items[0].names) == 0 {
 		return false
@@ -178,11 +178,11 @@ func (v *value) printTable(w io.Writer, indent string) {
 		}
 		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	_ = tw.Flush() // to memory
+	_ = tw.Flush() // it writes to memory, which does not fail
 	printIndented(w, indent, aligned.String())
 }
 
-// printIndented writes lines without trailing blanks.
+// printIndented writes lines, without trailing blanks.
 func printIndented(w io.Writer, indent, text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+line, " \r\n"))
