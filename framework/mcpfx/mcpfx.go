@@ -24,7 +24,7 @@ import (
 // Option configures Module. Sealed.
 type Option interface{ option(m *module) }
 
-// module is what the options of Module say.
+// module holds the options of Module.
 type module struct {
 	name, version string
 	from          string // the call of Module
@@ -32,7 +32,7 @@ type module struct {
 	carriers      []carrier
 }
 
-// carrier makes what a run serves on.
+// carrier makes a transport for a run.
 type carrier func(r *run) (transport.Transport, error)
 
 func (c carrier) option(m *module) { m.carriers = append(m.carriers, c) }
@@ -87,10 +87,10 @@ func Carrier(t transport.Transport) Option {
 // first, so that calls in flight are answered while the app still listens.
 func Mounted() Option { return Carrier(mounted{}) }
 
-// mounted is what only lasts.
+// mounted is a transport that does nothing until it ends, since the program carries the frames.
 type mounted struct{}
 
-// Serve waits for the end.
+// Serve waits until ctx ends.
 func (mounted) Serve(ctx context.Context, _ transport.Host) error {
 	<-ctx.Done()
 	return nil
@@ -124,7 +124,7 @@ func Module(name, version string, opts ...Option) fx.Option {
 		fx.Provide(
 			m.newApp,
 			func() *sequence { return &sequence{} },
-			// The module asks Build itself, for an error that fx has not wrapped.
+			// The module calls Build itself, to get an error that fx has not wrapped.
 			func(app *framework.App) assembly { return sync.OnceValues(app.Build) },
 			func(build assembly) (*framework.Server, error) { return build() },
 		),
@@ -146,7 +146,7 @@ type parts struct {
 	Steps     []step                  `group:"kagami.middleware"`
 }
 
-// newApp brings into order what fx has shuffled.
+// newApp makes the app, and sorts what fx has shuffled.
 func (m *module) newApp(p parts) *framework.App {
 	var opts []framework.AppOption
 	if p.Logger != nil {

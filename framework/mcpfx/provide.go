@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
-// provided is a provider with what it is sorted by and where it comes from.
+// provided is a provider with its sort key and its origin.
 type provided struct {
 	framework.Provider
 	name string // of the type and of the constructor
@@ -38,8 +38,9 @@ func Provide(constructors ...any) fx.Option {
 	return provide("mcpfx.Provide at "+place.Caller(1), all)
 }
 
-// provide is one fx.Provide: each looks through the stack of its callers. It stops a
-// program whose components nobody would serve. from is the call of Provide and its like.
+// provide is one fx.Provide for all of them, since each call looks through the stack of its
+// callers. It fails in a program without a Module, where nobody would serve the components.
+// from is the call of Provide or the like.
 func provide(from string, constructors []any) fx.Option {
 	return fx.Options(fx.Provide(constructors...), fx.Invoke(fx.Annotate(func(s *sequence) error {
 		if s == nil {
@@ -49,7 +50,7 @@ func provide(from string, constructors []any) fx.Option {
 	}, fx.ParamTags(`optional:"true"`))))
 }
 
-// contribution takes the value of that type to the app.
+// contribution passes the value of that type on to the app.
 func contribution(t reflect.Type, constructor any) any {
 	from := place.Describe(constructor)
 	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
@@ -57,9 +58,9 @@ func contribution(t reflect.Type, constructor any) any {
 		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`))
 }
 
-// annotate is fx.Annotate for functions whose errors shall name the user's constructor:
-// fx makes a function by reflection, and calls it reflect.makeFuncStub where its own
-// field does not say what it stands for.
+// annotate is fx.Annotate for a function that stands for the program's constructor, which
+// errors shall name. fx makes a function by reflection, and its field FuncPtr says which one to
+// name in errors; without that it is reflect.makeFuncStub.
 func annotate(constructor, fn any, as ...fx.Annotation) any {
 	made := reflect.ValueOf(fx.Annotate(fn, as...))
 	named := reflect.New(made.Type()).Elem()
@@ -101,12 +102,12 @@ type step struct {
 	from  string
 }
 
-// sequence counts: fx calls the functions behind a group in the order in which they
-// were provided, and shuffles what they return.
+// sequence numbers what fx provides: fx calls the functions of a group in the order in which
+// they were provided, but shuffles their results.
 type sequence struct{ last int }
 
-// use gives the constructor itself to fx, so that errors name it, and tells its result
-// from the others of the type by a name that nobody else has.
+// use gives the constructor itself to fx, so that errors name it. A unique name distinguishes
+// its result from others of the same type.
 func use(constructor any, from string) []any {
 	unique := rand.Text()
 	return []any{
@@ -118,7 +119,7 @@ func use(constructor any, from string) []any {
 	}
 }
 
-// resultsOf are the results of a constructor that are a T, at least one.
+// resultsOf are the results of a constructor that are a T. There is at least one.
 func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 	v := reflect.ValueOf(constructor)
 	if v.Kind() != reflect.Func || v.IsNil() {

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// serving is what the module serves with.
+// serving are the values that fx gives to serve.
 type serving struct {
 	fx.In
 
@@ -24,7 +24,7 @@ type serving struct {
 	Unserved  *unserved.Mark `optional:"true"`
 }
 
-// serve is the module's part in fx.New. Its error is that of Build as it is.
+// serve is what the module does in fx.New. Its error is the unchanged one of Build.
 func (m *module) serve(in serving) error {
 	if in.Unserved != nil {
 		return nil
@@ -62,7 +62,7 @@ type run struct {
 	watched sync.WaitGroup
 }
 
-// start returns when every carrier takes requests. It has ctx for that only.
+// start returns when every carrier accepts requests. ctx bounds only that.
 func (r *run) start(ctx context.Context) error {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
@@ -84,7 +84,7 @@ func (r *run) opened(ctx context.Context) error {
 	for _, open := range r.opening {
 		select {
 		case <-open:
-		case <-r.ended: // its error is Serve's
+		case <-r.ended: // Serve has failed, and its error says why
 			return r.err
 		case <-ctx.Done():
 			return fmt.Errorf("starting to serve: %w", context.Cause(ctx))
@@ -97,17 +97,17 @@ func (r *run) opened(ctx context.Context) error {
 func (r *run) watch(serving context.Context) {
 	<-r.ended
 	if serving.Err() != nil {
-		return // it was told to
+		return // the server was told to end
 	}
 	code := 0
 	if r.err != nil {
 		code = 1
 		r.server.Logger().Error("the server has ended", zap.String("error", r.err.Error()))
 	}
-	_ = r.shutdown.Shutdown(fx.ExitCode(code)) // which fails where the program was told to end before
+	_ = r.shutdown.Shutdown(fx.ExitCode(code)) // it fails if the program was told to end before
 }
 
-// stop gives calls in flight until ctx ends.
+// stop lets running calls finish until ctx ends.
 func (r *run) stop(ctx context.Context) error {
 	r.cancel()
 	err := r.server.Shutdown(ctx)

@@ -28,7 +28,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/unserved"
 )
 
-// graph is what App wants of the program.
+// graph has what App needs from the program.
 type graph struct {
 	fx.In
 
@@ -45,7 +45,7 @@ func App(t testing.TB, opts ...fx.Option) *framework.App {
 		fx.Options(opts...),
 		fx.Supply(&unserved.Mark{}),
 		fx.Invoke(func(g graph) { got = g }),
-		fx.NopLogger, // an error is the test's
+		fx.NopLogger, // errors are reported by the test
 	)
 	ctx, cancel := context.WithTimeout(t.Context(), program.StartTimeout())
 	defer cancel()
