@@ -26,27 +26,27 @@ func usagef(format string, args ...any) error {
 	return &UsageError{Problem: fmt.Sprintf(format, args...)}
 }
 
-// flags are the command line, with the environment behind it.
+// flags are the settings from the command line and the environment.
 type flags struct {
 	stdio   bool
 	http    string // address; empty: not served
 	store   string // URL; empty: the app's
-	worker  bool   // runs tasks, and serves nobody
+	worker  bool   // runs tasks, and has no carrier
 	inspect inspect.Format
 	version bool
 }
 
-// looks: something is printed, nothing served.
+// looks says that something is printed instead of served.
 func (f *flags) looks() bool { return f.version || f.inspect.Wanted() }
 
-// wording is ours for what package flag says.
+// wording replaces words of package flag in its errors.
 var wording = strings.NewReplacer("invalid boolean value", "invalid value", "flag provided but not defined: -", "unknown flag --", " for -", " for --", "parse error", "want true or false")
 
-// parse returns flag.ErrHelp where help is asked for.
+// parse returns flag.ErrHelp if help was asked for.
 func (s *settings) parse(args []string) (*flags, error) {
 	f := &flags{}
 	set := flag.NewFlagSet("serve", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // its own messages know nothing of ours
+	set.SetOutput(io.Discard) // package flag's own messages do not know the environment
 	set.BoolVar(&f.stdio, "stdio", false, "")
 	set.StringVar(&f.http, "http", "", "")
 	set.StringVar(&f.store, "store", "", "")
@@ -92,8 +92,8 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 	return nil
 }
 
-// empty refuses a value that is most likely a variable of a script that is not set, where
-// the default would surprise. With --stdio, "--http=" means that the environment's does not count.
+// empty refuses an empty value. It comes most likely from an unset variable in a script, and
+// the default would be a surprise. With --stdio, "--http=" means to ignore the environment's.
 func (f *flags) empty(given map[string]bool) error {
 	switch {
 	case given["store"] && f.store == "":
@@ -111,7 +111,7 @@ func givenOf(set *flag.FlagSet) map[string]bool {
 	return given
 }
 
-// works: a worker has no carrier, and a store that others have, too.
+// works checks --worker: it needs a store that other processes share, and no carrier.
 func (f *flags) works(set *flag.FlagSet) error {
 	for _, other := range []string{"stdio", "http"} {
 		if g := set.Lookup(other); g.Value.String() != g.DefValue {

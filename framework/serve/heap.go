@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// roomy is what a heap may grow to before it is collected, however little of it lives.
+	// roomy is the size up to which a heap may grow before it is collected, however little of
+	// it is in use.
 	roomy = 32 << 20
-	// mostPercent makes the runtime's own least heap, 4 MB at 100 %, that large, too.
+	// mostPercent also raises the runtime's minimum heap, 4 MB at 100 %, to that size.
 	mostPercent  = 800
 	leastPercent = 100
 )
@@ -33,16 +34,16 @@ func keepRoomy(ctx context.Context) {
 			percent = now
 			debug.SetGCPercent(percent)
 		}
-		runtime.AddCleanup(new(cycle), look, percent) // after the next collection
+		runtime.AddCleanup(new(cycle), look, percent) // runs after the next collection
 	}
 	look(leastPercent)
 }
 
-// cycle is garbage from the start: its cleanup tells of a collection. It has a pointer, so
-// that it does not share memory with what lives on.
+// cycle is garbage at once, so that its cleanup runs after the next collection. It has a
+// pointer, so that it does not share memory with what is in use.
 type cycle struct{ _ *cycle }
 
-// percentFor is the growth by which so much becomes roomy. It is reckoned in whole
+// percentFor is the GC percentage at which a live heap grows to roomy. It is rounded to whole
 // megabytes, so that it does not change with every collection.
 func percentFor(live uint64) int {
 	megabytes := int(live>>20) + 1
@@ -54,7 +55,7 @@ func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return roomy // a runtime that does not tell: as if nobody had asked
+		return roomy // the runtime does not know: change nothing
 	}
 	return sample[0].Value.Uint64()
 }

@@ -43,7 +43,7 @@ func Main(app *framework.App, opts ...Option) {
 func program(app *framework.App, args []string, opts []Option) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // Main is the main function of a program
 	defer stop()
-	// The second signal finds the system's default again: the process ends.
+	// From now on a second signal has its default effect: the process ends.
 	context.AfterFunc(ctx, stop)
 	keepRoomy(ctx)
 	err := Run(ctx, app, args, append(slices.Clip(opts), asProgram)...)
@@ -95,8 +95,8 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 
 func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error {
 	if !s.own && (f.stdio || f.looks()) {
-		// Here and not in the carrier: what OnStart and OnStop print is no protocol either,
-		// nor a part of an inspection.
+		// Done here and not in the carrier, since output of OnStart and OnStop belongs neither
+		// to the protocol nor to an inspection.
 		out, restore, err := stdio.GuardStdout()
 		if err != nil {
 			return fmt.Errorf("guarding the standard output: %w", err)
@@ -164,7 +164,7 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 	})
 }
 
-// asProgram says that the process is ours.
+// asProgram says that the process belongs to this server.
 var asProgram = optionFunc(func(s *settings) { s.program = true })
 
 // Env sets the prefix of the environment variables that stand for flags; default "KAGAMI":
@@ -190,12 +190,12 @@ func Streams(in io.Reader, out, errs io.Writer) Option {
 	return optionFunc(func(s *settings) { s.in, s.out, s.errs, s.own = in, out, errs, true })
 }
 
-// settings are what the options make of the defaults.
+// settings are the defaults, changed by the options.
 type settings struct {
 	prefix    string
 	in        io.Reader
 	out, errs io.Writer
-	own       bool // the streams are the program's own choice
+	own       bool // the program has chosen the streams
 	program   bool // Main runs it
 	http      []fiberhttp.Option
 	wraps     []func(transport.Transport) transport.Transport // of stdio
@@ -234,7 +234,7 @@ func (s *settings) stdio() transport.Transport {
 	return t
 }
 
-// greet tells a person who started the server by hand what it waits for.
+// greet tells a person who has started the server by hand what it waits for.
 func (s *settings) greet() {
 	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
 		return
@@ -245,8 +245,8 @@ See what it offers: %[2]s --inspect
 `, programName(), os.Args[0])
 }
 
-// isTerminal says that a person may be typing. The null device is a character
-// device too, but nobody types there.
+// isTerminal says that a person may be typing. The null device is a character device, too, but
+// nobody types there.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

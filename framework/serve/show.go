@@ -24,9 +24,9 @@ func (s *settings) show(ctx context.Context, server *framework.Server, f *flags)
 	return f.inspect.Write(s.out, all)
 }
 
-// broken answers --inspect=json of an app that does not build: who asked for JSON
-// is a program, and it gets the report as it would have got the surface. The
-// error is that of Build all the same: people find its text on stderr.
+// broken answers --inspect=json of an app that does not build: a program asked for JSON, and
+// gets the report as JSON. The error is that of Build all the same, since people look for its
+// text on stderr.
 func (s *settings) broken(err error, f *flags) error {
 	var report *framework.BuildError
 	if f.inspect != inspect.JSON || f.version || !errors.As(err, &report) {

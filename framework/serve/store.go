@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
 )
 
-// store is one that this program has opened.
+// store is a store that this program has opened.
 type store interface {
 	framework.Store
 	io.Closer
 }
 
-// open makes the store of --store.
+// open opens the store that --store names.
 func open(ctx context.Context, url string) (store, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -41,8 +41,8 @@ func open(ctx context.Context, url string) (store, error) {
 	return nil, usagef("--store: want file:PATH, redis://HOST:PORT/DB or memory: (Sentinel and Cluster take framework.WithStore and redisstore.New)") // the URL may hold a password
 }
 
-// withoutPrefix takes ?prefix= out of a URL: programs that are not the same must not
-// share their keys.
+// withoutPrefix takes ?prefix= out of a URL. Different programs on one Redis need different
+// prefixes for their keys.
 func withoutPrefix(address string) (rest, prefix string) {
 	u, err := neturl.Parse(address)
 	if err != nil {
@@ -57,7 +57,7 @@ func withoutPrefix(address string) (rest, prefix string) {
 	return u.String(), prefix
 }
 
-// inMemory needs no closing.
+// inMemory is a store that needs no closing.
 type inMemory struct{ *memory.Store }
 
 // Close does nothing.

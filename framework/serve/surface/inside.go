@@ -64,8 +64,8 @@ func Parse(doc []byte) (*Surface, error) {
 	)
 }
 
-// serverIn is who the server is, read by the dialect that has written it; nobody where
-// that cannot be read.
+// serverIn reads the server's name and version with the dialect that has written them; empty if
+// that fails.
 func serverIn(raw json.RawMessage) protocol.Implementation {
 	if raw == nil {
 		return protocol.Implementation{}
@@ -88,7 +88,7 @@ func (s *Surface) Fill(part Part, entries []json.RawMessage) error {
 	return s.parse(part, list)
 }
 
-// parse reads one list by the dialect that has written it.
+// parse reads one list with the dialect that has written it.
 func (s *Surface) parse(part Part, list json.RawMessage) error {
 	if list == nil {
 		return nil
@@ -150,8 +150,8 @@ func (in *Inside) byName() map[[2]string]*Component {
 	return all
 }
 
-// origin is what the server itself says of a component, and says it once: what is left
-// in the end was in no list.
+// origin prints what the server itself knows about a component, once: components that remain
+// were in no list.
 func (p *printer) origin(kind, name string) {
 	key := [2]string{kind, name}
 	c := p.inside[key]

@@ -117,7 +117,7 @@ func ParseSchema(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// adopt tells every subschema which document its references are in.
+// adopt sets the document in which the references of every subschema are looked up.
 func (s *Schema) adopt(root *Schema) {
 	if s == nil {
 		return
@@ -167,7 +167,7 @@ func (s *Schema) find(ref string) *Schema {
 	return nil
 }
 
-// settled resolves s, and where all that it says is "this or null", this.
+// settled resolves s. Of a schema that only says "this or null" it is this.
 func (s *Schema) settled() *Schema {
 	s = s.Resolve()
 	alternatives := slices.DeleteFunc(slices.Concat(s.AnyOf, s.OneOf), func(a *Schema) bool { return slices.Equal(a.Types, Types{"null"}) })
@@ -197,8 +197,8 @@ func (s *Schema) AllTypes() Types {
 	return all
 }
 
-// gather adds the types of each schema once: alternatives may lead to the same ones in
-// any number of ways. False: one of them allows any.
+// gather adds the types of each schema once, since alternatives may lead to the same ones in
+// many ways. It is false if one of them allows any type.
 func (s *Schema) gather(all *Types, seen map[*Schema]bool) bool {
 	s = s.Resolve()
 	if seen[s] {

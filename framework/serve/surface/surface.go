@@ -40,7 +40,7 @@ const (
 type Surface struct {
 	Parts        Part // what was read
 	Server       protocol.Implementation
-	Revision     string // as negotiated
+	Revision     string // the negotiated one
 	Instructions string
 	Tools        []protocol.Tool
 	Resources    []protocol.Resource
@@ -48,7 +48,7 @@ type Surface struct {
 	Prompts      []protocol.Prompt
 
 	Inside *Inside // nil: only the server itself knows
-	Chains bool    // WriteText shows those of Inside
+	Chains bool    // WriteText prints the chains in Inside
 }
 
 // Read asks for all pages of the wanted lists that the server says it has. One that knows
@@ -81,8 +81,8 @@ func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 	return s, nil
 }
 
-// unknown says whether the server does not know the method. Many that have resources and
-// no templates do not answer resources/templates/list.
+// unknown says that the server does not know the method. Many servers with resources but
+// without templates do not answer resources/templates/list.
 func unknown(err error) bool {
 	refused, ok := errors.AsType[*protocol.Error](err)
 	return ok && refused.Code == -32601 // JSON-RPC 2.0 §5.1: method not found

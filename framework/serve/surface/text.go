@@ -12,13 +12,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Bounds of what is described: schemas come from servers that nobody knows, and a short
-// one may describe millions of members.
+// Bounds of a description: schemas come from unknown servers, and a short one may describe
+// millions of members.
 const (
 	maxDepth   = 4    // of members: deeper ones are "object"
 	maxRows    = 1000 // of one list of members
 	maxName    = 120  // characters
-	maxPattern = 40   // bytes: longer ones hide the rest of the row, and nobody reads them
+	maxPattern = 40   // bytes: longer ones would push the rest out of the row
 	maxType    = 240
 )
 
@@ -83,7 +83,7 @@ func (p *printer) section(name string, n int, entry func(i int)) {
 	}
 }
 
-// entry is one component: name, what else there is to say in brackets, description.
+// entry prints one component: name, remarks in brackets, description.
 func (p *printer) entry(name, title, description string, notes ...string) {
 	notes = slices.DeleteFunc(notes, func(n string) bool { return n == "" })
 	head := "  " + name
@@ -168,7 +168,7 @@ func (p *printer) fields(title string, table [][3]string) {
 	for _, row := range table {
 		_, _ = fmt.Fprintf(tw, "%s%s\t%s\t%s\n", indent, clip(row[0], maxName), clip(row[1], maxType), onOneLine(row[2]))
 	}
-	_ = tw.Flush() // to memory
+	_ = tw.Flush() // it writes to memory, which does not fail
 	for text := range strings.Lines(aligned.String()) {
 		p.line("%s", strings.TrimRight(text, " \n"))
 	}
@@ -176,7 +176,7 @@ func (p *printer) fields(title string, table [][3]string) {
 
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// clip shortens what is long: the columns are as wide as their widest text.
+// clip shortens a text, since columns are as wide as their widest text.
 func clip(text string, most int) string {
 	text = onOneLine(text)
 	if runes := []rune(text); len(runes) > most {
@@ -195,7 +195,7 @@ func members(s *Schema) [][3]string {
 	return t.rows
 }
 
-// add a row; the last one says that there are more.
+// add adds a row; the last possible one says that there are more.
 func (t *table) add(row [3]string) {
 	switch {
 	case t.full():
@@ -226,7 +226,7 @@ func (t *table) members(s *Schema, prefix string, depth int, above ...*Schema) {
 	}
 }
 
-// nested describes what is inside of a member: its members, items, names and values.
+// nested describes what a member consists of: its members, items, names and values.
 func (t *table) nested(s *Schema, name string, depth int, above []*Schema) {
 	t.members(s, name+".", depth, above...)
 	above = append(slices.Clip(above), s)
@@ -253,14 +253,14 @@ func (t *table) inside(s *Schema, name string, depth int, above []*Schema) {
 		return
 	}
 	if len(inner.Properties) == 0 {
-		depth-- // a list of lists of lists goes down, too
+		depth-- // lists count, too: there may be lists of lists without end
 	}
 	t.remark(s, name)
 	t.nested(inner, name, depth, above)
 }
 
-// remark is a row for what has no name of its own, where there is more to say of
-// it than its type: a rule that no keyword expresses is a sentence in the description.
+// remark is a row for items and values, which have no name, if there is more to say than their
+// type: a rule without a keyword is a sentence in the description.
 func (t *table) remark(s *Schema, name string) {
 	inner := s.Resolve()
 	if text, note := summary(inner, true), describe(s); note != "" || text != typeName(inner, maxDepth) {
@@ -268,7 +268,7 @@ func (t *table) remark(s *Schema, name string) {
 	}
 }
 
-// describe prefers what is said at the place over what is said of the type.
+// describe prefers the description at the place to that of the type.
 func describe(s *Schema) string {
 	if s.Description != "" {
 		return s.Description
@@ -343,7 +343,7 @@ func bounds(s *Schema) []string {
 	return parts
 }
 
-// notable leaves out the bounds of 64-bit integers: they say nothing about what is meant.
+// notable leaves out the bounds of 64-bit integers, which only reflect the Go type.
 func notable(n json.Number) string {
 	switch n {
 	case "-9223372036854775808", "9223372036854775807", "18446744073709551615":

@@ -13,9 +13,9 @@ type Level uint8
 // The levels, harmless first.
 const (
 	Same     Level = iota
-	Text           // what people and models read has changed, and nothing else
-	Additive       // there is more; what worked works
-	Breaking       // what worked may no longer work, or does something else
+	Text           // only texts for people and models have changed
+	Additive       // something was added; what worked still works
+	Breaking       // something that worked may fail now, or does something else
 )
 
 // String is the level's name.
@@ -88,7 +88,7 @@ func (r *report) server(before, after *Lock) {
 	}
 }
 
-// differing are the names of members that are not the same in both.
+// differing are the names of members that differ.
 func differing(before, after object) []string {
 	var names []string
 	for _, name := range union(before, after) {
@@ -111,7 +111,7 @@ func union(a, b object) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// without are the items that only a has.
+// without are the items that are only in a.
 func without(a, b []string) []string {
 	known := map[string]bool{}
 	for _, s := range b {
@@ -120,8 +120,8 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return known[s] })
 }
 
-// entries compares the components of one kind. What needs scopes is left out where
-// only one side could see it.
+// entries compares the components of one kind. Components that need scopes are left out if only
+// one side could see them.
 func (r *report) entries(before, after kind, allBefore, allAfter bool) {
 	if allBefore != allAfter {
 		before.entries, after.entries = seen(before.entries, after.entries), seen(after.entries, before.entries)
@@ -156,8 +156,8 @@ func (r *report) entries(before, after kind, allBefore, allAfter bool) {
 	}
 }
 
-// seen are the entries that a caller without scopes sees, and those that the other
-// side has seen all the same.
+// seen are the entries that a caller without scopes sees, and those that the other side has
+// seen nevertheless.
 func seen(entries, other []Entry) []Entry {
 	keys := byKey(other)
 	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
@@ -174,7 +174,7 @@ func byKey(entries []Entry) map[string]Entry {
 	return all
 }
 
-// pair finds what has got another key and is the same otherwise.
+// pair finds components that have another key and are otherwise the same.
 func pair(k kind, old, now map[string]Entry) [][2]string {
 	var pairs [][2]string
 	added := without(slices.Sorted(maps.Keys(now)), slices.Collect(maps.Keys(old)))
@@ -194,8 +194,8 @@ func pair(k kind, old, now map[string]Entry) [][2]string {
 	return pairs
 }
 
-// nameless is a component but for its key. Resources have a name besides, which is the
-// URI where nobody gave one.
+// nameless is a component without its key. A resource also has a name, which by default is its
+// URI.
 type nameless struct {
 	own  bool // the name is not the key
 	name string
@@ -217,7 +217,7 @@ func withoutKey(key string, e Entry) nameless {
 	return n
 }
 
-// alike says that two components differ in their keys only.
+// alike says that two components differ only in their keys.
 func (n nameless) alike(other nameless) bool {
 	return n.own && n.name == other.name || n.rest != "" && n.rest == other.rest
 }
@@ -252,7 +252,7 @@ func (r *report) scopes(before, after []string) {
 	}
 }
 
-// tasks: "optional" serves clients with and without tasks.
+// tasks compares task support: "optional" serves clients with and without tasks.
 func (r *report) tasks(before, after string) {
 	switch {
 	case before == after:

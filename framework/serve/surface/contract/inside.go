@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// inside compares subschemas for what has no name; an absent one allows everything.
+// inside compares the subschemas for items or values, which have no name; an absent one allows
+// everything.
 func (w walker) inside(name string, before, after any) {
 	if isList(before) || isList(after) { // of drafts before 2020-12, where items may be a tuple
 		w.tuple(name, before, after)
@@ -25,7 +26,7 @@ func (w walker) inside(name string, before, after any) {
 	at.compare(orTrue(before), orTrue(after))
 }
 
-// extra members, forbidden on one side.
+// extra compares whether additional members are allowed.
 func (w walker) extra(before, after any) {
 	if after == false {
 		w.narrower("other members are refused now")
@@ -73,7 +74,7 @@ func (w walker) tuple(name string, before, after any) {
 	}
 }
 
-// all of them must hold: one more is narrower.
+// all compares allOf: one schema more makes it narrower.
 func (w walker) all(before, after any) {
 	old, _ := before.([]any)
 	now, _ := after.([]any)
@@ -91,7 +92,7 @@ func (w walker) all(before, after any) {
 	}
 }
 
-// values compares what enum, const, or alternatives of const alone allow.
+// values compares the values that enum and const, or alternatives with only const, allow.
 func (w walker) values(before, after object) {
 	old, wasClosed := valuesOf(before)
 	now, isClosed := valuesOf(after)
@@ -189,7 +190,7 @@ func (w walker) alternatives(before, after object) {
 		w.compare(gone[0], added[0])
 		return
 	}
-	labelled := map[string][]int{} // places in added, of those that have no partner yet
+	labelled := map[string][]int{} // indexes in added of alternatives without a partner so far
 	for i, s := range added {
 		l := label(w.after, s)
 		labelled[l] = append(labelled[l], i)
@@ -212,8 +213,8 @@ func (w walker) alternatives(before, after object) {
 	}
 }
 
-// alone is a schema without alternatives as the only one, where the other side says
-// nothing beside its own.
+// alone is a schema without alternatives as the only alternative, if the other side says
+// nothing beside its alternatives.
 func alone(o, other object) []any {
 	for name := range other {
 		if name != "anyOf" && name != "oneOf" && name != "title" && name != "description" && name != "default" {
@@ -227,7 +228,7 @@ func alone(o, other object) []any {
 	return []any{one}
 }
 
-// unmatched are the schemas of a that are not in b as they are.
+// unmatched are the schemas of a that have no equal in b.
 func unmatched(a, b []any) []any {
 	known := map[string]bool{}
 	for _, other := range b {
@@ -236,7 +237,7 @@ func unmatched(a, b []any) []any {
 	return slices.DeleteFunc(slices.Clone(a), func(s any) bool { return known[canonical(s)] })
 }
 
-// label of an alternative: the constants that tell it from others, else its types.
+// label identifies an alternative: by the constants that distinguish it, else by its types.
 func label(document, s any) string {
 	o, _ := resolve(document, s)
 	var tags []string

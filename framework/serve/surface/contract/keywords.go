@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// keyword compares one keyword that is not the same on both sides.
+// keyword compares a keyword that differs between the sides.
 func (w walker) keyword(name string, before, after any) {
 	switch name {
 	case "type", "properties", "required", "enum", "const", "anyOf", "oneOf",
 		"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
 		// compared together, see compare
 	case "$defs", "definitions", "$id", "$anchor":
-		// count where they are referred to
+		// these count where they are referred to
 	case "default":
 		w.defaults(before, after)
 	case "minLength", "minItems", "minProperties", "minContains", "maxLength", "maxItems", "maxProperties", "maxContains":
@@ -40,7 +40,7 @@ func (w walker) keyword(name string, before, after any) {
 	}
 }
 
-// other keywords say something to people, or what this package cannot judge.
+// other handles keywords that are for people, or that this package cannot judge.
 func (w walker) other(name string, before, after any) {
 	switch name {
 	case "title", "description", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "enumNames":
@@ -58,7 +58,8 @@ func (w walker) other(name string, before, after any) {
 	w.add(Breaking, "%s changed from %s to %s, which cannot be judged", name, short(before), short(after))
 }
 
-// defaults: what a call means that leaves the argument out. Of results nobody fills it in.
+// defaults compares what a call without the argument means. In results nobody fills in a
+// default.
 func (w walker) defaults(before, after any) {
 	switch {
 	case w.output:
@@ -72,7 +73,7 @@ func (w walker) defaults(before, after any) {
 	}
 }
 
-// rule is a keyword of which one form cannot be held against another.
+// rule handles a keyword whose two forms cannot be compared.
 func (w walker) rule(name string, before, after any) {
 	switch {
 	case before == nil:
@@ -106,11 +107,11 @@ func (w walker) header(before, after any) {
 	}
 }
 
-// precision of bounds: more than any number that JSON Schema is used for.
+// precision of bounds in bits, more than any schema needs.
 const precision = 512
 
-// number reads a JSON number; nil for anything else. Floats, not fractions: an
-// exponent is whatever an unknown server likes.
+// number reads a JSON number; nil for anything else. It is a float and not a fraction, since
+// the exponent may be anything in a schema of an unknown server.
 func number(v any) *big.Float {
 	text, ok := v.(json.Number)
 	if !ok {
@@ -123,7 +124,7 @@ func number(v any) *big.Float {
 	return n
 }
 
-// size compares counts: absent is 0, or no bound.
+// size compares counts. Absent means 0, or no bound.
 func (w walker) size(name string, before, after any) {
 	old, now := number(before), number(after)
 	if least := strings.HasPrefix(name, "min"); least {
@@ -144,7 +145,7 @@ func orElse(n, other *big.Float) *big.Float {
 	return n
 }
 
-// bound compares two bounds; nil is none.
+// bound compares two bounds; nil means that there is none.
 func (w walker) bound(name string, old, now *big.Float, before, after any, least bool) {
 	switch {
 	case old == nil && now == nil:
@@ -218,7 +219,7 @@ func (w walker) limits(old, now limit, least bool) {
 	}
 }
 
-// multiple of: every multiple of 10 is one of 5.
+// multiple compares multipleOf: every multiple of 10 is one of 5.
 func (w walker) multiple(before, after any) {
 	old, now := number(before), number(after)
 	switch {

@@ -23,8 +23,8 @@ const format = 1
 type Lock struct {
 	Format   int    `json:"kagamiLock"`
 	Revision string `json:"revision"` // that it was read at
-	// Complete says that components are there which need scopes, with these scopes: it
-	// was not a client that looked.
+	// Complete says that the components include those that need scopes, with these scopes: the
+	// surface was not read by a client.
 	Complete     bool            `json:"complete,omitempty"`
 	Server       json.RawMessage `json:"server"` // without its version
 	Instructions string          `json:"instructions,omitempty"`
@@ -90,7 +90,7 @@ func list[T any](into *[]Entry, items []T, wire func([]byte, *T) ([]byte, error)
 	return nil
 }
 
-// capabilities by name, those of lists as "tools.listChanged".
+// capabilities are named, those of lists as "tools.listChanged".
 func capabilities(c *protocol.ServerCapabilities) []string {
 	names := []string{}
 	for name, has := range map[string]bool{

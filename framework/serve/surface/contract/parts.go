@@ -32,8 +32,8 @@ func (r *report) output(before, after any) {
 	}
 }
 
-// hints of a tool, with what holds where one is absent (server/tools
-// "ToolAnnotations"). The weaker promise is the one that breaks.
+// hints compares a tool's hints. An absent one has a default (server/tools "ToolAnnotations").
+// A weaker promise is the breaking change.
 func (r *report) hints(before, after object) {
 	for _, name := range differing(before, after) {
 		var absent, stronger bool
@@ -91,7 +91,7 @@ func prompts(r *report, before, after object) {
 	}
 }
 
-// named are a prompt's arguments.
+// named are a prompt's arguments by name.
 func named(v any) object {
 	all := object{}
 	items, _ := v.([]any)
@@ -137,7 +137,7 @@ func (r *report) argument(before, after object) {
 	}
 }
 
-// member is one without a meaning of its own for this package.
+// member compares one that this package knows nothing about.
 func (r *report) member(name string, before, after any) {
 	texts := []string{"name", "title", "description", "icons", "size", "annotations"}
 	switch {
@@ -162,7 +162,7 @@ func (r *report) meta(before, after object) {
 	}
 }
 
-// asObject is nil for anything else.
+// asObject is nil if v is not an object.
 func asObject(v any) object {
 	o, _ := v.(object)
 	return o

@@ -11,8 +11,8 @@ import (
 // maxRefs bounds a chain of references.
 const maxRefs = 16
 
-// resolve follows references and puts what stands beside them over what they lead
-// to. The second result names where it has been.
+// resolve follows references, and lets what stands beside a reference replace what it leads to.
+// The second result names the references that it has followed.
 func resolve(document, schema any) (object, string) {
 	node, isObject := schema.(object)
 	if !isObject {
@@ -43,7 +43,8 @@ func beside(schema any) object {
 	return own
 }
 
-// lookUp finds a JSON pointer of the same document; others allow everything.
+// lookUp finds a JSON pointer in the same document; other references are taken to allow
+// everything.
 func lookUp(document any, ref string) any {
 	if !points(ref) {
 		return nil
@@ -70,10 +71,10 @@ func lookUp(document any, ref string) any {
 	return at
 }
 
-// points says that a reference is a JSON pointer of the same document.
+// points says that a reference is a JSON pointer in the same document.
 func points(ref string) bool { return ref == "#" || strings.HasPrefix(ref, "#/") }
 
-// refers says that what a schema means is said elsewhere, at least in part.
+// refers says that a schema has references.
 func refers(v any) bool { return anyRef(v, func(string) bool { return true }) }
 
 // strays says that a schema has references that lookUp does not follow.
@@ -96,14 +97,14 @@ func anyRef(v any, is func(ref string) bool) bool {
 	return false
 }
 
-// definitions are what references are for.
+// definitions are the schemas that only references lead to.
 func definitions(schema any) []any {
 	o := asObject(schema)
 	return []any{o["$defs"], o["definitions"]}
 }
 
-// unlike are the names of keywords that are not the same in both, or that may not mean
-// the same: they refer to what is elsewhere.
+// unlike are the names of keywords that differ, or that may differ in meaning because they
+// contain references.
 func unlike(before, after object) []string {
 	differ := differing(before, after)
 	for name, v := range before {
@@ -120,7 +121,7 @@ func unlike(before, after object) []string {
 	return differ
 }
 
-// alike compares the schemas that both lists have, where they refer to what is elsewhere.
+// alike compares the schemas that both lists have, if they contain references.
 func (w walker) alike(old, now []any) {
 	changed := map[string]bool{}
 	for _, s := range unmatched(old, now) {
@@ -133,8 +134,8 @@ func (w walker) alike(old, now []any) {
 	}
 }
 
-// behind compares what the same words refer to, where it cannot be judged which way a
-// change goes.
+// behind compares the targets of equal references, where it cannot be judged in which direction
+// a change goes.
 func (w walker) behind(name string, schema any) {
 	var changes []Change
 	aside := w

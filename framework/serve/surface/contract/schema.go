@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// walker compares two schemas. Whether there is more or less room for values decides
-// the level, by who has to keep to it.
+// walker compares two schemas. Whether more or fewer values fit decides about the level,
+// together with who must obey the schema.
 type walker struct {
 	r             *report
 	side          string // "input" or "output"
 	output        bool
 	before, after any             // the documents
 	seen          map[string]bool // pairs of references that were compared
-	aside         map[string]bool // likewise, where it is only asked whether they differ
+	aside         map[string]bool // also compared pairs, where the only question is whether they differ
 	path          string          // JSON pointer of the values; * stands for any item or value
 }
 
@@ -34,7 +34,7 @@ func (w walker) add(level Level, format string, args ...any) {
 	w.r.at(where).add(level, format, args...)
 }
 
-// narrower: fewer values fit.
+// narrower reports that fewer values fit.
 func (w walker) narrower(format string, args ...any) {
 	if w.output {
 		w.add(Additive, format, args...)
@@ -43,7 +43,7 @@ func (w walker) narrower(format string, args ...any) {
 	}
 }
 
-// wider: more values fit.
+// wider reports that more values fit.
 func (w walker) wider(format string, args ...any) {
 	if w.output {
 		w.add(Breaking, format, args...)
@@ -52,14 +52,14 @@ func (w walker) wider(format string, args ...any) {
 	}
 }
 
-// below is the walker for what is inside.
+// below is the walker for a nested place.
 func (w walker) below(step string) walker {
 	w.path += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step)
 	return w
 }
 
-// compare one place. What a pair of references leads to is compared once: it may lead
-// back to itself.
+// compare compares one place. The targets of a pair of references are compared once, since they
+// may be recursive.
 func (w walker) compare(before, after any) {
 	old, oldRefs := resolve(w.before, before)
 	now, newRefs := resolve(w.after, after)
@@ -96,7 +96,7 @@ func (w walker) compare(before, after any) {
 	}
 }
 
-// refuses is the schema false.
+// refuses says that this is the schema false.
 func refuses(o object) bool {
 	not, ok := o["not"].(object)
 	return ok && len(not) == 0
@@ -111,8 +111,8 @@ func (w walker) never(before, after object) {
 	}
 }
 
-// types compares what kinds of values there are. False: they have nothing in common,
-// and there is no sense in going on.
+// types compares the allowed types. It is false if there is no common one, so that there is
+// nothing more to compare.
 func (w walker) types(before, after object) bool {
 	old, now := typesOf(before), typesOf(after)
 	if canonical(old) == canonical(now) {
@@ -140,8 +140,8 @@ func typeNames(types []string) string {
 	return strings.Join(types, " or ")
 }
 
-// typesOf says which types a schema names, or its values have, in order; all where it
-// leaves that open, or to its alternatives.
+// typesOf are the types that a schema names, or that its values have, in order; all types if it
+// does not say, or leaves that to its alternatives.
 func typesOf(o object) []string {
 	switch t := o["type"].(type) {
 	case string:
@@ -191,7 +191,7 @@ func typeOf(value string) string {
 	return "integer"
 }
 
-// lacking are those of a whose values are none of b's: every integer is a number.
+// lacking are the types of a that b does not allow: every integer is a number.
 func lacking(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(t string) bool {
 		return slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number")
@@ -222,7 +222,7 @@ func (w walker) properties(before, after object) {
 	}
 }
 
-// required compares which members must be there, of those that both know.
+// required compares which members are required, among those that both sides declare.
 func (w walker) required(before, after object) {
 	old, now := texts(before["required"]), texts(after["required"])
 	for _, name := range without(now, old) {
@@ -243,7 +243,7 @@ func (w walker) required(before, after object) {
 	}
 }
 
-// added says that a member is declared in b alone, of which properties has told.
+// added says that only b declares a member, which properties has reported.
 func (walker) added(name string, a, b object) bool {
 	_, had := asObject(a["properties"])[name]
 	_, has := asObject(b["properties"])[name]

@@ -8,11 +8,11 @@ import (
 // query is an expression at the end of a template whose variables may all be absent.
 var query = regexp.MustCompile(`\{[?&]([^{}]*)\}$`)
 
-// expression is any other; an operator + lets a variable take slashes too.
+// expression is any other one; with the operator + a variable may contain slashes, too.
 var expression = regexp.MustCompile(`\{([+#./;?&]?)([^{}]*)\}`)
 
-// template compares two URI templates of one component: do the URIs that clients
-// have made, or know how to make, still lead there?
+// template compares two URI templates of one component: whether URIs that clients have, or can
+// make, still lead there.
 func (r *report) template(before, after string) {
 	base, optional := splitQuery(before)
 	newBase, newOptional := splitQuery(after)
