@@ -79,7 +79,7 @@ func (e *Endpoint) joinNodes() {
 		return
 	}
 	e.node = nodes.New(store, e.server.Changes(), nodes.Duties{
-		Heard: e.heard, Look: e.look, Period: e.refresh(), Closing: e.Closing(),
+		Heard: e.heard, Look: e.look, Period: e.refresh(), Closing: e.Closing(), Idle: e.running.Idle,
 	})
 	e.sessionsByKey = make(map[string]*session)
 	e.following, e.unfollow = context.WithCancel(e.life)

@@ -90,6 +90,32 @@ func TestPollOnNodes(t *testing.T) {
 	})
 }
 
+// TestPollWhileStopping: a node that stops gives accepted calls their time, and their clients
+// find the answers at another node until then.
+func TestPollWhileStopping(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, polling, streamable.Config{}, func(context.Context, string, func(string) error) (int, string) {
+			time.Sleep(20 * time.Second)
+			return http.StatusOK, `{"a":1}`
+		})
+		defer p.b.stop()
+		c := p.a.carry(p.a.do(http.MethodPost, "x"), -1)
+		synctest.Wait()
+		c.cancel()
+		c.wait()
+		close(p.closing)
+		time.Sleep(time.Second)
+		stopped := make(chan struct{})
+		go func() { defer close(stopped); p.a.stop() }()
+		got := p.b.carry(p.b.do(http.MethodGet, "", "Last-Event-ID: "+c.events()[0].id), -1).wait().events()
+		if len(got) != 1 || got[0].data != `{"a":1}` {
+			t.Errorf("got %v", got)
+		}
+		<-stopped
+	})
+}
+
 // TestFollowEnds: where the writer is silent for ever, with the session, with the node,
 // and with the client.
 func TestFollowEnds(t *testing.T) {

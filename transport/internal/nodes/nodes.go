@@ -54,7 +54,7 @@ type Duties struct {
 	Period time.Duration
 
 	Closing <-chan struct{} // closed when the host begins to stop; nil: it never says so
-	Idle    func() bool     // says, while the host stops, that the node is not needed any more; nil: it never is then
+	Idle    func() bool     // says, while the host stops, that nothing runs that needs the node
 }
 
 // Node is one process, or one endpoint of it, among those that share a store.
@@ -135,11 +135,12 @@ func (n *Node) looking(life context.Context, stop context.CancelFunc) {
 	}
 }
 
-// linger goes on until nothing needs the node.
+// linger keeps the node alive until nothing needs it: while calls of this node end, other
+// nodes wait for what they write, and only as long as the node lives.
 func (n *Node) linger(life context.Context) {
 	tick := time.NewTicker(rest)
 	defer tick.Stop()
-	for n.duties.Idle != nil && !n.duties.Idle() {
+	for !n.duties.Idle() {
 		select {
 		case <-tick.C:
 		case <-n.lost:

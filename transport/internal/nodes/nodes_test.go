@@ -115,10 +115,10 @@ func TestHostStops(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			closing := make(chan struct{})
 			var busy, heard atomic.Bool
-			d := nodes.Duties{Period: time.Minute, Closing: closing, Heard: func(nodes.Message) { heard.Store(true) }, Look: func(context.Context) {}}
-			if needed > 0 {
-				busy.Store(true)
-				d.Idle = func() bool { return !busy.Load() }
+			busy.Store(needed > 0)
+			d := nodes.Duties{
+				Period: time.Minute, Closing: closing, Heard: func(nodes.Message) { heard.Store(true) }, Look: func(context.Context) {},
+				Idle: func() bool { return !busy.Load() },
 			}
 			b := &bus{messages: make(chan []byte, 8)}
 			n := nodes.New(nil, b, d)

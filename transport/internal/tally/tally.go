@@ -41,6 +41,9 @@ func (t *Tally) End() {
 	}
 }
 
+// Idle says whether nothing runs.
+func (t *Tally) Idle() bool { return t.state.Load()&^stopped == 0 }
+
 // tell closes idle, once: what joins afterwards is not waited for.
 func (t *Tally) tell() { t.told.Do(func() { close(t.idle) }) }
 
