@@ -66,13 +66,13 @@ func marks(ctx context.Context) *marked {
 
 var unmarked marked
 
-// mark makes m a child of ctx with the marks of ctx, to which the caller adds its own.
+// mark makes m a child of ctx with the marks of ctx, to which the caller adds its own. A
+// marked that is ctx itself is replaced by m, and not wrapped.
 func (m *marked) mark(ctx context.Context) {
-	if marks, ok := ctx.(*marked); ok {
-		*m = *marks
-		return
+	*m = *marks(ctx)
+	if _, direct := ctx.(*marked); !direct {
+		m.parent = ctx
 	}
-	m.parent = ctx
 }
 
 // Challenged marks the context of the Send of an answer that demands more of the caller:

@@ -50,6 +50,27 @@ func TestMarksOfAnAnswer(t *testing.T) {
 	}
 }
 
+// TestMarksAddUp: a mark leaves those that were made before, in whatever context between.
+func TestMarksAddUp(t *testing.T) {
+	t.Parallel()
+	between := func(ctx context.Context) context.Context { return context.WithValue(ctx, otherKey{}, 1) }
+	ctx := between(transport.RetryAfter(t.Context(), time.Minute))
+	ctx = between(transport.Final(ctx, 503))
+	ctx = transport.Challenged(ctx, "Bearer")
+	if status, final := transport.FinalFrom(ctx); status != 503 || !final {
+		t.Errorf("status %d, final %v", status, final)
+	}
+	if got := transport.RetryAfterFrom(ctx); got != time.Minute {
+		t.Errorf("retry after %v", got)
+	}
+	if got := transport.ChallengeFrom(ctx); got != "Bearer" {
+		t.Errorf("challenge %q", got)
+	}
+	if ctx.Value(otherKey{}) != 1 {
+		t.Error("the values of the contexts between are gone")
+	}
+}
+
 func TestNoMarks(t *testing.T) {
 	t.Parallel()
 	if status, final := transport.FinalFrom(t.Context()); status != 0 || final {
