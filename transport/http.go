@@ -166,6 +166,15 @@ type AuthError struct {
 	Err       error
 }
 
+// HTTPStatus is Status, or 401 where that is none, or none that refuses: the connection would
+// break, or the client believe that it was heard.
+func (e *AuthError) HTTPStatus() int {
+	if e.Status < http.StatusBadRequest || http.StatusText(e.Status) == "" {
+		return http.StatusUnauthorized
+	}
+	return e.Status
+}
+
 // Error returns the reason.
 func (e *AuthError) Error() string {
 	if e.Err == nil {

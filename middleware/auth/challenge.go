@@ -100,9 +100,7 @@ func (b *bearer) complete(told *transport.AuthError) *transport.AuthError {
 	if own.Err == nil {
 		own.Err = told
 	}
-	if own.Status < http.StatusBadRequest || http.StatusText(own.Status) == "" {
-		own.Status = http.StatusUnauthorized // the status that carriers send for it
-	}
+	own.Status = told.HTTPStatus()
 	if strings.ContainsFunc(own.Challenge, func(r rune) bool { return r < ' ' || r > '~' }) {
 		own.Challenge = ""
 	}

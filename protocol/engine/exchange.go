@@ -360,13 +360,14 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 // forbid answers a caller who is not authorized, or not yet. An HTTP response that has not
 // begun gets the status and the challenge of the refusal. The client is not told the reason.
 func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) error {
-	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(refused.Status)}
+	status := refused.HTTPStatus()
+	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(status)}
 	x.settled(ctx, nil, wire)
 	x.unopen()
 	if refused.Challenge != "" {
 		ctx = transport.Challenged(ctx, refused.Challenge)
 	}
-	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, false), refused.Status)
+	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, false), status)
 }
 
 // finish sends the answer, unless the call was abandoned.

@@ -293,3 +293,19 @@ func TestPostedStateIsDropped(t *testing.T) {
 		t.Error("Closing is open")
 	}
 }
+
+// TestForbidden: a handler that refuses its caller is answered with a status that refuses,
+// whatever it says.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[int]int{0: 401, 200: 401, 403: 403, 9999: 401} {
+		forbid := func(context.Context, *engine.Call) (protocol.Result, error) {
+			return nil, &transport.AuthError{Status: said}
+		}
+		s := &site{t: t, e: newEngine(t, catalog{"forbid": forbid})}
+		r := s.post(modern("tools/call", `,"name":"forbid"`), v26, "Mcp-Method: tools/call", "Mcp-Name: forbid")
+		if r.status != want || len(r.frames) != 1 || !strings.Contains(r.frames[0], http.StatusText(want)) {
+			t.Errorf("AuthError with status %d: %d %s", said, r.status, r.frames)
+		}
+	}
+}

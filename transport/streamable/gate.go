@@ -226,15 +226,14 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
 }
 
-// unauthorized is how err refuses. A status that is none, or no refusal's, is 401: it would
-// break the connection, or let the client believe that it was heard.
+// unauthorized is how err refuses.
 func unauthorized(err error) (status int, challenge string) {
 	refused, ok := errors.AsType[*transport.AuthError](err)
-	switch {
-	case !ok:
+	if !ok {
 		return http.StatusUnauthorized, "Bearer"
-	case refused.Status < http.StatusBadRequest || http.StatusText(refused.Status) == "":
-		return http.StatusUnauthorized, cmp.Or(refused.Challenge, "Bearer")
 	}
-	return refused.Status, refused.Challenge
+	if status = refused.HTTPStatus(); status != refused.Status {
+		return status, cmp.Or(refused.Challenge, "Bearer")
+	}
+	return status, refused.Challenge
 }
