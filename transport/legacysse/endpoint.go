@@ -133,21 +133,21 @@ func (v *Visit) noSession() *streamable.Reply {
 }
 
 // open begins a connection, which is counted out when its stream ends.
-func (v *Visit) open() *streamable.Reply {
+func (v *Visit) open() (reply *streamable.Reply) {
 	s, ok := v.e.newSession(v)
 	if !ok {
 		v.e.running.End()
 		return v.TooMany("too many connections")
 	}
+	defer func() {
+		if reply == nil || reply.Stream == nil { // nil: the store has panicked
+			s.leave()
+		}
+	}()
 	if s.register(v.Context()) != nil {
-		s.leave()
 		return v.Unavailable()
 	}
-	reply := s.out.Reply(&v.Entry)
-	if reply.Stream == nil {
-		s.leave()
-	}
-	return reply
+	return s.out.Reply(&v.Entry)
 }
 
 // session is the one that the query names, if its stream is here and it is this

@@ -276,6 +276,37 @@ func TestStoreAway(t *testing.T) {
 	stop(t, a, b)
 }
 
+// broken is a store of sessions that panics once.
+type broken struct {
+	session.Store
+	was atomic.Bool
+}
+
+func (w *broken) Create(ctx context.Context, r session.Record) error {
+	if !w.was.Swap(true) {
+		panic("the store is broken")
+	}
+	return w.Store.Create(ctx, r)
+}
+
+// TestStorePanics: a connection for which the store panics takes no place, and holds up nothing
+// at the end.
+func TestStorePanics(t *testing.T) {
+	t.Parallel()
+	all := memory.New()
+	e := legacysse.New(&server{
+		hostFunc: echo, sessions: &broken{Store: all.Sessions()}, events: all.Events(), changes: all.Changes(),
+	}, streamable.Config{MaxSessions: 1})
+	func() {
+		defer func() { _ = recover() }() // as carriers do
+		t.Errorf("GET: %+v", ask(t, e, legacysse.Stream, "", "x:1", ""))
+	}()
+	c := carried(t, ask(t, e, legacysse.Stream, "", "x:1", ""))
+	c.leave()
+	<-c.over
+	stop(t, e)
+}
+
 // forgetful is a log that has lost what it took.
 type forgetful struct{ eventlog.Store }
 

@@ -60,6 +60,7 @@ func (e *Endpoint) newSession(v *Visit) (*session, bool) {
 
 // leave ends the connection, because its stream has.
 func (s *session) leave() {
+	defer s.e.running.End()
 	s.e.mu.Lock()
 	delete(s.e.sessions, s.id)
 	if s.remote != nil {
@@ -68,7 +69,6 @@ func (s *session) leave() {
 	s.e.mu.Unlock()
 	s.cancel(errClientGone)
 	s.unregister()
-	s.e.running.End()
 }
 
 // close ends the stream as soon as no exchange runs.

@@ -174,13 +174,18 @@ func (v *Visit) Serve(body []byte) *Reply {
 		}
 		v.e.running.Join() // the call that it belongs to is counted still
 	}
+	streams := false
+	defer func() {
+		if !streams { // also when a store has panicked
+			v.e.running.End()
+		}
+	}()
 	reply := v.serve(body)
-	if reply.Stream != nil {
-		reply.Stream.header = append(reply.Stream.header, v.common...)
-		return reply // the end of the stream counts the request out
+	if streams = reply.Stream != nil; !streams {
+		return reply.with(v.common)
 	}
-	v.e.running.End()
-	return reply.with(v.common)
+	reply.Stream.header = append(reply.Stream.header, v.common...)
+	return reply // the end of the stream counts the request out
 }
 
 // goesOn says whether a request may belong to a call that was accepted before the

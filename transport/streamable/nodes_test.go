@@ -16,6 +16,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/streamable"
@@ -30,6 +31,7 @@ type watched struct {
 	gets    atomic.Int32
 	touches atomic.Int32
 	dead    atomic.Bool // the nodes have not said for long that they live
+	broken  atomic.Bool // it panics
 
 	mu  sync.Mutex
 	ids []string
@@ -43,6 +45,9 @@ func (w *watched) see(id string) error {
 	defer w.mu.Unlock()
 	if !ofNode(id) {
 		w.ids = append(w.ids, id)
+	}
+	if w.broken.Load() {
+		panic("the store is broken")
 	}
 	if w.away.Load() {
 		return errAway
@@ -249,6 +254,53 @@ func TestStoreAway(t *testing.T) {
 			t.Errorf("afterwards: %s", got)
 		}
 	}
+}
+
+// TestStorePanics: a request on which the store panics is over for the endpoint, and holds up
+// nothing at its end.
+func TestStorePanics(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, resumable, streamable.Config{MaxStreams: 1}, answers)
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		func() {
+			defer func() { _ = recover() }() // as carriers do
+			p.store.broken.Store(true)
+			defer p.store.broken.Store(false)
+			r := p.b.do(method, "")
+			t.Errorf("%s: %d %s", method, r.Status, r.Body)
+		}()
+	}
+	if got := p.b.post("get"); got != "0 at 1" {
+		t.Errorf("afterwards: %s", got)
+	}
+	p.stop()
+}
+
+// endless is a log that panics on the mark of an end.
+type endless struct{ eventlog.Store }
+
+func (l endless) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
+	if len(frame) == 0 {
+		panic("the log is broken")
+	}
+	return l.Store.Append(ctx, stream, frame)
+}
+
+// TestLogPanics: a log that panics when a call has ended costs that call's stream only.
+func TestLogPanics(t *testing.T) {
+	t.Parallel()
+	all := memory.New()
+	s := newSite(t, &host{
+		plan: resumable, log: endless{all.Events()}, sessions: all.Sessions(), changes: all.Changes(), closing: make(chan struct{}),
+		handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
+			_ = send(`{"n":1}`)
+			return 0, "" // no answer
+		},
+	}, streamable.Config{})
+	if got := s.carry(s.do(http.MethodPost, "x"), -1).wait().events(); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+	s.stop()
 }
 
 // TestSharedLife: use on one node keeps the session on all, costs the store little, and

@@ -138,6 +138,7 @@ func (x *postedExchange) await() *Reply {
 // serve serves the exchange to its end.
 func (x *postedExchange) serve() {
 	e := x.v.e
+	defer guarded.Recover() // what an event store panics at the end of the stream
 	defer e.running.End()
 	defer x.release()
 	defer e.linger(&x.stream)
