@@ -78,13 +78,9 @@ func (f *effects) claim(key string, pending func() bool) (value []byte, turn cha
 
 // perform runs the effect that the caller has claimed, and ends the claim.
 func (f *effects) perform(ctx context.Context, key string, effect func(context.Context) ([]byte, error), turn chan struct{}) (value []byte, err error) {
-	happened := false // stays so where the effect panics
-	defer func() {
+	defer func() { // also where the effect panics
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if happened {
-			f.done = append(f.done, rounds.Effect{Key: key, Value: value})
-		}
 		delete(f.wanted.busy, key)
 		close(turn)
 	}()
@@ -93,10 +89,9 @@ func (f *effects) perform(ctx context.Context, key string, effect func(context.C
 	if value, err = effect(ctx); err != nil {
 		return nil, err
 	}
-	if err := f.fits(key, value); err != nil {
+	if err = f.add(key, value); err != nil {
 		return nil, err
 	}
-	happened = true
 	return value, nil
 }
 
@@ -112,9 +107,9 @@ func lasting(ctx context.Context) (context.Context, func()) {
 	return inner, func() { stop(); cancel(nil) }
 }
 
-// fits is the error of a result that is too large for the journal. It is checked here so
-// that the call fails now, and not when it asks its next question.
-func (f *effects) fits(key string, value []byte) error {
+// add notes that an effect has happened. The error says that its result is too large for the
+// journal: the call fails now, and not when it asks its next question.
+func (f *effects) add(key string, value []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	size := len(key) + len(value)
@@ -124,6 +119,7 @@ func (f *effects) fits(key string, value []byte) error {
 	if f.limit > 0 && size > f.limit {
 		return fmt.Errorf("engine: with the result of the effect %q the call would keep %d bytes, at most %d are kept: keep less, such as a key by which the rest is found", key, size, f.limit)
 	}
+	f.done = append(f.done, rounds.Effect{Key: key, Value: value})
 	return nil
 }
 

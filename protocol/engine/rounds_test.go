@@ -1,11 +1,14 @@
 package engine_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -442,6 +445,39 @@ func TestLargeState(t *testing.T) {
 }
 
 // BenchmarkRound is a call that is answered by a question.
+// TestEffectsAtOnce: of effects that end together as many are kept as the state has room for,
+// and the others are told so.
+func TestEffectsAtOnce(t *testing.T) {
+	t.Parallel()
+	const third = 20 << 10 // of the room
+	a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		var errs [16]error
+		var meet, both sync.WaitGroup
+		meet.Add(len(errs))
+		for i := range errs {
+			both.Go(func() {
+				_, errs[i] = c.Once(ctx, strconv.Itoa(i), func(context.Context) ([]byte, error) {
+					meet.Done()
+					meet.Wait()
+					return bytes.Repeat([]byte{'1'}, third), nil
+				})
+			})
+		}
+		both.Wait()
+		if kept := len(slices.DeleteFunc(errs[:], func(err error) bool { return err != nil })); kept != 3 {
+			t.Errorf("%d effects are kept", kept)
+		}
+		_, err := want(ctx, c, "k", "K?")
+		return nil, err
+	})
+	for range 100 {
+		a.send("").asks(t, "k")
+	}
+	if len(f.all) != 0 {
+		t.Errorf("failed %v", f.all[0])
+	}
+}
+
 func BenchmarkRound(b *testing.B) {
 	a, _ := start(b, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 		_, err := want(ctx, c, "k", "K?")
