@@ -42,8 +42,8 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	}
 	// The feed of a task that was taken from the queue has no stream; the session's own,
 	// if it is served here, has.
-	if c := f.e.connOf(f.session); out == nil && c != nil && c.session.feed != f {
-		c.session.feed.push(frame)
+	if s := f.e.sessionOf(f.session); out == nil && s != nil && s.feed != f {
+		s.feed.push(frame)
 	}
 	if !live || out == nil {
 		return nil

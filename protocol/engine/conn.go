@@ -25,10 +25,9 @@ type conn struct {
 	single bool                  // a lone exchange's own: no other frame shares it
 	place  place                 // in the list of lone exchanges; guarded by that list
 
-	known atomic.Pointer[session] // the same as session: each frame reads it, without the lock
+	session atomic.Pointer[session] // nil: none is open; set under mu, and read without it by each frame
 
-	mu      sync.Mutex // guards the fields below
-	session *session
+	mu      sync.Mutex               // guards the fields below
 	only    *exchange                // one request in flight; the usual single one needs no map
 	calls   map[jsonrpc.ID]*exchange // the other requests in flight, by canonical id; nil: none
 	listens map[string]*feed         // those of listen streams, by key of the request's id
@@ -113,13 +112,13 @@ func (c *conn) close() {
 func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session != nil {
+	if c.current() != nil {
 		return nil, false
 	}
-	c.session = c.e.newSession(rand.Text(), p, raw)
+	s := c.e.newSession(rand.Text(), p, raw)
+	c.session.Store(s)
 	c.e.register(c)
-	c.known.Store(c.session)
-	return c.session, true
+	return s, true
 }
 
 // unopen undoes open, for an initialize that is answered with an error: what waits for
@@ -127,14 +126,13 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 func (c *conn) unopen(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session != s {
+	if c.current() != s {
 		return
 	}
 	s.unopened.Store(true)
 	s.feed.stop()
 	c.e.unregister(c)
-	c.session = nil
-	c.known.Store(nil)
+	c.session.Store(nil)
 	if c.link != nil {
 		c.link.Refuse()
 	}
@@ -151,9 +149,8 @@ func (c *conn) assume(version string) {
 	s.begin()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session == nil {
-		c.session = s
-		c.known.Store(s)
+	if c.current() == nil {
+		c.session.Store(s)
 	}
 }
 
@@ -169,7 +166,8 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 	return s
 }
 
-func (c *conn) current() *session { return c.known.Load() }
+// current is the session of the connection; nil: none is open.
+func (c *conn) current() *session { return c.session.Load() }
 
 // file puts a request in flight. It is a fault if the id is in use, or if MaxInFlight
 // requests are in flight already.
@@ -251,8 +249,8 @@ func (c *conn) listen(x *exchange, f *feed) {
 func (c *conn) appendFeeds(all []*feed) []*feed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session != nil {
-		all = append(all, c.session.feed)
+	if s := c.current(); s != nil {
+		all = append(all, s.feed)
 	}
 	for _, f := range c.listens {
 		all = append(all, f)

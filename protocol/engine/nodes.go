@@ -248,8 +248,8 @@ func (e *Engine) heard(message []byte) {
 	case newsFrame:
 		e.delivered(n.Session, n.Frame)
 	case newsNotify:
-		if c := e.connOf(n.Session); c != nil {
-			c.session.feed.push(n.Frame)
+		if s := e.sessionOf(n.Session); s != nil {
+			s.feed.push(n.Frame)
 		}
 	case newsKept:
 		if c := e.connOf(n.Session); c != nil {

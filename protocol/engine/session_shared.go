@@ -91,11 +91,12 @@ func (c *conn) learn(state []byte, version uint64) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session == nil || version <= c.version {
+	s := c.current()
+	if s == nil || version <= c.version {
 		return
 	}
 	c.version = version
-	c.session.apply(&k)
+	s.apply(&k)
 }
 
 // sync learns what other nodes have changed of the session since the last frame, and
@@ -105,30 +106,35 @@ func (c *conn) sync() {
 	if kept == nil {
 		return
 	}
-	data, version := kept.State()
+	if err := c.takeOver(kept.State()); err != nil {
+		c.e.failed(c.link.Context(), nil, err)
+	}
+}
+
+// takeOver makes a newer state the session's, and opens the session if there is none.
+func (c *conn) takeOver(state []byte, version uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version <= c.version {
-		return
+		return nil
 	}
 	var k keptSession
-	if err := json.Unmarshal(data, &k); err != nil {
-		c.e.failed(c.link.Context(), nil, errors.Join(errKept, err))
-		return
+	if err := json.Unmarshal(state, &k); err != nil {
+		return errors.Join(errKept, err)
 	}
-	if c.session == nil {
-		s, err := c.e.restored(&k)
-		if err != nil {
-			c.e.failed(c.link.Context(), nil, err)
-			return
+	s := c.current()
+	if s == nil {
+		var err error
+		if s, err = c.e.restored(&k); err != nil {
+			return err
 		}
 		s.feed.attach(c.link.Context(), c.link.Out)
-		c.session = s
-		c.known.Store(s)
+		c.session.Store(s)
 		c.e.register(c)
 	}
 	c.version = version
-	c.session.apply(&k)
+	s.apply(&k)
+	return nil
 }
 
 // Adopt makes the session of the connection, which another node has opened, one that is
@@ -202,7 +208,7 @@ func (e *Engine) register(c *conn) {
 	if e.sessions == nil {
 		e.sessions = make(map[string]*conn)
 	}
-	e.sessions[c.session.id] = c
+	e.sessions[c.current().id] = c
 }
 
 // unregister undoes register.
@@ -216,6 +222,14 @@ func (e *Engine) unregister(c *conn) {
 	if e.sessions[s.id] == c {
 		delete(e.sessions, s.id)
 	}
+}
+
+// sessionOf is a session that is served here; nil: it is not.
+func (e *Engine) sessionOf(id string) *session {
+	if c := e.connOf(id); c != nil {
+		return c.current()
+	}
+	return nil
 }
 
 // connOf is the connection of a session that is served here; nil: it is not.

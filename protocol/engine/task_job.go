@@ -295,8 +295,8 @@ func (e *Engine) publishToSession(r *task.Record) {
 	if json.Unmarshal(r.Call, &call) != nil || call.Session == "" {
 		return
 	}
-	if c := e.connOf(call.Session); c != nil && c.session.dialect.CoreTasks() {
-		c.session.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+	if s := e.sessionOf(call.Session); s != nil && s.dialect.CoreTasks() {
+		s.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
 	}
 }
 
