@@ -46,15 +46,14 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	var unreadable error
 	err := kept.Change(ctx, func(data []byte) []byte {
 		var k keptSession
-		if unreadable = nil; data != nil {
-			unreadable = json.Unmarshal(data, &k) // not into s.init: a RawMessage is decoded in place
-		} else {
+		if data == nil {
 			k.ID, k.Init = s.id, s.init
+		} else if unreadable = json.Unmarshal(data, &k); unreadable != nil {
+			return data // for those who can read it
 		}
 		change(&k)
-		changed, err := json.Marshal(k)
-		unreadable = errors.Join(unreadable, err)
-		return changed
+		data, unreadable = json.Marshal(k)
+		return data
 	})
 	if err = errors.Join(err, unreadable); err != nil {
 		return unavailable("keeping a session", err)
