@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -97,18 +98,15 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	j.sureFrom(began, lease)
 	j.live(j.left(&r))
 	defer j.finish(nil)
-	renewing, stop := context.WithCancel(ctx)
-	renewed := make(chan struct{})
-	go func() { // ends with the run
-		defer close(renewed)
-		j.renew(renewing, lease)
-	}()
+	var renewing sync.WaitGroup
+	running, stop := context.WithCancel(ctx)
+	renewing.Go(func() { j.renew(running, lease) })
+	defer renewing.Wait()
+	defer stop() // also where the handler ends this goroutine
 	if !lease.Again || j.takeOver(&r) {
 		for j.run() {
 		}
 	}
-	stop()
-	<-renewed
 }
 
 // left is how long the task lives still; 0: for ever.
