@@ -37,6 +37,7 @@ type round struct {
 	asked   map[string]bool            // keys that were used in this execution
 	filed   []protocol.InputRequest    // questions to be sent to the client
 	open    []rounds.Question          // the same, for the journal
+	changed []string                   // keys of other questions than those that were answered; see replies
 	over    bool                       // the handler has returned: nothing is filed any more
 }
 
@@ -196,9 +197,19 @@ func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Resul
 
 // questions answers what is known and files the rest, all at once.
 func (r *round) questions(all []Question) []Reply {
+	replies, changed := r.replies(all)
+	for _, key := range changed {
+		r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
+	}
+	return replies
+}
+
+// replies is questions; changed are the keys to be reported, when the lock is free.
+func (r *round) replies(all []Question) (replies []Reply, changed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	replies := make([]Reply, len(all))
+	r.changed = nil
+	replies = make([]Reply, len(all))
 	r.batches++
 	for i := range all {
 		replies[i].Result, replies[i].Err = r.question(&all[i])
@@ -206,7 +217,7 @@ func (r *round) questions(all []Question) []Reply {
 	if len(r.open) > 0 {
 		r.cancel(ErrPending)
 	}
-	return replies
+	return replies, r.changed
 }
 
 // question is questions for one of them. Under r.mu.
@@ -239,7 +250,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		if known.Question == asked {
 			return r.decode(key, asked.Kind, known.Value)
 		}
-		r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
+		r.changed = append(r.changed, key)
 		r.journal.Answers = slices.DeleteFunc(r.journal.Answers, func(a rounds.Answer) bool { return a.Key == key })
 	}
 	if raw, ok := r.unasked[key]; ok && r.batches == 1 {

@@ -127,13 +127,17 @@ func said(r engine.Reply) (string, error) {
 	return content.V, err
 }
 
-// failures collects what the engine reports.
+// failures collects what the engine reports. It uses the call, as what reports may: the engine
+// holds no lock of it.
 type failures struct {
 	mu  sync.Mutex
 	all []error
 }
 
-func (f *failures) add(_ context.Context, _ *engine.Call, err error) {
+func (f *failures) add(_ context.Context, c *engine.Call, err error) {
+	if c != nil {
+		_ = c.Pending()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, err)
