@@ -272,14 +272,14 @@ func (x *exchange) report(ctx context.Context, token jsonrpc.ID, done float64, t
 }
 
 func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Params) {
+	var err error
+	if room.b, err = appendNotification(room.b, x.dialect, p, nil); err != nil {
+		x.conn.e.failed(ctx, x.call, err) // without the lock: it may log to this call
+		return
+	}
 	x.sending.RLock()
 	defer x.sending.RUnlock()
 	if x.closed || x.abandoned.Load() || x.out == nil {
-		return
-	}
-	var err error
-	if room.b, err = appendNotification(room.b, x.dialect, p, nil); err != nil {
-		x.conn.e.failed(ctx, x.call, err)
 		return
 	}
 	_ = x.out.Send(ctx, room.b) // a peer that is gone shows at the answer
