@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// marked is the context in which an answer is sent, with marks for carriers over HTTP. All
-// marks are in one marked, so that they are found without walking up the contexts.
+// marked is the context that is passed to the Send of an answer. It holds all the marks for
+// HTTP carriers, so that reading them does not walk up the chain of contexts.
 type marked struct {
 	parent    context.Context //nolint:containedctx // it is a context itself
 	status    int             // of Final
@@ -17,18 +17,18 @@ type marked struct {
 
 type markKey struct{}
 
-// Value makes the marks travel with contexts derived from this one.
+// Value returns m itself for markKey, so that contexts derived from m carry its marks.
 func (m *marked) Value(key any) any {
 	switch {
 	case key == markKey{}:
 		return m
 	case m.final:
-		return context.WithoutCancel(m.parent).Value(key) // lest package context find what ends
+		return context.WithoutCancel(m.parent).Value(key) // hides the parent's cancellation from package context
 	}
 	return m.parent.Value(key)
 }
 
-// Deadline is none for what is final.
+// Deadline reports none if m is final.
 func (m *marked) Deadline() (deadline time.Time, ok bool) {
 	if m.final {
 		return deadline, false
@@ -36,7 +36,7 @@ func (m *marked) Deadline() (deadline time.Time, ok bool) {
 	return m.parent.Deadline()
 }
 
-// Done is nil for what is final.
+// Done returns nil if m is final.
 func (m *marked) Done() <-chan struct{} {
 	if m.final {
 		return nil
@@ -44,7 +44,7 @@ func (m *marked) Done() <-chan struct{} {
 	return m.parent.Done()
 }
 
-// Err is nil for what is final.
+// Err returns nil if m is final.
 func (m *marked) Err() error {
 	if m.final {
 		return nil
@@ -52,7 +52,7 @@ func (m *marked) Err() error {
 	return m.parent.Err()
 }
 
-// marks are those of ctx; unmarked where it has none. Read-only.
+// marks returns the marks of ctx, or &unmarked if it has none. The result is read-only.
 func marks(ctx context.Context) *marked {
 	m, ok := ctx.(*marked)
 	if !ok {
@@ -66,8 +66,8 @@ func marks(ctx context.Context) *marked {
 
 var unmarked marked
 
-// mark makes m a child of ctx with the marks of ctx, to which the caller adds its own. A
-// marked that is ctx itself is replaced by m, and not wrapped.
+// mark makes m a child of ctx and copies the marks of ctx, to which the caller adds its own.
+// If ctx is a *marked itself, m takes its place instead of wrapping it.
 func (m *marked) mark(ctx context.Context) {
 	*m = *marks(ctx)
 	if _, direct := ctx.(*marked); !direct {

@@ -49,13 +49,14 @@ type Request struct {
 	first carried // the context that WithRequest made first
 }
 
-// carried is a context with a request, in the request's memory: most go into one.
+// carried is a context that carries a Request. It is part of the Request, which saves an
+// allocation: most requests are put into exactly one context.
 type carried struct {
 	context.Context //nolint:containedctx // it is a context itself
 	r               *Request
 }
 
-// Value is the request, or what the context has that it was put into.
+// Value returns the request for requestKey; other keys are left to the wrapped context.
 func (c *carried) Value(key any) any {
 	if key == (requestKey{}) {
 		return c.r

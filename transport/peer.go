@@ -65,7 +65,7 @@ func (c *Connection) Context() context.Context { return c.ctx }
 
 // OnClose has fn run in a goroutine of its own when the connection is gone.
 func (c *Connection) OnClose(fn func()) {
-	// A context of the carrier's own may do without what package context needs for it.
+	// A carrier's own context type may offer a cheaper AfterFunc than package context.
 	if own, ok := c.ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
 		own.AfterFunc(fn)
 		return
