@@ -24,7 +24,7 @@ type Config struct {
 	Heartbeat   time.Duration // of streams on which nothing else is sent; default 15 s
 	Patience    time.Duration // until an answer that is not there makes a stream; default 25 ms
 	Retry       time.Duration // after which clients shall resume; default 500 ms
-	SessionIdle time.Duration // until a session without requests and streams ends; default 30 min; see handshakeTime
+	SessionIdle time.Duration // until a session without requests and streams ends; default 30 min; one minute at most while only initialize has come
 	MaxSessions int           // served here; default 65,536; a client may have a quarter of them
 	MaxStreams  int           // open at once for one session, principal or else address; default 1,024
 }

@@ -34,8 +34,8 @@ type Endpoint struct {
 	dues    dues
 	node    *nodes.Node // nil: sessions are this process's alone
 
-	following context.Context    //nolint:containedctx // ends all followers of other nodes' streams
-	unfollow  context.CancelFunc // ends following
+	following context.Context    //nolint:containedctx // of all followers of other nodes' streams
+	unfollow  context.CancelFunc // cancels following
 
 	mu            sync.Mutex          // guards the fields below
 	sessions      map[string]*session // by id
@@ -64,7 +64,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	return e
 }
 
-// methods that the endpoint serves.
+// methods returns the HTTP methods that the endpoint serves, as the field Allow has them.
 func (e *Endpoint) methods() string {
 	if e.cfg.Stateless {
 		return http.MethodPost
@@ -72,7 +72,7 @@ func (e *Endpoint) methods() string {
 	return "GET, POST, DELETE"
 }
 
-// joinNodes makes the endpoint a node, where the host shares its sessions.
+// joinNodes makes the endpoint a node if the host shares its sessions with other processes.
 func (e *Endpoint) joinNodes() {
 	store := e.server.Sessions()
 	if store == nil {
@@ -109,7 +109,7 @@ func (e *Endpoint) Check(ctx context.Context, r *Request) (*Visit, *Reply) {
 	return v, nil
 }
 
-// headers checks what the method demands.
+// headers checks the header fields that the method requires.
 func (v *Visit) headers() *Reply {
 	v.json, v.sse = accepted(v.r.Fields)
 	switch v.r.Method {
@@ -139,9 +139,9 @@ func (v *Visit) headers() *Reply {
 	return nil
 }
 
-// sessionsOnly: where there are no sessions there is neither GET nor DELETE (2026-07-28
-// basic/transports/streamable-http; 2025-11-25 basic/transports), and an unknown revision
-// is refused.
+// sessionsOnly refuses GET and DELETE where there are no sessions: on a stateless endpoint,
+// and for 2026-07-28 (basic/transports/streamable-http). It also refuses an unknown revision
+// (2025-11-25 basic/transports).
 func (v *Visit) sessionsOnly() *Reply {
 	if v.e.cfg.Stateless {
 		return notAllowed(v.e.methods())
@@ -188,9 +188,8 @@ func (v *Visit) Serve(body []byte) *Reply {
 	return reply // the end of the stream counts the request out
 }
 
-// goesOn says whether a request may belong to a call that was accepted before the
-// endpoint stopped: an answer to a question of it, a cancellation, the resumption of
-// its stream.
+// goesOn reports whether the request may belong to a call that was accepted before the
+// endpoint stopped: it answers a question of that call, cancels it, or resumes its stream.
 func (v *Visit) goesOn(body []byte) bool {
 	switch v.r.Method {
 	case http.MethodPost:
@@ -229,7 +228,7 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	return e.running.Drain(ctx, func() { e.stop(errStopped) })
 }
 
-// all sessions that are served here.
+// all returns the sessions that this node serves.
 func (e *Endpoint) all() []*session {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -32,7 +32,7 @@ type Request struct {
 	// Reply.Lent.
 	Lender Lender
 
-	visit Visit // of this request, if it comes in
+	visit Visit // filled by Check, if the request passes
 }
 
 // Lender lends memory of a carrier for an answer. Lent memory is the endpoint's until it gives
@@ -56,7 +56,7 @@ type Gate struct {
 
 	heartbeats heartbeats // of the streams
 
-	host atomic.Pointer[string] // the Host that was allowed last: most requests have the same
+	host atomic.Pointer[string] // the Host that was last allowed; a cache, since most requests have the same
 }
 
 // NewGate guards host.
@@ -123,7 +123,7 @@ func (g *Gate) hostAllowed(host string) bool {
 }
 
 func (g *Gate) remember(host string) {
-	own := strings.Clone(host) // must not keep the memory of the request
+	own := strings.Clone(host) // host may be part of the request's memory, which must not be kept
 	g.host.Store(&own)
 }
 
@@ -140,8 +140,9 @@ func (g *Gate) hostListed(host string) bool {
 	})
 }
 
-// origin refuses pages of strangers, on every method (2025-11-25 basic/transports),
-// and answers a preflight. Without Origin the caller is no browser.
+// origin checks Origin on every method (2025-11-25 basic/transports): it refuses pages of other
+// origins, and answers a preflight. A request without Origin does not come from a page. The
+// fields belong into every reply to this request.
 func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 	origins := r.Fields.Values("Origin")
 	if len(origins) == 0 {
@@ -170,8 +171,9 @@ func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 	}}).with(common)
 }
 
-// allowedHeaders are those of the protocol, proofs of possession (RFC 9449) and trace
-// context among them, and the mirrored arguments that the browser asks for.
+// allowedHeaders returns the Access-Control-Allow-Headers of a preflight: the fields of the
+// protocol, DPoP (RFC 9449) and trace context included, and those fields for mirrored
+// arguments (Mcp-Param-*) that the browser asks for.
 func allowedHeaders(f transport.Fields) string {
 	list := []string{
 		"Authorization", "DPoP", "Traceparent", "Tracestate", "Content-Type", "Accept", "Last-Event-ID",
@@ -187,8 +189,8 @@ func allowedHeaders(f transport.Fields) string {
 	return strings.Join(list, ", ")
 }
 
-// mirrors says whether a header may repeat an argument. The name goes into a header
-// of ours: nothing but a token will do.
+// mirrors reports whether a header field repeats an argument (Mcp-Param-*). Because the name is
+// echoed in a header of the response, it must be a token.
 func mirrors(name string) bool {
 	prefix := len(dialect.MirrorPrefix)
 	return len(name) > prefix && strings.EqualFold(name[:prefix], dialect.MirrorPrefix) && token(name)
@@ -198,8 +200,8 @@ func token(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",:;\"()<>@[]{}?=/\\", r) })
 }
 
-// authenticate demands a principal where the host does. One that the program's own
-// middleware put into the context counts.
+// authenticate asks the host's authenticator for the principal, if there is an authenticator
+// and the program's own middleware has not put a principal into ctx.
 func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *Reply) {
 	if g.server == nil || transport.PrincipalFrom(ctx) != nil {
 		return ctx, nil
@@ -226,7 +228,8 @@ func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *
 	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
 }
 
-// unauthorized is how err refuses.
+// unauthorized returns the status and the challenge by which err, of an authenticator, is
+// answered.
 func unauthorized(err error) (status int, challenge string) {
 	refused, ok := errors.AsType[*transport.AuthError](err)
 	if !ok {

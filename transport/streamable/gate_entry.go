@@ -16,7 +16,7 @@ type Entry struct {
 	ctx    context.Context //nolint:containedctx // the request's
 	r      *Request
 	common []Field // header fields of every reply
-	who    string  // the result of Principal
+	who    string  // returned by Principal
 }
 
 // Context is the request's; it carries the principal.
@@ -79,7 +79,8 @@ func (e *Entry) NoEvents() *Reply {
 // Principal is a key by which principals are told apart; empty where there is none.
 func (e *Entry) Principal() string { return e.who }
 
-// enter counts an open stream for a client, until leave; false: the client has too many.
+// enter counts one more open stream of a client, until leave. It returns false if the client
+// has too many.
 func (g *Gate) enter(client string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +103,7 @@ func (g *Gate) leave(client string) {
 	delete(g.streams, client)
 }
 
-// client is whom limits count for: the principal, else the address.
+// client returns the key under which limits count a caller: its principal, else its address.
 func client(ctx context.Context, r *Request) string {
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		return principalKey(ctx)
@@ -113,7 +114,7 @@ func client(ctx context.Context, r *Request) string {
 	return r.RemoteAddr
 }
 
-// principalKey is a key by which principals are told apart; empty where there is none.
+// principalKey returns a key that tells principals apart; empty if ctx has none.
 func principalKey(ctx context.Context) string {
 	p := transport.PrincipalFrom(ctx)
 	if p == nil {
@@ -125,9 +126,9 @@ func principalKey(ctx context.Context) string {
 // usualAccept is what most clients send, as 2025-03-26 basic/transports demands.
 const usualAccept = typeJSON + ", " + typeSSE
 
-// accepted is what the client takes: both where it does not say, as some clients
-// and every person with curl do. A type that is named counts more than a range that it is
-// in (RFC 9110 section 12.5.1).
+// accepted reports which response types the client accepts. Without Accept, as from some
+// clients and from curl, it is both. A named type takes precedence over a range that includes
+// it (RFC 9110 section 12.5.1).
 func accepted(f transport.Fields) (json, sse bool) {
 	values := f.Values("Accept")
 	if len(values) == 0 || len(values) == 1 && values[0] == usualAccept {
@@ -156,7 +157,7 @@ func accepted(f transport.Fields) (json, sse bool) {
 	return j.takes, s.takes
 }
 
-// wish is what Accept says of one type: the most precise range decides.
+// wish is what Accept says about one media type: the most specific range decides.
 type wish struct {
 	precision int
 	takes     bool
@@ -168,7 +169,8 @@ func (w *wish) say(precision int, takes bool) {
 	}
 }
 
-// weighsNothing: the parameters have q=0, which means "not acceptable" (RFC 9110 section 12.4.2).
+// weighsNothing reports whether the parameters contain q=0, "not acceptable" (RFC 9110
+// section 12.4.2).
 func weighsNothing(params string) bool {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(param, "=")
@@ -180,8 +182,8 @@ func weighsNothing(params string) bool {
 	return false
 }
 
-// contentIsJSON: a body of another type is not read; browsers send those without
-// asking first.
+// contentIsJSON reports whether the body is JSON in UTF-8. Bodies of some other types are
+// refused for safety, too: browsers send those cross-origin without a preflight.
 func contentIsJSON(f transport.Fields) bool {
 	values := f.Values("Content-Type")
 	if len(values) != 1 {
@@ -195,7 +197,8 @@ func contentIsJSON(f transport.Fields) bool {
 	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-// unreadableContent refuses a body of another type or encoding before it is read.
+// unreadableContent refuses a body of another type or with a Content-Encoding, before it is
+// read. Nil: the body can be read.
 func unreadableContent(f transport.Fields) *Reply {
 	if !contentIsJSON(f) {
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")

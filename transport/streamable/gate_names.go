@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 )
 
-// origins are pages that may call, as browsers write them.
+// origins is the set of origins that may call, in the form that browsers send.
 type origins map[string]struct{}
 
-// newOrigins takes them as people write them. One that is empty, as of a variable that is
-// not set, is none.
+// newOrigins normalizes the origins of a configuration. Empty ones, as from a variable that is
+// not set, are ignored.
 func newOrigins(list []string) origins {
 	all := make(origins, len(list))
 	for _, each := range list {
@@ -35,8 +35,8 @@ func (o origins) has(origin string) bool {
 	return listed
 }
 
-// plainOrigin is the one way to write an origin (RFC 6454 section 6.1): in lower case, and
-// without a default port. What is no origin stays as it is.
+// plainOrigin normalizes an origin (RFC 6454 section 6.1): lower case, no default port. Text that
+// is not an origin is returned unchanged.
 func plainOrigin(origin string) string {
 	lower := strings.ToLower(origin)
 	u, err := url.Parse(lower)
@@ -46,11 +46,11 @@ func plainOrigin(origin string) string {
 	return u.Scheme + "://" + plainHost(u.Scheme, u.Host)
 }
 
-// defaultPorts of the schemes whose pages may be at home here.
+// defaultPorts has the schemes of pages that this server may have served itself.
 var defaultPorts = map[string]string{"http": "80", "https": "443"} //nolint:gochecknoglobals // a table
 
-// plainHost is host, with or without a port, in lower case, without the port that the
-// scheme has anyway, and an IPv6 address in its one form.
+// plainHost normalizes a host with or without a port: lower case, without the default port of
+// the scheme, and IPv6 addresses in canonical form.
 func plainHost(scheme, host string) string {
 	host = strings.ToLower(host)
 	name, port := hostname(host), ""
@@ -63,8 +63,8 @@ func plainHost(scheme, host string) string {
 	return name + port
 }
 
-// own says whether a page is of this machine or of the host that was called: such
-// a call crosses no border.
+// own reports whether origin is on this machine or is the host that was called: such a call is
+// not cross-origin.
 func own(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || defaultPorts[u.Scheme] == "" {
@@ -73,8 +73,8 @@ func own(origin, host string) bool {
 	return loopback.Is(u.Hostname()) || plainHost(u.Scheme, u.Host) == plainHost(u.Scheme, host)
 }
 
-// named says whether allowed is host, whose name is name. Clients leave a default port out,
-// and what is between them and us knows which of the two it was.
+// named reports whether allowed, of AllowedHosts, matches host, whose name is name. Clients leave
+// out a default port, and only a proxy knows whether that was 80 or 443: both match.
 func named(allowed, host, name string) bool {
 	if strings.EqualFold(allowed, host) || strings.EqualFold(strings.Trim(allowed, "[]"), name) {
 		return true
@@ -88,7 +88,7 @@ func hasPort(host string) bool {
 	return err == nil
 }
 
-// hostname is host without port and brackets, empty if it is malformed.
+// hostname returns host without port and brackets; empty if host is malformed.
 func hostname(host string) string {
 	if strings.ContainsAny(host, "/\\@?# \t") {
 		return ""

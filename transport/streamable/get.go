@@ -2,8 +2,8 @@ package streamable
 
 import "net/http"
 
-// get opens the stream of a session for what belongs to no exchange, or goes on
-// with a stream that broke (2025-03-26 to 2025-11-25 basic/transports).
+// get opens the standalone stream of a session, for messages that belong to no exchange, or
+// resumes a stream that broke (2025-03-26 to 2025-11-25 basic/transports).
 func (v *Visit) get() *Reply {
 	s, refused := v.demanded()
 	if refused != nil {
@@ -24,7 +24,7 @@ func (v *Visit) get() *Reply {
 	return v.admit(&Stream{st: s.standalone(), from: position{fresh: true}}, p)
 }
 
-// resume goes on with the stream that an event id names, whichever node writes it.
+// resume continues the stream that an event id names, whichever node writes that stream.
 func (v *Visit) resume(s *session, ids []string, p *posting) *Reply {
 	if len(ids) != 1 || v.e.events == nil {
 		return nothingToResume()
@@ -48,8 +48,8 @@ func (v *Visit) resume(s *session, ids []string, p *posting) *Reply {
 	return v.admit(&Stream{st: st, from: position{resumed: true, after: after}}, p)
 }
 
-// nothingToResume is the same for garbage, for ids of others and for what is not
-// kept any more. It is not 404, which would end the client's session.
+// nothingToResume is the one answer to ids that are malformed, belong to somebody else, or name
+// events that are no longer kept. It is not 404, which would end the client's session.
 func nothingToResume() *Reply {
 	return refuse(http.StatusBadRequest, "there is nothing to resume after this "+headerLastEvent)
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 )
 
-// heartbeats do for all open streams of a gate what would otherwise cost each of them a timer
-// and a goroutine: they write comments on streams on which nothing else is sent, and tell the
-// standalone ones, which would never end, that the host begins to stop.
+// heartbeats serves all open streams of a gate, so that an idle stream needs neither a timer nor
+// a goroutine: it writes a comment on streams on which nothing else is sent, and ends standalone
+// streams, which would never end by themselves, when the host begins to stop.
 //
-// One goroutine (run) does so. The first stream that joins starts it, and the last that
-// leaves waits for its end.
+// One goroutine (run) does this. The first stream that joins starts it; the last one that leaves
+// waits for its end.
 type heartbeats struct {
 	every   time.Duration
 	closing <-chan struct{} // the host begins to stop; nil: it never says so
 
 	mu       sync.Mutex // guards the fields below
 	streams  map[*attachment]struct{}
-	stopping bool          // the streams that were there have been told that the host stops
-	quit     chan struct{} // closed when the last has left
+	stopping bool          // the host stops: the standalone streams that had joined were told
+	quit     chan struct{} // closed when the last stream has left
 	done     chan struct{} // closed when the goroutine has ended
 }
 
-// join counts a stream in, until leave or its end. A standalone one that joins while the host
-// stops is told at once. until is when the stream's token expires; zero: never.
+// join adds a stream, unless it has been closed. A standalone stream that joins while the host
+// stops is expired at once. until is when the stream's token expires; zero: never.
 func (h *heartbeats) join(a *attachment, until time.Time) {
 	h.mu.Lock()
 	late := h.stopping && a.st.standalone
@@ -39,7 +39,7 @@ func (h *heartbeats) join(a *attachment, until time.Time) {
 	}
 }
 
-// add counts a stream in, and starts the goroutine with the first. Under h.mu.
+// add adds a stream; the first one starts the goroutine. The caller holds h.mu.
 func (h *heartbeats) add(a *attachment, until time.Time) {
 	if len(h.streams) == 0 {
 		h.streams = make(map[*attachment]struct{})
@@ -53,7 +53,7 @@ func (h *heartbeats) add(a *attachment, until time.Time) {
 	}
 }
 
-// leave counts a stream out, if it is in. With the last it waits for the goroutine.
+// leave removes a stream, if it has joined. After the last stream it waits for the goroutine.
 func (h *heartbeats) leave(a *attachment) {
 	h.mu.Lock()
 	if _, ok := h.streams[a]; !ok {
@@ -92,7 +92,7 @@ func (h *heartbeats) run(quit, done chan struct{}) {
 	}
 }
 
-// stop takes the standalone streams. Those that join from now on are told by join.
+// stop takes the standalone streams, to be expired. Those that join later are expired by join.
 func (h *heartbeats) stop() []*attachment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,16 +100,16 @@ func (h *heartbeats) stop() []*attachment {
 	return h.take(func(a *attachment) bool { return a.st.standalone })
 }
 
-// due takes the streams on which nothing was written since the last beat. One whose last
-// beat still blocks is left out.
+// due takes the streams on which nothing was written since the last beat, except those whose
+// last beat still blocks.
 func (h *heartbeats) due() []*attachment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.take(func(a *attachment) bool { return !a.wrote.Swap(false) && !a.beating.Swap(true) })
 }
 
-// take returns the streams that which chooses. The end of each waits from now on until each
-// has called do for it. Under h.mu.
+// take returns the streams that which selects. From now on attachment.end waits until each has
+// called do for the stream. The caller holds h.mu.
 func (h *heartbeats) take(which func(*attachment) bool) []*attachment {
 	var all []*attachment
 	for a := range h.streams {
@@ -121,15 +121,15 @@ func (h *heartbeats) take(which func(*attachment) bool) []*attachment {
 	return all
 }
 
-// Bounds of each: it starts so many goroutines together, and waits so long for them before
-// it starts the next. Thousands of streams must not wake at once, nor wait for clients that
-// do not read.
+// each starts at most so many goroutines together, and waits at most so long for them before it
+// starts more: thousands of streams must not be woken at once, nor wait for a client that does
+// not read.
 const (
 	together  = 64
 	tolerance = 5 * time.Millisecond
 )
 
-// each calls do, which may block, for all that were taken, each in a goroutine of its own.
+// each calls do, which may block, for all streams of take, each in a goroutine of its own.
 func each(all []*attachment, do func(*attachment)) {
 	for some := range slices.Chunk(all, together) {
 		ended := make(chan struct{}, len(some))
@@ -145,7 +145,7 @@ func each(all []*attachment, do func(*attachment)) {
 	}
 }
 
-// await waits for n of ended, for tolerance at most.
+// await receives n times from ended, but waits no longer than tolerance.
 func await(ended <-chan struct{}, n int) {
 	late := time.NewTimer(tolerance)
 	defer late.Stop()

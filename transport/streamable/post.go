@@ -17,7 +17,7 @@ type posting struct {
 	opened  bool
 }
 
-// Find is the session that the request names.
+// Find implements transport.Sessions.
 func (p *posting) Find() (*transport.Connection, error) {
 	if p.session == nil {
 		s, err := p.v.named()
@@ -29,7 +29,8 @@ func (p *posting) Find() (*transport.Connection, error) {
 	return p.session.link, nil
 }
 
-// Open makes a session; it is found by others only once the frame was accepted.
+// Open implements transport.Sessions. Other requests find the session only after the frame was
+// accepted; see Endpoint.keep.
 func (p *posting) Open() (*transport.Connection, error) {
 	if !p.v.e.room(client(p.v.ctx, p.v.r)) {
 		return nil, errTooMany
@@ -44,7 +45,7 @@ func (p *posting) release() {
 	}
 }
 
-// discard gives up a session that was opened for a frame that was not accepted.
+// discard drops a session that was opened for a frame which then was not accepted.
 func (p *posting) discard() {
 	if p.opened {
 		p.session.cancel(errSessionEnded)
@@ -52,10 +53,8 @@ func (p *posting) discard() {
 	}
 }
 
-// post serves a frame.
-//
-// A request takes one of the client's places before it is accepted: what is refused
-// for want of one has not run.
+// post serves one frame. A request takes one of the client's stream places before it is
+// accepted, so that a request which is refused for lack of a place has not run.
 func (v *Visit) post(body []byte) *Reply {
 	who := v.limited()
 	if !v.e.enter(who) {
@@ -83,7 +82,8 @@ func Asks(body []byte) bool {
 	return fault != nil || msg.Kind == jsonrpc.Request
 }
 
-// issued is the id of a session that this request opened.
+// issued returns the header field with the id of the session that this request opened, if it
+// did and the host has not refused it.
 func (p *posting) issued() []Field {
 	if !p.opened || p.session.link.Refused() {
 		return nil
@@ -91,13 +91,13 @@ func (p *posting) issued() []Field {
 	return []Field{{headerSession, p.session.id}}
 }
 
-// open hands the stream over to a carrier.
+// open makes the reply by which a carrier takes the stream over.
 func (v *Visit) open(s *Stream, p *posting) *Reply {
 	e, session := v.e, p.session
 	if session != nil {
 		session.use()
 	}
-	s.header, s.leave = p.issued(), func() { // which holds nothing of the request
+	s.header, s.leave = p.issued(), func() { // must not keep the request's memory
 		if session != nil {
 			session.release()
 		}
@@ -106,7 +106,7 @@ func (v *Visit) open(s *Stream, p *posting) *Reply {
 	return &Reply{Stream: s}
 }
 
-// admit is open for a GET, unless the client has too many.
+// admit is open for a GET. It refuses a client that has too many streams.
 func (v *Visit) admit(s *Stream, p *posting) *Reply {
 	who := v.limited()
 	if !v.e.enter(who) {
@@ -117,13 +117,13 @@ func (v *Visit) admit(s *Stream, p *posting) *Reply {
 	return reply
 }
 
-// limited is for whom streams are counted: the client's session where it names one,
-// else its principal or address. An id that is not the client's counts for nothing,
-// or making them up would be a way around the limit.
+// limited returns the key under which the client's streams are counted: its session if it names
+// one of its own, else its principal or address. Other ids do not count: inventing them would
+// evade the limit.
 func (v *Visit) limited() string {
 	if len(v.ids) == 1 {
 		if v.here = v.e.lookup(&v.Entry, v.ids[0]); v.here != nil {
-			return v.here.id // which holds nothing of the request
+			return v.here.id // unlike ids[0] it does not keep the request's memory
 		}
 	}
 	return client(v.ctx, v.r)

@@ -23,23 +23,23 @@ type postedExchange struct {
 	reply    Reply
 }
 
-// frameContext is the context of an exchange: it ends with it, or with what it belongs to,
-// and has the values of the request, and then those of what it belongs to.
+// frameContext is the context of an exchange. It ends with the exchange or with its parent, the
+// session or the endpoint. Values come from the request first, then from the parent.
 type frameContext struct {
 	lifetime.Context
 
-	values  context.Context //nolint:containedctx // asked for its values only
-	lasting context.Context //nolint:containedctx // values without the transport.Request
+	values  context.Context //nolint:containedctx // the request's; used for its values only
+	lasting context.Context //nolint:containedctx // values without the transport.Request; for Outlive
 }
 
-// Outlive implements [transport.Outliver]: it points to nothing of the POST.
+// Outlive implements [transport.Outliver]. The result does not keep the POST's memory.
 func (c *frameContext) Outlive() context.Context {
 	outer := &frameContext{values: c.lasting}
 	outer.Begin(c.Parent())
 	return context.WithoutCancel(outer)
 }
 
-// Value is that of the request, if it has one.
+// Value asks the request, and then the parent.
 func (c *frameContext) Value(key any) any {
 	if value := c.values.Value(key); value != nil {
 		return value
@@ -47,8 +47,8 @@ func (c *frameContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// run accepts a frame and has it served. The exchange runs in a goroutine of its own,
-// because it may outlive the request; this one waits for what the response shall be.
+// run has the host accept a frame, and serves it in a goroutine of its own, because the exchange
+// may outlive the request. The calling goroutine waits until it is known what the response is.
 func (v *Visit) run(body []byte) *Reply {
 	x := &postedExchange{posting: posting{v: v}, body: body}
 	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting}
@@ -85,7 +85,7 @@ func broken(body []byte) *Reply {
 	return &Reply{Status: http.StatusInternalServerError, Header: jsonHeader, Body: refusal.Panicked(body)}
 }
 
-// plan prepares the stream, before anybody else knows of it.
+// plan sets up the stream, before any other goroutine can reach it.
 func (x *postedExchange) plan(plan transport.Plan) {
 	st := &x.stream
 	st.gate, st.session, st.plan = x.v.e.Gate, x.session, plan
@@ -101,9 +101,9 @@ func (x *postedExchange) plan(plan transport.Plan) {
 	}
 }
 
-// within makes the context of the exchange. It has the values of the request, but does not end
-// with it. It ends with the session, or, where closing the response cancels the call
-// (transport.Plan), when the client leaves.
+// within makes the context of the exchange. It has the values of the request, but not its
+// cancellation: it ends with the session, or, if closing the response cancels the call
+// (transport.Plan), when the client disconnects.
 func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
@@ -119,8 +119,8 @@ func (x *postedExchange) within(request context.Context) {
 	x.ctx.Begin(parent)
 }
 
-// await has the exchange served and decides what the response is: whole if the answer is
-// the first message and comes soon, else a stream that a carrier takes over.
+// await starts the exchange and waits for the kind of its response: one whole response if the
+// answer is the first message and comes in time, else a stream that a carrier takes over.
 func (x *postedExchange) await() *Reply {
 	v, st := x.v, &x.stream
 	w := v.e.waiting.add()
@@ -145,18 +145,18 @@ func (x *postedExchange) serve() {
 	defer x.stream.finish()
 	defer x.ctx.End(nil)
 	guarded.Serve(&x.ctx, x.exchange, &x.stream, x.body)
-	x.body, x.exchange = nil, nil // a stream that may be resumed is kept, and all of this with it
+	x.body, x.exchange = nil, nil // a resumable stream is kept for a while, and keeps x alive
 	if x.opened && x.session.link.Refused() {
 		e.endSession(x.session, errSessionEnded)
 	}
 }
 
-// farewell is how long a stopping endpoint waits for a client to come back for the
-// answer of a call whose stream it has let go.
+// farewell is how long a stopping endpoint waits for a client to come back for the answer of a
+// call whose stream was released.
 const farewell = 2 * time.Second
 
-// linger keeps the endpoint from stopping before a client that polls has its answer.
-// Another node can give it, too.
+// linger keeps the endpoint from stopping before a client that polls has fetched its answer.
+// Where other nodes share the log, the client can fetch it there.
 func (e *Endpoint) linger(st *stream) {
 	if e.node != nil || !e.Stops() || !st.waits() {
 		return

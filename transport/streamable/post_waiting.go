@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// waiter is a request that waits for what to respond.
+// waiter is a request that waits until its response is decided.
 type waiter struct {
 	wake       chan struct{} // 1-buffered
-	late       time.Duration // when it has waited long enough, counted from waiting.began
+	late       time.Duration // when it has waited long enough, since waiting.began
 	prev, next *waiter       // in the queue of waiting
-	queued     bool          // it is in the queue
+	queued     bool          // is in the queue
 }
 
-// rouse wakes the waiter. It never blocks, and waking it again does nothing.
+// rouse wakes the waiter. It never blocks. Further calls have no effect.
 func (w *waiter) rouse() {
 	select {
 	case w.wake <- struct{}{}:
@@ -22,7 +22,7 @@ func (w *waiter) rouse() {
 	}
 }
 
-// wait is until somebody wakes the waiter, or ctx ends.
+// wait returns when the waiter is woken or ctx ends.
 func (w *waiter) wait(ctx context.Context) {
 	done := ctx.Done()
 	if done == nil {
@@ -35,9 +35,8 @@ func (w *waiter) wait(ctx context.Context) {
 	}
 }
 
-// waiting wakes waiters that have waited for limit. All wait equally long, so that the queue
-// is in the order of the times, and one timer is enough for all: most requests are answered
-// soon, and do not need to set it.
+// waiting wakes waiters that have waited for limit. Because all have the same limit, the queue is
+// ordered by time and one timer serves all; most requests are answered before it has to be set.
 type waiting struct {
 	limit time.Duration
 	began time.Time
@@ -54,8 +53,7 @@ func newWaiting(limit time.Duration) *waiting {
 	return &waiting{limit: limit, began: time.Now()}
 }
 
-// add takes a waiter from the pool and queues it. It is woken when limit is over, if nobody
-// has woken it before.
+// add takes a waiter from the pool and queues it. It is woken after limit at the latest.
 func (p *waiting) add() *waiter {
 	w, ok := p.spare.Get().(*waiter)
 	if !ok {
@@ -78,7 +76,7 @@ func (p *waiting) add() *waiter {
 	return w
 }
 
-// set starts the timer. Under mu.
+// set starts the timer. The caller holds mu.
 func (p *waiting) set(after time.Duration) {
 	if p.timer == nil {
 		p.timer = time.AfterFunc(after, p.look)
@@ -87,7 +85,8 @@ func (p *waiting) set(after time.Duration) {
 	p.timer.Reset(after)
 }
 
-// remove puts a waiter back into the pool. Nobody else may be able to wake it any more.
+// remove puts a waiter back into the pool. The caller must have made sure that nobody can wake it
+// any more.
 func (p *waiting) remove(w *waiter) {
 	p.mu.Lock()
 	p.unlink(w)
@@ -99,7 +98,7 @@ func (p *waiting) remove(w *waiter) {
 	p.spare.Put(w)
 }
 
-// unlink takes a waiter out of the queue, if it is there. Under mu.
+// unlink removes a waiter from the queue, if it is there. The caller holds mu.
 func (p *waiting) unlink(w *waiter) {
 	if !w.queued {
 		return
@@ -117,8 +116,8 @@ func (p *waiting) unlink(w *waiter) {
 	w.prev, w.next, w.queued = nil, nil, false
 }
 
-// look is called by the timer: it wakes those that have waited long enough, and sets the timer
-// for the next.
+// look is called by the timer. It wakes the waiters that have waited long enough, and sets the
+// timer for the next one.
 func (p *waiting) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

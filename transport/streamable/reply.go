@@ -33,15 +33,15 @@ const (
 
 var contentJSON = Field{"Content-Type", typeJSON}
 
-// Header fields of what is written most. Nothing is appended in place.
+// Headers of the most frequent replies. They are shared: append only to a clipped copy.
 var (
 	jsonHeader   = []Field{contentJSON}
 	eventsHeader = []Field{{"Content-Type", typeSSE}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}
 )
 
-// refuse is a reply whose body is a JSON-RPC error without id: clients of
-// 2026-07-28 look into the body to tell a refusal from a server that does not
-// know them (basic/transports/streamable-http).
+// refuse makes a reply whose body is a JSON-RPC error without id. Clients of 2026-07-28 look
+// into the body to tell a refusal from a server that does not know the revision
+// (basic/transports/streamable-http).
 func refuse(status int, message string, more ...Field) *Reply {
 	code := jsonrpc.CodeInvalidRequest
 	if status >= http.StatusInternalServerError {
@@ -54,7 +54,7 @@ func refuse(status int, message string, more ...Field) *Reply {
 	}
 }
 
-// add puts a field into a header that others may share.
+// add appends a field without changing a header that other replies share.
 func (r *Reply) add(f Field) { r.Header = append(slices.Clip(r.Header), f) }
 
 func (r *Reply) with(fields []Field) *Reply {
@@ -62,7 +62,7 @@ func (r *Reply) with(fields []Field) *Reply {
 	return r
 }
 
-// retryAfter is in seconds: another node, or this one after its restart.
+// retryAfter asks for one second: by then another node, or this one restarted, may answer.
 var retryAfter = Field{"Retry-After", "1"}
 
 func shuttingDown() *Reply {
@@ -80,7 +80,7 @@ func tooManyStreams() *Reply {
 	return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
 }
 
-// heldBack refuses a stream where Request.Whole.
+// heldBack is the text that refuses a stream if Request.Whole is set.
 const heldBack = "there are no streams here: something in this server holds responses back until they end"
 
 func notAllowed(methods string) *Reply {

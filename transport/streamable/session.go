@@ -17,44 +17,44 @@ var (
 	errTooMany      = errors.New("streamable: too many sessions")
 )
 
-// session is a handshake session: a connection that is found by its id. It ends
-// by DELETE, by idleness and with the endpoint.
+// session is a handshake session: a connection that is looked up by its id. It ends
+// by DELETE, after a time of idleness, and with the endpoint.
 //
-// Where a store is shared, this is what one node holds of it. It goes by idleness and
-// with the endpoint, and is restored from the record when a request needs it again;
+// If nodes share a store, this is one node's part of the session. The node drops it when it is
+// idle here or the endpoint ends, and restores it from the record when a request needs it again;
 // the session itself ends by DELETE, or when its record expires.
 type session struct {
 	e         *Endpoint
 	id        string
 	principal string
-	opener    string // the client that opened it: there is a limit of sessions for each
+	opener    string // key of the client that opened it, for the limit of sessions per client
 	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life, with link in it
 	link      *transport.Connection
-	single    bool    // nobody can find it: it ends with its request
+	single    bool    // serves one request of a stateless endpoint, and ends with it
 	record    *record // nil: the session is this process's alone
 
 	mu       sync.Mutex    // guards the fields below
-	lone     *stream       // the standalone stream; nil: it was not needed yet
-	numbered *numbered     // nil: there was no event with an id yet
-	until    time.Duration // when it may end for idleness, on the clock of dues
+	lone     *stream       // the standalone stream; nil: not needed yet
+	numbered *numbered     // nil: no event with an id was sent yet
+	until    time.Duration // when it ends if it stays idle, on the clock of dues
 	uses     int32         // requests and streams that are being served
-	place    int32         // in the queue of dues, from 1; 0: not there; guarded by dues
-	due      bool          // it is in the queue of dues, or look has taken it from there
+	place    int32         // in the queue of dues, from 1; 0: not there; guarded by dues.mu
+	due      bool          // it is in the queue of dues, or dues has just taken it out to call look
 	used     bool          // a request after initialize has come
 	polls    bool          // the negotiated revision lets clients poll; see transport.Plan
 	silent   bool          // the standalone stream has ended, or ends as soon as it is made
 	ended    bool
-	restored bool // from the record of another node, or of this one; does not change once it is found
+	restored bool // from the record, and can be again; constant once other requests can find the session
 }
 
-// numbered is what a session needs as soon as it sends events with ids.
+// numbered is the part of a session that is needed only for events with ids.
 type numbered struct {
 	streams  map[uint64]*stream // those that may be resumed
 	finished []uint64           // of streams, the oldest first
 	last     uint64             // the number of the last stream
 	primed   uint64             // how many priming events the standalone stream has sent
-	tag      string             // begins the event ids; empty: prefix has not made it yet
+	tag      string             // prefix of the event ids; empty: not made yet
 }
 
 // newSession makes a session that nobody can find yet.
@@ -62,7 +62,8 @@ func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
 	return e.makeSession(ctx, r, rand.Text(), client(ctx, r))
 }
 
-// singleSession serves one request, with one use for it.
+// singleSession makes a session for one request of a stateless endpoint. It begins with one use,
+// that of the request.
 func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
 	s := &session{e: e, principal: principalKey(ctx), single: true, uses: 1}
 	s.life.Begin(e.life)
@@ -92,7 +93,7 @@ func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener strin
 // cancel ends the context of the session.
 func (s *session) cancel(cause error) { s.life.End(cause) }
 
-// standalone is the stream for what belongs to no exchange.
+// standalone returns the stream for messages that belong to no exchange.
 func (s *session) standalone() *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,7 @@ func (s *session) silence() {
 	}
 }
 
-// Send takes what belongs to no exchange.
+// Send sends a message that belongs to no exchange. It is the connection's Peer.Out.
 func (s *session) Send(ctx context.Context, frame []byte) error {
 	return s.standalone().Send(ctx, frame)
 }
@@ -125,7 +126,7 @@ func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	s.uses = 1
 	s.mu.Unlock()
 	if s.record != nil {
-		s.record.head.Polls = plan.Polls // the host has not been told of it yet
+		s.record.head.Polls = plan.Polls // without r.mu: the host has not used the record yet
 		e.node.Begin(e.life)
 	}
 	e.mu.Lock()
@@ -133,7 +134,7 @@ func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	e.file(s)
 }
 
-// file counts the session in. Under e.mu.
+// file adds the session to the maps. The caller holds e.mu.
 func (e *Endpoint) file(s *session) {
 	e.sessions[s.id] = s
 	e.openers[s.opener]++
@@ -142,15 +143,15 @@ func (e *Endpoint) file(s *session) {
 	}
 }
 
-// share is how many sessions one client may have: a part of MaxSessions, so that one client
-// cannot leave no room for the others.
+// share is how many sessions one client may have: a quarter of MaxSessions, so that one client
+// cannot take all the room.
 func (e *Endpoint) share() int { return max(1, e.cfg.MaxSessions/4) }
 
-// handshakeTime is how long a session may live that only ever sent initialize.
+// handshakeTime is how long a session lives if nothing comes after initialize.
 const handshakeTime = time.Minute
 
-// room says whether a client may have one more session. To make room it ends idle sessions
-// here that were restored from their record, and can be again.
+// room reports whether a client may open one more session. To make room it ends idle sessions
+// that this node can restore from their records.
 func (e *Endpoint) room(opener string) bool {
 	for {
 		e.mu.Lock()
@@ -167,7 +168,7 @@ func (e *Endpoint) room(opener string) bool {
 	}
 }
 
-// roomFor says whether there is room already. Under e.mu.
+// roomFor is room without making any. The caller holds e.mu.
 func (e *Endpoint) roomFor(opener string) bool {
 	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < e.share()
 }
@@ -188,7 +189,7 @@ func (e *Endpoint) forgetSession(s *session) {
 	}
 }
 
-// use keeps the session from expiring until release; false: it has ended.
+// use keeps the session from expiring until release. It returns false if the session has ended.
 func (s *session) use() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +201,7 @@ func (s *session) use() bool {
 	return true
 }
 
-// release undoes use. The last one begins the time after which an idle session ends.
+// release undoes use. With the last use the idle time begins.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +225,8 @@ func (s *session) release() {
 	}
 }
 
-// look is called by dues, without its place there: it ends the session if it has been idle
-// for long enough, or else puts it back.
+// look is called by dues after it has taken the session out of its queue. It ends the session if
+// that has been idle for long enough, and otherwise queues it again.
 func (s *session) look() {
 	s.mu.Lock()
 	if s.ended {
@@ -233,7 +234,7 @@ func (s *session) look() {
 		return
 	}
 	next := s.until
-	if s.uses > 0 { // it cannot be due earlier than this
+	if s.uses > 0 { // in use: it cannot become due before a full idle time has passed
 		next = s.e.dues.now() + s.e.cfg.SessionIdle
 	}
 	if s.due = next > s.e.dues.now(); s.due {
@@ -257,8 +258,8 @@ type ending struct {
 	stays  bool // the record and the events stay, for other nodes; only this node lets the session go
 }
 
-// end decides under the session's lock, which find takes to use it: a session that
-// was found is not one that has expired.
+// end ends the session, if how still allows it. That is decided under the session's lock, which
+// use takes, too: a session that a request has found does not expire.
 func (e *Endpoint) end(s *session, how ending) {
 	s.mu.Lock()
 	if s.ended || how.unused && s.uses > 0 || how.due && s.until > s.e.dues.now() {
@@ -278,8 +279,8 @@ func (e *Endpoint) end(s *session, how ending) {
 	}
 }
 
-// named is the session that a request names; nil and nil where it names none, but for one of
-// its own where there are no sessions.
+// named returns the session that the request names, in use until release; nil and no error if it
+// names none. On a stateless endpoint that is a session for this request alone.
 func (v *Visit) named() (*session, error) {
 	switch {
 	case len(v.ids) == 0 && v.e.cfg.Stateless:
@@ -292,7 +293,7 @@ func (v *Visit) named() (*session, error) {
 	return nil, transport.ErrNoSession
 }
 
-// demanded is the session of a GET or DELETE, in use until release.
+// demanded returns the session of a GET or DELETE, in use until release, or a refusal.
 func (v *Visit) demanded() (*session, *Reply) {
 	s, err := v.named()
 	switch {
@@ -306,8 +307,7 @@ func (v *Visit) demanded() (*session, *Reply) {
 	return s, nil
 }
 
-// remove ends a session at the client's wish (2025-03-26 basic/transports), on all
-// nodes.
+// remove serves DELETE: it ends the session on all nodes (2025-03-26 basic/transports).
 func (v *Visit) remove() *Reply {
 	s, refused := v.demanded()
 	if refused != nil {
@@ -318,7 +318,7 @@ func (v *Visit) remove() *Reply {
 			s.release()
 			return unavailable()
 		}
-		// Those who do not hear of it see that the record is gone.
+		// Nodes that miss the message see that the record is gone.
 		_ = v.e.node.Tell(v.ctx, nodes.Message{Kind: nodes.Ended, Session: s.record.key})
 	}
 	v.e.endSession(s, errSessionEnded)

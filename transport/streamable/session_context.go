@@ -6,8 +6,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/lifetime"
 )
 
-// sessionLife is the context of a session. AfterFunc does not wait for it: when the parent, the
-// endpoint's, ends, End is called for all sessions, too.
+// sessionLife is the context of a session. AfterFunc registers a function here instead of waiting
+// for Done, which would cost a goroutine or an inner context. That is enough because the endpoint
+// calls End for all sessions when the parent, its own context, ends.
 type sessionLife struct {
 	lifetime.Context
 
@@ -15,7 +16,7 @@ type sessionLife struct {
 	after *after
 }
 
-// after is a function to run after the end. Usually there is one: a list needs no slice.
+// after is a linked list of functions to run after the end; usually there is one.
 type after struct {
 	do   func()
 	next *after
@@ -46,7 +47,7 @@ func (l *sessionLife) AfterFunc(do func()) (stop func() bool) {
 	return func() bool { return l.remove(a) }
 }
 
-// remove says whether a was still to run.
+// remove takes a from the list. It returns false if a has run or was removed before.
 func (l *sessionLife) remove(a *after) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// dues is a queue of the times at which sessions may have been idle for long enough, with one
-// timer for all. A session that is used again is not moved in the queue, because each
-// request would need the one lock of the queue for that. It is looked at too early instead,
-// and put back.
+// dues is a priority queue of idle sessions by the time at which they may expire, with one timer
+// for all. A session that is used again is not moved in the queue, because then every request
+// would need the queue's lock. Instead it is looked at too early, and queued again.
 type dues struct {
 	began time.Time
 
@@ -24,7 +23,7 @@ type due struct {
 
 func (d *dues) now() time.Duration { return time.Since(d.began) }
 
-// add has a session looked at; it must not be among the others. Under s.mu.
+// add queues a session, which must not be in the queue. The caller holds s.mu.
 func (d *dues) add(s *session, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,7 +34,7 @@ func (d *dues) add(s *session, at time.Duration) {
 	}
 }
 
-// remove forgets a session, if it is there. Under s.mu.
+// remove takes a session out of the queue, if it is there. The caller holds s.mu.
 func (d *dues) remove(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +51,7 @@ func (d *dues) look() {
 	}
 }
 
-// next takes a session that is due; nil: none is yet.
+// next takes a session that is due out of the queue; nil: none is due yet.
 func (d *dues) next() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +64,7 @@ func (d *dues) next() *session {
 	return s
 }
 
-// wind sets the timer for the first. Under d.mu.
+// wind sets the timer for the first session. The caller holds d.mu.
 func (d *dues) wind() {
 	switch {
 	case len(d.queue) == 0 && d.timer != nil:
@@ -78,7 +77,7 @@ func (d *dues) wind() {
 	}
 }
 
-// cut takes one out. Under d.mu.
+// cut removes the element at i from the heap. The caller holds d.mu.
 func (d *dues) cut(i int) {
 	d.queue[i].s.place = 0
 	end := len(d.queue) - 1
@@ -89,7 +88,7 @@ func (d *dues) cut(i int) {
 	}
 }
 
-// up finds a place for one at i or nearer to the first.
+// up puts one into the heap at i or, by moving later ones down, nearer to the root.
 func (d *dues) up(i int, one due) {
 	for i > 0 && one.at < d.queue[(i-1)/2].at {
 		d.put(i, d.queue[(i-1)/2])
@@ -98,7 +97,8 @@ func (d *dues) up(i int, one due) {
 	d.put(i, one)
 }
 
-// down moves those forward that come before one, and returns where it may be then.
+// down moves elements that are due before one towards the root, starting at i, and returns the
+// index that has become free for it.
 func (d *dues) down(i int, one due) int {
 	for {
 		next := 2*i + 1

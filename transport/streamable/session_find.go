@@ -11,7 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
-// find is the session of that id, if it is this principal's. The caller must release it.
+// find returns the session with the id if it belongs to this principal. The caller must release
+// it.
 func (v *Visit) find(id string) (*session, error) {
 	if v.e.node == nil {
 		s := v.here
@@ -28,7 +29,7 @@ func (v *Visit) find(id string) (*session, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case !s.use(): // it has expired here meanwhile
+		case !s.use(): // it has just expired here: the next attempt restores it
 			v.e.forgetSession(s)
 			continue
 		case due && !s.record.touch(v.ctx):
@@ -41,7 +42,7 @@ func (v *Visit) find(id string) (*session, error) {
 	return nil, transport.ErrUnavailable
 }
 
-// lookup is the session of that id, if it is here and this principal's.
+// lookup returns the session with the id if this node has it and it belongs to this principal.
 func (e *Endpoint) lookup(entry *Entry, id string) *session {
 	s := e.local(id)
 	if s == nil || s.principal != entry.Principal() {
@@ -50,15 +51,15 @@ func (e *Endpoint) lookup(entry *Entry, id string) *session {
 	return s
 }
 
-// local is the session of that id, as far as it is served here.
+// local returns the session with the id if this node has it.
 func (e *Endpoint) local(id string) *session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sessions[id]
 }
 
-// known is the session of that id as the store has it now: whatever another node has
-// done to it is seen by this request. due says that its record must be touched.
+// known returns the session with the id, brought up to date from the store, so that this request
+// sees what other nodes have changed. due says that the record must be touched.
 func (v *Visit) known(id string) (s *session, due bool, err error) {
 	e, principal := v.e, v.Principal()
 	s = e.local(id)
@@ -66,7 +67,7 @@ func (v *Visit) known(id string) (s *session, due bool, err error) {
 		return nil, false, transport.ErrNoSession
 	}
 	if s != nil && !s.record.made() {
-		return s, false, nil // the host keeps nothing of it
+		return s, false, nil // the host has stored nothing
 	}
 	kept, err := e.node.Sessions.Get(v.ctx, nodes.Digest(forRecord, id))
 	switch {
@@ -88,7 +89,7 @@ func (v *Visit) known(id string) (s *session, due bool, err error) {
 	return s, due, err
 }
 
-// restore makes the session of another node one that is served here, too.
+// restore makes this node serve a session that another node has opened, too.
 func (v *Visit) restore(id string, kept port.Record) (*session, error) {
 	s := v.e.makeSession(v.ctx, v.r, id, "")
 	s.record.settled = false
@@ -108,8 +109,8 @@ func (v *Visit) restore(id string, kept port.Record) (*session, error) {
 	return s, nil
 }
 
-// adopt makes a restored session findable: s, or the one of another request that was
-// faster, or nil, where there is no room.
+// adopt makes a restored session findable. It returns s, or the session that a concurrent request
+// has restored first, or nil if there is no room.
 func (e *Endpoint) adopt(s *session) *session {
 	e.node.Begin(e.life)
 	e.mu.Lock()
@@ -133,8 +134,8 @@ func (e *Endpoint) adopt(s *session) *session {
 	return s
 }
 
-// dispensable is an idle session that can be restored when it is needed again, and whose end
-// makes room for one more of that client; nil: there is none. Under e.mu.
+// dispensable returns an idle session that can be restored when it is needed again, and whose end
+// makes room for one more session of that client; nil: there is none. The caller holds e.mu.
 func (e *Endpoint) dispensable(opener string) *session {
 	if e.node == nil {
 		return nil
@@ -148,14 +149,14 @@ func (e *Endpoint) dispensable(opener string) *session {
 	return nil
 }
 
-// idle says whether nobody uses the session.
+// idle reports whether the session is not in use.
 func (s *session) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uses == 0 && !s.ended
 }
 
-// heard takes a message of another node. It must not block.
+// heard handles a message of another node. It must not block.
 func (e *Endpoint) heard(m nodes.Message) {
 	if m.Kind != nodes.Ended {
 		return

@@ -7,19 +7,20 @@ import (
 	port "github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// The standalone stream of a session has one name on all nodes, and one node writes it:
-// the home, where the client has asked for it last, at first the node that opened the
-// session. The host of each node tells every change, and the home delivers it.
+// The standalone stream of a session has the same name on all nodes, but only one node writes it:
+// the home. At first that is the node that opened the session, then the node at which the client
+// has last opened the stream. The hosts of all nodes send every change; the home delivers it, and
+// the others drop it.
 
-// home is the node that writes the standalone stream, as far as is known.
+// home returns the node that writes the standalone stream, as this node last read it.
 func (r *record) home() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.head.Home
 }
 
-// elsewhere reads the record to see whether another node writes the standalone stream. While
-// the store is away it goes by what it has read last.
+// elsewhere reports whether another node writes the standalone stream. It reads the record; while
+// the store is unavailable it relies on what it read last.
 func (r *record) elsewhere(ctx context.Context) bool {
 	if !r.made() {
 		return false
@@ -45,9 +46,9 @@ func (s *session) moveIn(ctx context.Context) *Reply {
 	return unavailable()
 }
 
-// settleIn makes this node the home. From the first Adopt on the host hears of what other
-// nodes change of the session; by the second it sees what they have changed before. So
-// nothing is missed.
+// settleIn makes this node the home. From the first Adopt on, the host is told what other nodes
+// change in the session; by the second Adopt it sees what they changed before that. So nothing is
+// missed.
 func (s *session) settleIn(ctx context.Context) error {
 	host, r := s.e.server, s.record
 	if err := host.Adopt(s.link); err != nil {
@@ -62,7 +63,7 @@ func (s *session) settleIn(ctx context.Context) error {
 	return s.standalone().catchUp(ctx)
 }
 
-// takeHome writes into the record that this node is the home, and takes over the newest one.
+// takeHome writes into the record that this node is the home, and reads the newest record.
 func (r *record) takeHome(ctx context.Context) error {
 	here := r.s.e.node.ID
 	if r.home() == here {
@@ -74,9 +75,9 @@ func (r *record) takeHome(ctx context.Context) error {
 	})
 }
 
-// catchUp learns the sequence number of a standalone stream that other nodes have written, by
-// appending an empty event, which no client sees. What came before it is replayed only to a
-// client that names an event.
+// catchUp finds out the sequence number of a standalone stream that other nodes have written, by
+// appending an empty event, which no client sees. Earlier events are replayed only to a client
+// that names one (Last-Event-ID).
 func (st *stream) catchUp(ctx context.Context) error {
 	r := st.session.record
 	st.mu.Lock()

@@ -19,31 +19,31 @@ const (
 	forEvents = "streamable events"
 )
 
-// head is what the carrier keeps of a session. In the record it stands before the host's state.
+// head is the carrier's part of a record. The host's state follows it.
 type head struct {
 	Home   string `json:"home"` // the node that writes the standalone stream
 	Opener string `json:"opener,omitempty"`
 	Polls  bool   `json:"polls,omitempty"`
 }
 
-// record is a session in the store that all nodes share, as this one has seen it last.
-// It comes into being with the host's first Change.
+// record is a session's entry in the shared store, as this node last read it. It is created by
+// the host's first Change.
 type record struct {
 	s   *session
 	key string
 
-	changing sync.Mutex // held while this node changes it
+	changing sync.Mutex // serializes update, and is held during I/O; taken before mu
 
 	mu      sync.Mutex // guards the fields below
 	head    head
 	state   []byte // the host's; never written to
 	version uint64 // of the record in the store; 0: there is none yet
-	settled bool   // this node knows where the standalone stream is; see catchUp
+	settled bool   // this node knows the sequence number of the standalone stream; see catchUp
 }
 
 var _ transport.Kept = (*record)(nil)
 
-// newRecord is the record of a session that begins here. Nothing is stored yet.
+// newRecord makes the record of a session that this node opens. Nothing is stored yet.
 func newRecord(s *session) *record {
 	return &record{
 		s: s, key: nodes.Digest(forRecord, s.id), settled: true,
@@ -63,7 +63,7 @@ func (r *record) Change(ctx context.Context, change func([]byte) []byte) error {
 	return r.update(ctx, func(_ *head, state []byte) []byte { return change(state) })
 }
 
-// made says whether the record is in the store, as far as is known.
+// made reports whether the record is known to be in the store. A nil record is not.
 func (r *record) made() bool {
 	if r == nil {
 		return false
@@ -73,7 +73,7 @@ func (r *record) made() bool {
 	return r.version > 0
 }
 
-// attempts is how often others may be faster before an update is given up.
+// attempts is how many conflicts with other nodes an update survives.
 const attempts = 32
 
 // update writes what change makes of the newest record.
@@ -92,13 +92,14 @@ func (r *record) update(ctx context.Context, change func(h *head, state []byte) 
 	return fmt.Errorf("keeping a session: %w", err)
 }
 
-// faster says whether another node, or an attempt of this one whose answer was lost, has
-// written a newer record: ErrExists comes from a Create that the store's client has repeated.
+// faster reports whether err means that a newer record was written, by another node or by an
+// earlier attempt whose response was lost: ErrExists comes from a Create that the store's client
+// has repeated.
 func faster(err error) bool {
 	return errors.Is(err, port.ErrConflict) || errors.Is(err, port.ErrExists)
 }
 
-// write writes what change makes of the record as this node knows it.
+// write stores what change makes of the record as this node knows it.
 func (r *record) write(ctx context.Context, change func(h *head, state []byte) []byte) error {
 	r.mu.Lock()
 	h, state, version := r.head, bytes.Clone(r.state), r.version
@@ -121,7 +122,7 @@ func (r *record) write(ctx context.Context, change func(h *head, state []byte) [
 	return err
 }
 
-// read takes over the record that the store has now.
+// read reads the record from the store.
 func (r *record) read(ctx context.Context) error {
 	kept, err := r.s.e.node.Sessions.Get(ctx, r.key)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *record) read(ctx context.Context) error {
 	return r.see(kept)
 }
 
-// see takes over kept, unless this node knows a newer record.
+// see decodes kept and takes it over, unless this node knows a newer version.
 func (r *record) see(kept port.Record) error {
 	h, state, err := nodes.Split[head](kept.Data)
 	if err != nil {
@@ -140,8 +141,8 @@ func (r *record) see(kept port.Record) error {
 	return nil
 }
 
-// set takes over a newer version. An older one is ignored: it may have been read before this
-// node wrote.
+// set takes over a newer version. An older one is ignored: it may have been read before this node
+// wrote a newer one.
 func (r *record) set(h head, state []byte, version uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,8 +155,8 @@ func (r *record) set(h head, state []byte, version uint64) {
 	}
 }
 
-// expires is when the store drops the record if it is not touched: a quarter of SessionIdle
-// later than the session ends for idleness, because touch may come so late.
+// expires returns when the store may drop the record if it is not touched: a quarter of
+// SessionIdle after the session ends for idleness, because touch may come that late.
 func (s *session) expires() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,11 +166,11 @@ func (s *session) expires() time.Time {
 	return time.Now().Add(s.e.cfg.SessionIdle + s.e.refresh())
 }
 
-// refresh is how often the record of a session in use is touched at most.
+// refresh is the shortest time between two touches of the record of a session in use.
 func (e *Endpoint) refresh() time.Duration { return e.cfg.SessionIdle / 4 }
 
-// touch keeps the record of a session in use; false: it is gone. A store that is away
-// is tried again with the next request.
+// touch extends the life of the record. It returns false if the record is gone. If the store is
+// unavailable, the next request tries again.
 func (r *record) touch(ctx context.Context) bool {
 	err := r.s.e.node.Sessions.Touch(ctx, r.key, r.s.expires())
 	return !errors.Is(err, port.ErrNotFound)

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
-// numbers is s.numbered, made when it is needed. Under s.mu.
+// numbers returns s.numbered, and makes it first if need be. The caller holds s.mu.
 func (s *session) numbers() *numbered {
 	if s.numbered == nil {
 		s.numbered = new(numbered)
@@ -21,8 +21,8 @@ func (s *session) numbers() *numbered {
 	return s.numbered
 }
 
-// number is a new name for a stream, for event ids and for the log. Nodes that share a log
-// take random numbers, because counting they would come to the same ones.
+// number returns a new number for a stream, for event ids and for the log. Where nodes share a log
+// it is random: if they counted, their numbers would collide.
 func (s *session) number() uint64 {
 	if s.record != nil {
 		return numberOf(s.e.node.Mark)
@@ -34,18 +34,20 @@ func (s *session) number() uint64 {
 	return n.last
 }
 
-// markAt is where in a number the mark of the node begins that writes the stream.
+// markAt is the lowest bit of a stream number that belongs to the mark of the node which writes
+// the stream; the bits below are random.
 const markAt = 37
 
-// numberOf is a random one of 53 bits; 0 is the standalone stream.
+// numberOf returns a random stream number of 53 bits. It is not 0, which is the standalone
+// stream, because a mark is not 0.
 func numberOf(mark uint16) uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return uint64(mark)<<markAt | binary.LittleEndian.Uint64(b[:])>>(64-markAt)
 }
 
-// prefix begins the ids of the session's events, on every node. Nobody can guess it,
-// so that ids of another session mean nothing here.
+// prefix returns what the session's event ids begin with, on every node. It cannot be guessed, so
+// that event ids of one session are worthless in another.
 func (s *session) prefix() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +62,7 @@ func (s *session) prefix() string {
 	return n.tag
 }
 
-// remember makes a stream resumable.
+// remember makes a stream findable by its number, for resumption.
 func (s *session) remember(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +76,8 @@ func (s *session) remember(st *stream) {
 	n.streams[st.number] = st
 }
 
-// retire is told of a stream that has ended. It stays resumable until more than kept others
-// have ended after it.
+// retire is called when a stream has ended. The stream stays resumable until more than kept other
+// streams have ended after it.
 func (s *session) retire(number uint64) {
 	s.mu.Lock()
 	n := s.numbers()
@@ -96,7 +98,7 @@ func (s *session) retire(number uint64) {
 	}
 }
 
-// stream is that of this node with the number; nil: there is none.
+// stream returns the stream with the number that this node writes; nil: there is none.
 func (s *session) stream(number uint64) *stream {
 	if number == 0 {
 		return s.standalone()
@@ -106,15 +108,15 @@ func (s *session) stream(number uint64) *stream {
 	return s.numbers().streams[number]
 }
 
-// negotiatedPolls says whether clients of the session's revision may poll.
+// negotiatedPolls reports whether the session's revision lets clients poll; see transport.Plan.
 func (s *session) negotiatedPolls() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polls
 }
 
-// name gives a resumable stream its number. It is called with the first event: an answer that
-// is the whole response needs none.
+// name assigns a resumable stream its number. It is called for the first event, because an answer
+// that is the whole response needs no number. The caller holds st.mu.
 func (st *stream) name() {
 	if st.numbered || st.log == nil || st.standalone {
 		return
@@ -124,8 +126,8 @@ func (st *stream) name() {
 	st.session.remember(st)
 }
 
-// key is the stream's name in the log: the session's id makes it unguessable. A log
-// that is shared does not get to see the id.
+// key returns the stream's name in the log, which the session's id makes unguessable. A shared log
+// gets a digest instead of the id, which is a secret of the client.
 func (st *stream) key() string {
 	id := st.session.id
 	if r := st.session.record; r != nil {
@@ -134,7 +136,7 @@ func (st *stream) key() string {
 	return id + "." + strconv.FormatUint(st.number, 10)
 }
 
-// eventID is the id of an event; nil where nothing is resumable.
+// eventID returns the id of an event; nil if the stream is not resumable.
 func (st *stream) eventID(seq uint64) []byte {
 	if st.log == nil {
 		return nil
@@ -142,8 +144,9 @@ func (st *stream) eventID(seq uint64) []byte {
 	return appendEventID(make([]byte, 0, 48), st.session.prefix(), st.number, seq)
 }
 
-// primingID is where an event of nothing lets the client come back. That of a session's own
-// stream is counted: it has one for each connection, and an id is no other event's.
+// primingID returns the id of a priming event, an event without data after which the client can
+// resume. On the standalone stream each connection gets such an event, so a counter is appended:
+// event ids are unique.
 func (st *stream) primingID(after uint64) []byte {
 	id := st.eventID(after)
 	if st.standalone {
@@ -152,7 +155,7 @@ func (st *stream) primingID(after uint64) []byte {
 	return id
 }
 
-// primes counts the priming events of the session's own stream.
+// primes counts the priming events of the standalone stream.
 func (s *session) primes() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +164,7 @@ func (s *session) primes() uint64 {
 	return n.primed
 }
 
-// holds says whether everything after that event is still there.
+// holds reports whether the log still has all events after the one numbered after.
 func (st *stream) holds(after uint64) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -175,8 +178,8 @@ func (st *stream) holds(after uint64) bool {
 	return !errors.Is(err, eventlog.ErrExpired)
 }
 
-// begin makes the stream known to the log, by an event of nothing, before a client that
-// is primed may ask another node for it.
+// begin appends an empty event to a shared log, so that the log knows the stream before the client,
+// once primed, asks another node for it. The caller holds st.mu.
 func (st *stream) begin() {
 	if st.numbered && st.seq == 0 && st.session.record.made() {
 		// Without it only this node resumes the stream before it has an event.
@@ -187,8 +190,7 @@ func (st *stream) begin() {
 // markTime is how long the log may take for the mark of an end.
 const markTime = 5 * time.Second
 
-// mark tells those who follow the stream on other nodes that nothing more comes: an
-// event of nothing.
+// mark appends the empty event that tells followers of the stream on other nodes that it has ended.
 func (st *stream) mark() {
 	if !st.session.record.made() {
 		return
@@ -198,7 +200,7 @@ func (st *stream) mark() {
 	_, _ = st.log.Append(ctx, st.key(), nil) // without it they give up after a while
 }
 
-// end is finish, and forget unless what was sent stays for other nodes.
+// end ends the stream. If stays, its events stay in the log, for other nodes.
 func (st *stream) end(stays bool) {
 	st.finish()
 	if !stays {

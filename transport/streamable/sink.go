@@ -24,7 +24,7 @@ type Ender interface {
 	Last(part []byte) error
 }
 
-// put writes bytes of an SSE stream, the header before the first.
+// put writes a part of an SSE stream, preceded by the header if it is the first.
 func (a *attachment) put(part []byte) error { return a.putPart(part, false) }
 
 // putPart is put; last says that nothing follows part.
@@ -44,7 +44,7 @@ func (a *attachment) putPart(part []byte, last bool) error {
 	return a.sink.Write(part)
 }
 
-// write makes r the whole response of a connection.
+// write sends r as the whole response of the connection.
 func (r *Reply) write(a *attachment) error {
 	if err := a.sink.Open(r.Status, append(a.header, r.Header...), len(r.Body)); err != nil || len(r.Body) == 0 {
 		return err
@@ -52,8 +52,8 @@ func (r *Reply) write(a *attachment) error {
 	return a.sink.Write(r.Body)
 }
 
-// attach makes a the connection of the stream and writes what the client has missed. False:
-// nothing more is to be sent on a.
+// attach makes a the stream's connection and writes what the client has missed. It returns false
+// if nothing more is to be sent on a.
 func (st *stream) attach(a *attachment, from position) bool {
 	defer st.settle()
 	st.mu.Lock()
@@ -72,8 +72,8 @@ func (st *stream) attach(a *attachment, from position) bool {
 	return true
 }
 
-// leaveOld detaches an old connection, for a client that has come back before anybody noticed
-// that it was broken. Under st.mu, which it unlocks while it waits.
+// leaveOld detaches the previous connection, whose end was not noticed before the client came back.
+// The caller holds st.mu, which is unlocked while leaveOld waits.
 func (st *stream) leaveOld() {
 	for st.at != nil || st.pours() {
 		if st.at != nil {
@@ -84,7 +84,8 @@ func (st *stream) leaveOld() {
 	}
 }
 
-// greet writes the header at once where the client waits for it, and primes it.
+// greet writes the header and a first event or comment if the client is waiting for them, and
+// primes a client that may poll.
 func (st *stream) greet(a *attachment, from position) bool {
 	polls := st.sse && st.log != nil && st.plan.Polls
 	if st.standalone {
@@ -108,7 +109,7 @@ func (st *stream) greet(a *attachment, from position) bool {
 	return true
 }
 
-// replay writes what the log holds beyond the place where the client is.
+// replay writes the events of the log that the client has not seen.
 func (st *stream) replay(a *attachment, from position) bool {
 	if st.log == nil {
 		return st.unwritten(a)
@@ -122,7 +123,7 @@ func (st *stream) replay(a *attachment, from position) bool {
 	}
 	events, err := st.log.After(st.session.ctx, st.key(), after)
 	if errors.Is(err, eventlog.ErrExpired) && from.fresh {
-		return true // nobody has seen them, and nobody will
+		return true // the missed events are lost; the client did not ask for them by an id
 	}
 	if err != nil {
 		return false
@@ -130,7 +131,7 @@ func (st *stream) replay(a *attachment, from position) bool {
 	f := st.flows()
 	for i, event := range events {
 		last := i == len(events)-1
-		if len(event.Frame) > 0 { // else it is for other nodes
+		if len(event.Frame) > 0 { // an empty event is for other nodes
 			f.buf, f.seq = appendEvent(f.buf, st.eventID(event.Seq), event.Frame), event.Seq
 		}
 		if len(f.buf) == 0 || len(f.buf) < crowd && !last {
@@ -143,7 +144,7 @@ func (st *stream) replay(a *attachment, from position) bool {
 	return true
 }
 
-// unwritten writes what rescue has kept.
+// unwritten writes the events that rescue has kept.
 func (st *stream) unwritten(a *attachment) bool {
 	f := st.flow
 	if f == nil || len(f.rest) == 0 {
@@ -153,13 +154,13 @@ func (st *stream) unwritten(a *attachment) bool {
 	return st.write(a, st.ended) == nil
 }
 
-// part detaches the connection, after what is to be written. If the stream has ended and
-// nothing was written, there must be a response all the same.
+// part detaches the connection after everything pending was written. If the stream has ended
+// without writing anything, part writes a response, since there must be one.
 func (st *stream) part(a *attachment) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.flow != nil && st.flow.to == a {
-		_ = st.drain() // who sent it has been told, or will be
+		_ = st.drain() // the sender gets the error from Send
 	}
 	if !a.committed && st.ended {
 		a.committed = true
@@ -168,7 +169,7 @@ func (st *stream) part(a *attachment) {
 	st.detachLocked(a)
 }
 
-// nothing is the response of a stream that ended without a message.
+// nothing returns the response of a stream that ended without a message.
 func (st *stream) nothing() *Reply {
 	if st.standalone {
 		return refuse(http.StatusNotFound, "no such session")
@@ -191,7 +192,7 @@ func (st *stream) detachLocked(a *attachment) {
 	}
 }
 
-// beat shows the client, and the proxies between, that the stream lives.
+// beat writes a comment, so that the client and proxies see that the stream is alive.
 func (a *attachment) beat() {
 	defer a.beating.Store(false)
 	st := a.st

@@ -15,58 +15,61 @@ import (
 
 var errEnded = errors.New("streamable: the stream has ended")
 
-// stream is the response of one exchange, or of a session for what belongs to
-// none: where its messages go, and at most one connection that carries them.
+// stream is the response of one exchange, or the standalone stream of a session, for messages
+// that belong to no exchange. At most one connection at a time carries it.
 //
-// It is the transport.Outbound of the exchange. Until a carrier has attached,
-// and while the connection is broken, messages of a resumable stream go to the log
-// only; those of another wait, or fail.
+// It is the transport.Outbound of the exchange. Until a carrier has attached, and while the
+// connection is broken, messages of a resumable stream go to the log only; on other streams Send
+// waits, or fails.
+//
+// Locks are taken in the order stream.mu, session.mu, dues.mu; record.mu after stream.mu. mu is
+// held during I/O on the connection and the log: it keeps their order.
 type stream struct {
 	gate       *Gate
 	session    *session // nil without one
 	plan       transport.Plan
 	log        eventlog.Store    // nil: not resumable
 	standalone bool              // it belongs to no exchange
-	onClosing  func()            // called instead of ending the stream when the host begins to stop or the token expires; nil: it ends
+	onClosing  func()            // called when the host begins to stop or the token expires, instead of ending the connection; nil: that ends
 	greeting   []byte            // the first bytes of a standalone stream; nil: a comment
-	json, sse  bool              // what the client accepts as the response
-	life       *lifetime.Context // the exchange's, to be ended when the client leaves; nil: the exchange goes on
+	json, sse  bool              // response types that the client accepts
+	life       *lifetime.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
 
 	mu        sync.Mutex    // guards the fields below, and the order of what is written
-	waiter    *waiter       // the request, while it waits for something to respond with; else nil
-	lender    Lender        // lends memory for an answer, while the request waits; else nil
+	waiter    *waiter       // of the request, while that waits for its response to be decided; else nil
+	lender    Lender        // lends memory for an answer while the request waits; else nil
 	settled   bool          // a carrier has attached, or never will
-	attached  chan struct{} // closed when settled; nil: nobody waits for that
-	number    uint64        // in the session; 0 is the standalone one
-	numbered  bool          // number was assigned
+	attached  chan struct{} // closed when settled; nil: nobody waits for it
+	number    uint64        // unique in the session; 0 is the standalone stream
+	numbered  bool          // number was assigned; see name
 	seq       uint64        // of the last event
 	delivered uint64        // the highest seq that was written to a connection
-	streaming bool          // the response is an SSE stream; false: that is not decided
-	releasing bool          // release was called: the connection is given back as soon as it attaches
+	streaming bool          // the response is an SSE stream; false: not decided yet
+	releasing bool          // release was called before a connection had attached: the next one is given back
 	ended     bool          // nothing more is sent
-	lost      bool          // the connection is gone, and the stream had not ended
-	answer    answer        // the whole response, where the exchange sent nothing else
+	lost      bool          // the connection has gone before the stream ended
+	answer    answer        // the whole response, if the exchange sent nothing before its answer
 	at        *attachment   // the connection that carries the stream now; nil: none
 	flow      *flow         // nil: no event was written yet
 }
 
-// answer is a response that is one message; zero: there is none.
+// answer is a response of one message; status 0: there is none.
 type answer struct {
 	status    int
-	retry     time.Duration // of Retry-After; 0: the status's own
-	challenge string        // of WWW-Authenticate; empty: none
+	retry     time.Duration // for Retry-After; 0: the default of the status
+	challenge string        // for WWW-Authenticate; empty: none
 	body      []byte
 	events    bool // the client accepts only SSE: body is the answer as an event
 	lent      bool // body is memory of the Lender
 }
 
-// answering is an answer without its body.
+// answering returns an answer with the marks of ctx, without a body.
 func answering(ctx context.Context, status int) answer {
 	return answer{status: status, retry: transport.RetryAfterFrom(ctx), challenge: transport.ChallengeFrom(ctx)}
 }
 
-// compose makes answer a copy of frame, in memory of the Lender where there is one. Under
-// st.mu.
+// compose copies frame into answer, using the Lender's memory if there is a Lender. The caller
+// holds st.mu.
 func (st *stream) compose(ctx context.Context, status int, frame []byte) {
 	a := answering(ctx, status)
 	a.events = !st.json && status == http.StatusOK // a refusal has its status whatever the client takes
@@ -105,10 +108,10 @@ func (a *answer) reply(reply *Reply) {
 	}
 }
 
-// Send takes one frame of the exchange. Frames are written in the order of the
-// calls; a client that does not read makes its own calls wait, until the carrier
-// gives up on it. Frames in quick succession may be written after Send has returned,
-// but before the Send of the answer does; see flow.
+// Send sends one frame of the exchange. Frames are written in the order of the calls. A client
+// that does not read blocks its own calls, until the carrier gives up on it. Frames in quick
+// succession may be written after Send has returned, but before the Send of the answer returns;
+// see flow.
 func (st *stream) Send(ctx context.Context, frame []byte) error {
 	status, final := transport.FinalFrom(ctx)
 	final = final && !st.standalone
@@ -141,8 +144,8 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 	return err
 }
 
-// Swap implements transport.Swapper: an answer that is the whole response is kept instead of
-// copied, and the sender gets the Lender's memory for it. Everything else it sends.
+// Swap implements transport.Swapper. An answer that is the whole response is kept instead of
+// copied, and the sender gets the Lender's memory in exchange. Any other frame is sent.
 func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err error) {
 	status, final := transport.FinalFrom(ctx)
 	st.mu.Lock()
@@ -157,8 +160,8 @@ func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err err
 	return other, st.respond()
 }
 
-// forgiven is the error of writing to a connection, or nil where the log has what was not
-// written, since the client may come back for it.
+// forgiven returns err, of writing to a connection, or nil if the log has what was not written:
+// the client may come back for it.
 func (st *stream) forgiven(err error) error {
 	if st.log != nil {
 		return nil
@@ -166,14 +169,14 @@ func (st *stream) forgiven(err error) error {
 	return err
 }
 
-// waits says whether a resumable stream holds what nobody has seen.
+// waits reports whether a resumable stream has events that were not delivered.
 func (st *stream) waits() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.log != nil && st.streaming && st.delivered < st.seq
 }
 
-// respond ends the stream with answer as the whole response. Under st.mu.
+// respond ends the stream with answer as the whole response. The caller holds st.mu.
 func (st *stream) respond() error {
 	st.ended = true
 	st.tell()
@@ -183,9 +186,9 @@ func (st *stream) respond() error {
 	return st.writeAnswer(st.at)
 }
 
-// stream makes the response an SSE stream. It waits for the carrier: a handler that
-// sends much at once could outrun the bounds of the log before the first event is
-// on the wire, and the client would get none of it.
+// stream makes the response an SSE stream and waits for the carrier. Without the wait a handler
+// that sends much at once could exceed the bounds of the log before the first event is on the
+// wire, and the client could not get any of it.
 func (st *stream) stream(ctx context.Context) error {
 	st.streaming = true
 	st.name()
@@ -202,7 +205,8 @@ func (st *stream) stream(ctx context.Context) error {
 	return nil
 }
 
-// awaitCarrier waits until a carrier has attached, or never will. It unlocks st.mu meanwhile.
+// awaitCarrier waits until a carrier has attached or it is certain that none will. The caller
+// holds st.mu, which is unlocked during the wait.
 func (st *stream) awaitCarrier(ctx context.Context) {
 	if st.attached == nil {
 		st.attached = make(chan struct{})
@@ -216,11 +220,11 @@ func (st *stream) awaitCarrier(ctx context.Context) {
 	}
 }
 
-// event writes a frame to the log and to the connection, as far as there are any.
+// event writes a frame to the log and to the connection, if there are such.
 func (st *stream) event(frame []byte) error {
 	if st.standalone && st.session != nil && st.session.record.elsewhere(st.session.ctx) {
 		if st.at != nil {
-			st.detachLocked(st.at) // the client has gone there
+			st.detachLocked(st.at) // the client has opened the stream on that node
 		}
 		return nil
 	}
@@ -229,7 +233,7 @@ func (st *stream) event(frame []byte) error {
 		switch {
 		case err == nil:
 			st.seq = seq
-		case st.at != nil: // who is here gets it all the same; nobody can come back for it
+		case st.at != nil: // the connected client gets it; it cannot be resumed from
 			return st.unlogged(st.at, frame)
 		default:
 			return err
@@ -241,8 +245,8 @@ func (st *stream) event(frame []byte) error {
 	return st.forgiven(st.pass(st.at, st.eventID(st.seq), st.seq, frame))
 }
 
-// unlogged writes a frame that the log did not take: without an id, lest a client come
-// back with one that the log gives to another.
+// unlogged writes a frame that the log did not take. It has no id, since the log will give that
+// number to another event.
 func (st *stream) unlogged(a *attachment, frame []byte) error {
 	seq := st.delivered
 	if st.pours() {
@@ -251,7 +255,7 @@ func (st *stream) unlogged(a *attachment, frame []byte) error {
 	return st.pass(a, nil, seq, frame)
 }
 
-// tell wakes the request that waits for what to respond.
+// tell wakes the request that waits for its response to be decided. The caller holds st.mu.
 func (st *stream) tell() {
 	if st.waiter != nil {
 		st.waiter.rouse()
@@ -259,7 +263,7 @@ func (st *stream) tell() {
 	}
 }
 
-// settle says that a carrier has attached, or never will, and wakes those that wait for it.
+// settle notes that a carrier has attached or none will, and wakes awaitCarrier.
 func (st *stream) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -270,8 +274,8 @@ func (st *stream) settle() {
 	}
 }
 
-// whole makes reply the response if it is one answer; false: it is a stream. The request
-// does not wait any more: its carrier has its memory back, and nobody wakes it.
+// whole writes the response into reply if it is a single answer; false: it is a stream. From now on
+// the request does not wait: nobody wakes it, and the Lender's memory is the carrier's again.
 func (st *stream) whole(reply *Reply) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -280,7 +284,7 @@ func (st *stream) whole(reply *Reply) bool {
 	case st.answer.status != 0:
 		st.answer.reply(reply)
 		return true
-	case st.ended && !st.streaming: // the exchange had nothing to say after all
+	case st.ended && !st.streaming: // the exchange has sent no answer
 		*reply = Reply{Status: http.StatusAccepted}
 		return true
 	}
@@ -296,7 +300,7 @@ func (st *stream) finish() {
 	}
 }
 
-// endLocked is finish for a stream that may have been marked as ended. Under st.mu.
+// endLocked is finish for a stream whose ended may be set already. The caller holds st.mu.
 func (st *stream) endLocked() {
 	st.ended = true
 	st.tell()
@@ -309,9 +313,9 @@ func (st *stream) endLocked() {
 	}
 }
 
-// gone is called when a connection has let go of the stream: unless another one carries it,
-// the client is lost. On 2026-07-28 that cancels the call (basic/transports/streamable-http
-// "Cancellation").
+// gone is called when a connection has detached from the stream. If no other connection carries
+// the stream, the client is lost. On 2026-07-28 that cancels the call
+// (basic/transports/streamable-http "Cancellation").
 func (st *stream) gone(cause error) {
 	st.mu.Lock()
 	st.lost = st.at == nil && !st.ended
@@ -323,8 +327,8 @@ func (st *stream) gone(cause error) {
 	st.settle()
 }
 
-// release gives the connection back before the answer is there: the client polls
-// for it (2025-11-25 basic/transports, SEP-1699).
+// release closes the connection before the answer exists: the client polls for the answer
+// (2025-11-25 basic/transports, SEP-1699).
 func (st *stream) release() {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// eventID is tag.stream.seq: unique in the session, and it says which stream it
-// belongs to (2025-11-25 basic/transports). A priming event of stream 0, which is the
-// session's own, has a count behind.
+// appendEventID appends tag.stream.seq: an id that is unique in the session and names its stream
+// (2025-11-25 basic/transports). Priming events of stream 0, the standalone one, have a counter
+// appended.
 func appendEventID(dst []byte, tag string, stream, seq uint64) []byte {
 	dst = append(append(dst, tag...), '.')
 	dst = append(strconv.AppendUint(dst, stream, 10), '.')
 	return strconv.AppendUint(dst, seq, 10)
 }
 
-// parseEventID undoes appendEventID for ids of this tag only. What is counted behind says
-// nothing about the place.
+// parseEventID undoes appendEventID, for ids with this tag only. The counter of a priming event is
+// checked and ignored.
 func parseEventID(id, tag string) (stream, seq uint64, ok bool) {
 	rest, ok := strings.CutPrefix(id, tag+".")
 	if !ok {
@@ -37,7 +37,7 @@ const (
 	eventEnd   = "\n\n"
 )
 
-// appendEvent is one SSE event. Frames hold no line breaks, so data is one line.
+// appendEvent appends one SSE event. Frames contain no line breaks, so data is one line.
 func appendEvent(dst, id, frame []byte) []byte {
 	if len(id) > 0 {
 		dst = append(append(append(dst, "id: "...), id...), '\n')
@@ -46,13 +46,14 @@ func appendEvent(dst, id, frame []byte) []byte {
 	return append(dst, eventEnd...)
 }
 
-// appendPriming gives the client an id to come back with, and says when
-// (2025-11-25 basic/transports, SEP-1699): the data are empty.
+// appendPriming appends a priming event: an id to resume after, when to reconnect (in
+// milliseconds), and empty data (2025-11-25 basic/transports, SEP-1699).
 func appendPriming(dst, id []byte, retry int64) []byte {
 	dst = append(append(append(dst, "id: "...), id...), "\nretry: "...)
 	dst = strconv.AppendInt(dst, retry, 10)
 	return append(dst, "\ndata: \n\n"...)
 }
 
-// comment keeps idle streams open through proxies and shows that the client is there.
+// comment is an SSE comment: it keeps idle streams open through proxies, and writing it detects a
+// client that is gone.
 const comment = ": \n\n"

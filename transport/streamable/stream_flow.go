@@ -8,36 +8,38 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/guarded"
 )
 
-// flow is what a stream needs as soon as it writes events. Usually the sender writes an event
-// itself, so that it leaves at once and Send returns the failure. But a write costs ten times
-// as much as making an event. So where events come in quick succession a goroutine (pour)
-// takes over: it writes at once what has come while it was writing. It ends when nothing is
-// left, so that no event waits for anything but the writes before it. If one of its writes
+// flow is the part of a stream that is needed only once it writes events. Usually the sender
+// writes an event itself: the event leaves at once, and Send returns the error. But a write costs
+// ten times as much as making an event, so when events come in quick succession a goroutine (pour)
+// takes over. It writes in one go what has arrived during its previous write, and ends when
+// nothing is left: an event waits for nothing but the writes before it. If one of its writes
 // fails, the next Send returns the error.
+//
+// mu of the stream guards the fields, except spare, which only the goroutine uses.
 type flow struct {
 	buf   []byte // events to be written; empty while nobody writes
-	spare []byte // memory of the last write, to be used again
-	rest  []byte // events that the connection before had not written when another took its place
+	spare []byte // memory of the last write, for reuse
+	rest  []byte // events that were not written to the previous connection when another replaced it
 	seq   uint64 // of the last event in buf
 
 	wrote    time.Time   // the end of the last write
-	quick    int         // events in a row that came right after the write of the one before
+	quick    int         // consecutive events, each within hurry of the write before it
 	to       *attachment // where the goroutine writes; nil: it does not run
-	draining int         // how many wait in drain
+	draining int         // number of callers that wait in drain
 	failed   error       // of the goroutine's last write; nil: it succeeded
 	changed  sync.Cond   // the goroutine has made room, or has ended; its lock is the stream's
 }
 
 const (
-	hurry   = 20 * time.Microsecond // events that follow each other within this are in quick succession
-	several = 8                     // after so many of those the goroutine takes over
-	crowd   = 64 << 10              // when so many bytes wait, senders wait, too
-	modest  = 4 << 10               // the memory that a quiet stream may keep, in bytes
+	hurry   = 20 * time.Microsecond // events that follow each other this fast are in quick succession
+	several = 8                     // after this many of them the goroutine takes over
+	crowd   = 64 << 10              // when this many bytes are pending, senders block
+	modest  = 4 << 10               // bytes of buffer that a quiet stream may keep
 )
 
 var errUnwritten = errors.New("streamable: writing an event has failed")
 
-// flows is st.flow, made when it is needed. Under st.mu.
+// flows returns st.flow, and makes it first if need be. The caller holds st.mu.
 func (st *stream) flows() *flow {
 	if st.flow == nil {
 		st.flow = &flow{changed: sync.Cond{L: &st.mu}}
@@ -45,7 +47,7 @@ func (st *stream) flows() *flow {
 	return st.flow
 }
 
-// pass writes one event, or leaves it to the goroutine. Under st.mu.
+// pass writes one event, or leaves it to the goroutine. The caller holds st.mu.
 func (st *stream) pass(a *attachment, id []byte, seq uint64, frame []byte) error {
 	f := st.flows()
 	f.buf, f.seq = appendEvent(f.buf, id, frame), seq
@@ -60,10 +62,10 @@ func (st *stream) pass(a *attachment, id []byte, seq uint64, frame []byte) error
 	return st.write(a, st.ended)
 }
 
-// pours says whether the goroutine runs. Under st.mu.
+// pours reports whether the goroutine runs. The caller holds st.mu.
 func (st *stream) pours() bool { return st.flow != nil && st.flow.to != nil }
 
-// hurried says whether several events have come in quick succession.
+// hurried counts an event, and reports whether several have come in quick succession.
 func (f *flow) hurried() bool {
 	if time.Since(f.wrote) > hurry {
 		f.quick = 0
@@ -73,8 +75,8 @@ func (f *flow) hurried() bool {
 	return f.quick > several
 }
 
-// write writes what is in buf, while holding st.mu; last says that nothing follows. A failure
-// detaches the connection.
+// write writes buf while holding st.mu; last says that nothing follows. An error detaches the
+// connection.
 func (st *stream) write(a *attachment, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -87,7 +89,7 @@ func (st *stream) write(a *attachment, last bool) error {
 	return st.written(a, f.seq, err)
 }
 
-// written notes the outcome of a write up to seq. Under st.mu.
+// written notes the outcome of a write up to event seq. The caller holds st.mu.
 func (st *stream) written(a *attachment, seq uint64, err error) error {
 	if err != nil {
 		st.detachLocked(a)
@@ -97,7 +99,7 @@ func (st *stream) written(a *attachment, seq uint64, err error) error {
 	return nil
 }
 
-// pour is the goroutine: it writes until nothing has come meanwhile.
+// pour is the goroutine: it writes until nothing is pending.
 func (st *stream) pour(a *attachment) {
 	defer guarded.Recover()
 	st.mu.Lock()
@@ -105,14 +107,14 @@ func (st *stream) pour(a *attachment) {
 	defer st.poured()
 	f := st.flow
 	for len(f.buf) > 0 && st.at == a && f.failed == nil {
-		seq := f.seq // more may come
-		f.failed = errUnwritten
+		seq := f.seq            // of this write; more events may arrive during it
+		f.failed = errUnwritten // stays if the write panics
 		f.failed = st.written(a, seq, st.apart(a, st.ended))
 	}
 }
 
-// apart is write without holding st.mu meanwhile: new events may come into buf, but not after
-// the last one.
+// apart is write with st.mu unlocked during the write, so that new events can be added to buf; last
+// says that none will be. The caller holds st.mu.
 func (st *stream) apart(a *attachment, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -125,11 +127,11 @@ func (st *stream) apart(a *attachment, last bool) error {
 	return err
 }
 
-// poured ends the goroutine's work and wakes those that wait for it. What is left in buf was
-// for a connection that is gone. Under st.mu.
+// poured ends the goroutine's work and wakes those that wait for it. What is left in buf was for a
+// connection that is gone. The caller holds st.mu.
 func (st *stream) poured() {
 	f := st.flow
-	if f.failed != nil { // or it was a panic, of which nothing else is known
+	if f.failed != nil { // also after a panic: see pour
 		st.detachLocked(f.to)
 	}
 	f.to, f.wrote = nil, time.Now()
@@ -140,8 +142,8 @@ func (st *stream) poured() {
 	f.changed.Broadcast()
 }
 
-// room waits while too much is to be written, or others wait in drain. It unlocks st.mu
-// meanwhile.
+// room waits while too much is pending or others wait in drain. The caller holds st.mu, which is
+// unlocked during the wait.
 func (st *stream) room() {
 	f := st.flow
 	for f != nil && (f.draining > 0 || f.to != nil && len(f.buf) >= crowd) {
@@ -149,8 +151,8 @@ func (st *stream) room() {
 	}
 }
 
-// drain waits until the goroutine has ended, and returns the error of its last write. Senders
-// wait meanwhile. It unlocks st.mu while it waits.
+// drain waits until the goroutine has ended, and returns the error of its last write. Other senders
+// are blocked until then. The caller holds st.mu, which is unlocked during the wait.
 func (st *stream) drain() error {
 	f := st.flow
 	if f == nil || f.to == nil {
@@ -165,8 +167,8 @@ func (st *stream) drain() error {
 	return f.failed
 }
 
-// rescue keeps what was not written to a connection that another one replaces, unless the log
-// has it. Under st.mu.
+// rescue keeps the events that were not written to a connection which is being replaced, unless
+// the log has them. The caller holds st.mu.
 func (st *stream) rescue() {
 	if f := st.flow; f != nil && st.log == nil {
 		f.rest, f.buf = append(f.rest, f.buf...), f.buf[:0]

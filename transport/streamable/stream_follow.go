@@ -8,33 +8,33 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// A stream whose exchange runs on another node is followed by reading the log again and
-// again, at first soon and then later.
+// A stream whose exchange runs on another node is followed by polling the log, at first every
+// minPause, then less often.
 const (
 	minPause = 25 * time.Millisecond
 	maxPause = 250 * time.Millisecond
-	// doubt is how often a follower without news looks whether the writer is alive.
+	// doubt is how often a follower that finds nothing new checks whether the writer is alive.
 	doubt = 5 * time.Second
 )
 
-// follower carries the rest of a stream that another node writes. It ends with the
-// stream, whose end the writer marks by an empty event; or, because a node that died marks
-// nothing, when the writer is gone. A client that still waits comes back then, and
-// hears that there is nothing to resume. Only the goroutine of serve touches it.
+// follower carries the rest of a stream that another node writes. It ends with the stream, whose
+// end the writer marks by an empty event. A node that has died marks nothing: then the follower
+// ends when it notices that, and a client that resumes is told that there is nothing to resume.
+// Only the goroutine of serve uses a follower.
 type follower struct {
 	s     *session
 	mark  uint16 // of the node that writes
 	key   string
-	after uint64 // number of the last event that was read
-	news  []eventlog.Event
+	after uint64           // number of the last event that was read
+	news  []eventlog.Event // read, and not written yet
 	id    func(seq uint64) []byte
 
 	pause  time.Duration // until the log is read again
-	heard  time.Time     // when there was something new
-	proven time.Time     // when the writer was known to be alive
+	heard  time.Time     // when something new was last read
+	proven time.Time     // when the writer was last known to be alive
 }
 
-// follow goes on with a stream that is not of this node.
+// follow resumes a stream that another node writes.
 func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
 	st := &stream{session: s, log: v.e.events, number: number}
 	f := &follower{s: s, mark: uint16(number >> markAt), key: st.key(), after: after, id: st.eventID} //nolint:gosec // 16 bits are what is left
@@ -49,18 +49,19 @@ func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
 	return v.admit(&Stream{follow: f}, p)
 }
 
-// nothing says that nothing is new, but for the empty event with which streams begin.
+// nothing reports whether nothing new was read, except the empty event that begins a stream.
 func (f *follower) nothing() bool {
 	return len(f.news) == 0 || len(f.news) == 1 && f.news[0].Seq == 1 && len(f.news[0].Frame) == 0
 }
 
-// look reads what is new.
+// look reads the events after f.after into f.news.
 func (f *follower) look(ctx context.Context) (err error) {
 	f.news, err = f.s.e.events.After(ctx, f.key, f.after)
 	return err
 }
 
-// tell writes what is new; false: the stream or the connection has ended.
+// tell writes the events that were read. It returns false if the stream or the connection has
+// ended.
 func (f *follower) tell(a *attachment) bool {
 	for _, event := range f.news {
 		f.after = event.Seq
@@ -68,7 +69,7 @@ func (f *follower) tell(a *attachment) bool {
 			return false
 		}
 		if len(event.Frame) == 0 {
-			continue // the stream's beginning
+			continue // see begin
 		}
 		if a.put(appendEvent(nil, f.id(event.Seq), event.Frame)) != nil {
 			return false
@@ -78,7 +79,7 @@ func (f *follower) tell(a *attachment) bool {
 	return true
 }
 
-// serve writes the stream to a until it ends, ctx ends, or there is no sense in going on.
+// serve writes the stream to a until the stream or ctx ends, or nothing more can be expected.
 func (f *follower) serve(ctx context.Context, a *attachment) {
 	if a.put([]byte(comment)) != nil {
 		return
@@ -96,7 +97,7 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 		case <-f.s.ctx.Done():
 			return
 		case <-f.s.e.Closing():
-			return // another node goes on
+			return // the client resumes at another node
 		case <-f.s.e.following.Done():
 			return
 		case <-beat.C:
@@ -113,7 +114,7 @@ func (f *follower) serve(ctx context.Context, a *attachment) {
 	}
 }
 
-// advance reads on, and says whether there is sense in doing so again after the pause.
+// advance reads on. It returns false if nothing more can be expected.
 func (f *follower) advance(ctx context.Context) bool {
 	if err := f.look(ctx); errors.Is(err, eventlog.ErrExpired) {
 		return false // the stream was dropped, or the reader is too slow for it

@@ -16,15 +16,15 @@ type Stream struct {
 	from   position
 	header []Field
 	leave  func()
-	follow *follower // of a stream that another node writes; st is nil then
-	until  time.Time // the client's principal is known for so long; zero: for good
+	follow *follower // for a stream that another node writes; then st is nil
+	until  time.Time // when the client's token expires; zero: never
 }
 
-// position is where in a stream a connection begins.
+// position says where in a stream a connection begins.
 type position struct {
-	fresh   bool // of the standalone stream: with what nobody has seen
-	resumed bool
-	after   uint64
+	fresh   bool   // a new connection of the standalone stream: with the events that were not delivered
+	resumed bool   // by Last-Event-ID
+	after   uint64 // if resumed: the last event that the client has
 }
 
 // expiring makes a stream that a GET has opened end when its token expires: each request is
@@ -37,13 +37,13 @@ func (s *Stream) expiring(e *Entry) *Stream {
 	return s
 }
 
-// holdsPlace makes the end of the stream free the place that it takes of a client.
+// holdsPlace makes the end of the stream free the client's place that it takes; see Gate.enter.
 func (s *Stream) holdsPlace(g *Gate, client string) {
 	after := s.leave
 	s.leave = func() { g.leave(client); after() }
 }
 
-// life is ctx until the token expires.
+// life returns ctx, ended by the expiry of the token.
 func (s *Stream) life(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.until.IsZero() {
 		return ctx, func() {}
@@ -88,7 +88,7 @@ func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()
 	a := s.attachment(sink)
 	a.told, gone = over, a.close
 	defer func() {
-		if value := recover(); value != nil { // an event store's
+		if value := recover(); value != nil { // a panic of an event store
 			guarded.Report(value)
 			a.close()
 		}
@@ -97,7 +97,7 @@ func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()
 	return gone
 }
 
-// followed carries a stream that another node writes, by reading the log again and again.
+// followed carries a stream that another node writes.
 func (s *Stream) followed(ctx context.Context, sink Sink) {
 	defer s.leave()
 	life, cancel := s.life(ctx)
@@ -109,22 +109,22 @@ func (s *Stream) attachment(sink Sink) *attachment {
 	return &attachment{st: s.st, sink: sink, header: s.header, leave: s.leave}
 }
 
-// attachment is one connection that carries a stream. Senders write to it in their own
-// goroutines: while nothing is sent it has none.
+// attachment is one connection that carries a stream. Senders write to it in their own goroutines;
+// it has no goroutine of its own.
 type attachment struct {
 	st        *stream
 	sink      Sink
 	header    []Field
 	leave     func() // called once, at the very end
-	committed bool   // the header was written; guarded by the stream's mu, or by pour
+	committed bool   // the header was written; guarded by stream.mu, or by pour while it runs
 
 	wrote  atomic.Bool   // something was written since the last beat
 	closed atomic.Bool   // nothing more is sent here
-	over   chan struct{} // of Serve: closed with closed; nil: see told
-	told   func()        // of Begin: called after end, which close runs in a goroutine of its own
+	over   chan struct{} // with Serve: closed by close; nil: see told
+	told   func()        // with Begin: called after end, which close runs in a goroutine of its own
 
 	beating atomic.Bool    // beat runs, or is about to
-	beats   sync.WaitGroup // counts what the heartbeats do with it, for end
+	beats   sync.WaitGroup // counts the calls of heartbeats, for which end waits
 	expiry  *time.Timer    // guarded by heartbeats.mu
 }
 
@@ -135,7 +135,7 @@ func (a *attachment) begin(s *Stream) {
 	}
 }
 
-// close says that nothing more is sent here. It does not wait, and needs no lock.
+// close makes the connection end: nothing more is sent on it. It does not block and needs no lock.
 func (a *attachment) close() {
 	if a.closed.Swap(true) {
 		return
@@ -151,7 +151,8 @@ func (a *attachment) close() {
 	}()
 }
 
-// end lets go of everything, after what is being written. It is called once, when closed.
+// end detaches the connection after everything pending was written, and calls leave. It is called
+// once, after close.
 func (a *attachment) end() {
 	defer a.leave()
 	defer a.st.gone(errClientGone) // unless it has ended, or another connection carries it
@@ -160,8 +161,8 @@ func (a *attachment) end() {
 	a.beats.Wait()
 }
 
-// expire ends the connection when the token has expired, or when the host stops and nothing
-// is to come. A stream with onClosing ends by itself after that call.
+// expire ends the connection because the token has expired, or because the host stops and the
+// stream would not end by itself. A stream with onClosing ends by itself some time after that call.
 func (a *attachment) expire() {
 	if a.st.onClosing != nil {
 		a.st.onClosing()
