@@ -31,8 +31,8 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	return e.admit(c, c.accept(outline.Object(), request, false))
 }
 
-// admit counts the exchange in. When the server stops it accepts no requests any more, but
-// notifications and responses still: calls that are ending may need them.
+// admit counts the exchange in. While the server stops it accepts no more requests, but still
+// notifications and responses, which calls that are ending may need.
 func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 	if x.run != nil && e.closing.Load() {
 		x.uncounted = true
@@ -47,9 +47,9 @@ func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 	return x, nil
 }
 
-// salvaged is the id of a request that is refused for what is in it, and that other decoders
-// read, such as one with half of a character: whoever sent it waits for an answer to its id.
-// There is none where nothing can be read.
+// salvaged returns the id of a request that our strict scanner refuses but other decoders accept,
+// for example because of a lone surrogate: its sender waits for an answer with that id. The id is
+// absent if the frame cannot be read at all.
 func salvaged(frame []byte) jsonrpc.ID {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(frame, &members) != nil || members["method"] == nil {

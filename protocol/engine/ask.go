@@ -16,24 +16,24 @@ var ErrNoAnswer = errors.New("engine: the client did not answer in time")
 
 var errGone = errors.New("engine: the connection is gone")
 
-// ask is a request of our own that waits for its answer.
+// ask is a request from this server to the client that waits for its answer.
 type ask struct {
 	id       jsonrpc.ID
 	answer   chan jsonrpc.Message // 1-buffered: deliver never waits
 	failure  chan error           // 1-buffered: why no answer can come any more
-	alive    chan struct{}        // 1-buffered: a sign of progress
-	look     chan struct{}        // 1-buffered: the answer may have been left in the store by another node
+	alive    chan struct{}        // 1-buffered: progress was reported
+	look     chan struct{}        // 1-buffered: another node may have left the answer in the store
 	progress func(protocol.Progress)
-	turn     *turn   // among the requests that are made at once
+	turn     *turn   // its place among requests that are sent together; nil: it is alone
 	task     string  // the id of our task that the request belongs to; empty: none
-	errand   *errand // follows the client's task that the request became; nil: none; guarded by conn.mu
+	errand   *errand // follows the client's task that the request became; nil: it became none; guarded by conn.mu
 }
 
 func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
 
 func (a *ask) fail(err error) { a.failure <- err }
 
-// ask sends the request on the call's own stream, when it is its turn, and waits. Ids are
+// ask sends a request on the call's own stream, in its turn, and waits for the answer. Ids are
 // never reused within a session (2025-11-25 basic).
 func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
 	if with := x.augmented(ctx, p); with != nil {
@@ -46,8 +46,8 @@ func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(pro
 	return x.read(p.Method(), msg)
 }
 
-// read decodes the answer to a request of ours. The error is the client's, or says that
-// its result is invalid.
+// read decodes the answer to a request of ours. The error is the client's, or says that the
+// client's result is invalid.
 func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, error) {
 	if msg.Kind == jsonrpc.Failure {
 		return nil, x.dialect.DecodeError(msg.Error)
@@ -59,7 +59,7 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 	return result, nil
 }
 
-// put sends a request of ours and waits for the answer, which it does not decode.
+// put sends a request of ours, waits for the answer, and returns it undecoded.
 func (x *exchange) put(
 	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *turn,
 ) (jsonrpc.Message, error) {
@@ -104,7 +104,8 @@ func (s *session) settled(ctx context.Context) error {
 	return nil
 }
 
-// newAsk registers a request of ours under a new id, until endAsk. progress may be nil.
+// newAsk registers a request of ours under a new id, until endAsk. progress may be nil. The error is
+// errGone.
 func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +158,8 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	return err
 }
 
-// wait waits for the answer to a. If the wait ends without one, by ctx or by AskTimeout, it
-// tells the client so by notifications/cancelled.
+// wait waits for the answer to a. If ctx or AskTimeout ends the wait, it sends the client
+// notifications/cancelled.
 func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 	timeout := x.conn.e.cfg.AskTimeout
 	timer := time.NewTimer(timeout)
@@ -187,7 +188,7 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 	}
 }
 
-// withdraw tells the client that nobody waits for the answer to a any more.
+// withdraw sends the client notifications/cancelled for a.
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
 	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
@@ -195,7 +196,7 @@ func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
 	}
 }
 
-// progressed tells the waiting request that the client is at work.
+// progressed is the step of notifications/progress: it tells the request of ours that waits.
 func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
 	return func(ctx context.Context, out transport.Outbound) error {
 		c.mu.Lock()
@@ -209,8 +210,8 @@ func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
 	}
 }
 
-// advanced resets the timeout of the wait and hands the progress on. The goroutine that
-// serves the notification calls it.
+// advanced resets the timeout of the wait and passes the progress on. The goroutine that serves the
+// notification calls it.
 func (a *ask) advanced(p *protocol.ProgressParams) {
 	if a.progress == nil {
 		return
@@ -223,8 +224,8 @@ func (a *ask) advanced(p *protocol.ProgressParams) {
 	a.progress(seen)
 }
 
-// traceContext hands the caller's W3C trace context on to requests that its call
-// causes (2026-07-28 basic, SEP-414; the keys carry no prefix).
+// traceContext returns the W3C trace context in the _meta of a call, for the requests that the call
+// causes (2026-07-28 basic, SEP-414; the keys have no prefix).
 func traceContext(meta []byte) protocol.Meta {
 	if meta == nil {
 		return nil

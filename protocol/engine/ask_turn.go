@@ -2,22 +2,22 @@ package engine
 
 import "sync"
 
-// turn is the place of a request of ours among those that are made at once: a person who
-// answers them sees them in the order in which they are sent. A nil turn waits for nothing.
+// turn is the place of a request of ours among several that are sent together. It makes them go
+// out in order, which is the order in which a person sees them. A nil turn does not wait.
 type turn struct {
-	before <-chan struct{} // closed when the one before has been sent, or never will be
-	after  chan struct{}   // the same for this one
+	before <-chan struct{} // closed when the request before has been sent or has failed
+	after  chan struct{}   // the same for this request
 	passed sync.Once
 }
 
-// await returns when it is this one's turn.
+// await waits for the turn.
 func (t *turn) await() {
 	if t != nil {
 		<-t.before
 	}
 }
 
-// pass lets the next one go, after those before this one. Further calls do nothing.
+// pass gives the turn to the next request, after waiting for it. Further calls have no effect.
 func (t *turn) pass() {
 	if t != nil {
 		t.await()
@@ -25,7 +25,7 @@ func (t *turn) pass() {
 	}
 }
 
-// inTurn runs do n times at once, each with a turn, and returns when all have returned.
+// inTurn runs do n times concurrently, each with its turn, and returns when all have returned.
 func inTurn(n int, do func(i int, t *turn)) {
 	if n == 1 {
 		do(0, nil)

@@ -96,16 +96,16 @@ func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exc
 }
 
 // collector is the Outbound of the members of a batch. It keeps their answers for flush, and
-// passes everything else on at once, also what a call sends after its answer was kept, such
+// passes everything else on at once, including what a call sends after its answer was kept, such
 // as the cancellation of a question.
 type collector struct {
 	next transport.Outbound
 
 	mu      sync.Mutex // guards the fields below
 	answers []byte
-	done    bool     // at least one answer is no refusal of the caller
-	status  int      // of the last refusal
-	demands []string // the challenges of the refusals, each once
+	done    bool     // at least one answer is not a refusal with a challenge
+	status  int      // of the last refusal with a challenge
+	demands []string // the challenges, without duplicates
 }
 
 // Send sends a frame of one of the members, or keeps it.
@@ -125,7 +125,7 @@ func (c *collector) Send(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// judge notes whether an answer refuses the caller, and by which challenge. Under mu.
+// judge notes whether an answer refuses the caller by a challenge. The caller holds mu.
 func (c *collector) judge(status int, challenge string) {
 	if challenge == "" {
 		c.done = true
@@ -137,10 +137,10 @@ func (c *collector) judge(status int, challenge string) {
 	}
 }
 
-// flush sends the answers as one array. If each of them refuses the caller, nothing was
-// done: the response has the status of a refusal, and the client sends the whole batch
-// again with another token. Otherwise the status is 200, and a challenge only says that
-// another token would have allowed more (RFC 9110 section 11.6.1).
+// flush sends the answers as one array. If all of them refuse the caller, nothing was done: the
+// response has the status of a refusal, and the client can send the whole batch again with
+// another token. Otherwise the status is 200, and a challenge only says that another token would
+// have allowed more (RFC 9110 section 11.6.1).
 func (c *collector) flush(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,20 +7,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxKept bounds the buffers that are kept for later answers.
+// maxKept is the largest buffer, in bytes, that is kept for later answers.
 const maxKept = 1 << 20
 
-// buffer is the memory of an answer or a notification while it is written and sent.
-// Whoever is sent a frame does not keep it, or gives other memory for it (package
-// transport), so that the next may have it.
+// buffer is the memory of an answer or a notification while it is encoded and sent. It can be
+// reused afterwards: an Outbound does not keep a frame, or gives other memory for it (see
+// transport.Swapper).
 type buffer struct {
 	b      []byte
-	report protocol.ProgressParams // what is written, if it is that
-	total  float64                 // of it
+	report protocol.ProgressParams // room for the parameters of notifications/progress
+	total  float64                 // room for report.Total
 }
 
-// buffers pools those that are not in use. With the race detector on, their contents are
-// overwritten when they come back, so that a test notices whoever has kept a frame.
+// buffers is a pool of buffers. With the race detector on, a buffer is overwritten when it comes
+// back, so that tests detect an Outbound that has kept a frame.
 type buffers struct{ pool sync.Pool }
 
 func (s *buffers) take() *buffer {
@@ -30,7 +30,7 @@ func (s *buffers) take() *buffer {
 	return &buffer{b: make([]byte, 0, 512)}
 }
 
-// give ends the use of b.b, however it has grown.
+// give returns b to the pool, unless it has become too large.
 func (s *buffers) give(b *buffer) {
 	poison(b.b)
 	if cap(b.b) > maxKept {
@@ -40,8 +40,8 @@ func (s *buffers) give(b *buffer) {
 	s.pool.Put(b)
 }
 
-// outlines pools the outlines of frames, which are needed only while a frame is being
-// accepted: afterwards its bytes alone are kept.
+// outlines is a pool of outlines. An outline is needed only while its frame is being accepted;
+// afterwards only the bytes of the frame are kept.
 type outlines struct{ pool sync.Pool }
 
 func (s *outlines) take() *jsontext.Outline {

@@ -2,7 +2,7 @@
 
 package engine
 
-// poison overwrites what nobody may read any more.
+// poison overwrites memory that must not be read any more.
 func poison(b []byte) {
 	b = b[:cap(b)]
 	for i := range b {

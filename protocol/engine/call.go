@@ -30,24 +30,24 @@ type Call struct {
 
 	x      *exchange
 	number uint64 // counts the logical calls that began in this engine
-	id     string // of a logical call that began earlier, or on another node; empty: see number
+	id     string // of a logical call that began in an earlier round, or on another node; empty: see number
 
 	round   atomic.Pointer[round] // nil until the client is asked in rounds, or answers
 	effects effects
 	silent  bool // nothing is sent for it: a check of replay
 
-	crashed  atomic.Pointer[error] // the error by which Config.Performed, or a store that is away, ended the execution
-	returned atomic.Bool           // the handler has returned: it can ask nothing any more
+	crashed  atomic.Pointer[error] // why Config.Performed or an unavailable store ended the execution; nil: they did not
+	returned atomic.Bool           // the handler has returned: it can ask no more
 
 	resumed *resumed // the state and answers that came with this round; nil: none
 
 	detachable bool        // Detach makes it a task
 	detached   atomic.Bool // Detach was called: the call becomes a task when the handler returns
-	runs       int         // the Runs of the task's record when this execution began
+	runs       int         // the task's Record.Runs when this execution began
 }
 
-// resumed is what a client sent with another round of a call, and what became of the claim
-// of that round.
+// resumed is what a client sent with another round of a call, and the result of claiming that
+// round.
 type resumed struct {
 	inputs  *protocol.Inputs
 	begun   sync.Once
@@ -55,7 +55,8 @@ type resumed struct {
 	earlier atomic.Pointer[outcomeError]
 }
 
-// outcome is that of an earlier execution of the same round; nil: there is none.
+// outcome returns the recorded outcome of an earlier execution of the same round; nil: there is
+// none.
 func (r *resumed) outcome() *outcomeError {
 	if r == nil {
 		return nil
@@ -179,7 +180,7 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 	c.x.report(ctx, c.Meta.ProgressToken, done, total, message)
 }
 
-// finite says whether JSON can express f.
+// finite reports whether f has a form in JSON.
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // WantsProgress says whether the client asked for progress. In a task of 2026-07-28
@@ -263,7 +264,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	return replies
 }
 
-// failed are replies that all have the same error.
+// failedReplies returns n replies with the same error.
 func failedReplies(n int, err error) []Reply {
 	replies := make([]Reply, n)
 	for i := range replies {
@@ -319,8 +320,8 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 	return c.effects.run(ctx, key, effect, c.Pending)
 }
 
-// reported is effect, followed by a call of performed (Config.Performed). If performed
-// fails, the execution ends as if a question were pending, and crash is the answer.
+// reported returns an effect that calls performed (Config.Performed) after effect has happened. If
+// performed fails, the execution ends as if a question were pending, and its error is the answer.
 func (c *Call) reported(key string, effect func(context.Context) ([]byte, error), performed func(context.Context, string) error) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		value, err := effect(ctx)
@@ -336,7 +337,7 @@ func (c *Call) reported(key string, effect func(context.Context) ([]byte, error)
 	}
 }
 
-// crash is why the execution has ended early; nil: it has not.
+// crash returns why the execution was ended early; nil: it was not.
 func (c *Call) crash() error {
 	if err := c.crashed.Load(); err != nil {
 		return *err

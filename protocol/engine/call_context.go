@@ -9,8 +9,8 @@ type callContext struct {
 	x *exchange
 }
 
-// Value is the exchange, its call where there is no frame middleware (which must not see
-// it), or what the contexts behind have.
+// Value returns the exchange, or its call, or asks the parent. Where there is frame middleware,
+// which must not see the call, exchange.handle adds the call to the context later.
 func (c *callContext) Value(key any) any {
 	switch key.(type) {
 	case exchangeKey:

@@ -21,7 +21,7 @@ func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
 	return func(ctx context.Context, p protocol.Params) error { return feed.notify(ctx, p, meta) }
 }
 
-// notify sends one notification now, beside the changes that wait.
+// notify sends one notification at once, without waiting for the pending changes of the feed.
 func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.RequestMeta) error {
 	f.mu.Lock()
 	out, live := f.out, f.open && !f.stopped

@@ -11,28 +11,27 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// effects are what a logical call has done by Once: keys and results. Where the client is
-// asked in rounds, and in tasks, they travel in the journal; elsewhere they live as long as
-// the call.
+// effects are the keys and results of what a logical call has done by Once. In rounds and in tasks
+// they are part of the journal; otherwise they live as long as the call.
 type effects struct {
-	mu     sync.Mutex // guards the fields below
-	only   bool       // nothing new may be done: the execution is a check of replay
-	done   []rounds.Effect
-	kept   int     // how many of done the record of the task has
-	limit  int     // bytes that keys and results may have in all; 0: any number
-	wanted *wanted // nil: no effect was asked for in this execution
+	mu     sync.Mutex      // guards the fields below
+	only   bool            // nothing new may happen: this execution checks the replay
+	done   []rounds.Effect // effects that have happened, in order
+	kept   int             // how many of done are in the record of the task
+	limit  int             // of the size of all keys and results, in bytes; 0: none
+	wanted *wanted         // nil: Once was not called in this execution
 }
 
 // wanted are the effects that a handler asked for in this execution.
 type wanted struct {
 	keys []string                 // in order
-	busy map[string]chan struct{} // closed when the effect has ended
+	busy map[string]chan struct{} // effects that are running, by key; closed when they have ended
 }
 
 var errBusy = errors.New("engine: the effect is running")
 
-// run returns the result of the effect, and performs it where nobody has, unless a
-// question is pending. An effect that fails has not happened.
+// run returns the result of the effect with the key. It performs the effect if it has not happened,
+// unless a question is pending. An effect that fails has not happened.
 func (f *effects) run(ctx context.Context, key string, effect func(context.Context) ([]byte, error), pending func() bool) ([]byte, error) {
 	for {
 		value, turn, err := f.claim(key, pending)
@@ -50,9 +49,9 @@ func (f *effects) run(ctx context.Context, key string, effect func(context.Conte
 	}
 }
 
-// claim looks the effect up. If it has happened, it returns its value and a nil turn. If
-// nobody performs it, it is this caller's to perform, and turn is to be given to perform.
-// With errBusy another goroutine performs it, and turn is closed when that has ended.
+// claim looks the effect up. If it has happened, claim returns its value and a nil turn. If no
+// goroutine is performing it, the caller must call perform with turn. With errBusy another
+// goroutine is performing it, and turn is closed when that has ended.
 func (f *effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,8 +94,8 @@ func (f *effects) perform(ctx context.Context, key string, effect func(context.C
 	return value, nil
 }
 
-// lasting is ctx for an effect that has begun: a question of another goroutine ends
-// the handler, and must not cut the effect off half done.
+// lasting returns a context for an effect that has begun. A question that another goroutine asks
+// ends the handler's context, and must not interrupt the effect: only other causes are passed on.
 func lasting(ctx context.Context) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -126,8 +125,8 @@ func (f *effects) add(key string, value []byte) error {
 // effectPatience bounds the wait for effects that go on when the handler has returned.
 const effectPatience = 10 * time.Second
 
-// finish waits until no effect runs any more, for effectPatience at most: the handler may
-// have returned while goroutines of its own perform effects, which belong to this round.
+// finish waits until no effect is running, but no longer than effectPatience: the handler may have
+// returned while its goroutines still perform effects, which belong to this round.
 func (f *effects) finish() {
 	timer := time.NewTimer(effectPatience)
 	defer timer.Stop()
@@ -151,7 +150,7 @@ func (f *effects) finish() {
 	}
 }
 
-// news says whether effects have happened since the last call: the caller writes them into
+// news reports whether effects have happened since the last call. The caller then writes them into
 // the record of the task.
 func (f *effects) news() bool {
 	f.mu.Lock()
@@ -161,7 +160,7 @@ func (f *effects) news() bool {
 	return news
 }
 
-// all is a copy of what has happened.
+// all returns a copy of the effects that have happened.
 func (f *effects) all() []rounds.Effect {
 	f.mu.Lock()
 	defer f.mu.Unlock()

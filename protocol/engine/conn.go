@@ -18,11 +18,11 @@ import (
 // conn is what the engine remembers of one connection: the session that
 // initialize opened, if any, and what is in flight in both directions.
 //
-// Locks are taken in the order conn.mu, feed.mu, topics.mu, Engine.mu.
+// Locks are taken in the order job.telling, job.mu, conn.mu, feed.mu, topics.mu, Engine.mu.
 type conn struct {
 	e      *Engine
-	link   *transport.Connection // nil: the carrier told nothing
-	single bool                  // a lone exchange's own: no other frame shares it
+	link   *transport.Connection // nil: the carrier does not distinguish connections
+	single bool                  // belongs to one lone exchange: no other frame shares it
 	place  place                 // in the list of lone exchanges; guarded by that list
 
 	session atomic.Pointer[session] // nil: none is open; set under mu, and read without it by each frame
@@ -30,29 +30,28 @@ type conn struct {
 	mu      sync.Mutex               // guards the fields below
 	only    *exchange                // one request in flight; the usual single one needs no map
 	calls   map[jsonrpc.ID]*exchange // the other requests in flight, by canonical id; nil: none
-	listens map[string]*feed         // those of listen streams, by key of the request's id
-	asks    map[string]*ask          // requests of ours that are not over, by key of their id
+	listens map[string]*feed         // of listen streams, by the key of the request's id
+	asks    map[string]*ask          // requests of ours that are not over, by the key of their id
 	lastAsk int64                    // the id of our last request
-	version uint64                   // of the kept state (transport.Kept) that session has now
+	version uint64                   // of the kept state (transport.Kept) that the session has
 	gone    bool                     // the connection has ended: nothing more may wait for it
 
-	expected *expected // news of tasks that our requests may have become; nil: none are expected
+	expected *expected // early notifications of tasks that our requests may become; nil: none can be
 
-	left *leftAnswers // answers that were left for other nodes; nil: none
+	left *leftAnswers // counts the answers that were left for other nodes; nil: none
 }
 
-// session is a handshake session. Immutable but for what its own lock or
-// atomics guard.
+// session is a handshake session. Immutable except for its atomics, latches and locks.
 type session struct {
 	*introduction
 	id       string
-	init     []byte // the parameters of initialize, for other nodes; nil where there are none
+	init     []byte // the parameters of initialize, for other nodes; nil if there are no other nodes
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
 	feed     *feed
 	opened   latch      // initialize has been answered
 	ready    latch      // notifications/initialized has come
-	altering sync.Mutex // serializes changes of a session that no transport.Kept keeps
+	altering sync.Mutex // serializes changes of a session without a transport.Kept
 
 	unopened atomic.Bool // initialize was answered with an error
 }
@@ -91,8 +90,8 @@ func (e *Engine) drop(link *transport.Connection) {
 	}
 }
 
-// close ends what waits for the peer: our requests, and streams that would never
-// end otherwise. Calls in flight end by their own context.
+// close ends what waits for the peer: our requests, and the feeds, which would never end
+// otherwise. Calls in flight end by their own contexts.
 func (c *conn) close() {
 	c.mu.Lock()
 	c.gone = true
@@ -107,8 +106,8 @@ func (c *conn) close() {
 	}
 }
 
-// open makes the session of an initialize, whose parameters came as raw; false if there
-// is one already.
+// open makes the session of an initialize, whose parameters were raw on the wire. It returns false
+// if there is a session already.
 func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +120,8 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	return s, true
 }
 
-// unopen undoes open, for an initialize that is answered with an error: what waits for
-// the session is refused, and the client may try again.
+// unopen undoes open, for an initialize that is answered with an error: requests that wait for the
+// session are refused, and the client may try again.
 func (c *conn) unopen(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,11 +137,12 @@ func (c *conn) unopen(s *session) {
 	}
 }
 
-// fleeting says that the connection ends with its request, and is not a lone exchange's own.
+// fleeting reports whether the connection is that of one request on a stateless carrier
+// (transport.Peer.Single), unlike single, which is for exchanges without any session.
 func (c *conn) fleeting() bool { return c.link != nil && c.link.Single }
 
-// assume makes the session of a request that comes without one. The client has said nothing
-// of itself, so nothing can be asked of it, and nothing is logged to it.
+// assume makes a session for a request that comes without a handshake. The client's capabilities
+// are unknown, so it can be asked nothing, and nothing is logged to it.
 func (c *conn) assume(version string) {
 	s := c.e.newSession("", &protocol.InitializeParams{Version: dialect.Sessionless(version).String()}, nil)
 	s.opened.release()
@@ -191,8 +191,8 @@ func (c *conn) file(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// unfile takes a request out of flight. Only the first call does anything: afterwards
-// the id may be that of another request.
+// unfile takes a request out of flight. Only the first call has an effect: afterwards the id may
+// belong to another request.
 func (c *conn) unfile(x *exchange) {
 	if x.unfiled.Swap(true) {
 		return
@@ -202,7 +202,7 @@ func (c *conn) unfile(x *exchange) {
 	if c.only == x {
 		c.only = nil
 	} else if delete(c.calls, x.id.Canonical()); len(c.calls) == 0 {
-		c.calls = nil // an idle session shall not keep it
+		c.calls = nil // an idle session must not hold the memory
 	}
 	if x.feed != nil {
 		delete(c.listens, x.id.Key())
@@ -216,7 +216,7 @@ func (c *conn) call(id jsonrpc.ID) *exchange {
 	return c.inFlight(id)
 }
 
-// inFlight is the request of that id; nil: there is none. Under c.mu.
+// inFlight returns the request in flight with the id; nil: there is none. The caller holds c.mu.
 func (c *conn) inFlight(id jsonrpc.ID) *exchange {
 	key := id.Canonical()
 	if c.only != nil && c.only.id.Canonical() == key {
@@ -225,7 +225,7 @@ func (c *conn) inFlight(id jsonrpc.ID) *exchange {
 	return c.calls[key]
 }
 
-// count is how many requests are in flight. Under c.mu.
+// count returns the number of requests in flight. The caller holds c.mu.
 func (c *conn) count() int {
 	if c.only != nil {
 		return len(c.calls) + 1
@@ -278,9 +278,9 @@ func (c *conn) endListens() {
 	}
 }
 
-// covers says whether a subscription to watched wants updates of uri: the
-// resource itself or one below it (2025-11-25 server/resources: "may be a
-// sub-resource of the one that the client subscribed to"). above enumerates the same.
+// covers reports whether a subscription to watched includes updates of uri: of the resource itself,
+// or of one below it (2025-11-25 server/resources: "may be a sub-resource of the one that the
+// client subscribed to"). above enumerates the same relation.
 func covers(watched, uri string) bool {
 	rest, ok := strings.CutPrefix(uri, watched)
 	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')

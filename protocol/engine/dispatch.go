@@ -65,8 +65,8 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 	return h.Handle(ctx, x.call)
 }
 
-// initialize opens the session: where others shall be able to serve it, they are before
-// the client hears of it.
+// initialize answers the request that has opened the session. A session that other nodes can serve
+// is stored before the client gets the answer.
 func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	if x.conn.kept() != nil {
 		if err := x.conn.alter(ctx, x.session, func(*keptSession) {}); err != nil {
@@ -89,12 +89,12 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	}, nil
 }
 
-// hear has the session told of what belongs to no exchange.
+// hear attaches the session's feed, by which the client is told of what belongs to no exchange.
 func (x *exchange) hear(ctx context.Context) {
 	out := x.out
 	ctx = context.WithoutCancel(ctx)
 	if link := x.conn.link; link != nil && link.Out != nil {
-		out, ctx = link.Out, link.Context() // which, unlike the call's, holds nothing of this request
+		out, ctx = link.Out, link.Context() // unlike the call's, it does not keep this request's memory
 	}
 	x.session.feed.attach(ctx, out)
 }
@@ -108,14 +108,14 @@ func (x *exchange) discover() protocol.Result {
 	}
 }
 
-// capabilities are the components' and the engine's own. The dialect leaves out
-// what its revision does not know.
+// capabilities returns the capabilities of the components and of the engine itself. The dialect
+// leaves out what its revision does not know.
 func (e *Engine) capabilities() protocol.ServerCapabilities {
 	caps := e.cfg.Catalog.Snapshot().Capabilities()
 	caps.Logging = true
 	caps.Extensions = e.cfg.Extensions
 	caps.Tasks = caps.Tasks && e.cfg.Tasks != nil
-	caps.TaskList, caps.TaskCancel = caps.Tasks, caps.Tasks // a list is that of a principal or a session
+	caps.TaskList, caps.TaskCancel = caps.Tasks, caps.Tasks // tasks are listed by principal or session
 	return caps
 }
 

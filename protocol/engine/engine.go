@@ -114,9 +114,9 @@ type Engine struct {
 	callPrefix string
 	calls      atomic.Uint64
 
-	closing atomic.Bool
-	stopped atomic.Bool    // tasks were told to end
-	closed  chan struct{}  // closed with closing
+	closing atomic.Bool    // Shutdown has begun
+	stopped atomic.Bool    // stopJobs has begun: tasks are told to end
+	closed  chan struct{}  // closed when closing is set
 	gaveUp  chan struct{}  // closed when Shutdown waits no longer for handlers
 	givesUp sync.Once      // closes gaveUp
 	inside  gate           // counts exchanges
@@ -127,9 +127,9 @@ type Engine struct {
 
 	unreadable unreadables
 
-	resources topics        // that sessions and listen streams watch
-	tasks     topics        // that listen streams watch
-	learned   atomic.Uint64 // counts how often sessions began to watch something; see echoed
+	resources topics        // watched by sessions and listen streams
+	tasks     topics        // watched by listen streams
+	learned   atomic.Uint64 // incremented when a session begins to watch something; see echoed
 
 	links    sync.Map // of *transport.Connection to *conn
 	loners   loners
@@ -226,9 +226,9 @@ func (e *Engine) updated(uri string) {
 	}
 }
 
-// toldOf are the feeds to be told of an update, and of which resource. A feed that watches
-// a resource above one that not everybody may know of (Config.Secret) is told only of the
-// resource that it watches.
+// toldOf returns the feeds to be told of an update of uri, and of which resource each is told. If
+// not everybody may know of uri (Config.Secret), a feed that watches a resource above it is told
+// of that resource instead.
 func (e *Engine) toldOf(uri string) []hit {
 	hits := e.resources.covering(uri)
 	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
@@ -312,8 +312,8 @@ func (e *Engine) GaveUp() <-chan struct{} { return e.gaveUp }
 // Closing is closed when Shutdown begins.
 func (e *Engine) Closing() <-chan struct{} { return e.closed }
 
-// begin counts a goroutine into running, unless the engine is closing. It holds e.mu, as
-// Shutdown does when it closes the engine: no Add comes after Shutdown has begun to wait.
+// begin counts a goroutine into running, unless the engine is closing. It takes e.mu, as Shutdown
+// does to set closing, so that no Add happens after Shutdown has begun to wait.
 func (e *Engine) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -324,9 +324,8 @@ func (e *Engine) begin() bool {
 	return true
 }
 
-// enter counts an exchange in; false: the engine is shut. A lone exchange is put into the
-// list before it passes the gate, so that a Shutdown which shuts the gate after it finds it
-// there.
+// enter counts an exchange in. It returns false if the engine is shut. A lone exchange is listed
+// before it passes the gate, so that a Shutdown which then shuts the gate finds it in the list.
 func (e *Engine) enter(c *conn) bool {
 	if c.single {
 		e.loners.add(c)

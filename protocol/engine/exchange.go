@@ -21,7 +21,7 @@ type exchange struct {
 	frame    []byte
 	id       jsonrpc.ID
 	method   string
-	dialect  *dialect.Dialect // nil: nothing is known yet
+	dialect  *dialect.Dialect // nil: not known yet
 	session  *session         // nil on 2026-07-28 and before initialize
 	snapshot Snapshot
 	call     *Call       // nil for responses, for requests that were refused, and for most notifications
@@ -29,12 +29,12 @@ type exchange struct {
 	unfiled  atomic.Bool // it has been taken out again; see conn.unfile
 
 	uncounted bool               // accepted while the server stops: Shutdown does not wait for it
-	forwarded bool               // another node has received it
+	forwarded bool               // another node has received it from the client
 	feed      *feed              // of a listen request; nil for all others
 	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
 	record    *record            // the claim of this round; nil: its outcome is not recorded
 	job       *job               // the task that this is an execution of; nil: the client's request itself
-	created   *job               // the task that the call became: it is started after the answer
+	created   *job               // the task that the call became; it is started after the answer
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -47,10 +47,10 @@ type exchange struct {
 	// all that was sent before it, and nothing after it.
 	sending   sync.RWMutex
 	closed    bool        // guarded by sending
-	abandoned atomic.Bool // the client has cancelled: nothing more is sent for the call
+	abandoned atomic.Bool // the client has cancelled the call: nothing more is sent for it
 
 	life   callContext             // of the request
-	cancel context.CancelCauseFunc // ends an execution of a task, which has no life; else nil
+	cancel context.CancelCauseFunc // ends the execution of a task, for which life is not used; else nil
 
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
@@ -58,9 +58,9 @@ type exchange struct {
 	reported  bool // progress; guarded by reporting
 	progress  float64
 
-	last transport.Answer // the context that the answer is sent in
-	own  Call             // what call points to, except in executions of tasks
-	lent *buffer          // what Call.Lend has lent, until the answer is sent; nil: nothing
+	last transport.Answer // room for the context of the answer's Send
+	own  Call             // room for what call points to, except in executions of tasks
+	lent *buffer          // lent by Call.Lend, until the answer is sent; nil: none
 }
 
 type exchangeKey struct{}
@@ -106,7 +106,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	return err
 }
 
-// stopped answers a request that frame middleware refused with err, and did not hand on.
+// stopped answers a request that frame middleware refused with err instead of calling next.
 func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
 	if err == nil || x.out != nil || !x.filed && x.refuse == nil {
 		return err
@@ -117,8 +117,8 @@ func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err erro
 	return x.answer(ctx, nil, err)
 }
 
-// over ends a request: its context, the wait of others for initialize, and its place in
-// flight.
+// over ends a request: it ends the context, lets requests go that wait for initialize, and takes
+// the request out of flight.
 func (x *exchange) over() {
 	x.life.End(nil)
 	if x.method == protocol.MethodInitialize {
@@ -130,9 +130,8 @@ func (x *exchange) over() {
 // errGoexit is the panic of a handler that has ended its goroutine.
 var errGoexit = errors.New("the handler called runtime.Goexit")
 
-// rescue is the last resort for panics: those of frame middleware, and of
-// OnRootsChanged; and for handlers that end their goroutine, as t.FailNow does. A
-// request is still answered.
+// rescue is the last resort: for panics of frame middleware and of OnRootsChanged, and for handlers
+// that end their goroutine, as t.FailNow does. A request still gets an answer.
 func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, returned bool, err *error) {
 	switch {
 	case v == nil && returned:
@@ -168,16 +167,16 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	defer x.launch()
 	result, err := x.dispatch(ctx)
 	err = x.answer(ctx, result, err)
-	if x.lent != nil { // nobody else has the result
+	if x.lent != nil { // the answer is sent, and nobody else has the result
 		x.conn.e.buffers.give(x.lent)
 		x.lent = nil
 	}
 	return err
 }
 
-// outside is the context that the carrier gave to Serve, without what belongs to this
-// exchange. Where there is frame middleware, which may have put values into the context,
-// it is inner.
+// outside returns the context that the carrier gave to Serve, without what belongs to this
+// exchange. If there is frame middleware, which may have put values into the context, it returns
+// inner.
 func (x *exchange) outside(inner context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
 		return inner
@@ -185,22 +184,22 @@ func (x *exchange) outside(inner context.Context) context.Context {
 	return x.life.Parent()
 }
 
-// launch begins the work of the task that the call became, after the answer that
-// tells of it.
+// launch starts the task that the call became. It is called after the answer with the task's id was
+// sent.
 func (x *exchange) launch() {
 	if x.created != nil {
 		go x.created.work()
 	}
 }
 
-// await lets a session's requests wait until its initialize has been answered, so
-// that a client that sends on without waiting is answered in a sensible order. It is a
-// fault if that answer was an error.
+// await waits until the session's initialize has been answered, so that a client which sends more
+// requests without waiting gets the answers in a sensible order. The fault says that initialize was
+// answered with an error.
 func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	if x.session == nil || x.method == protocol.MethodInitialize {
 		return nil
 	}
-	if opened, already := x.session.opened.wait(); !already { // else nobody waits for ctx
+	if opened, already := x.session.opened.wait(); !already { // waiting for ctx would allocate
 		select {
 		case <-opened:
 		case <-ctx.Done():
@@ -231,7 +230,8 @@ func (x *exchange) abandon(cause error) {
 	x.close()
 }
 
-// advance notes progress; false if it is not an increase. The caller holds x.reporting.
+// advance notes progress. It returns false if done is not an increase. The caller holds
+// x.reporting.
 func (x *exchange) advance(done float64) bool {
 	if x.job != nil {
 		return x.job.advance(done)
@@ -254,8 +254,8 @@ func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 	x.sendNotice(ctx, room, p)
 }
 
-// report is notify for progress. Handlers may report in a loop, so it allocates nothing:
-// the parameters are in the pooled buffer.
+// report is notify for progress. It does not allocate, because handlers may report in a loop: the
+// parameters are in the pooled buffer.
 func (x *exchange) report(ctx context.Context, token jsonrpc.ID, done float64, total *float64, message string) {
 	room := x.conn.e.buffers.take()
 	defer x.conn.e.buffers.give(room)
@@ -326,11 +326,11 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	return x.hand(ctx, room)
 }
 
-// worthwhile is from which length on an answer is handed over instead of copied.
+// worthwhile is the length in bytes from which an answer is handed over instead of copied.
 const worthwhile = 4 << 10
 
-// hand sends what room holds. A carrier that can keep the frame takes its memory, and room
-// gets other memory in exchange.
+// hand sends the frame in room. A carrier that can keep the frame takes its memory, and gives room
+// other memory in exchange.
 func (x *exchange) hand(ctx context.Context, room *buffer) (err error) {
 	taker, ok := x.out.(transport.Swapper)
 	if !ok || len(room.b) < worthwhile {
@@ -340,7 +340,7 @@ func (x *exchange) hand(ctx context.Context, room *buffer) (err error) {
 	return err
 }
 
-// resultFrame is an answer up to its result.
+// resultFrame appends the part of an answer that precedes its result.
 func (x *exchange) resultFrame(dst []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	return append(x.id.Append(dst), `,"result":`...)
@@ -379,9 +379,9 @@ func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
 	return x.out.Send(ctx, frame)
 }
 
-// final closes the call and returns the context in which its answer is sent; goes is false
-// where the call was abandoned, and nothing is sent. The id is freed first, because the
-// client may use it again as soon as it has the answer.
+// final closes the call and returns the context for the Send of its answer. goes is false if the
+// call was abandoned and nothing is to be sent. The id is freed before the answer is sent, because
+// the client may use it again as soon as it has the answer.
 func (x *exchange) final(ctx context.Context, status int) (_ context.Context, goes bool) {
 	if x.abandoned.Load() || !x.close() {
 		return ctx, false
@@ -392,8 +392,8 @@ func (x *exchange) final(ctx context.Context, status int) (_ context.Context, go
 	return x.last.Final(ctx, status), true
 }
 
-// argumentResult makes faults of a tool's arguments a result that the model
-// sees, from the revision on that wants it (SEP-1303).
+// argumentResult converts a fault of a tool's arguments into a result, which the model sees, if the
+// revision wants that (SEP-1303); otherwise it returns nil.
 func (x *exchange) argumentResult(err error) *protocol.CallToolResult {
 	var f *protocol.Fault
 	if !errors.As(err, &f) || f.Kind != protocol.FaultInvalidArguments || !x.dialect.ArgumentErrorsAreResults() {
@@ -442,7 +442,7 @@ func (x *exchange) fault(err error) *jsonrpc.Error {
 	return d.Error(err)
 }
 
-// unopen takes back the session of an initialize that is answered with an error.
+// unopen removes the session again if this is an initialize that is answered with an error.
 func (x *exchange) unopen() {
 	if x.filed && x.method == protocol.MethodInitialize {
 		x.conn.unopen(x.session)

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// lone is an exchange that belongs to no session, with the state that it alone has, in
-// one piece of memory.
+// lone is an exchange that belongs to no session, together with its own conn, in one allocation.
 type lone struct {
 	exchange
 	alone conn
@@ -19,26 +18,25 @@ func (e *Engine) lone() *lone {
 	return l
 }
 
-// loners are the lone exchanges that are being served: changes and Shutdown must reach
-// them. Every POST of a stateless client is one. So that they do not contend for one lock,
-// the list is split into parts, each with its own; it is linked through the conns, which
-// costs no allocation.
+// loners is the list of the lone exchanges that are being served, which changes and Shutdown must
+// reach. Every POST of a stateless client is one, so the list is split into parts with a lock each,
+// to avoid contention. It is linked through the conns, which needs no allocation.
 type loners struct{ parts [16]part }
 
 type part struct {
 	mu    sync.Mutex // guards first, and prev and next of all that are in the list
 	first *conn
-	_     [48]byte // each part has a cache line
+	_     [48]byte // padding: one cache line per part
 }
 
-// place is where a lone exchange is in the list.
+// place is the position of a lone exchange in the list.
 type place struct {
-	in         *part // nil: it is not
+	in         *part // nil: it is not in the list
 	prev, next *conn
 }
 
 func (l *loners) add(c *conn) {
-	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // it spreads, and guards nothing
+	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // for even load, not for security
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.place = place{in: p, next: p.first}

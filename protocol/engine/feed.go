@@ -18,33 +18,33 @@ const maxPending = 256
 // maxWatched bounds the resources that one session or stream watches.
 const maxWatched = 1024
 
-// feed brings changes to one client: to a handshake session unasked, to a listen
-// stream as its filter wants. Changes that wait are merged, so that a client that does
-// not read costs a bounded amount of memory. A goroutine (drain) runs only while there is
-// something to send; Engine.running counts it.
+// feed sends changes to one client: to a handshake session without being asked, to a listen stream
+// according to its filter. Pending changes are merged, so that a client that does not read costs a
+// bounded amount of memory. A goroutine (drain) runs only while there is something to send;
+// Engine.running counts it.
 type feed struct {
 	e *Engine
 	d *dialect.Dialect
 
 	*listening // nil for a session
 
-	session string // the id of the session, where other nodes may serve it; empty: this one alone
+	session string // the id of the session if other nodes may serve it, too; else empty
 
 	mu       sync.Mutex // guards the fields below
 	out      transport.Outbound
-	ctx      context.Context //nolint:containedctx // the stream's, for sends that no caller waits for
+	ctx      context.Context //nolint:containedctx // the stream's, for sends of the goroutine
 	open     bool            // the listen request is acknowledged, or the session initialized
-	stopped  bool            // nothing is sent any more
+	stopped  bool            // nothing more is sent
 	draining bool            // the goroutine runs
 	filter   protocol.SubscriptionFilter
-	waiting  *backlog // nil: nothing waits
-	learned  uint64   // the count of Engine.learned when it last began to watch something
+	waiting  *backlog // pending changes; nil: there are none
+	learned  uint64   // Engine.learned when this feed last began to watch something
 }
 
-// listening is what the feed of a listen stream has besides.
+// listening is the additional state of the feed of a listen stream.
 type listening struct {
 	id     jsonrpc.ID     // of the request
-	ended  latch          // the feed is stopped
+	ended  latch          // released when the feed is stopped
 	drains sync.WaitGroup // counts the goroutine, for settle
 }
 
@@ -55,7 +55,7 @@ func newFeed(e *Engine, d *dialect.Dialect) *feed {
 	}
 }
 
-// attach says where to send, and in which context. Nothing is sent before start.
+// attach sets where to send, and the context for it. Nothing is sent before start.
 func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.kick()
 }
 
-// start lets what waits go out.
+// start begins sending, with the changes that are pending.
 func (f *feed) start() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *feed) start() {
 	f.kick()
 }
 
-// stop ends the feed for good. What is being sent is not waited for; see settle.
+// stop ends the feed for good. It does not wait for what is being sent; see settle.
 func (f *feed) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,24 +82,23 @@ func (f *feed) stop() {
 	}
 }
 
-// leave makes the feed watch nothing: its request was answered, or never will be.
+// leave makes the feed watch nothing: its request has been answered, or never will be.
 func (f *feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget()
 }
 
-// forget takes the feed from the topics, to which it comes back only by another filter.
-// Under f.mu.
+// forget removes the feed from the topics. Only another filter puts it back. The caller holds f.mu.
 func (f *feed) forget() {
 	f.e.resources.replace(f, f.filter.URIs, nil)
 	f.e.tasks.replace(f, f.filter.Tasks, nil)
 }
 
-// settle waits until nothing is being sent to a listen stream; only after stop.
+// settle waits until nothing is being sent on the listen stream. It may be called only after stop.
 func (f *feed) settle() { f.drains.Wait() }
 
-// narrow leaves what the filter wants, also of what waits already.
+// narrow sets the filter, and drops pending changes that it excludes.
 func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +113,7 @@ func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	}
 }
 
-// pend is the backlog, made if there is none. Under f.mu.
+// pend returns the backlog, and makes it first if need be. The caller holds f.mu.
 func (f *feed) pend() *backlog {
 	if f.waiting == nil {
 		f.waiting = new(backlog)
@@ -163,8 +162,8 @@ func (f *feed) updated(watched, uri string) {
 	}
 }
 
-// updatedSince is updated for a change that was told when Engine.learned was at learned: only
-// a feed that began to watch something after that may have missed it.
+// updatedSince is updated for a change that was sent when Engine.learned had the value learned. Only
+// a feed that began to watch something later may have missed it.
 func (f *feed) updatedSince(learned uint64, watched, uri string) {
 	f.mu.Lock()
 	late := f.learned > learned
@@ -174,7 +173,8 @@ func (f *feed) updatedSince(learned uint64, watched, uri string) {
 	}
 }
 
-// kick starts the goroutine if there is something to send and it does not run. Under f.mu.
+// kick starts the goroutine if there is something to send and it is not running. The caller holds
+// f.mu.
 func (f *feed) kick() {
 	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin() {
 		return
@@ -186,15 +186,15 @@ func (f *feed) kick() {
 	go f.drain()
 }
 
-// pending says whether something waits. Under f.mu.
+// pending reports whether there is something to send. The caller holds f.mu.
 func (f *feed) pending() bool {
 	if f.waiting != nil && f.waiting.empty() {
-		f.waiting = nil // an idle session shall not keep it
+		f.waiting = nil // an idle session must not hold the memory
 	}
 	return f.waiting != nil
 }
 
-// drain is the goroutine: it sends until nothing waits. A failure stops the feed.
+// drain is the goroutine: it sends until nothing is pending. An error stops the feed.
 func (f *feed) drain() {
 	defer f.e.running.Done()
 	if f.listening != nil {
@@ -216,7 +216,7 @@ func (f *feed) drain() {
 	}
 }
 
-// push sends a frame that another node has for the session.
+// push queues a frame that another node has made for the session.
 func (f *feed) push(frame []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -224,7 +224,7 @@ func (f *feed) push(frame []byte) {
 	f.kick()
 }
 
-// take is the next frame to send; nil: none. Under f.mu.
+// take returns the next frame to send; nil: there is none. The caller holds f.mu.
 func (f *feed) take() ([]byte, error) {
 	if f.stopped || !f.pending() {
 		return nil, nil

@@ -6,16 +6,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// backlog is what waits for one client. Changes are merged; the zero value is empty. The
-// lock of the feed guards it.
+// backlog holds the pending changes for one client, merged. The zero value is empty. feed.mu guards
+// it.
 type backlog struct {
 	lists  [4]bool    // by protocol.ListKind: the list has changed
 	uris   []string   // of resources that have changed, each once
-	tasks  []taskNews // the newest news of each task
-	frames [][]byte   // notifications that other nodes have for the session
+	tasks  []taskNews // the latest state of each task
+	frames [][]byte   // notifications that other nodes have made for the session
 }
 
-// taskNews is the newest state of a task that waits to be told.
+// taskNews is the latest state of a task, to be sent.
 type taskNews struct {
 	id   string
 	news protocol.Params
@@ -25,8 +25,8 @@ func (b *backlog) empty() bool {
 	return b.lists == [4]bool{} && len(b.uris) == 0 && len(b.tasks) == 0 && len(b.frames) == 0
 }
 
-// update adds a resource that has changed. Where too many wait it adds watched instead, to
-// which the client has subscribed and which covers the resource.
+// update adds a resource that has changed. If too many are pending it adds watched instead, the
+// resource that the client has subscribed to and that covers this one.
 func (b *backlog) update(watched, uri string) {
 	if len(b.uris) >= maxPending {
 		uri = watched
@@ -36,8 +36,8 @@ func (b *backlog) update(watched, uri string) {
 	}
 }
 
-// task replaces earlier news of the task. Where too many tasks wait, the oldest news are
-// dropped: in both designs notifications are a courtesy, and clients ask for the state.
+// task replaces the pending state of the task. If too many tasks are pending, the oldest is dropped:
+// in both designs notifications are optional, and clients poll for the state.
 func (b *backlog) task(id string, news protocol.Params) {
 	b.tasks = slices.DeleteFunc(b.tasks, func(t taskNews) bool { return t.id == id })
 	if len(b.tasks) >= maxPending {
@@ -46,7 +46,7 @@ func (b *backlog) task(id string, news protocol.Params) {
 	b.tasks = append(b.tasks, taskNews{id, news})
 }
 
-// frame adds a notification of another node. Where too many wait, the oldest is dropped.
+// frame adds a notification of another node. If too many are pending, the oldest is dropped.
 func (b *backlog) frame(frame []byte) {
 	if len(b.frames) >= maxPending {
 		b.frames = b.frames[1:]
@@ -54,7 +54,7 @@ func (b *backlog) frame(frame []byte) {
 	b.frames = append(b.frames, frame)
 }
 
-// narrow leaves what the filter wants.
+// narrow drops what the filter excludes.
 func (b *backlog) narrow(f *protocol.SubscriptionFilter) {
 	for k := range b.lists {
 		b.lists[k] = b.lists[k] && wants(f, protocol.ListKind(k))
@@ -65,12 +65,13 @@ func (b *backlog) narrow(f *protocol.SubscriptionFilter) {
 	})
 }
 
-// wants says whether the filter names the lists of a kind.
+// wants reports whether the filter includes changes of the list of a kind.
 func wants(f *protocol.SubscriptionFilter, k protocol.ListKind) bool {
 	return [...]bool{f.Tools, f.Resources, f.Resources, f.Prompts}[k]
 }
 
-// next removes and returns the oldest frame, else a change; both are nil where nothing waits.
+// next removes and returns the oldest frame or, if there is none, a change. Both are nil if nothing
+// is pending.
 func (b *backlog) next() (frame []byte, change protocol.Params) {
 	if len(b.frames) > 0 {
 		frame, b.frames = b.frames[0], b.frames[1:]

@@ -63,7 +63,7 @@ func (x *exchange) expiring(ctx context.Context) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// subscribed registers the feed of a listen request, in the order of arrival.
+// subscribed registers the feed of a listen request. It runs in Accept, in the order of arrival.
 func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.feed = newFeed(x.conn.e, x.dialect)
 	x.feed.listening = &listening{id: x.id}
@@ -74,8 +74,8 @@ func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.conn.listen(x, x.feed)
 }
 
-// honoured is the part of the filter that this server serves: the rest is left
-// out of the acknowledgement, not refused.
+// honoured returns the part of the filter that this server serves. The rest is not refused, but left
+// out of the acknowledgement.
 func (x *exchange) honoured(ctx context.Context, want protocol.SubscriptionFilter) protocol.SubscriptionFilter {
 	caps := x.snapshot.Capabilities()
 	got := protocol.SubscriptionFilter{
@@ -103,9 +103,9 @@ func (x *exchange) acknowledge(ctx context.Context, f *feed) error {
 	return x.out.Send(ctx, frame)
 }
 
-// farewell announces the graceful end of a stream where one pipe carries many:
-// basic/patterns/cancellation demands notifications/cancelled, the schema narrows
-// that to stdio, and basic/patterns/subscriptions wants the result after it.
+// farewell announces the graceful end of a listen stream where one connection carries several
+// exchanges: basic/patterns/cancellation requires notifications/cancelled, the schema limits that to
+// stdio, and basic/patterns/subscriptions wants the result after it.
 func (x *exchange) farewell(ctx context.Context) error {
 	if x.conn.single {
 		return nil

@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// topics is an index of what feeds watch, resources or tasks, by name: it finds the feeds
-// that are to be told of a change without asking all. The filter of a feed says what it
-// watches; the index is changed together with it, under the lock of the feed.
+// topics is an index of feeds by what they watch (resources or tasks), so that a change finds its
+// feeds without asking all of them. A feed's filter says what it watches; the index is changed
+// together with the filter, under feed.mu.
 type topics struct {
-	mu     sync.RWMutex // guards byName and what is in it; after feed.mu
+	mu     sync.RWMutex // guards byName and what is in it; taken after feed.mu
 	byName map[string]audience
 }
 
-// audience are the feeds that watch one topic. Most topics have one, which needs no map.
+// audience is the set of feeds that watch one topic. Most topics have one feed, which needs no map.
 type audience struct {
 	one  *feed
 	more map[*feed]struct{} // all others; nil: none
 }
 
-// hit is a feed to be told of a change.
+// hit is a feed that is to be told of a change.
 type hit struct {
 	feed    *feed
 	watched string // the name that it watches
@@ -83,7 +83,7 @@ func (t *topics) remove(f *feed, name string) {
 	}
 }
 
-// has says whether the feed watches the name. While the caller holds f.mu that cannot change.
+// has reports whether the feed watches the name. That cannot change while the caller holds f.mu.
 func (t *topics) has(f *feed, name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -92,21 +92,21 @@ func (t *topics) has(f *feed, name string) bool {
 	return among || a.one == f
 }
 
-// names are all that somebody watches.
+// names returns all names that some feed watches.
 func (t *topics) names() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Collect(maps.Keys(t.byName))
 }
 
-// of are the feeds that watch the name. When they are told they may have stopped doing so.
+// of returns the feeds that watch the name. A feed may have stopped watching it when it is told.
 func (t *topics) of(name string) []hit {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[name].appendTo(nil, name)
 }
 
-// covering are the feeds that watch the resource or one above it, each once.
+// covering returns the feeds that watch the resource or one above it, each once.
 func (t *topics) covering(uri string) []hit {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -143,7 +143,7 @@ func (a audience) appendTo(hits []hit, name string) []hit {
 	return hits
 }
 
-// above are the names that cover the uri, the uri itself last.
+// above yields the names that cover the uri; see covers. The uri itself is the last.
 func above(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for end := range len(uri) + 1 {
@@ -154,7 +154,7 @@ func above(uri string) iter.Seq[string] {
 	}
 }
 
-// endsName says whether a name that covers the uri may end there.
+// endsName reports whether uri[:end] covers the uri.
 func endsName(uri string, end int) bool {
 	return end == len(uri) || strings.IndexByte("/?#", uri[end]) >= 0 || end > 0 && uri[end-1] == '/'
 }

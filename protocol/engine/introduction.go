@@ -6,15 +6,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// introduction is what a client said of itself at the handshake. Immutable, and the same
-// for all sessions whose client said the same.
+// introduction is what a client said about itself in the handshake. Immutable, and shared by the
+// sessions of clients that said the same.
 type introduction struct {
 	client       protocol.Implementation
 	capabilities protocol.ClientCapabilities
 }
 
-// Bounds of introductions: how many are shared at most, and how long the parameters of
-// initialize may be that are.
+// Bounds of introductions: how many are shared, and up to which length of the parameters of
+// initialize.
 const (
 	maxIntroduced   = 256
 	maxIntroduction = 4 << 10
@@ -26,7 +26,7 @@ type introductions struct {
 	byRaw map[string]*introduction
 }
 
-// of is the introduction of a client that sent p as raw.
+// of returns the introduction of a client that sent p, whose text is raw.
 func (s *introductions) of(p *protocol.InitializeParams, raw []byte) *introduction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,14 +38,14 @@ func (s *introductions) of(p *protocol.InitializeParams, raw []byte) *introducti
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxIntroduced {
-		s.byRaw = make(map[string]*introduction) // begin anew: clients that come again are shared again
+		s.byRaw = make(map[string]*introduction) // full: start over, since frequent clients come again
 	}
 	s.byRaw[string(raw)] = i
 	return i
 }
 
-// lends says whether handlers get slices or maps of the introduction, which they could
-// change: then it must not be shared with other sessions.
+// lends reports whether the introduction has slices or maps, which handlers get and could change:
+// then it must not be shared with other sessions.
 func (i *introduction) lends() bool {
 	return i.client.Icons != nil || i.capabilities.Extensions != nil || i.capabilities.Experimental != nil
 }

@@ -2,14 +2,14 @@ package engine
 
 import "sync/atomic"
 
-// latch is an event that happens once. It makes a channel only when somebody waits: most
-// latches of sessions are never waited for, and there are many sessions.
+// latch is an event that happens once. It makes a channel only when somebody waits: there are many
+// sessions, and most of their latches are never waited for.
 type latch struct{ state atomic.Pointer[waiting] }
 
-// waiting is for a latch that has not happened.
+// waiting is the state of a latch that has not happened and for which somebody waits.
 type waiting struct{ happens chan struct{} }
 
-// happened is the state of all latches that have; immutable.
+// happened is the state of all latches that have happened; immutable.
 var happened = new(waiting)
 
 // release says that the event has happened. Further calls do nothing.
@@ -19,8 +19,8 @@ func (l *latch) release() {
 	}
 }
 
-// wait is a channel that is closed when the event happens; already: it has happened, and the
-// channel is nil.
+// wait returns a channel that is closed when the event happens. If already is true, it has happened
+// and the channel is nil.
 func (l *latch) wait() (happens <-chan struct{}, already bool) {
 	w := l.state.Load()
 	if w == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// askBase is where this node's ids of our requests begin in a session that several nodes
-// serve: those of two nodes must not meet (2025-11-25 basic). They stay below 2^53, so that
-// clients whose JSON numbers are floats keep them exact.
+// askBase returns a random start for the ids of this node's requests in a session that several nodes
+// serve, because ids must not collide (2025-11-25 basic). The ids stay below 2^53, so that clients
+// whose JSON numbers are floats keep them exact.
 func askBase() int64 { return (1 + rand.Int64N(1<<31)) << 20 } //nolint:gosec // it must not repeat, and need not be secret
 
-// forward is the step that sends a notification of the client on to the other nodes, when
-// none of the requests here is meant: the one that is may run there.
+// forward is the step that sends a client's notification to the other nodes, because it refers to a
+// request that does not run here.
 func (c *conn) forward(x *exchange) step {
 	s := c.current()
 	if s == nil || x.forwarded || s.feed.session == "" {
@@ -31,8 +31,8 @@ func (c *conn) forward(x *exchange) step {
 // answerKey is the key under which an answer is left for the node that asked.
 func answerKey(session string, id jsonrpc.ID) string { return "answer/" + session + "/" + id.Key() }
 
-// leaveAnswer leaves the answer in the store of claims for the node that asked, and sends it
-// to all nodes. If that message is lost, the node finds the answer in the store.
+// leaveAnswer stores an answer in the store of claims for the node that asked, and sends it to all
+// nodes. If that message is lost, the node finds the answer in the store.
 func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 	e, s := c.e, c.current()
 	if s == nil || c.kept() == nil || e.cfg.Changes == nil {
@@ -46,17 +46,17 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 	e.tell(news{Kind: newsFrame, Session: s.id, Frame: frame})
 }
 
-// maxLeft bounds the answers that one connection leaves in AskTimeout: a client may make
-// them up, and the claims are for all.
+// maxLeft bounds the answers that one connection may store within AskTimeout: a client can invent
+// answers, and the store of claims is shared.
 const maxLeft = 64
 
-// leftAnswers counts them.
+// leftAnswers counts the answers that a connection has stored.
 type leftAnswers struct {
 	since time.Time
 	count int
 }
 
-// mayLeave counts one more answer that is left; false: there are too many.
+// mayLeave counts one more stored answer. It returns false if there are too many.
 func (c *conn) mayLeave() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +67,9 @@ func (c *conn) mayLeave() bool {
 	return c.left.count <= maxLeft
 }
 
-// looks ticks when a wait for an answer should look whether one was left, because the
-// message that brings it may be lost. The channel is nil where none can be.
+// looks returns a ticker for a wait for an answer: at each tick the store is checked, because the
+// message that brings the answer may have been lost. The channel is nil if no other node can have
+// stored one.
 func (c *conn) looks() (<-chan time.Time, func()) {
 	if !c.mayBeLeft() {
 		return nil, func() {}
@@ -77,12 +78,12 @@ func (c *conn) looks() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// mayBeLeft says whether an answer may have come to another node.
+// mayBeLeft reports whether another node may receive an answer, and store it.
 func (c *conn) mayBeLeft() bool {
 	return c.kept() != nil && c.e.sharesClaims() && c.e.cfg.Changes != nil
 }
 
-// lookForAnswers makes all waits for answers look at once, when messages were lost.
+// lookForAnswers makes all waits for answers check the store now, because messages were lost.
 func (c *conn) lookForAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +92,7 @@ func (c *conn) lookForAnswers() {
 	}
 }
 
-// lookForAnswer delivers the answer to a that another node has left, if there is one.
+// lookForAnswer delivers the answer to a that another node has stored, if there is one.
 func (c *conn) lookForAnswer(ctx context.Context, a *ask) {
 	s := c.current()
 	if s == nil || !c.mayBeLeft() {

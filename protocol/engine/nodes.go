@@ -26,8 +26,8 @@ const (
 	newsVisited newsKind = "visited" // the page of the elicitation Visit is done
 )
 
-// news is a message between the nodes that share a store. It says where to look, or what
-// to do now. Messages may be lost: what must not be missed is also looked for now and then.
+// news is a message between the nodes that share a store. It says where to look, or what to do now.
+// Messages may be lost, so what must not be missed is also polled for.
 type news struct {
 	Kind    newsKind        `json:"engine"` // a bus carries messages of others, too
 	Node    string          `json:"node"`
@@ -46,13 +46,13 @@ const (
 	// client may make up as many as it likes, and they must not push out news for others.
 	frameShare  = 8
 	tellTimeout = 5 * time.Second // for publishing one message
-	// lookPause is how often a wait for something that another node may do looks whether
-	// that has happened: a lost message must not make it wait for ever.
+	// lookPause is the interval at which a wait for another node polls, so that a lost message
+	// does not make it wait for ever.
 	lookPause = 3 * time.Second
 )
 
-// nodes is this node among those that share a store. Its goroutines run from Start to
-// the end of Shutdown.
+// nodes is the part of an engine that talks to the other nodes which share its store. Its goroutines
+// run from Start to the end of Shutdown.
 type nodes struct {
 	id      string
 	running sync.WaitGroup
@@ -71,7 +71,7 @@ func newNodes() nodes {
 	return nodes{id: rand.Text(), out: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
-// shares says whether other nodes may change what this one knows.
+// shares reports whether other nodes may change tasks or sessions that this node knows.
 func (e *Engine) shares() bool { return e.cfg.Queue != nil || e.cfg.Changes != nil }
 
 // Start begins what runs without a request: the worker of a queue of tasks, and
@@ -117,8 +117,8 @@ func (e *Engine) stopNodes() {
 // one of them.
 const secretLife = 400 * 24 * time.Hour
 
-// agreeOnSecret makes nodes that share claims use one secret for states, so that they can
-// open each other's, where the program has given them none.
+// agreeOnSecret makes nodes that share claims use the same secret for states, so that they can open
+// each other's states, unless the program has set States.
 func (e *Engine) agreeOnSecret(ctx context.Context) error {
 	if !e.agrees {
 		return nil
@@ -141,14 +141,14 @@ func (e *Engine) agreeOnSecret(ctx context.Context) error {
 	return nil
 }
 
-// tell brings news to the other nodes. It never blocks.
+// tell queues a message for the other nodes. It never blocks.
 func (e *Engine) tell(n news) {
 	if e.cfg.Changes == nil {
 		return
 	}
 	n.Node = e.nodes.id
 	message, err := json.Marshal(n)
-	if err != nil { // a frame that is not JSON: there are none
+	if err != nil { // cannot happen: frames are valid JSON
 		return
 	}
 	s := &e.nodes
@@ -165,7 +165,7 @@ func (e *Engine) tell(n news) {
 	signal(s.out)
 }
 
-// tellNow is tell for callers that wait until the bus has the message.
+// tellNow sends a message and waits until the bus has taken it.
 func (e *Engine) tellNow(ctx context.Context, n news) error {
 	n.Node = e.nodes.id
 	message, err := json.Marshal(n)
@@ -175,8 +175,8 @@ func (e *Engine) tellNow(ctx context.Context, n news) error {
 	return e.toBus(ctx, message)
 }
 
-// telling is the goroutine that publishes the outbox. When ctx ends it publishes what is
-// left: the other nodes hear what was said before Shutdown, unless the bus is away then.
+// telling is the goroutine that publishes the outbox. When ctx ends it publishes the rest: the other
+// nodes get what was queued before Shutdown, unless the bus is unavailable.
 func (e *Engine) telling(ctx context.Context) {
 	for {
 		select {
@@ -191,8 +191,8 @@ func (e *Engine) telling(ctx context.Context) {
 	}
 }
 
-// publishAll publishes the outbox. It stops at a message that the bus does not take, and
-// returns false. That message is lost, as any may be (see news).
+// publishAll publishes the outbox. It returns false at a message that the bus does not take. That
+// message is lost, as any may be (see news).
 func (e *Engine) publishAll(ctx context.Context) bool {
 	for message := e.nodes.next(); message != nil; message = e.nodes.next() {
 		if err := e.toBus(ctx, message); err != nil {
@@ -209,7 +209,7 @@ func (e *Engine) toBus(ctx context.Context, message []byte) error {
 	return e.cfg.Changes.Publish(ctx, message)
 }
 
-// next is the oldest message of the outbox; nil: it is empty.
+// next takes the oldest message from the outbox; nil: it is empty.
 func (s *nodes) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +222,8 @@ func (s *nodes) next() []byte {
 	return message
 }
 
-// heard takes a message of the bus, which calls it in the goroutine of Subscribe; nil says
-// that messages may have been lost. It must not block.
+// heard handles a message of the bus, in the goroutine of Subscribe; nil means that messages may have
+// been lost. It must not block.
 func (e *Engine) heard(message []byte) {
 	if message == nil {
 		e.nodes.mu.Lock()
@@ -268,7 +268,8 @@ func (e *Engine) heard(message []byte) {
 // has asked tells its client. It never blocks.
 func (e *Engine) Visited(id string) { e.tell(news{Kind: newsVisited, Visit: id}) }
 
-// visited tells the client, if this node has asked it. Sending may block.
+// visited tells the client, if it was this node that asked. It does so in a goroutine, because
+// sending may block.
 func (e *Engine) visited(id string) {
 	if e.cfg.Visit == nil {
 		return
@@ -287,10 +288,10 @@ func (e *Engine) visited(id string) {
 	}()
 }
 
-// echoed takes a message of this node's own. A resource that changed here was told to the
-// feeds of this node before the bus had the message. Meanwhile another node may have
-// accepted a subscription for a session whose feed is here: by now this node knows of it,
-// because the bus keeps the order, and tells it of the change.
+// echoed handles a message that this node has sent itself. A change of a resource was told to the
+// feeds of this node before the bus had the message. In between, another node may have accepted a
+// subscription for a session whose feed is here. The bus keeps the order, so this node knows of the
+// subscription by now, and tells that feed of the change.
 func (e *Engine) echoed(n *news) {
 	if n.Kind != newsUpdated {
 		return
@@ -300,7 +301,7 @@ func (e *Engine) echoed(n *news) {
 	}
 }
 
-// delivered hands on a frame that the client of a session has sent to another node.
+// delivered handles a frame that the client of a session has sent to another node.
 func (e *Engine) delivered(session string, frame []byte) {
 	c := e.connOf(session)
 	msg, fault := jsonrpc.Decode(frame)
@@ -317,9 +318,9 @@ func (e *Engine) delivered(session string, frame []byte) {
 	}
 }
 
-// forwarded runs the step of a notification that another node has received. A cancellation
-// has a goroutine of its own: it waits until what is being written for the call is, and the
-// goroutine of the bus must not block.
+// forwarded runs the step of a notification that another node has received. A cancellation runs in a
+// goroutine of its own: it waits for frames of the call that are being written, and the goroutine
+// of the bus must not block.
 func (e *Engine) forwarded(x *exchange, do step) {
 	run := func() {
 		ctx := context.Background() //nolint:forbidigo // what is forwarded answers nothing
@@ -339,7 +340,7 @@ func (e *Engine) forwarded(x *exchange, do step) {
 	}()
 }
 
-// lookAt makes the goroutine of looking read a task anew. It never blocks.
+// lookAt makes the looking goroutine read a task again. It never blocks.
 func (e *Engine) lookAt(id string) {
 	e.nodes.mu.Lock()
 	if e.nodes.dirty == nil {
@@ -350,8 +351,8 @@ func (e *Engine) lookAt(id string) {
 	signal(e.nodes.look)
 }
 
-// looking is the goroutine that reads tasks which have changed. It reads one after the
-// other, so that a client is never told an older state of a task after a newer one.
+// looking is the goroutine that reads tasks which have changed, one after the other, so that a
+// client is never told an older state of a task after a newer one.
 func (e *Engine) looking(ctx context.Context) {
 	for {
 		select {
@@ -373,8 +374,8 @@ func (e *Engine) looking(ctx context.Context) {
 	}
 }
 
-// everything adds all tasks that this node knows of to dirty, since messages were lost,
-// and lets all waits look for their answers.
+// everything adds all tasks that this node knows to dirty, because messages were lost, and makes all
+// waits for answers check the store.
 func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	if dirty == nil {
 		dirty = make(map[string]bool)

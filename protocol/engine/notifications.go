@@ -71,7 +71,7 @@ func (c *conn) initialized(s *session) step {
 	if s == nil {
 		return ignore
 	}
-	s.begin() // in the order of arrival: what a later request sends must find it so
+	s.begin() // in Accept, in the order of arrival: later requests rely on it
 	if c.kept() == nil {
 		return ignore
 	}
@@ -99,8 +99,8 @@ func (c *conn) rootsChanged(x *exchange, s *session) step {
 	}
 }
 
-// answered delivers the answer to a request of ours; an answer that matches none
-// is dropped (it may be late), unless another node may wait for it.
+// answered is the step of a response: it delivers the answer to a request of ours. An answer that
+// matches no request (it may be late) is dropped, unless another node may wait for it.
 func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	return func(ctx context.Context, _ transport.Outbound) error {
 		if !c.deliver(msg) {
@@ -110,9 +110,9 @@ func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	}
 }
 
-// deliver hands the answer to the request of ours that waits for it; false: none here does.
-// A request that became a task of the client's stays registered, for news of that task. A
-// second answer to it, which may come by way of another node, is ignored.
+// deliver passes an answer to the request of ours that waits for it. It returns false if none here
+// does. A request that became a task of the client stays registered, for notifications of that
+// task; a second answer to it, which may arrive through another node, is ignored.
 func (c *conn) deliver(msg jsonrpc.Message) bool {
 	c.mu.Lock()
 	a := c.asks[msg.ID.Key()]

@@ -19,14 +19,14 @@ const (
 	headerName    = "Mcp-Name"
 )
 
-// posting is a frame that came by an HTTP request of its own. What kind of frame
-// it is decides which connection it belongs to, if any.
+// posting is a frame that came by an HTTP request of its own. The kind of frame decides which
+// connection it belongs to, if any.
 type posting struct {
 	e       *Engine
 	request *transport.Request
-	version string           // of the header; empty without one
-	modern  *dialect.Dialect // of that version; nil: it has sessions, or is unknown
-	unclear bool             // the header is there more than once, or says nothing
+	version string           // in the header; empty without one
+	modern  *dialect.Dialect // of that version; nil: the version has sessions, or is unknown
+	unclear bool             // the header field is repeated or empty
 }
 
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
@@ -74,7 +74,7 @@ func (p *posting) accept(frame jsontext.Object) *exchange {
 	return x
 }
 
-// exchange is one that is alone, or else of a session that is still to be found.
+// exchange makes a lone exchange, or one whose session is still to be found.
 func (p *posting) exchange(alone bool) *exchange {
 	if !alone {
 		return &exchange{request: p.request}
@@ -116,7 +116,7 @@ func mismatch(format string, args ...any) *protocol.Fault {
 	return protocol.Faultf(protocol.FaultHeaderMismatch, format, args...)
 }
 
-// unlike says how a header fails to repeat what the body says.
+// unlike is the fault of a header that does not repeat what the body says.
 func unlike(r *transport.Request, header, what string) *protocol.Fault {
 	switch n := len(r.Fields.Values(header)); n {
 	case 0:
@@ -128,8 +128,8 @@ func unlike(r *transport.Request, header, what string) *protocol.Fault {
 	}
 }
 
-// handshakeVersion accepts the date of any handshake revision: a client in the
-// wild sends another than it negotiated. Without header the session knows.
+// handshakeVersion accepts the date of any handshake revision, because a client in the wild sends
+// another one than it negotiated. Without the header the session decides.
 func (p *posting) handshakeVersion() *protocol.Fault {
 	if p.unclear || p.version != "" && !dialect.KnownHandshake(p.version) {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "unknown %s", headerVersion)
@@ -137,8 +137,8 @@ func (p *posting) handshakeVersion() *protocol.Fault {
 	return nil
 }
 
-// session finds the session that the request names (2025-03-26 basic/transports
-// "Session Management"): none is 400, one that is not there 404.
+// session finds the session that the request names (2025-03-26 basic/transports "Session
+// Management"). Without a name the fault is 400; for an unknown session it is 404.
 func (p *posting) session(x *exchange) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
@@ -160,8 +160,8 @@ func (p *posting) session(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// notFound is the fault of Sessions.Find. 404 would end a session that is only out of
-// sight for now.
+// notFound is the fault for an error of Sessions.Find. It is not 404, which would end the session,
+// if the session only cannot be looked up now.
 func (x *exchange) notFound(err error) *protocol.Fault {
 	if errors.Is(err, transport.ErrUnavailable) {
 		x.status = http.StatusServiceUnavailable
@@ -195,10 +195,10 @@ func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
 	return x.conn.classifyInitialize(x, b, false)
 }
 
-// oneWay takes notifications and responses. They are never answered, but for the
-// status of a session that is not there; what 2026-07-28 has no use for is dropped.
+// oneWay accepts notifications and responses. They get no answer, except the HTTP status if there is
+// no such session. On 2026-07-28 they have no meaning and are dropped.
 func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
-	if x.conn != nil { // it is alone
+	if x.conn != nil { // a lone exchange
 		x.run = ignore
 		return
 	}
@@ -207,7 +207,7 @@ func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
 		fault = p.session(x)
 	}
 	if fault != nil {
-		x.id = jsonrpc.ID{} // of a response: it names a request of ours
+		x.id = jsonrpc.ID{} // the id of a response is that of a request of ours
 		x.refuseBy(fault)
 		return
 	}
@@ -266,7 +266,7 @@ func (x *exchange) answerStatus(code int) int {
 }
 
 // mirrored compares Mcp-Method and Mcp-Name with the body (2026-07-28
-// basic/transports/streamable-http "Standard Headers"), and is the name.
+// basic/transports/streamable-http "Standard Headers"), and returns the name.
 func (x *exchange) mirrored(params jsontext.Object) (name string, fault *protocol.Fault) {
 	if !x.byHeader() {
 		return "", nil
@@ -322,12 +322,12 @@ func (x *exchange) repeats(m *dialect.Mirror, arguments []byte) error {
 	return nil
 }
 
-// byHeader says whether headers speak of this frame.
+// byHeader reports whether the header of the HTTP request must repeat parts of this frame.
 func (x *exchange) byHeader() bool {
 	return x.request != nil && x.request.Sessions != nil && x.dialect.MirrorHeaders()
 }
 
-// header is a field that must be there exactly once. Space around it does not count.
+// header returns a field that must occur exactly once, without space around it.
 func (x *exchange) header(name string) (string, bool) {
 	values := x.request.Fields.Values(name)
 	if len(values) != 1 {

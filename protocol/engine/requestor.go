@@ -10,21 +10,21 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// How often a task of the client's is looked at: as the client suggests, within bounds.
+// How often a task of the client is polled: as the client suggests, within these bounds.
 const (
 	minLook     = 250 * time.Millisecond
 	defaultLook = time.Second
 	maxLook     = 30 * time.Second
 )
 
-// createGrace is how long a request whose call has ended still waits to hear whether it
-// became a task: only a task whose id is known can be cancelled.
+// createGrace is how long a request whose call has ended still waits to learn whether it became a
+// task: a task can be cancelled only if its id is known.
 const createGrace = time.Second
 
-// errand is a request of ours that the client may make a task (2025-11-25
-// basic/utilities/tasks, with us as the requestor): a person may take hours, and no
-// request hangs meanwhile. The goroutine of the handler that asks runs it; told is called
-// by those that serve the client's notifications.
+// errand is a request of ours that the client may turn into a task (2025-11-25
+// basic/utilities/tasks, with us as the requestor): a person may take hours, and no request stays
+// open meanwhile. The goroutine of the asking handler runs it; told is called by goroutines that
+// serve the client's notifications.
 type errand struct {
 	x        *exchange
 	method   string
@@ -32,13 +32,13 @@ type errand struct {
 	id       string        // of the task; guarded by conn.mu until follow has returned
 	patience *time.Timer   // ends the wait; each sign of life resets it
 	due      chan struct{} // 1-buffered: a notification of the task has come
-	over     chan struct{} // 1-buffered: one said that the task is not working any more
-	doubted  bool          // over was believed once, and is not again; see rest
+	over     chan struct{} // 1-buffered: a notification said that the task has stopped working
+	doubted  bool          // over has shortened a pause once, and does not again; see rest
 	missed   bool          // notifications may have been dropped before follow; guarded by conn.mu until then
 }
 
-// augmented is the request with the wish for a task, or nil where the client did not
-// declare that it makes such requests tasks.
+// augmented returns the request with a task member, or nil if the client has not declared tasks for
+// such requests.
 func (x *exchange) augmented(ctx context.Context, p protocol.Params) protocol.Params {
 	if !x.dialect.CoreTasks() {
 		return nil
@@ -61,8 +61,8 @@ func (x *exchange) augmented(ctx context.Context, p protocol.Params) protocol.Pa
 	return nil
 }
 
-// wish asks for a task that lives until the deadline of ctx, or, where there is none, for
-// AskTimeout, which is how long we wait for a sign of life.
+// wish returns the task member: a TTL until the deadline of ctx or, without one, of AskTimeout, which
+// is how long we wait for a sign of life.
 func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 	ttl := x.conn.e.cfg.AskTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -101,8 +101,8 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 	return result, err
 }
 
-// watching is progress, but each report also counts as a sign of life. The progress token
-// stays valid for as long as the task lives ("Task Progress Notifications").
+// watching wraps progress so that each report also counts as a sign of life. The progress token is
+// valid as long as the task lives ("Task Progress Notifications").
 func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progress) {
 	if progress == nil {
 		return nil
@@ -115,10 +115,9 @@ func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progre
 
 func (e *errand) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
 
-// create sends the request and waits until it is answered, by a result or by a task. When
-// ctx ends it waits for createGrace more: if the request becomes a task meanwhile, that has
-// to be cancelled by tasks/cancel, not by notifications/cancelled (2025-11-25
-// basic/utilities/cancellation).
+// create sends the request and waits for the answer, a result or a task. When ctx ends it waits
+// createGrace longer: if the request becomes a task in that time, the task has to be cancelled by
+// tasks/cancel, not by notifications/cancelled (2025-11-25 basic/utilities/cancellation).
 func (e *errand) create(ctx context.Context, p protocol.Params) (jsonrpc.Message, error) {
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
@@ -134,7 +133,7 @@ func (e *errand) create(ctx context.Context, p protocol.Params) (jsonrpc.Message
 	return e.x.wait(waiting, e.ask)
 }
 
-// follow brings the outcome of the task, or cancels it when the wait has ended.
+// follow waits for the outcome of the task. It cancels the task if ctx ends first.
 func (e *errand) follow(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	if err := e.x.conn.follow(e, t.ID); err != nil {
 		return nil, err
@@ -146,8 +145,8 @@ func (e *errand) follow(ctx context.Context, t protocol.Task) (protocol.Result, 
 	return result, err
 }
 
-// outcome polls the task until it is not working any more, and then asks for its result:
-// it is over, or the client needs our tasks/result to go on ("Input Required Status").
+// outcome polls the task until it has stopped working, and then asks for its result: the task is
+// over, or the client needs our tasks/result to continue ("Input Required Status").
 func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	for {
 		if t.Status != protocol.TaskWorking {
@@ -171,8 +170,8 @@ func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result,
 	}
 }
 
-// look asks for the state. It names the task in its parameters alone ("Associating
-// Task-Related Messages").
+// look sends tasks/get. It names the task only in its parameters ("Associating Task-Related
+// Messages").
 func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
 	p := &protocol.GetTaskParams{ID: id}
 	msg, err := e.x.put(ctx, p, &protocol.RequestMeta{}, nil, nil)
@@ -190,8 +189,8 @@ func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
 	return state.Task.Task, nil
 }
 
-// fetch asks for the result, which is what the request itself would have been answered.
-// That of a cancelled task is not specified; an error is the user's refusal then.
+// fetch sends tasks/result, whose answer is that of the original request. The answer for a
+// cancelled task is not specified: an error is taken as the user's refusal.
 func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
@@ -203,9 +202,9 @@ func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, e
 	return e.x.read(e.method, msg)
 }
 
-// rest waits until the next look is due: after interval (in milliseconds, within bounds),
-// or earlier if a notification comes, but never before minLook. So that a client cannot
-// keep us busy, a notification that the task is over ends that minimum only once.
+// rest waits until the next look is due: after interval (in milliseconds, within bounds), or earlier
+// if a notification comes, but not before minLook. A notification that the task has stopped working
+// ends that minimum, too, but only once, so that a client cannot keep us busy.
 func (e *errand) rest(ctx context.Context, interval int64) error {
 	if e.missed {
 		e.missed = false
@@ -227,7 +226,7 @@ func (e *errand) rest(ctx context.Context, interval int64) error {
 	return err
 }
 
-// sleep waits for d, or until news; early says that it was news.
+// sleep waits for d, or until news can be received; early says that it was news.
 func (e *errand) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -261,8 +260,8 @@ func (e *errand) cancel(ctx context.Context) {
 	}
 }
 
-// follow keeps the request registered although it was answered: progress and notifications
-// of the task must find it, and it must fail when the connection ends.
+// follow registers the answered request again: progress and notifications of the task must find it,
+// and it must fail when the connection ends.
 func (c *conn) follow(e *errand, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,14 +280,14 @@ func (c *conn) follow(e *errand, id string) error {
 	return nil
 }
 
-// expected keeps notifications of tasks that come before the answers which say that these
-// tasks were created: the two may be read in any order. Guarded by conn.mu.
+// expected keeps notifications of tasks that arrive before the answers by which those tasks are
+// created, since the two may be read in any order. Guarded by conn.mu.
 type expected struct {
 	errands map[*errand]struct{}           // those whose requests may still become tasks
 	news    map[string]protocol.TaskStatus // the newest status of each unknown task
 }
 
-// expect keeps notifications of unknown tasks from now on: e's request may become one.
+// expect makes conn keep notifications of unknown tasks: e's request may become one of them.
 func (c *conn) expect(e *errand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -305,8 +304,8 @@ func (c *conn) unexpect(e *errand) {
 	c.decided(e)
 }
 
-// decided is called when it is known what e's request has become. When that is known of all
-// requests, nobody needs the kept notifications any more. Under conn.mu.
+// decided is called when it is known whether e's request has become a task. When that is known for
+// all requests, the kept notifications are dropped. The caller holds conn.mu.
 func (c *conn) decided(e *errand) {
 	if c.expected == nil {
 		return
@@ -319,9 +318,8 @@ func (c *conn) decided(e *errand) {
 // maxEarly bounds the tasks whose notifications are kept before somebody follows them.
 const maxEarly = 32
 
-// keepNews keeps a notification for the errand that may follow the task in a moment. Where
-// there are too many, they are dropped, and every errand looks at its task once. Under
-// conn.mu.
+// keepNews keeps a notification for the errand that may soon follow the task. If there are too many,
+// all are dropped, and every errand polls its task once instead. The caller holds conn.mu.
 func (c *conn) keepNews(t *protocol.Task) {
 	x := c.expected
 	if x == nil {
@@ -339,7 +337,7 @@ func (c *conn) keepNews(t *protocol.Task) {
 	}
 }
 
-// told takes a notification of the task. Under conn.mu.
+// told handles a notification of the task. The caller holds conn.mu.
 func (e *errand) told(status protocol.TaskStatus) {
 	e.alive()
 	signal(e.due)
@@ -348,8 +346,8 @@ func (e *errand) told(status protocol.TaskStatus) {
 	}
 }
 
-// taskTold is the step of a client's notification of its task. Notifications are a
-// courtesy: all this one does is to bring the next look forward ("Task Notifications").
+// taskTold is the step of a client's notification of its task. Such notifications are optional: this
+// one only makes the next poll earlier ("Task Notifications").
 func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	return func(ctx context.Context, out transport.Outbound) error {
 		if !c.hasNews(t) {
@@ -359,7 +357,7 @@ func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	}
 }
 
-// hasNews tells the errand that follows the task; false if none here does.
+// hasNews tells the errand that follows the task. It returns false if none here does.
 func (c *conn) hasNews(t *protocol.Task) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

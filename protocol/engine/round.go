@@ -37,7 +37,7 @@ type round struct {
 	asked   map[string]bool            // keys that were used in this execution
 	filed   []protocol.InputRequest    // questions to be sent to the client
 	open    []rounds.Question          // the same, for the journal
-	changed []string                   // keys of other questions than those that were answered; see replies
+	changed []string                   // keys whose question is not the one that was answered; see replies
 	over    bool                       // the handler has returned: nothing is filed any more
 }
 
@@ -52,8 +52,8 @@ func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, e
 	return h.Handle(ctx, c)
 }
 
-// inputs are the answers and the state of a request whose handler may ask in rounds, with
-// what its state is bound to; in is nil for all other requests.
+// inputs returns the answers and the state of a request whose handler may ask in rounds, and the
+// name and arguments to which its state is bound; in is nil for all other requests.
 func inputs(p protocol.Params) (in *protocol.Inputs, name string, arguments []byte) {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
@@ -67,8 +67,8 @@ func inputs(p protocol.Params) (in *protocol.Inputs, name string, arguments []by
 	return nil, "", nil
 }
 
-// inRounds runs a handler that may ask. Questions that are pending win over what it
-// returned. A call that asks nothing costs nothing here.
+// inRounds runs a handler that may ask. Pending questions take precedence over what it returns. A
+// call that asks nothing has no overhead here.
 func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (protocol.Result, error) {
 	in, name, arguments := inputs(p)
 	if in == nil {
@@ -107,7 +107,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 	return x.inputRequired(context.WithoutCancel(ctx), r, bind()) // the question has ended ctx
 }
 
-// detach makes the call a task, which begins with the call's answers and effects.
+// detach turns the call into a task, which starts with the call's answers and effects.
 func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *round) (protocol.Result, error) {
 	call, ok := p.(*protocol.CallToolParams)
 	if !ok {
@@ -122,8 +122,8 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
-// binding is what a state is bound to: the principal and the request. The same state with
-// anything else is invalid.
+// binding returns a digest of what a state is bound to: the principal and the request. The state is
+// invalid with any other.
 func (x *exchange) binding(ctx context.Context, method, name string, arguments []byte) []byte {
 	h := sha256.New()
 	part := func(b string) { h.Write(append(strconv.AppendInt(nil, int64(len(b)), 10), ":"+b...)) }
@@ -137,7 +137,7 @@ func (x *exchange) binding(ctx context.Context, method, name string, arguments [
 	return h.Sum(nil)
 }
 
-// resume gives the call the journal of the state and the answers that the client sent.
+// resume restores the call's journal from the state, and adds the answers that the client sent.
 func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() []byte) error {
 	r := x.call.newRound(&rounds.Journal{Call: x.call.ID()})
 	if in.State == nil { // a new logical call, whose first questions are answered already
@@ -220,7 +220,7 @@ func (r *round) replies(all []Question) (replies []Reply, changed []string) {
 	return replies, r.changed
 }
 
-// question is questions for one of them. Under r.mu.
+// question looks up or files one question. The caller holds r.mu.
 func (r *round) question(q *Question) (protocol.Result, error) {
 	if r.over {
 		return nil, ErrCannotAsk

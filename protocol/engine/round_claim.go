@@ -33,10 +33,10 @@ const (
 	markRunning = 'r'
 	markResult  = 'R'
 	markError   = 'E'
-	markLarge   = 'L' // a result that is not kept: it is too large, or there was no room
+	markLarge   = 'L' // the result was not recorded: it was too large, or there was no room
 )
 
-// maxOutcome bounds a recorded outcome: the store is for many.
+// maxOutcome bounds a recorded outcome, in bytes, because the store is shared.
 const maxOutcome = 64 << 10
 
 const (
@@ -56,7 +56,7 @@ type record struct {
 	timer *time.Timer
 }
 
-// outcomeError is the recorded outcome of an earlier execution, on its way to the answer.
+// outcomeError carries the recorded outcome of an earlier execution to exchange.answer.
 type outcomeError struct {
 	result []byte
 	fault  *jsonrpc.Error
@@ -64,9 +64,9 @@ type outcomeError struct {
 
 func (o *outcomeError) Error() string { return "engine: the outcome of an earlier execution" }
 
-// claimRound makes this execution the only one of its state. If there was another one the
-// error is its outcome (*outcomeError), or the refusal of other answers. While another one
-// runs it waits.
+// claimRound makes this execution the only one of its state. If the state was executed before, the
+// error is that outcome (*outcomeError), or a fault if the answers are different ones. While another
+// execution runs, claimRound waits.
 func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	claims := x.conn.e.cfg.Claims
 	if claims == nil || in.State == nil {
@@ -101,9 +101,9 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	}
 }
 
-// unable is the fault of a request that does not declare what a recorded result asks for, as
-// the one that it repeats did; nil: it does, or nothing is asked (2026-07-28
-// basic/patterns/mrtr: MUST NOT ask for it).
+// unable returns a fault if the recorded result asks for something that this request's client has not
+// declared, although that of the original request had (2026-07-28 basic/patterns/mrtr: MUST NOT ask
+// for it). Nil: the result asks nothing, or the client can be asked.
 func (c *Call) unable(result []byte) error {
 	decoded, _ := c.Dialect.DecodeResult(c.Params.Method(), result) // we have encoded it
 	required, asks := decoded.(*protocol.InputRequiredResult)
@@ -145,7 +145,7 @@ func outcomeOf(mark byte, value []byte) error {
 	return &outcomeError{fault: msg.Error}
 }
 
-// digestOf tells answers apart, not their order and spacing.
+// digestOf returns a digest of answers that does not depend on their order and spacing.
 func digestOf(responses map[string]json.RawMessage) [32]byte {
 	var text []byte
 	for _, key := range slices.Sorted(maps.Keys(responses)) {
@@ -179,16 +179,16 @@ func (r *record) stop() {
 	r.timer = nil
 }
 
-// after is a context for what may go on when the request has been answered.
+// after returns a context for work that may continue when the request has been answered.
 func (r *record) after(ctx context.Context) context.Context {
 	return transport.Outlive(r.x.outside(ctx))
 }
 
 func (r *record) store() claim.Store { return r.x.conn.e.cfg.Claims }
 
-// settle records the outcome; nil means that there is none, and releases the claim for
-// another attempt. Where the store is away a goroutine goes on trying, so that the answer
-// need not wait. The claim is held meanwhile: a request that is sent again waits for it.
+// settle records the outcome; nil means that there is none, and releases the claim for another
+// attempt. If the store is unavailable, a goroutine keeps trying, so that the answer need not wait.
+// The claim is held meanwhile: a request that is sent again waits for it.
 func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 	e, write := r.x.conn.e, r.writer(mark, outcome)
 	held, err := write(context.WithoutCancel(ctx))
@@ -248,9 +248,8 @@ func (e *Engine) insist(ctx context.Context, write func(context.Context) (held b
 	return err
 }
 
-// settled records what the exchange answers. What the same handler might not answer
-// again is no outcome: a cancelled call, an internal error, a client that lacks a
-// capability.
+// settled records what the exchange answers. An answer that another execution might not give is not
+// recorded: of a cancelled call, an internal error, a client that lacks a capability.
 func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
 	r := x.record
 	if r == nil {

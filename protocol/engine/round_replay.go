@@ -37,7 +37,7 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	second := &round{x: x, call: probe, cancel: cancel, journal: first.journal.Clone()}
 	probe.round.Store(second)
 	ended := make(chan error, 1)
-	go func() { // its owner is the handler, which may not heed its context
+	go func() { // not waited for without end: the handler may ignore its context
 		_, err := guarded(ctx, h, probe)
 		ended <- err
 	}()
@@ -67,8 +67,7 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	}
 }
 
-// deed is a question that was filed, or an effect that was asked for: its key, and its line
-// in a report.
+// deed is a question that was filed, or an effect that was asked for, with its line in the report.
 type deed struct{ key, line string }
 
 func lines(deeds []deed) []string {
@@ -79,8 +78,8 @@ func lines(deeds []deed) []string {
 	return all
 }
 
-// alike are the deeds that are compared with those of the other run: all that are known by
-// their place in the order, and of those with a name the ones that the other run has, too.
+// alike returns the deeds that can be compared with the other run: all that are identified by their
+// place in the order, and those with a key of their own that the other run has, too.
 func alike(deeds, other []deed) []deed {
 	return slices.DeleteFunc(slices.Clone(deeds), func(d deed) bool {
 		return named(d.key) && !slices.ContainsFunc(other, func(o deed) bool { return o.key == d.key })
@@ -95,7 +94,7 @@ func named(key string) bool {
 	return !ok || digits == "" || strings.Trim(digits, "0123456789") != ""
 }
 
-// deeds are the questions that were filed.
+// deeds returns the questions that were filed.
 func (r *round) deeds() []deed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,14 +109,14 @@ func (r *round) deeds() []deed {
 	return deeds
 }
 
-// inside says whether a key belongs to something that was done within an effect.
+// inside reports whether a key belongs to something that was done within an effect.
 func (f *effects) inside(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.wanted != nil && slices.ContainsFunc(f.wanted.keys, func(effect string) bool { return strings.HasPrefix(key, effect+"/") })
 }
 
-// deeds are the effects that were asked for.
+// deeds returns the effects that were asked for.
 func (f *effects) deeds() []deed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +130,7 @@ func (f *effects) deeds() []deed {
 	return deeds
 }
 
-// difference lists the lines that only one of the two has.
+// difference lists the lines that only one of the two runs has.
 func difference(was, is []string) string {
 	var diff strings.Builder
 	for _, line := range was {

@@ -29,13 +29,13 @@ const (
 // Journals begin with their version, which is far from it.
 const spilled = 0xff
 
-// states seals by a secret of this process: the default of Config.States.
+// states returns the default of Config.States: a sealer with a random secret.
 func states() *rounds.Sealer {
 	s, _ := rounds.NewSealer(rounds.RandomSecret()) // its length is right
 	return s
 }
 
-// stateLimit bounds the journal of a call, in bytes.
+// stateLimit returns the limit of a call's journal, in bytes.
 func (e *Engine) stateLimit() int {
 	if e.sharesClaims() {
 		return maxSpilled
@@ -46,8 +46,8 @@ func (e *Engine) stateLimit() int {
 // sharesClaims says whether the nodes that open states have the same store of claims.
 func (e *Engine) sharesClaims() bool { return e.cfg.Claims != nil && e.cfg.SharedClaims }
 
-// sealState makes the journal what the client carries: whole, or, where it is large
-// and there is a shared store, by name.
+// sealState returns the state that the client carries: the sealed journal, or, if it is large and
+// there is a shared store, the sealed name of the journal in the store.
 func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
 	plain := j.Append(nil)
 	if limit := e.stateLimit(); len(plain) > limit {

@@ -23,7 +23,7 @@ type keptSession struct {
 
 var errKept = errors.New("engine: the kept state of a session is unreadable")
 
-// kept is where the session's state is; nil: nowhere but here.
+// kept returns where the session's state is stored; nil: only in this process.
 func (c *conn) kept() transport.Kept {
 	if c.link == nil {
 		return nil
@@ -31,8 +31,8 @@ func (c *conn) kept() transport.Kept {
 	return c.link.Kept
 }
 
-// alter changes what is kept of the session, and then what is known here. Without a
-// keeper it does only that.
+// alter changes the stored state of the session, and then this node's. If the state is not stored, it
+// changes only this node's.
 func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession)) error {
 	kept := c.kept()
 	if kept == nil {
@@ -63,9 +63,9 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	return nil
 }
 
-// tellKept lets the other nodes know what changed. The one that the client listens to
-// may get no frame of the session before the next thing that it must tell. It waits for
-// the bus: whoever has the answer is told of all that happens afterwards.
+// tellKept sends the new state to the other nodes, because the node that the client listens to may
+// get no frame of the session before the next notification it must send. It waits for the bus: a
+// client that has the answer, of a subscription for example, is told of all later changes.
 func (c *conn) tellKept(ctx context.Context, id string) {
 	data, version := c.kept().State()
 	var k keptSession
@@ -77,12 +77,12 @@ func (c *conn) tellKept(ctx context.Context, id string) {
 	if err == nil {
 		err = c.e.tellNow(ctx, news{Kind: newsKept, Session: id, Frame: state, Version: version})
 	}
-	if err != nil { // they learn it with the next frame
+	if err != nil { // they read the state with the session's next frame
 		c.e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
 	}
 }
 
-// learn is sync for what another node has told.
+// learn takes over a newer state that another node has sent.
 func (c *conn) learn(state []byte, version uint64) {
 	var k keptSession
 	if json.Unmarshal(state, &k) != nil {
@@ -98,8 +98,8 @@ func (c *conn) learn(state []byte, version uint64) {
 	s.apply(&k)
 }
 
-// sync learns what other nodes have changed of the session since the last frame, and
-// the whole of it where another node has opened it.
+// sync takes over what other nodes have changed in the session since the last frame, and opens the
+// session if another node has opened it.
 func (c *conn) sync() {
 	kept := c.kept()
 	if kept == nil {
@@ -140,7 +140,7 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 // told of changes here, and learns what other nodes have changed of it.
 func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
 
-// restored is the session of an initialize that another node has answered.
+// restored makes a session from the parameters of an initialize that another node has answered.
 func (e *Engine) restored(k *keptSession) (*session, error) {
 	p, fault := dialect.Handshake("").DecodeParams(protocol.MethodInitialize, k.Init)
 	if fault != nil {
@@ -152,7 +152,7 @@ func (e *Engine) restored(k *keptSession) (*session, error) {
 	return s, nil
 }
 
-// apply makes the session what is kept of it.
+// apply applies a stored state to the session.
 func (s *session) apply(k *keptSession) {
 	if k.Level != "" {
 		s.level.Store(&k.Level)
@@ -163,14 +163,14 @@ func (s *session) apply(k *keptSession) {
 	}
 }
 
-// begin: the client has said that it is initialized.
+// begin is called when the client has sent notifications/initialized.
 func (s *session) begin() {
 	s.ready.release()
 	s.feed.start()
 }
 
-// watchAll replaces what the client watches; no uri is there twice. Mostly one is new or
-// gone: what is the same before it stays in the index as it is.
+// watchAll replaces the resources that the client watches; uris has no duplicates. Mostly one
+// resource is new or gone: the common part before it is left alone in the index.
 func (f *feed) watchAll(uris []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,15 +189,14 @@ func (f *feed) watchAll(uris []string) {
 	}
 }
 
-// watched is what the client watches.
+// watched returns the resources that the client watches.
 func (f *feed) watched() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.filter.URIs)
 }
 
-// register makes the session of a connection known to the other nodes' messages.
-// Callers hold c.mu.
+// register makes messages of other nodes find the session of a connection. The caller holds c.mu.
 func (e *Engine) register(c *conn) {
 	if !e.shares() {
 		return

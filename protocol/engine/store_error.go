@@ -8,8 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// storeError is that of a store. The client hears that it may try again, and nothing of
-// the reason.
+// storeError is an error of a store. The client is told to try again, but not the reason.
 type storeError struct {
 	doing string
 	err   error
@@ -24,7 +23,7 @@ func (s *storeError) Error() string { return fmt.Sprintf("engine: %s: %v", s.doi
 // Unwrap is the store's.
 func (s *storeError) Unwrap() error { return s.err }
 
-// said is what the client hears.
+// said returns the text for the client.
 func (s *storeError) said() string {
 	if errors.Is(s.err, task.ErrFull) || errors.Is(s.err, claim.ErrFull) {
 		return "the server has no room for this now: try again later"

@@ -32,10 +32,9 @@ func refusal(d *dialect.Dialect, text []byte) error {
 // a wait for it gives up.
 const maxMissed = 10
 
-// awaitTask waits until the task is over, and answers what the call would have been
-// answered (2025-11-25 basic/utilities/tasks). Meanwhile it puts the task's questions
-// to the client, on its own stream. That this request is cancelled does not touch the
-// task.
+// awaitTask waits until the task is over, and answers as the original call would have been
+// (2025-11-25 basic/utilities/tasks). Meanwhile it puts the task's questions to the client, on its
+// own stream. Cancelling this request does not affect the task.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
 	watches := &x.conn.e.watches
 	watches.watch(id)
@@ -67,9 +66,9 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	}
 }
 
-// untilChange waits until the task may have changed: for changed, or, where another process
-// may change the task, for its poll interval at most. Where the task waits for its client,
-// Shutdown ends the wait: it would hold up the end of the server.
+// untilChange waits until the task may have changed: for changed or, if another process may change
+// the task, at most for its poll interval. If the task waits for its client, Shutdown ends the
+// wait, because it could delay the end of the server without limit.
 func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-chan struct{}) error {
 	e := x.conn.e
 	var closed <-chan struct{}
@@ -93,10 +92,9 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	return nil
 }
 
-// inquire puts open questions to the client: those that it can be asked and that no other
-// request here has put to it. False: there were none. The error says why they could not be
-// put. While they are open a second goroutine watches the task, and withdraws them when it
-// is over.
+// inquire puts open questions to the client: those that it can be asked and that no other request
+// here has asked. It returns false if there were none. The error says why they could not be asked.
+// While they are open, a second goroutine watches the task, and withdraws them when it is over.
 func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
@@ -123,8 +121,8 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	return true, errors.Join(errs...)
 }
 
-// askable are the questions that this client has declared to answer. It may be another
-// client than the one of the call: questions that it cannot answer wait for that one.
+// askable returns the questions that this client has declared to answer. It may not be the client of
+// the call: questions that it cannot answer wait for that one.
 func (x *exchange) askable(questions []task.Question) []task.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q task.Question) bool {
 		_, params, err := questionOf(q, x.dialect)
@@ -132,9 +130,8 @@ func (x *exchange) askable(questions []task.Question) []task.Question {
 	})
 }
 
-// stillOpen are those of the claimed questions that were not answered between reading the
-// record and the claim. The claims of the others are released; where the task cannot be
-// read, those of all.
+// stillOpen returns the claimed questions that were not answered between reading the record and
+// claiming them. The claims of the others are released, or all claims if the task cannot be read.
 func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Question) []task.Question {
 	r, err := x.task(ctx, id)
 	return slices.DeleteFunc(claimed, func(q task.Question) bool {

@@ -189,8 +189,8 @@ func (c *Call) WillRetry() bool {
 	return c.x.job != nil && c.runs < c.x.job.policy.Retries
 }
 
-// owner of the tasks that this exchange may see: its principal, or its session, or
-// nobody, and then the id is the secret.
+// owner returns the owner of the tasks that this exchange may see: its principal, else its session,
+// else nobody (""); then knowing the id is what gives access.
 func (x *exchange) owner(ctx context.Context) string {
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		return "principal:" + strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + p.Subject
@@ -201,8 +201,8 @@ func (x *exchange) owner(ctx context.Context) string {
 	return ""
 }
 
-// createTask stores the task before anybody hears of it. Where there is no queue, this node
-// runs it when the answer has been sent (see exchange.launch).
+// createTask stores the task before anybody is told of it. Without a queue, this node runs it once
+// the answer has been sent (see exchange.launch).
 func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallToolParams, journal *rounds.Journal) (protocol.Result, error) {
 	e := x.conn.e
 	r, err := x.newTask(ctx, policy(h), p, journal)
@@ -245,7 +245,7 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	return r, nil
 }
 
-// lifeOf is the TTL that the client wishes for, as far as it is granted, or the policy's.
+// lifeOf returns the TTL of a task: what the client asks for, limited, or else the policy's.
 func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Duration {
 	limits, ttl := e.cfg.TaskLimits, rule.TTL
 	if ttl <= 0 {
@@ -261,8 +261,8 @@ func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Durat
 	return time.Duration(*wish.TTL) * time.Millisecond
 }
 
-// taskRoom is the error where the owner, or all callers without a principal together, have
-// as many tasks as they may.
+// taskRoom returns an error if the owner, or all callers without one together, have as many tasks as
+// they may.
 func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	most := e.cfg.TaskLimits.PerOwner
 	if owner == "" {
@@ -278,7 +278,7 @@ func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	return nil
 }
 
-// taskOf is a task as both designs tell of it.
+// taskOf returns the part of a task that both designs have on the wire.
 func taskOf(r *task.Record) protocol.Task {
 	t := protocol.Task{
 		ID: r.ID, Status: r.Status, Message: r.Message, Created: r.Created, Updated: r.Updated,

@@ -18,15 +18,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// job is what this process knows of a task that is not over: what to run and whom to
-// tell. The record in the store is the truth. A job that waits has no goroutine.
+// job is what this process knows of a task that is not over: what to run and whom to notify. The
+// record in the store is authoritative. A job that waits has no goroutine.
 type job struct {
 	e      *Engine
 	id     string
 	h      Handler
 	policy *TaskPolicy
-	lease  bool // it was taken from the queue, by a lease
-	runs   int  // the Runs of the record that the lease is for; only the worker's goroutine uses it
+	lease  bool // it was taken from the queue
+	runs   int  // Record.Runs for which this process has the task; only the worker's goroutine uses it
 
 	// Of the request that created it.
 	conn     *conn // nil: it belonged to no session
@@ -44,11 +44,11 @@ type job struct {
 	telling sync.RWMutex
 	over    bool // guarded by telling
 
-	mu       sync.Mutex // guards the fields below
-	sure     time.Time  // nobody else can have the lease before this; zero: there is none
-	timer    *time.Timer
-	told     uint64 // the version that was published last
-	progress *float64
+	mu       sync.Mutex  // guards the fields below
+	sure     time.Time   // nobody else can have the lease before this; zero: there is no lease
+	timer    *time.Timer // calls expire; nil: the task does not expire
+	told     uint64      // the version of the record that was published last
+	progress *float64    // reported last, over all runs; nil: none
 }
 
 // jobs are the tasks of this process that are not over.
@@ -59,8 +59,8 @@ type jobs struct {
 
 var errExpired = errors.New("engine: the task has expired")
 
-// newJob begins the life of a task. The request is over soon: nothing of the job
-// points into it, or into the buffer of the carrier, but for the values of its context.
+// newJob makes and registers the job of a new task. The request ends soon: apart from the values of
+// its context, nothing of the job points into it or into the carrier's buffer.
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
 	ctx, cancel := context.WithCancelCause(transport.Outlive(x.outside(ctx)))
 	j := &job{
@@ -76,7 +76,7 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 	return j
 }
 
-// connection is the conn of an execution: that of the request, or an empty one.
+// connection returns the conn for an execution: that of the request, or an empty one.
 func (j *job) connection() *conn {
 	if j.conn == nil {
 		return &conn{e: j.e, single: true}
@@ -84,7 +84,7 @@ func (j *job) connection() *conn {
 	return j.conn
 }
 
-// live registers the job, and has it expire after ttl, if that is not 0.
+// live registers the job, and makes it expire after ttl, if that is not 0.
 func (j *job) live(ttl time.Duration) {
 	s := &j.e.jobs
 	s.mu.Lock()
@@ -93,7 +93,7 @@ func (j *job) live(ttl time.Duration) {
 	}
 	s.byID[j.id] = j
 	s.mu.Unlock()
-	if j.e.stopped.Load() { // stopJobs may have been too early to see it
+	if j.e.stopped.Load() { // stopJobs may have run before the job was registered
 		j.cancel(ErrShutdown)
 	}
 	j.mu.Lock()
@@ -129,8 +129,8 @@ func (e *Engine) stopJobs(cause error) {
 	}
 }
 
-// expire is called by the timer when the TTL is over. Most stores have dropped the record by
-// then. A store whose clock was set back has it for longer: then the task goes on, too.
+// expire is called by the timer when the TTL is over. Most stores have dropped the record by then. If
+// the store's clock was set back, the record and the task live on.
 func (j *job) expire() {
 	if !j.e.begin() {
 		j.finish(errExpired)
@@ -152,8 +152,8 @@ func (j *job) expire() {
 	j.finish(errExpired)
 }
 
-// finish ends the job: the handler's context ends, and requests that wait for the task look
-// again. It may be called more than once.
+// finish ends the job: it ends the handler's context and wakes requests that wait for the task. It
+// may be called more than once.
 func (j *job) finish(cause error) {
 	j.cancel(cause)
 	s := &j.e.jobs
@@ -170,9 +170,9 @@ func (j *job) finish(cause error) {
 	j.e.watches.wake(j.id)
 }
 
-// change applies an event to the record, which decide makes from its present state. If
-// somebody else changes the record meanwhile, it begins again. The error is that of decide,
-// of task.Next or of the store.
+// change applies the event that decide makes from the record's current state. If somebody else
+// changes the record meanwhile, it starts over. The error is that of decide, of task.Next or of
+// the store.
 func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
 	j := e.job(id)
 	for {
@@ -199,7 +199,8 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 	}
 }
 
-// update writes the record. Once a task is over nothing more is sent for it: see telling.
+// update writes the record. For a terminal one it holds telling, so that nothing is sent for the task
+// afterwards.
 func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 	if j == nil || !next.Terminal() {
 		return e.cfg.Tasks.Update(ctx, next)
@@ -211,7 +212,7 @@ func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 	return err
 }
 
-// happened tells of a change and ends the job of a task that is over.
+// happened publishes a change, and ends the job of a task that is over.
 func (e *Engine) happened(j *job, before, after *task.Record) {
 	visible := before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions)
 	switch {
@@ -224,8 +225,8 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 	e.watches.wake(after.ID)
 }
 
-// spread makes all nodes, this one included, look at a task that has changed, or may have
-// changed: after an error of the store nobody knows.
+// spread makes all nodes, this one included, read a task that has changed or, after an error of the
+// store, may have changed.
 func (e *Engine) spread(id string) {
 	if e.shares() {
 		e.lookAt(id)
@@ -244,8 +245,8 @@ func (j *job) endIfOver(r *task.Record) {
 	}
 }
 
-// publish tells the session that created the task (2025-11-25), and the listen
-// streams that named it (2026-07-28), in the order of versions.
+// publish notifies the session that created the task (2025-11-25) and the listen streams that named
+// it (2026-07-28), in the order of versions.
 func (e *Engine) publish(j *job, r *task.Record) {
 	if j != nil {
 		j.mu.Lock()
@@ -269,8 +270,8 @@ func (e *Engine) publishToListeners(r *task.Record) {
 	}
 }
 
-// reread looks at a task that this or another node has changed. Only the goroutine of
-// looking calls it, so that no client is told an older state after a newer one.
+// reread reads a task that this or another node has changed, and publishes it. Only the looking
+// goroutine calls it, so that no client is told an older state after a newer one.
 func (e *Engine) reread(ctx context.Context, id string) {
 	r, err := e.cfg.Tasks.Get(ctx, id)
 	switch {
@@ -279,7 +280,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 			j.finish(errExpired)
 		}
 	case ctx.Err() != nil: // the server stops
-	case err != nil: // requests that wait for the task look now and then by themselves
+	case err != nil: // requests that wait for the task poll it themselves
 		e.unread(ctx, id, err)
 	default:
 		e.job(id).endIfOver(&r)
@@ -289,7 +290,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 	e.watches.wake(id)
 }
 
-// publishToSession tells the session that created the task, if it is served here.
+// publishToSession notifies the session that created the task, if it is served here.
 func (e *Engine) publishToSession(r *task.Record) {
 	var call recordedCall
 	if json.Unmarshal(r.Call, &call) != nil || call.Session == "" {
@@ -327,7 +328,7 @@ func (j *job) advance(done float64) bool {
 // (2025-11-25 basic/utilities/progress "MUST increase"). Keys of Once never begin so.
 const progressKey = "\x00progress"
 
-// progressed is effects with the progress added.
+// progressed returns effects with the progress added, for the journal.
 func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -337,7 +338,7 @@ func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 	return append(slices.Clip(effects), rounds.Effect{Key: progressKey, Value: strconv.AppendFloat(nil, *j.progress, 'g', -1, 64)})
 }
 
-// takeUpProgress continues with the progress of the run before, and returns the effects
+// takeUpProgress takes over the progress of the run before from its effects, and returns the effects
 // without it.
 func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
 	i := slices.IndexFunc(effects, func(e rounds.Effect) bool { return e.Key == progressKey })
@@ -361,8 +362,8 @@ func (j *job) setMessage(ctx context.Context, runs int, message string) {
 	j.report(ctx, err)
 }
 
-// report reports errors of the store. That the task is over or gone is none; that another
-// worker has it (errLost) ends this execution.
+// report reports errors of the store to Config.Failed. It ignores that the task is over or gone. If
+// another worker has the task (errLost), it ends this execution.
 func (j *job) report(ctx context.Context, err error) {
 	if errors.Is(err, errLost) {
 		j.cancel(errLost)

@@ -41,11 +41,11 @@ func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Resul
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", p.Method())
 }
 
-// noTask is the answer for a task that is not there, has expired, or is another's:
-// nobody can tell which.
+// noTask is the one fault for a task that does not exist, has expired, or belongs to somebody else, so
+// that a client cannot tell which.
 func noTask() error { return protocol.Faultf(protocol.FaultInvalidParams, "no such task") }
 
-// task is the record, if it is the caller's, and the token allows for the tool.
+// task returns the record, if it belongs to the caller and the token has the scopes of the tool.
 func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	e := x.conn.e
 	r, err := e.cfg.Tasks.Get(ctx, id)
@@ -66,7 +66,7 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	return r, nil
 }
 
-// taskResult is a task with what its status makes available, where that is told.
+// taskResult returns a task; in the extension with what its status makes available.
 func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
 	if !x.dialect.TaskExtension() {
 		return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}, nil
@@ -78,7 +78,7 @@ func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
 	return &protocol.TaskResult{Task: t}, nil
 }
 
-// detailed is a task as the extension tells of it. A tool's isError, which fails a
+// detailed returns a task as the extension has it on the wire. A result with isError, which fails a
 // task of 2025-11-25, completes one there (SEP-2663).
 func detailed(r *task.Record, d *dialect.Dialect) (protocol.DetailedTask, error) {
 	t := protocol.DetailedTask{Task: taskOf(r)}
@@ -115,7 +115,7 @@ func errorOf(text []byte) *protocol.Error {
 	return out
 }
 
-// questionOf decodes a question of a record, for the dialect of the client that is told.
+// questionOf decodes a question of a record, in the dialect of the client that is asked.
 func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, error) {
 	var a asked
 	if err := json.Unmarshal(q.Request, &a); err != nil {
@@ -128,8 +128,8 @@ func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, er
 	return a, params, nil
 }
 
-// outcome is what the call would have been answered, related to the task (2025-11-25
-// basic/utilities/tasks "Result Retrieval"). A cancelled task has none.
+// outcome returns the answer of the original call, with a reference to the task (2025-11-25
+// basic/utilities/tasks "Result Retrieval"). For a cancelled task it is an error.
 func outcome(r *task.Record) (protocol.Result, error) {
 	switch {
 	case len(r.Result) > 0:
@@ -143,7 +143,7 @@ func outcome(r *task.Record) (protocol.Result, error) {
 // keyRelated is the member of _meta that says which task a message belongs to.
 const keyRelated = "io.modelcontextprotocol/related-task"
 
-// related is the result with the task's id in its _meta.
+// related returns the result with the task's id in its _meta.
 func related(r *task.Record) json.RawMessage {
 	out, meta := []byte{'{'}, []byte(nil)
 	for key, v := range jsontext.Members(r.Result) {
@@ -169,7 +169,7 @@ func related(r *task.Record) json.RawMessage {
 // was handed out to the same caller is taken.
 func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (protocol.Result, error) {
 	e, owner, after := x.conn.e, x.owner(ctx), ""
-	if owner == "" { // nobody's tasks are nobody's to list
+	if owner == "" { // tasks without an owner cannot be listed: their ids are secrets
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", p.Method())
 	}
 	binding := []byte("tasks/list\x00" + owner)
@@ -193,8 +193,8 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	return result, nil
 }
 
-// tasksAfter are up to limit tasks of an owner, without those that cannot be read, and those
-// of tools that the caller lacks scopes for.
+// tasksAfter returns up to limit tasks of an owner, without those that cannot be read and those of
+// tools whose scopes the caller lacks.
 func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int) ([]protocol.Task, error) {
 	tasks := []protocol.Task{}
 	for len(tasks) < limit {
@@ -319,8 +319,8 @@ func answered(r *task.Record, journal *rounds.Journal, answers map[string][]byte
 	return keys
 }
 
-// honouredTasks are those that the caller may watch, each once, and of these the ones
-// that are over: nothing would be told of them any more.
+// honouredTasks returns the tasks that the caller may watch, each once, and those among them that are
+// over and of which no change would be published.
 func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, over []string) {
 	if x.conn.e.cfg.Tasks == nil {
 		return nil, nil
@@ -343,8 +343,8 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 	return watched, over
 }
 
-// tellOver sends the final state of tasks that are over. It reads one after the other: the
-// results of all at once might need too much memory.
+// tellOver sends the final state of tasks that are over. It reads them one by one, because all results
+// together might need too much memory.
 func (x *exchange) tellOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if _, ended := x.feed.ended.wait(); ended || x.conn.e.closing.Load() {

@@ -79,7 +79,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.unread(ctx, lease.Task, err)
-			e.pauseWhileOpen(takePause) // giving it back at once would bring it back at once
+			e.pauseWhileOpen(takePause) // given back at once, it would be taken again at once
 		}
 		return
 	}
@@ -109,7 +109,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}
 }
 
-// left is how long the task lives still; 0: for ever.
+// left returns how long the task still lives; 0: without limit.
 func (j *job) left(r *task.Record) time.Duration {
 	end := r.Expires()
 	if end.IsZero() {
@@ -118,9 +118,9 @@ func (j *job) left(r *task.Record) time.Duration {
 	return max(end.Sub(j.e.cfg.Now()), time.Nanosecond)
 }
 
-// takeOver counts up the runs of a task whose worker is gone: should that worker still be
-// alive, what it writes does not count any more. False: it has failed the task, which has
-// lost too many workers, or the store refused.
+// takeOver increments the runs of a task whose previous worker is gone. Should that worker still be
+// alive, its writes are refused from now on. False: the task has lost too many workers and has
+// failed, or the store returned an error.
 func (j *job) takeOver(r *task.Record) bool {
 	most := j.policy.Deaths
 	if most == 0 {
@@ -136,8 +136,8 @@ func (j *job) takeOver(r *task.Record) bool {
 	return err == nil
 }
 
-// renew keeps the lease for as long as the task runs here. Where the store is away it
-// tries again as long as nobody else can have taken it.
+// renew keeps the lease while the task runs here. If the store is unavailable, it tries again as long
+// as nobody else can have taken the task.
 func (j *job) renew(ctx context.Context, lease task.Lease) {
 	tick := time.NewTicker(max(lease.Life/3, time.Millisecond))
 	defer tick.Stop()
@@ -155,7 +155,7 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, task.ErrLost), !j.isSure():
-			j.e.lookAt(j.id) // it may be over: then that is the cause
+			j.e.lookAt(j.id) // the task may be over: then that should be the cause
 			if pause(ctx, joinPause) == nil {
 				j.cancel(errLost)
 			}
@@ -178,16 +178,16 @@ func (j *job) sureFrom(began time.Time, lease task.Lease) {
 	j.sure = began.Add(lease.Life)
 }
 
-// isSure says that nobody else can have taken the task.
+// isSure reports whether it is certain that nobody else has taken the task.
 func (j *job) isSure() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.sure.IsZero() || time.Now().Before(j.sure)
 }
 
-// own waits where the lease may have run out, because this process, or its store, stood
-// still: renew finds out whether another has the task, and has perhaps done already what
-// would be done now. The error is that the task has ended here.
+// own waits while the lease may have run out, because this process or its store stood still: renew
+// finds out whether another worker has the task, and may already have done what would be done now.
+// The error says that the task has ended here.
 func (j *job) own() error {
 	for !j.isSure() {
 		if err := pause(j.ctx, joinPause); err != nil {

@@ -38,8 +38,8 @@ type recordedPrincipal struct {
 	Expires time.Time      `json:"expires,omitzero"`
 }
 
-// recorded is this call as a task's record has it. Without a queue no other process runs
-// the task, and what only another one would need is left out.
+// recorded returns this call as Record.Call. Without a queue no other process can run the task, and
+// what only another process would need is left out.
 func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error) {
 	msg, fault := jsonrpc.Decode(x.frame)
 	if fault != nil {
@@ -64,7 +64,7 @@ func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error
 	return text, nil
 }
 
-// read decodes the request anew for each run: a task that waits keeps its text only.
+// read decodes the request again for each run, because a waiting task keeps only its text.
 func (j *job) read(r *task.Record) (protocol.Params, protocol.RequestMeta, error) {
 	call, err := readCall(r)
 	if err != nil {
@@ -124,8 +124,8 @@ func dialectNamed(revision string) *dialect.Dialect {
 	return nil
 }
 
-// jobOf makes a job of a record, wherever that was created. What the request's context
-// held besides the principal is gone. With an error the job can do nothing but fail.
+// jobOf makes a job from a record of any node. Of the request's context only the principal is left.
+// With an error the job can only fail.
 func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := readCall(r)
 	j := &job{
@@ -156,8 +156,8 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	return j, j.find(ctx, r)
 }
 
-// find looks the handler up, as the call would: what the caller may not see, it may not
-// run either.
+// find looks up the handler as the original caller: a tool that the caller cannot see any more is not
+// run.
 func (j *job) find(ctx context.Context, r *task.Record) error {
 	params, meta, err := j.read(r)
 	if err != nil {

@@ -31,9 +31,9 @@ func (j *job) work() {
 	}
 }
 
-// resume runs a task that has all its answers. Where there is a queue it does nothing: the
-// store has put the task back into the queue, and a job that is still here belongs to the
-// worker that asked, which is about to end.
+// resume runs a task that has all its answers. With a queue it does nothing: the store has put the
+// task back into the queue, and a job that is still here belongs to the worker that asked, which
+// is about to end.
 func (e *Engine) resume(id string) {
 	if e.cfg.Queue != nil {
 		return
@@ -43,8 +43,8 @@ func (e *Engine) resume(id string) {
 	}
 }
 
-// run executes the handler once, from the top, with what is known; true if it shall
-// run again at once.
+// run executes the handler once, from the top, with the journal. It returns true if the handler is
+// to run again at once.
 func (j *job) run() bool {
 	r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
 	if err != nil || r.Status != protocol.TaskWorking {
@@ -86,7 +86,7 @@ func (j *job) run() bool {
 	}
 	switch cause := context.Cause(j.ctx); {
 	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
-		return false // it is over, or is left for when the server runs again
+		return false // the task is over, or is left for the time after a restart
 	case asks:
 		j.ask(ctx, c, err)
 		return false
@@ -94,8 +94,8 @@ func (j *job) run() bool {
 	return j.settle(ctx, c, result, err)
 }
 
-// newCall is the call as the task's handler sees it: the request is gone, so there is
-// no stream to send on.
+// newCall makes the call that the task's handler sees. The request is gone, so there is no stream to
+// send on.
 func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
 	x := &exchange{
 		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
@@ -110,7 +110,7 @@ func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int,
 	return c
 }
 
-// settle records how the handler ended; true if it shall run again.
+// settle records how the handler ended. It returns true if the handler is to run again.
 func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
 	if err == nil {
 		j.complete(ctx, c, result)
@@ -155,8 +155,8 @@ func textOf(content []protocol.Block) string {
 	return ""
 }
 
-// fail ends the task by an error, as the client may see it. It ends in any case: one that
-// stayed in line would be run again at once, and end by the same error.
+// fail ends the task by an error, in the form that the client may see. It must end the task even if
+// the error is too large: a task that stayed queued would run again, and end by the same error.
 func (j *job) fail(ctx context.Context, runs int, err error) {
 	failed := j.endBy(ctx, runs, err)
 	if errors.Is(failed, task.ErrLimit) {
@@ -182,11 +182,11 @@ const (
 	storePatience = 10 * time.Second
 )
 
-// change applies an event to the record, unless another worker has the task by now
-// (errLost). What was done must not be lost because the store is away or full for a moment:
-// it tries again, at growing intervals, for storePatience, or, with a lease, for as long as
-// the task is this worker's. A store may be full for hours: after some attempts the
-// log is told. What a task that goes on wants to keep does not hold its worker so long.
+// change applies an event to the record, unless another worker has the task by now (errLost). What
+// was done must not be lost because the store is unavailable or full for a moment, so change tries
+// again, at growing intervals, for storePatience or, with a lease, as long as this worker has the
+// task. A store may be full for hours: after some attempts that is reported, and only the end of a
+// task waits that long, not what a running task wants to keep.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()
@@ -215,8 +215,8 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 	}
 }
 
-// decided says whether the error is final: nil, and errors of a store that is away or full,
-// are not.
+// decided reports whether another attempt would give the same error. It is false for nil, and for a
+// store that is unavailable or full.
 func decided(err error) bool {
 	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus, task.ErrIgnored} {
 		if errors.Is(err, of) {
@@ -226,11 +226,11 @@ func decided(err error) bool {
 	return false
 }
 
-// tooMuch says that the task has more to keep than it may, or than there is room for.
+// tooMuch reports whether the record would be larger than its limits or the store allow.
 func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrFull) }
 
-// retry keeps the effects of the failed run, and waits a little before the next. Where they
-// cannot be kept the task fails, because they must not happen again.
+// retry stores the effects of the failed run, and waits before the next one. If they cannot be stored
+// the task fails, because they must not happen again.
 func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	j.e.failed(ctx, c, cause)
 	err := j.apply(ctx, c.runs, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
@@ -246,7 +246,7 @@ func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	return pause(j.ctx, min(retryPause<<min(c.runs, 16), maxRetryPause)) == nil
 }
 
-// journal is what the call knows and has done.
+// journal returns the call's journal with its effects and open questions, rounds later.
 func (c *Call) journal(rounds int) *rounds.Journal {
 	r := c.round.Load()
 	r.mu.Lock()
@@ -309,7 +309,7 @@ func (j *job) filed(requests []protocol.InputRequest) ([]task.Question, error) {
 	return all, nil
 }
 
-// unused gives another key to each question whose key the task has used before.
+// unused gives a new key to each question whose key the task has used before.
 func unused(r *task.Record, questions []task.Question) []task.Question {
 	out := make([]task.Question, len(questions))
 	for i, q := range questions {
@@ -322,10 +322,10 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 	return out
 }
 
-// keep writes the effects of Once into the record, as soon as one has happened. Where there
-// is no room the handler goes on: they are kept if it asks, is run again, or does more. Where
-// they are more than a record may hold the task fails, and the error says so to its handler:
-// they never could be kept, and another worker would repeat them.
+// keep writes the effects of Once into the record as soon as one has happened. If the store has no
+// room, the handler goes on: the effects are written when it asks, is run again, or does more. If
+// they exceed the limit of a record, the task fails, and the handler gets the error: they could
+// never be stored, and another worker would repeat them.
 func (j *job) keep(ctx context.Context, c *Call) error {
 	if !c.effects.news() {
 		return nil

@@ -13,17 +13,16 @@ import (
 // more, all are forgotten, and told of once more.
 const maxUnreadable = 1024
 
-// unreadables are the tasks of the store that were found to be unreadable. Lists leave
-// them out and workers put them back, so that they are met again and again: each is
-// reported once.
+// unreadables remembers the tasks of the store that were found to be unreadable. Lists leave them out
+// and workers put them back, so they are met again and again, but each is reported once.
 type unreadables struct {
 	mu    sync.Mutex // guards the fields below
 	told  map[string]struct{}
 	count int
 }
 
-// firstTime counts a task that was not met before, and returns how many there were so far;
-// 0: it was met before.
+// firstTime counts an unreadable task and returns how many there were so far; 0: this one was counted
+// before.
 func (u *unreadables) firstTime(id string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

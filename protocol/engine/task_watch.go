@@ -6,7 +6,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// watches are the tasks that requests (tasks/result) wait for.
+// watches are the tasks for which requests (tasks/result) wait.
 type watches struct {
 	mu   sync.Mutex // guards byID and what is in it
 	byID map[string]*watch
@@ -14,9 +14,9 @@ type watches struct {
 
 // watch is one task that at least one request waits for.
 type watch struct {
-	waiting int             // how many requests do
+	waiting int             // number of such requests
 	changed chan struct{}   // closed by the next change
-	asking  map[string]bool // questions that a request has put to the client
+	asking  map[string]bool // keys of the questions that a request has put to the client
 }
 
 // watch begins to wait for changes of a task; unwatch ends it.
@@ -45,14 +45,14 @@ func (s *watches) unwatch(id string) {
 	delete(s.byID, id)
 }
 
-// next is closed by the next change of a task that the caller watches.
+// next returns a channel that is closed by the next change of the task. The caller watches it.
 func (s *watches) next(id string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id].changed
 }
 
-// wake lets those who watch the task look again.
+// wake makes the requests that watch the task look at it again.
 func (s *watches) wake(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,8 @@ func (s *watches) wake(id string) {
 	}
 }
 
-// claim takes the questions that nobody has put to the client. The caller watches.
+// claim returns those questions that no request has put to the client, and marks them as asked until
+// release. The caller watches the task.
 func (s *watches) claim(id string, questions []task.Question) (mine []task.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +80,7 @@ func (s *watches) claim(id string, questions []task.Question) (mine []task.Quest
 	return mine
 }
 
-// release lets others put the question, if it is still open.
+// release lets other requests put the question to the client, if it is still open.
 func (s *watches) release(id, key string) {
 	s.mu.Lock()
 	delete(s.byID[id].asking, key)
