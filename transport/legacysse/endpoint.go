@@ -18,7 +18,7 @@ import (
 
 var errStopped = errors.New("legacysse: the server stopped")
 
-// parameter of the query that names a connection.
+// parameter is the query parameter that names a connection.
 const parameter = "sessionId"
 
 // Role is what a URL of the binding is for: the methods that it serves.
@@ -115,7 +115,7 @@ func (v *Visit) Serve(body []byte) *streamable.Reply {
 		if !post || streamable.Asks(body) {
 			return v.ShuttingDown()
 		}
-		v.e.running.Join() // it may answer what a call that was accepted has asked
+		v.e.running.Join() // it may answer a question of a call that was accepted
 	}
 	if !post {
 		return v.open()
@@ -132,7 +132,7 @@ func (v *Visit) noSession() *streamable.Reply {
 	return v.Refuse(http.StatusNotFound, "no such session")
 }
 
-// open begins a connection, which is counted out when its stream ends.
+// open begins a connection. The end of its stream counts the request out.
 func (v *Visit) open() (reply *streamable.Reply) {
 	s, ok := v.e.newSession(v)
 	if !ok {
@@ -150,8 +150,8 @@ func (v *Visit) open() (reply *streamable.Reply) {
 	return s.out.Reply(&v.Entry)
 }
 
-// session is the one that the query names, if its stream is here and it is this
-// principal's. An id that is empty names none anywhere.
+// session returns the id in the query, and the session if its stream is on this node and belongs to
+// this principal. With an empty id the query names no session of any node.
 func (v *Visit) session() (id string, s *session) {
 	values, err := url.ParseQuery(v.r.Query)
 	if err != nil || len(values[parameter]) != 1 {

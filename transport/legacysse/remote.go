@@ -16,22 +16,22 @@ import (
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
-// A frame may be posted on another node than the one that holds the stream. It goes
-// into the event log then, under a name that its connection reads alone; a message
-// says when to look, so that nothing is lost with one. A record says whose the
-// connection is, as long as its stream is open.
+// A frame may be posted on another node than the one that has the stream. Then it is appended to the
+// event log, under a name that only its connection reads (the inbox). A message on the bus tells when
+// to read it; if the message is lost, the frame is not. As long as the stream is open, a record says
+// which principal the connection belongs to.
 
-// forRecord is what the id of a connection is digested for.
+// forRecord is the purpose for which the id of a connection is digested; see [nodes.Digest].
 const forRecord = "http+sse connection"
 
 const (
 	refresh  = time.Minute     // how often the record of an open stream is touched
 	lifetime = 3 * refresh     // of a record whose node is gone
-	patience = 5 * time.Second // with a store, where a connection has ended
-	retry    = time.Second     // the pause where the log could not be read
+	patience = 5 * time.Second // for cleaning up in the store after a connection
+	retry    = time.Second     // the pause after the log could not be read
 )
 
-// joinNodes makes the endpoint a node, where the host shares all that it takes.
+// joinNodes makes the endpoint a node if the host shares everything that this needs.
 func (e *Endpoint) joinNodes(server transport.Server) {
 	store, bus, events := server.Sessions(), server.Changes(), server.Events()
 	if store == nil || bus == nil || events == nil {
@@ -43,8 +43,8 @@ func (e *Endpoint) joinNodes(server transport.Server) {
 	})
 }
 
-// idle says whether no stream is open: calls that end while the host stops may still
-// need what is posted elsewhere.
+// idle reports whether no stream is open. While one is, calls that end as the host stops may still
+// need frames that are posted on other nodes.
 func (e *Endpoint) idle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *Endpoint) leaveNodes() {
 	}
 }
 
-// heard is what other nodes tell.
+// heard handles a message of another node.
 func (e *Endpoint) heard(m nodes.Message) {
 	if m.Kind != nodes.Post {
 		return
@@ -70,7 +70,7 @@ func (e *Endpoint) heard(m nodes.Message) {
 	}
 }
 
-// look keeps the records, and finds frames of which no message told.
+// look extends the life of the records, and reads frames whose message was lost.
 func (e *Endpoint) look(ctx context.Context) {
 	e.mu.Lock()
 	all := make([]*session, 0, len(e.keys))
@@ -81,7 +81,7 @@ func (e *Endpoint) look(ctx context.Context) {
 	for _, s := range all {
 		err := e.node.Sessions.Touch(ctx, s.remote.key, time.Now().Add(lifetime))
 		if errors.Is(err, port.ErrNotFound) && s.ctx.Err() == nil {
-			_ = e.node.Sessions.Create(ctx, s.remote.record()) // the store has lost it; else, next time
+			_ = e.node.Sessions.Create(ctx, s.remote.record()) // the store has lost it; an error is retried next time
 		}
 		s.remote.wake(false)
 	}
@@ -94,17 +94,17 @@ type remote struct {
 
 	mu      sync.Mutex // guards the fields below
 	reading bool       // a goroutine reads the inbox
-	again   bool       // it shall look once more
-	told    bool       // because there is a frame
-	gone    bool
-	taken   uint64 // number of the last frame; only the goroutine's
+	again   bool       // the goroutine is to read once more
+	told    bool       // a message has said that there is a frame
+	gone    bool       // the connection has ended
+	taken   uint64     // number of the last frame; used by the goroutine only
 }
 
 func newRemote(s *session) *remote {
 	return &remote{s: s, key: nodes.Digest(forRecord, s.id)}
 }
 
-// home is what a record says: which node holds the stream.
+// home is the content of a record: the node that has the stream.
 type home struct {
 	Node string `json:"node"`
 }
@@ -114,7 +114,7 @@ func (r *remote) record() port.Record {
 	return port.Record{ID: r.key, Principal: r.s.principal, Expires: time.Now().Add(lifetime), Data: data}
 }
 
-// register lets the other nodes know of the connection, before its client does.
+// register stores the connection for the other nodes, before the client learns its id.
 func (s *session) register(ctx context.Context) error {
 	if s.remote == nil {
 		return nil
@@ -147,17 +147,17 @@ func (s *session) unregister() {
 
 func (r *remote) inbox() string { return inbox(r.key) }
 
-// inbox is the name of a connection's frames in the log.
+// inbox returns the name under which a connection's frames are in the log.
 func inbox(key string) string { return key + ".posted" }
 
-// posted is what goes with a frame from the node where it was posted.
+// posted goes with a frame from the node where it was posted.
 type posted struct {
 	Remote    string               `json:"remote,omitempty"`
 	Header    http.Header          `json:"header,omitempty"`
 	Principal *transport.Principal `json:"principal,omitempty"`
 }
 
-// forward takes a frame for the stream of another node, if there is one.
+// forward puts a frame into the inbox of a connection of another node, if there is such a connection.
 func (v *Visit) forward(id string, body []byte) *streamable.Reply {
 	e := v.e
 	if id == "" || e.node == nil {
@@ -172,7 +172,7 @@ func (v *Visit) forward(id string, body []byte) *streamable.Reply {
 		return v.Unavailable()
 	}
 	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(v.Context())}
-	// A handler needs the principal, and the log is no place for what proves it.
+	// A handler needs the principal, but credentials must not get into the log.
 	maps.DeleteFunc(p.Header, func(name string, _ []string) bool { return proves(name) })
 	data, err := nodes.Join(p, body)
 	if err != nil {
@@ -181,13 +181,13 @@ func (v *Visit) forward(id string, body []byte) *streamable.Reply {
 	if _, err := e.inbox.Append(v.Context(), inbox(key), data); err != nil {
 		return v.Unavailable()
 	}
-	// Without the message it is taken at the next look: a retry would run it twice.
+	// If the message is lost, the next look finds the frame: a retry would run it twice.
 	_ = e.node.Tell(v.Context(), nodes.Message{Kind: nodes.Post, Session: key})
 	return v.Taken()
 }
 
-// proves says whether a field may hold what a client proves itself with: the names that
-// gateways and programs give to keys are many.
+// proves reports whether a header field may hold a credential. Gateways and programs have many names
+// for them.
 func proves(field string) bool {
 	field = strings.ToLower(field)
 	for _, part := range []string{"auth", "cookie", "key", "token", "secret", "password", "credential", "signature", "assertion", "dpop", "session", "cert"} {
@@ -198,7 +198,8 @@ func proves(field string) bool {
 	return false
 }
 
-// wake has a goroutine look into the inbox; one at a time, so that the order stays.
+// wake makes a goroutine read the inbox, one at a time to keep the order of the frames. told says that
+// a message has announced a frame.
 func (r *remote) wake(told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +211,7 @@ func (r *remote) wake(told bool) {
 	r.s.e.node.Go(r.read)
 }
 
-// more says whether to look once more, and whether there was a frame.
+// more reports whether to read once more, and whether a message has announced a frame.
 func (r *remote) more() (again, told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +228,7 @@ func (r *remote) read() {
 			events, err = r.s.e.inbox.After(r.s.ctx, r.inbox(), 0)
 		}
 		if told && errors.Is(err, eventlog.ErrExpired) {
-			r.s.out.Finish() // a frame is lost: the client shall notice
+			r.s.out.Finish() // a frame is lost: the client must notice
 		}
 		if err != nil && !errors.Is(err, eventlog.ErrExpired) && r.later() {
 			continue
@@ -239,8 +240,8 @@ func (r *remote) read() {
 	}
 }
 
-// later looks again after a while, because the log is away; false: the connection has
-// ended.
+// later waits before another attempt, because the log is unavailable. It returns false if the
+// connection has ended.
 func (r *remote) later() bool {
 	timer := time.NewTimer(retry)
 	defer timer.Stop()
@@ -255,8 +256,8 @@ func (r *remote) later() bool {
 	return true
 }
 
-// takePosted gives a frame that was posted elsewhere to the host. Its 202 is sent: what
-// cannot be served is answered on the stream.
+// takePosted passes a frame that was posted on another node to the host. The client has got its 202,
+// so a frame that cannot be served is answered on the stream.
 func (s *session) takePosted(data []byte) {
 	p, body, err := nodes.Split[posted](data)
 	if err != nil {
@@ -273,7 +274,7 @@ func (s *session) takePosted(data []byte) {
 	}
 }
 
-// fields are the header of a request that came to another node.
+// fields is the header of a request to another node.
 type fields http.Header
 
 // Values implements transport.Fields.

@@ -14,7 +14,7 @@ import (
 
 var errClientGone = errors.New("legacysse: the client closed the stream")
 
-// most is how many exchanges of one connection run at once.
+// most bounds the exchanges of one connection that run at once.
 const most = 1024
 
 // session is a connection: it lasts as long as its stream.
@@ -26,15 +26,15 @@ type session struct {
 	cancel    context.CancelCauseFunc
 	out       *streamable.Lone
 
-	accepting sync.Mutex // held while the host accepts a frame
-	remote    *remote    // nil: frames are posted here
+	accepting sync.Mutex // held during Host.Accept, which wants one frame at a time
+	remote    *remote    // nil: frames can be posted on this node only
 
 	mu      sync.Mutex // guards the fields below
-	running int        // exchanges
-	closing bool       // the stream ends when none runs
+	running int        // exchanges that are running
+	closing bool       // the stream ends as soon as no exchange is running
 }
 
-// newSession begins a connection; false where there is no room.
+// newSession begins a connection. It returns false if there are too many.
 func (e *Endpoint) newSession(v *Visit) (*session, bool) {
 	s := &session{e: e, id: rand.Text(), principal: v.Principal()}
 	greeting := "event: endpoint\ndata: " + v.r.Messages + "?" + parameter + "=" + s.id + "\n\n"
@@ -82,7 +82,7 @@ func (s *session) close() {
 	}
 }
 
-// enter counts an exchange in; false where too many run.
+// enter counts an exchange in. It returns false if too many are running.
 func (s *session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *session) exit() {
 	}
 }
 
-// take gives a frame that was posted here to the host and starts its exchange.
+// take passes a frame that was posted on this node to the host, and starts its exchange.
 func (s *session) take(v *Visit, body []byte) *streamable.Reply {
 	if !s.enter() {
 		return v.TooMany("too many requests are running")
@@ -115,8 +115,8 @@ func (s *session) take(v *Visit, body []byte) *streamable.Reply {
 	return v.Taken()
 }
 
-// start accepts a frame that has entered, and serves it in a goroutine of its own;
-// false: the host takes no more.
+// start accepts a frame for which enter was called, and serves it in a goroutine of its own. It
+// returns false if the host takes no more frames.
 func (s *session) start(ctx context.Context, body []byte) bool {
 	exchange, err := s.accept(ctx, body)
 	if err != nil {
@@ -143,26 +143,26 @@ func (s *session) refuse(ctx context.Context, body []byte) {
 	}
 }
 
-// accept keeps the order in which frames arrived.
+// accept calls Host.Accept, one frame at a time.
 func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, error) {
 	s.accepting.Lock()
 	defer s.accepting.Unlock()
 	return guarded.Accept(ctx, s.e.host, body)
 }
 
-// within is the context of one frame: it lives as long as the connection, and has
-// the values of the POST, such as its principal, before those of the connection.
+// within makes the context of one frame. It ends with the connection. Values come from the POST
+// first, such as its principal, and then from the connection.
 func (s *session) within(post context.Context, r *transport.Request) context.Context {
 	return transport.WithRequest(&overlaid{Context: s.ctx, over: context.WithoutCancel(post)}, r)
 }
 
-// overlaid is a context with the values of another one before its own.
+// overlaid is a context that takes values from another context before its own.
 type overlaid struct {
 	context.Context                 //nolint:containedctx // a context itself
 	over            context.Context //nolint:containedctx // for its values only
 }
 
-// Value is that of over, if it has one.
+// Value asks over, and then the embedded context.
 func (c *overlaid) Value(key any) any {
 	if value := c.over.Value(key); value != nil {
 		return value
