@@ -23,7 +23,7 @@ type Crew[E any] struct {
 	mu      sync.Mutex    // guards the fields below
 	count   int           // workers
 	empty   chan struct{} // ends watch: closed when the last worker has ended; nil without closing
-	idle    []worker[E]   // the one that became idle last is the next to work
+	idle    []worker[E]   // a stack: the worker that became idle last works next
 	spare   int           // how many of idle were not needed since the last look
 	looking bool          // the timer that calls look is set
 	stopped bool
@@ -40,7 +40,7 @@ func New[E any](closing <-chan struct{}, serve func(E)) *Crew[E] {
 	return &Crew[E]{closing: closing, serve: serve}
 }
 
-// breather is how long a worker that is not needed stays at least; at most twice as long.
+// breather is the shortest time that an idle worker stays; the longest is twice that.
 const breather = 250 * time.Millisecond
 
 // Do has the errand served in a goroutine of the crew, and does not wait for it. It works
@@ -54,8 +54,7 @@ func (c *Crew[E]) Do(errand E) {
 	w <- errand
 }
 
-// take takes an idle worker. If there is none, it counts a new one in, which the caller
-// starts.
+// take returns an idle worker. If there is none, it counts in a new one, which the caller must start.
 func (c *Crew[E]) take() (w worker[E], idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +69,7 @@ func (c *Crew[E]) take() (w worker[E], idle bool) {
 	return w, true
 }
 
-// join counts a worker in. Under mu.
+// join counts a worker in. The caller holds mu.
 func (c *Crew[E]) join() {
 	c.count++
 	if c.count == 1 && c.closing != nil && !c.stopped {
@@ -79,7 +78,7 @@ func (c *Crew[E]) join() {
 	}
 }
 
-// leave counts a worker out, which takes nothing more.
+// leave counts a worker out.
 func (c *Crew[E]) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +109,7 @@ func (c *Crew[E]) work(w worker[E]) {
 	}
 }
 
-// put makes a worker idle; false: the crew has stopped, and the worker ends.
+// put makes a worker idle. It returns false if the crew has stopped: then the worker ends.
 func (c *Crew[E]) put(w worker[E]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +136,7 @@ func (c *Crew[E]) look() {
 	}
 }
 
-// dismiss ends the n workers that have been idle for the longest time. Under mu.
+// dismiss ends the n workers that have been idle for the longest time. The caller holds mu.
 func (c *Crew[E]) dismiss(n int) {
 	for _, w := range c.idle[:n] {
 		close(w)

@@ -72,8 +72,8 @@ const (
 // Beside is the path of a neighbour of the endpoint.
 func (c *Config) Beside(name string) string { return path.Join(path.Dir(c.Path), name) }
 
-// misplaced says why the endpoint of a stand-alone server cannot be at its path: routers
-// panic, let one of two have it, or never find it.
+// misplaced returns an error if the endpoint of a stand-alone server cannot be at its path: routers
+// would panic, hide one of two handlers, or never match.
 func (c *Config) misplaced() error {
 	at := c.Path
 	if len(at) > 1 {
@@ -96,8 +96,8 @@ func (c *Config) misplaced() error {
 	return nil
 }
 
-// uncertified says that no client could make a connection: of the libraries one says so
-// when it listens, and one never.
+// uncertified returns an error for TLS without a certificate, where no client could connect: only one
+// of the two HTTP libraries reports that.
 func (c *Config) uncertified() error {
 	if t := c.TLS; t == nil || len(t.Certificates) > 0 || t.GetCertificate != nil || t.GetConfigForClient != nil {
 		return nil
@@ -105,8 +105,8 @@ func (c *Config) uncertified() error {
 	return errors.New("TLS: the configuration has no certificate")
 }
 
-// misnamed says which host or origin no client could have. One that is empty, as of a
-// variable that is not set, is none at all.
+// misnamed returns an error for a host or an origin that no client can send. Empty ones, as from a
+// variable that is not set, are ignored.
 func (c *Config) misnamed() error {
 	for _, name := range slices.Concat(c.AllowedHosts, c.AllowedOrigins) {
 		if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// conns are the connections of a stand-alone server. They give up on a client that
-// does not read, and all can be closed.
+// conns is the set of a stand-alone server's connections. It can close them, and their Write gives up
+// on a client that does not read.
 type conns struct {
 	timeout time.Duration
 
@@ -27,7 +27,7 @@ func newConns(timeout time.Duration) *conns {
 	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
 }
 
-// listener is l, whose connections are in the set.
+// listener wraps l so that its connections are in the set.
 func (c *conns) listener(l net.Listener) net.Listener { return &tracking{Listener: l, conns: c} }
 
 // Answering says whether conn, or the connection under its TLS, has a request that
@@ -52,7 +52,7 @@ func RemoteAddr(conn net.Conn, addr net.Addr) string {
 	return text(addr)
 }
 
-// text is addr.String, for TCP with less memory.
+// text is addr.String, with fewer allocations for TCP.
 func text(addr net.Addr) string {
 	if addr == nil {
 		return ""
@@ -65,8 +65,8 @@ func text(addr net.Addr) string {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
 }
 
-// under is conn, if it is of the set, or else the connection of the set that conn, being TLS,
-// wraps; nil: there is none.
+// under returns conn if it is of the set, or the connection of the set that conn wraps (TLS); nil:
+// there is none.
 func under(conn net.Conn) *tracked {
 	if t, ok := conn.(*tracked); ok {
 		return t
@@ -78,13 +78,13 @@ func under(conn net.Conn) *tracked {
 	return nil
 }
 
-// arrival is how long a new connection has for its first request when the server
-// closes: the client that opened it found a server, and would not know whether what it
-// sent has been done. That request is refused, and can be sent elsewhere.
+// arrival is how long a new connection has for its first request while the server closes. That
+// request is refused (503), and can be sent elsewhere; if the connection were closed instead, the
+// client would not know whether its request was served.
 const arrival = 250 * time.Millisecond
 
-// shutdown closes the connections on which nothing is answered at once, new ones after
-// arrival, and the others when their answers are written, at the latest when ctx ends.
+// shutdown closes idle connections at once, new ones after arrival, and those on which a request is
+// being answered when the answer is written, or at the latest when ctx ends.
 func (c *conns) shutdown(ctx context.Context, s Server) {
 	stopped := make(chan struct{})
 	go func() {
@@ -108,7 +108,7 @@ func (c *conns) shutdown(ctx context.Context, s Server) {
 	<-stopped
 }
 
-// close closes the connections that which chooses. From now on add takes no more.
+// close closes the connections that which selects. From now on add refuses new ones.
 func (c *conns) close(which func(*tracked) bool) {
 	c.mu.Lock()
 	c.closing = true
@@ -125,7 +125,7 @@ func (c *conns) close(which func(*tracked) bool) {
 	}
 }
 
-// add takes a connection in; false: none is wanted any more.
+// add adds a connection. It returns false if the set is closing.
 func (c *conns) add(t *tracked) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,11 +163,11 @@ func (l *tracking) Accept() (net.Conn, error) {
 	}
 }
 
-// scarce is how long to wait for descriptors that others have to give back.
+// scarce is the pause while there are no file descriptors left.
 const scarce = 20 * time.Millisecond
 
-// passing says whether Accept may succeed soon: there are no descriptors left, or one client
-// has gone before its connection was accepted.
+// passing reports whether an error of Accept is temporary: there are no file descriptors left, or a
+// client has disconnected before it was accepted.
 func passing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }
@@ -185,7 +185,7 @@ type tracked struct {
 // Write gives up on a client that does not read.
 func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
 
-// together is Write for head, which is short, and p: in one system call where it can be.
+// together writes head, which is short, and p, in one system call if possible.
 func (t *tracked) together(head, p []byte) (int, error) {
 	socket, ok := t.Conn.(*movable)
 	if !ok {
@@ -225,8 +225,8 @@ func Unread(conn net.Conn) {
 // lingering is how long a client may go on sending a request that was refused.
 const lingering = 500 * time.Millisecond
 
-// linger reads what the client still sends. A socket that is closed before would reset the
-// connection, and the client lose the refusal (RFC 9112 section 9.6).
+// linger reads what the client still sends. Closing the socket before that would reset the
+// connection, and the client could lose the refusal (RFC 9112 section 9.6).
 func (t *tracked) linger() {
 	socket := t.Conn
 	if m, ok := socket.(*movable); ok {

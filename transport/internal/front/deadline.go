@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// movable is a connection whose deadlines cost little to move, as they are for each
-// request: the runtime is told of a later one only when the one that it knows has come.
+// movable is a connection whose deadlines are cheap to move, as happens for each request: the runtime
+// is told of a later deadline only when the one that it knows has expired.
 type movable struct {
 	net.Conn
 	reading, writing deadline
 
-	parts [2][]byte   // for write: what is written together
-	whole net.Buffers // for write: what of it is still to be written
+	parts [2][]byte   // for write: the two parts
+	whole net.Buffers // for write: what of them is still to be written
 }
 
-// cheaper is conn, if it is a socket with deadlines that cost little to move. Other
-// connections stay as they are: their errors for a deadline may differ.
+// cheaper makes the deadlines of a socket cheap to move. Other connections are returned unchanged,
+// because their deadline errors may differ.
 func cheaper(conn net.Conn) net.Conn {
 	switch conn.(type) {
 	case *net.TCPConn, *net.UnixConn:
@@ -50,7 +50,7 @@ func (c *movable) Write(p []byte) (n int, err error) {
 	}
 }
 
-// write is Write for both of them, in one system call. Not to be called concurrently.
+// write writes head and p in one system call. Not to be called concurrently.
 func (c *movable) write(head, p []byte) error {
 	c.parts = [2][]byte{head, p}
 	c.whole = c.parts[:] // which becomes what is still to be written

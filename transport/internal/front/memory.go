@@ -9,7 +9,7 @@ import (
 // Memory is what bodies of replies are written into. Safe for concurrent use.
 type Memory struct{ pool sync.Pool }
 
-// most bounds what is kept for later bodies.
+// most is the largest memory, in bytes, that is kept for later bodies.
 const most = 1 << 20
 
 // Take has room for size bytes, until Close.

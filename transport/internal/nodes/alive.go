@@ -11,15 +11,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// A node that runs keeps a record of its own in the store. When that is gone, other nodes
-// give up waiting for what the node writes.
+// A running node keeps a record of its own in the store. When the record is gone, other nodes stop
+// waiting for what this node writes.
 const (
 	beat      = 5 * time.Second // between two renewals of the record
 	lifeAfter = 4 * beat        // how long the record lives after each
 	beatTime  = 2 * time.Second // how long one may take
 )
 
-// newMark is 16 bits that are not 0.
+// newMark returns 16 random bits, not 0.
 func newMark() uint16 {
 	var b [2]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -47,7 +47,7 @@ func (n *Node) living(ctx context.Context) {
 	}
 }
 
-// say renews the record once. A renewal that fails does no harm.
+// say renews the record once. A failed renewal does no harm: lifeAfter allows for several.
 func (n *Node) say(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()

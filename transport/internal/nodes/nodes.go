@@ -112,8 +112,8 @@ func (n *Node) End() {
 	n.running.Wait()
 }
 
-// rest is how often a node whose host stops asks whether it is still needed: a carrier under
-// a mux of the program's own is not told when its last stream has ended.
+// rest is how often a node whose host stops asks whether it is still needed. Under a mux of the
+// program's own nobody calls End.
 const rest = 100 * time.Millisecond
 
 // looking is the goroutine that calls Look. At its end it stops the others.
@@ -156,13 +156,13 @@ func (n *Node) message(data []byte) {
 	if data == nil {
 		select {
 		case n.lost <- struct{}{}:
-		default: // it will look anyway
+		default: // a look is due already
 		}
 		return
 	}
 	var m Message
 	if !bytes.HasPrefix(data, []byte(mark)) || json.Unmarshal(data, &m) != nil {
-		return // another's
+		return // a message of somebody else on the same bus
 	}
 	n.duties.Heard(m)
 }

@@ -44,7 +44,7 @@ func (t *Tally) End() {
 // Idle says whether nothing runs.
 func (t *Tally) Idle() bool { return t.state.Load()&^stopped == 0 }
 
-// tell closes idle, once: what joins afterwards is not waited for.
+// tell closes idle, once. What joins afterwards is not waited for.
 func (t *Tally) tell() { t.told.Do(func() { close(t.idle) }) }
 
 // Stop lets nothing more in. The channel is closed when nothing runs.
