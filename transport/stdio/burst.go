@@ -11,16 +11,16 @@ const (
 	burstDelay = 100 * time.Microsecond // a frame of a burst is held back for this long at most
 )
 
-// burst recognizes frames that come fast while nothing is read, such as reports of progress
-// out of a loop: a Write for each would be most of the work. The first of them are written
-// at once. Those that follow are held back until burstDelay is over, the exchange that sends
-// them ends, or there is enough to write.
+// burst recognizes frames that are sent in quick succession while nothing is read, such as progress
+// reported in a loop: a Write for each would be most of the work. The first ones are written at
+// once. The rest is held back until burstDelay is over, the exchange that sends them ends, or there
+// is enough to write.
 type burst struct {
-	unasked atomic.Int32 // frames of the present burst, since one was read; not counted while frames are held
+	unasked atomic.Int32 // frames of the current burst since a frame was read; not counted while frames are held
 	pending atomic.Bool  // frames of a burst are held back
 
-	// Under the writer's mu.
-	epoch time.Time     // what last counts from; zero: nothing is held back
+	// Guarded by frameWriter.mu.
+	epoch time.Time     // last is relative to it; zero: nothing is held back
 	last  time.Duration // when the last frame was appended to line, or written
 	timer *time.Timer   // calls flushBurst; nil until it is needed
 }
@@ -50,15 +50,15 @@ func (w *frameWriter) joinsBurst() bool {
 	return true
 }
 
-// noteWritten is called after each Write: the time that it took is not one between two
-// frames of the sender. The caller holds w.mu.
+// noteWritten is called after each Write: the time that the Write took does not count as a gap between
+// two frames. The caller holds w.mu.
 func (w *frameWriter) noteWritten() {
 	if !w.epoch.IsZero() {
 		w.last = time.Since(w.epoch)
 	}
 }
 
-// flushBurst writes what a burst holds back. The timer calls it, and whoever ends an exchange.
+// flushBurst writes what a burst holds back. It is called by the timer and at the end of an exchange.
 func (w *frameWriter) flushBurst() {
 	if !w.pending.Load() {
 		return

@@ -48,7 +48,8 @@ func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option
 
 var errNilStream = errors.New("stdio: the stream is nil")
 
-// faulty is a stream that is not there, or both of a connection whose options are wrong.
+// faulty is a stream that only returns an error: in place of a nil stream, or of both streams if an
+// option is wrong.
 type faulty struct{ error }
 
 func (f faulty) Read([]byte) (int, error)  { return 0, f.error }
@@ -75,7 +76,7 @@ type conn struct {
 	start   sync.Once
 	frames  chan incoming // closed by pump, when readErr is set
 	readErr error         // to be read when frames is closed
-	pumped  chan struct{} // closed by pump, for join: only Read receives from frames
+	pumped  chan struct{} // closed by pump, for join, since only Read may receive from frames
 
 	stop         sync.Once
 	closed       chan struct{} // closed by Close
@@ -158,8 +159,8 @@ func (c *conn) Close() error {
 	return c.closeErr
 }
 
-// join waits for pump, but not for ever: whether a Read of the caller's stream
-// ends is in the caller's hands.
+// join waits for pump, but not for ever: it depends on the caller's closeStreams whether a Read in
+// progress returns.
 func (c *conn) join() {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()

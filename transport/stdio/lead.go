@@ -10,13 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/refusal"
 )
 
-// leader is the goroutine that reads and accepts, and serves the exchanges itself as long
-// as they are quick: to wake another goroutine for an exchange takes longer than most of
-// them do. If an exchange is slow, its goroutine stays with it, and another one takes the
-// lead; see turns. Only the goroutine itself touches a leader.
+// leader is the state of the goroutine that reads and accepts, and serves the exchanges itself as long
+// as they are quick: waking another goroutine for an exchange takes longer than most exchanges. If
+// an exchange is slow, its goroutine stays with it, and another one takes the lead; see turns. Only
+// that goroutine uses a leader.
 //
-// While frames are held back the leader holds a slot: when all slots are free, what was
-// sent has been written.
+// While frames are held back the leader holds a slot, so that everything sent has been written when
+// all slots are free.
 type leader struct {
 	*serving
 	turn  uint64        // its number, in turns
@@ -25,11 +25,11 @@ type leader struct {
 	held  bool          // frames that are sent may be held back
 	since time.Duration // when held was set
 
-	now     time.Duration // when the clock was last read; only kept up to date while held
-	late    bool          // the exchange before was not quick
-	writes  uint64        // the writer's count, before the exchange
+	now     time.Duration // when the clock was last read; kept up to date only while held
+	late    bool          // the previous exchange was not quick
+	writes  uint64        // frameWriter.writes before the exchange
 	watched bool          // the timer is set
-	armed   time.Duration // now, when the timer was set
+	armed   time.Duration // the value of now when the timer was set
 }
 
 // lead reads and accepts until the input or the connection ends, or another goroutine takes
@@ -57,7 +57,7 @@ func (l *leader) handOver() {
 	l.drop()
 }
 
-// step reads one frame and has it served. False: the goroutine does not lead any more.
+// step reads one frame and serves it. It returns false if this goroutine does not lead any more.
 func (l *leader) step() bool {
 	if !l.more {
 		if !l.rest() {
@@ -96,7 +96,7 @@ func (l *leader) step() bool {
 	}
 }
 
-// readFailure is why the input ended; nil: the peer is gone.
+// readFailure returns the error that ended the input; nil: the peer is gone.
 func readFailure(err error) error {
 	if peerGone(err) {
 		return nil
@@ -112,8 +112,8 @@ func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
 	return out.Send(ctx, refusal.TooLong(int(limit)))
 }
 
-// serveHere serves the exchange in this goroutine. What it sends is held back if more frames
-// have been read already. False: another goroutine leads.
+// serveHere serves the exchange in this goroutine. What it sends is held back if more frames have
+// been read already. It returns false if another goroutine leads now.
 func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	if l.more && !l.held {
 		l.now = time.Since(l.epoch)
@@ -131,12 +131,13 @@ func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	return !l.held || l.look()
 }
 
-// look flushes what has been held back for long enough. False: another goroutine leads.
+// look flushes what has been held back for long enough. It returns false if another goroutine leads
+// now.
 func (l *leader) look() bool {
 	before := l.now
 	l.now = time.Since(l.epoch)
-	late := l.now-before > quick && l.out.writes.Load() == l.writes // else the peer may be slow
-	if late && l.late {                                             // one alone may be the machine's fault
+	late := l.now-before > quick && l.out.writes.Load() == l.writes // after a write the peer may be the slow one
+	if late && l.late {                                             // a single one may be due to the machine
 		l.noteSlow()
 	}
 	l.late = late
@@ -154,7 +155,8 @@ func (l *leader) serveApart(exchange transport.Exchange, frame []byte) bool {
 	return true
 }
 
-// rest is called before a Read that may wait for the peer. False: another goroutine leads.
+// rest is called before a Read that may wait for the peer. It returns false if another goroutine
+// leads now.
 func (l *leader) rest() bool {
 	if !l.flush() {
 		return false
@@ -164,7 +166,8 @@ func (l *leader) rest() bool {
 	return true
 }
 
-// flush writes what is held back. False: that took too long, and another goroutine leads.
+// flush writes what is held back. It returns false if that took so long that another goroutine leads
+// now.
 func (l *leader) flush() bool {
 	if !l.held {
 		return true
@@ -179,7 +182,7 @@ func (l *leader) flush() bool {
 	return false
 }
 
-// take gets a slot. False: the connection takes no more.
+// take acquires a slot. It returns false if the connection takes no more.
 func (l *leader) take() bool {
 	if l.slot {
 		return l.conn.Err() == nil
@@ -199,7 +202,7 @@ func (l *leader) drop() {
 	}
 }
 
-// leave ends reading, and tells run how it ended.
+// leave ends reading, and passes the error that ended it to run.
 func (l *leader) leave(err error) bool {
 	l.idle()
 	l.input <- err

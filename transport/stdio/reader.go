@@ -38,7 +38,7 @@ func (r *frameReader) next() ([]byte, error) {
 	return nil, r.err
 }
 
-// ready says whether next returns a frame without reading from the stream.
+// ready reports whether next can return a frame without reading from the stream.
 func (r *frameReader) ready() bool {
 	for {
 		rest, _ := r.in.Peek(r.in.Buffered()) // never fails: so much is buffered
@@ -50,8 +50,8 @@ func (r *frameReader) ready() bool {
 	}
 }
 
-// line reads to the end of the line. An error of the stream goes to r.err; what
-// io.EOF cut off is a frame, what another error cut off is not one.
+// line reads to the end of the line. An error of the stream is stored in r.err. A last line without a
+// line end is a frame if the stream ended by io.EOF, and is dropped after another error.
 func (r *frameReader) line() ([]byte, error) {
 	var frame []byte
 	long := false

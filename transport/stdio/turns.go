@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// takeOver is how long a leader may be busy before another goroutine takes the lead;
-	// half of that where the timer was set for an earlier exchange already.
+	// takeOver is how long a leader may be busy before another goroutine takes the lead; or at
+	// least half of that, if the timer was set for an earlier exchange.
 	takeOver = 200 * time.Microsecond
 
-	// quick is within which time an exchange ends that counts as quick: about what it takes
-	// to wake another goroutine on a machine with nothing else to do.
+	// quick is the longest time that a quick exchange takes: about as long as it takes to wake
+	// another goroutine on an idle machine.
 	quick = 50 * time.Microsecond
 
 	// fewApart is how many exchanges after a slow one get goroutines of their own. Each slow
-	// one doubles the number, up to mostApart, so that a host that is usually slow keeps
-	// nobody waiting; soManyQuick quick ones in a row halve it. Where slow exchanges are
-	// rarer than that, the machine was mostly busy with something else, and goroutines cost
-	// more than they gain.
+	// exchange doubles the number, up to mostApart, so that with a host that is usually slow
+	// nothing waits; soManyQuick quick ones in a row halve it. If slow exchanges are rarer than
+	// that, the machine was mostly busy with something else, and goroutines would cost more than
+	// they gain.
 	fewApart, mostApart = 16, 1024
 	soManyQuick         = 16
 )
@@ -31,19 +31,19 @@ const (
 	oneTurn = iota + 1
 )
 
-// turns is the state of leadership (the leader/followers pattern): the goroutine that reads
-// is the leader, and while it is busy for too long another one takes its place. Only the
-// leader touches the fields other than number.
+// turns is the state of the leader/followers pattern: the goroutine that reads is the leader, and if
+// it is busy for too long another one takes its place. Only the leader uses the fields other than
+// number.
 type turns struct {
-	// number is that of the leader, with what it is doing in the low bits. A busy leader is
-	// replaced by counting the number up; it notices that when it comes back.
+	// number identifies the leader, with what it is doing in the low bits. Another goroutine
+	// takes the place of a busy leader by incrementing it, which the old leader notices in back.
 	number atomic.Uint64
 
 	watch *time.Timer // calls relieve; nil until it is needed
-	epoch time.Time   // what the leaders' clocks count from
+	epoch time.Time   // the leaders' clocks are relative to it
 	apart int         // how many of the next exchanges get goroutines of their own
-	after int         // how many will after the next slow one
-	quick int         // quick exchanges in a row since after was changed
+	after int         // what apart becomes after the next slow exchange
+	quick int         // consecutive quick exchanges since after was changed
 }
 
 func newTurns(apart int) turns {
@@ -64,8 +64,8 @@ func (t *turns) noteQuick() {
 	}
 }
 
-// relieve makes the calling goroutine the leader, if the present one has been busy for too
-// long. The timer calls it, in a goroutine of its own.
+// relieve makes the calling goroutine the leader, if the current leader has been busy for too long. The
+// timer calls it, in a goroutine of its own.
 func (s *serving) relieve() {
 	number := s.number.Load()
 	next := number - busy + oneTurn
@@ -73,7 +73,7 @@ func (s *serving) relieve() {
 		s.rearm()
 		return
 	}
-	if s.out.writes.Load()%2 == 0 { // else the peer is slow to read, and not the host
+	if s.out.writes.Load()%2 == 0 { // during a write it is the peer that is slow, not the host
 		s.noteSlow()
 	}
 	l := &leader{serving: s, turn: next, more: s.in.ready(), held: true}
@@ -82,8 +82,8 @@ func (s *serving) relieve() {
 	}
 }
 
-// rearm sets the timer again after it has run out while the leader was not busy: the leader
-// relies on it for what it does next.
+// rearm sets the timer again after it has fired while the leader was not busy: the leader relies on it
+// for its next exchange.
 func (s *serving) rearm() {
 	for s.number.Load()%oneTurn != idle {
 		s.watch.Reset(takeOver)
@@ -100,7 +100,7 @@ func (s *serving) rearm() {
 // another goroutine takes the lead.
 func (l *leader) busy() {
 	l.number.Store(l.turn + busy)
-	// Setting the timer takes as long as many an exchange.
+	// Setting the timer can take as long as an exchange.
 	if l.watched && l.now-l.armed < takeOver/2 {
 		return
 	}
@@ -111,12 +111,12 @@ func (l *leader) busy() {
 	l.watched, l.armed = true, l.now
 }
 
-// back ends busy; false: another goroutine leads now.
+// back ends busy. It returns false if another goroutine leads now.
 func (l *leader) back() bool {
 	return l.number.CompareAndSwap(l.turn+busy, l.turn+between)
 }
 
-// idle says that the leader waits for the peer, and stops the timer.
+// idle notes that the leader waits for the peer, and stops the timer.
 func (l *leader) idle() {
 	l.number.Store(l.turn + idle)
 	if l.watched {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	keptBuffer = 64 << 10 // the largest buffer that is kept between two Writes
-	heldBack   = 16 << 10 // so many bytes are not held back any longer
+	keptBuffer = 64 << 10 // the largest buffer, in bytes, that is kept between two Writes
+	heldBack   = 16 << 10 // from this many bytes on frames are not held back
 )
 
 var (
@@ -109,8 +109,8 @@ func (w *frameWriter) wait(ctx context.Context, t *ticket) error {
 	return w.late(ctx)
 }
 
-// withdraw takes a ticket back whose Send gives up: afterwards nobody reads its frame. True:
-// it came too late, the frame has been written.
+// withdraw takes back the ticket of a Send that gives up: afterwards nobody reads its frame. It returns
+// true if it came too late and the frame was written.
 func (w *frameWriter) withdraw(t *ticket) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -256,8 +256,8 @@ func (w *frameWriter) close(d time.Duration) {
 	wait(idle)
 }
 
-// appendLine appends frame as one line. JSON needs no raw line break, and those
-// who encode leave none; a space in its place keeps the peer in step if they do.
+// appendLine appends frame as one line. Encoders leave no raw line breaks in JSON; should there be one,
+// a space replaces it, so that the peer does not see two frames.
 func appendLine(dst, frame []byte) []byte {
 	start := len(dst)
 	dst = append(dst, frame...)
