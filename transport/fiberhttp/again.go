@@ -19,11 +19,11 @@ type again struct {
 	served   *tally.Tally // connections that were given back
 }
 
-// takes says whether connections may come back. Those with TLS may not: bytes that were
-// read from them cannot be put back without hiding from fasthttp what they are.
+// takes reports whether a connection may be given back. One with TLS may not: to put back bytes that
+// were read early it would have to be wrapped, and fasthttp would no longer recognize TLS.
 func (a *again) takes(secure bool) bool { return a != nil && !secure }
 
-// begin counts a connection in, until serve has returned; false when the server stops.
+// begin counts a connection in, until serve has returned. It returns false if the server stops.
 func (a *again) begin() bool {
 	select {
 	case <-a.stopping:
@@ -33,8 +33,8 @@ func (a *again) begin() bool {
 	}
 }
 
-// serve answers what comes on a connection, of which early was read before, until it is
-// closed or carries another stream.
+// serve answers the requests on a connection, from which early was read already, until it is closed or
+// carries another stream.
 func (a *again) serve(conn net.Conn, early []byte) {
 	defer a.served.End()
 	front.Answering(conn, false)
@@ -51,8 +51,8 @@ func (a *again) serve(conn net.Conn, early []byte) {
 // aRequest is room for most requests.
 const aRequest = 1 << 10
 
-// next waits for a request without any memory of fasthttp's, which would give it only as
-// long as it gives the rest of one.
+// next waits for the first bytes of a request itself, because an idle connection in fasthttp would
+// hold buffers, and would have only the time for the rest of a request.
 func (a *again) next(conn net.Conn) []byte {
 	until := time.Time{}
 	if a.idle > 0 {

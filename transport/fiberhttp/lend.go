@@ -11,16 +11,16 @@ import (
 // for a long body, some that goes back when it is written, lest each connection keep as
 // much as its longest answer.
 type lender struct {
-	rc     *fasthttp.RequestCtx // of a request that waits while somebody writes
+	rc     *fasthttp.RequestCtx // of a request that waits while the memory is written to
 	memory *front.Memory
 	long   *front.Body // nil: it was not long
 }
 
 const (
-	// short is how long a body may be that goes into the connection's memory: it has room
-	// beside its header in what is written at once.
+	// short is the longest body that goes into the connection's memory: with its header it fits
+	// into the write buffer.
 	short = writeBuffer - 1<<10
-	// kept bounds that memory.
+	// kept bounds the memory that stays with a connection.
 	kept = 2 * writeBuffer
 )
 
@@ -45,7 +45,7 @@ func (l *lender) Swap(body []byte) (other []byte) {
 	return l.rc.Response.SwapBody(nil)
 }
 
-// settle makes a body that is in what was lent, or was swapped for it, that of the response.
+// settle makes the reply's body, which is in lent or swapped memory, the body of the response.
 func (l *lender) settle(reply *streamable.Reply) {
 	if l.long == nil {
 		l.rc.Response.SwapBody(reply.Body)

@@ -10,16 +10,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
-// loan is whose a connection is that fasthttp has. A stream that takes the connection over
-// keeps it: when fasthttp has its memory back it closes what it has, which is not the
-// connection then.
+// loan says who owns a connection that fasthttp has. A stream that takes the connection over keeps it:
+// when fasthttp then closes its wrapper to get its memory back, the connection stays open.
 type loan struct {
 	kept atomic.Bool
 	lost atomic.Pointer[time.Timer] // of a stream that is to keep it; nil: none is
 }
 
-// over says whether a connection that fasthttp closes ends. A stream that was to keep it
-// learns now that it will not.
+// over reports whether closing the wrapper closes the connection. If a stream was still to take the
+// connection over, over makes its timer fire now.
 func (l *loan) over() bool {
 	if l.kept.Load() {
 		return false
@@ -30,8 +29,8 @@ func (l *loan) over() bool {
 	return true
 }
 
-// claim is for a stream that is to keep conn: lost runs at once when fasthttp closes it
-// before.
+// claim is called for a stream that is to take conn over: lost fires at once if fasthttp closes conn
+// before that.
 func claim(conn net.Conn, lost *time.Timer) {
 	switch c := conn.(type) {
 	case *lent:
@@ -51,7 +50,7 @@ type lent struct {
 	held    []byte // by it
 }
 
-// Read reads what was read before, and then the connection.
+// Read returns what was read early, and then reads the connection.
 func (l *lent) Read(p []byte) (int, error) {
 	if len(l.early) == 0 {
 		return l.Conn.Read(p)
@@ -79,13 +78,13 @@ func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case head == nil: // there was nothing in w, or somebody is in between
+	case head == nil: // there was nothing in w, or w does not write to l directly
 		return w.Write(body)
 	}
 	return front.Together(l.Conn, head, body)
 }
 
-// Close leaves a connection that is kept to its keeper.
+// Close closes the connection, unless a stream keeps it.
 func (l *lent) Close() error {
 	if !l.over() {
 		return nil
@@ -96,13 +95,13 @@ func (l *lent) Close() error {
 // NetConn is the connection.
 func (l *lent) NetConn() net.Conn { return l.Conn }
 
-// lentSecurely is lent with TLS, by which fasthttp knows it.
+// lentSecurely is lent for TLS. It embeds *tls.Conn, by which fasthttp recognizes TLS.
 type lentSecurely struct {
 	*tls.Conn
 	loan
 }
 
-// Close leaves a connection that is kept to its keeper.
+// Close closes the connection, unless a stream keeps it.
 func (l *lentSecurely) Close() error {
 	if !l.over() {
 		return nil

@@ -47,8 +47,8 @@ func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
 	}
 }
 
-// route sends all methods to a door: it answers those that it does not serve, too.
-// Fiber would run the handler of a GET for HEAD otherwise.
+// route sends all methods to a door, which also answers those that it does not serve: otherwise Fiber
+// would run the handler of GET for HEAD.
 func (c *carrier) route(r fiber.Router, path string, door front.Door) {
 	serve := func(f *fiber.Ctx) error {
 		c.serve(f, door)
@@ -64,7 +64,7 @@ func (c *carrier) route(r fiber.Router, path string, door front.Door) {
 // program has middleware against it.
 func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	rc := f.Context()
-	distrust(rc) // which an app of the program's own has not done
+	distrust(rc) // here too, for apps of the program's own
 	defer func() {
 		if value := recover(); value != nil {
 			rc.Response.Reset()
@@ -108,7 +108,7 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 	if reply.Lent {
 		r.lender.settle(reply)
 	}
-	r.lender = lender{} // what is kept of the request shall not keep the connection's memory
+	r.lender = lender{} // whoever keeps the request must not keep the connection's memory
 	return reply
 }
 

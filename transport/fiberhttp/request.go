@@ -19,8 +19,8 @@ type request struct {
 	lender lender
 }
 
-// readRequest copies what a request says out of fasthttp's memory. It is false for
-// one that names two hosts.
+// readRequest copies a request out of fasthttp's memory. It returns false if the request names two
+// hosts.
 func readRequest(rc *fasthttp.RequestCtx) (*request, bool) {
 	h := &rc.Request.Header
 	host, path, query := h.Host(), rc.URI().PathOriginal(), rc.URI().QueryString()
@@ -57,8 +57,8 @@ func (c *copier) copy(b []byte) string {
 	return c.String()[from:]
 }
 
-// oneHost: a target in absolute form must not name another host than the Host field,
-// since fasthttp would let the target count.
+// oneHost reports whether a target in absolute form names the same host as the Host field: fasthttp
+// would use that of the target.
 func oneHost(target []byte, host string) bool {
 	if len(target) > 0 && target[0] == '/' || string(target) == "*" {
 		return true
@@ -73,7 +73,7 @@ const usual = 12
 // fields are the header fields of one request, in order of arrival.
 type fields struct {
 	names  []string
-	values []string // so that those of a name that is there once need no slice of their own
+	values []string // parallel to names, so that Values can return a part of it for most names
 	few    [2 * usual]string
 	once   sync.Once
 	all    http.Header
@@ -120,7 +120,8 @@ func (f *fields) several(name string) []string {
 	return values
 }
 
-// same is for names of one length: others can be equal only by folds outside ASCII.
+// same compares names of equal length; names of different lengths could be equal only by case folding
+// outside ASCII.
 func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 
 // Header is all of them.

@@ -120,7 +120,7 @@ func pattern(path string) string {
 	return strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace(path)
 }
 
-// distrust ends the connection of a request whose end is doubtful.
+// distrust makes the connection end with this request if the request's end is doubtful.
 func distrust(rc *fasthttp.RequestCtx) {
 	if doubtful(&rc.Request.Header) {
 		rc.Request.Header.SetConnectionClose() // for what takes the connection over
@@ -128,9 +128,9 @@ func distrust(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// doubtful says whether a proxy in front may see another end of the request than fasthttp, which
-// goes by the chunks: then what comes next on the connection may be of somebody else, and it must
-// end (RFC 9112 section 6.1).
+// doubtful reports whether a proxy in front may disagree about where the request ends with fasthttp,
+// which goes by the chunks (request smuggling): what follows on the connection may belong to somebody
+// else, so the connection must end (RFC 9112 section 6.1).
 func doubtful(h *fasthttp.RequestHeader) bool {
 	// With chunks it is -1, or 0 where there were none: then fasthttp has dropped the field.
 	if h.ContentLength() > 0 || !sent(h, "Transfer-Encoding") {

@@ -22,7 +22,7 @@ type sink struct {
 	buffers   *sync.Pool // of *buffer
 	inherited []byte     // lines of the header that middleware set
 	modern    bool       // HTTP/1.1
-	keeps     bool       // the connection goes on after a body that was written to its end
+	keeps     bool       // the connection can be used again after the body
 	opened    bool
 	chunked   bool
 	failed    bool
@@ -126,9 +126,9 @@ func (s *sink) end() {
 	s.chunked = false
 }
 
-// readNoMore ends the Read that waits for the client to leave. That is before the end of the
-// body goes out, after which the client may ask the next thing: a Read in memory, unlike one
-// of a socket, learns of a deadline only when something comes.
+// readNoMore ends the Read that waits for the client to disconnect. It is called before the end of the
+// body is written, after which the client may send its next request: a Read of an in-memory
+// connection, unlike one of a socket, notices a deadline only when something comes.
 func (s *sink) readNoMore() {
 	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // it fails only on what is closed
 }
@@ -140,8 +140,8 @@ func (s *sink) finish() {
 	_ = s.flush() // the last: nobody else is to be told
 }
 
-// inherited are the fields that middleware set, but for what describes a body that it
-// thought of: in memory of their own, since fasthttp uses its own again.
+// inherited returns the header fields that middleware has set, except those that describe a body. They
+// are copied, since fasthttp reuses its memory.
 func inherited(h *fasthttp.ResponseHeader) []byte {
 	var b buffer
 	for name, value := range h.All() {
@@ -163,7 +163,7 @@ func describes(name []byte) bool {
 	return false
 }
 
-// inherit writes what middleware set, but for what the response says itself.
+// inherit writes the fields that middleware has set, except those that the response sets itself.
 func (b *buffer) inherit(lines []byte, header []streamable.Field) {
 	dated := false
 	for line := range bytes.Lines(lines) {

@@ -14,9 +14,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
-// open takes the connection over when all middleware has run. fasthttp's own ways of
-// streaming never notice an idle client that leaves, and are cut off by WriteTimeout.
-// Without response, because fasthttp ignores Hijack with one for a request that says
+// open takes the connection over (Hijack) when all middleware has run. fasthttp's own ways of streaming
+// never notice that an idle client disconnects, and are cut off by WriteTimeout. The response is
+// written by us (HijackSetNoResponse), because otherwise fasthttp ignores Hijack for a request with
 // "Connection: close".
 func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
 	c.streams.Join()
@@ -40,10 +40,10 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 	})
 }
 
-// nobody has a stream whose connection never came. fasthttp forgets a Hijack when what it
-// wrote before has failed, as answers to requests that a client pipelined and did not wait
-// for, or when middleware of its own gave an answer meanwhile (TimeoutHandler). The stream
-// would wait for as long as there is a server.
+// nobody is the sink of a stream that never gets its connection. fasthttp drops a Hijack if an earlier
+// write has failed, as of answers to pipelined requests of a client that has gone, or if its own
+// middleware has answered meanwhile (TimeoutHandler). Without this sink the stream would wait as long
+// as the server runs.
 type nobody struct{}
 
 // Open implements streamable.Sink.
@@ -52,8 +52,8 @@ func (nobody) Open(int, []streamable.Field, int) error { return net.ErrClosed }
 // Write implements streamable.Sink.
 func (nobody) Write([]byte) error { return net.ErrClosed }
 
-// line is a connection that carries a stream. One goroutine waits for the client to
-// leave; what is sent is written by who sends it.
+// line is a connection that carries a stream. One goroutine waits for the client to disconnect; senders
+// write in their own goroutines.
 type line struct {
 	sink
 	streams *tally.Tally
@@ -90,7 +90,7 @@ func (l *line) takeBuffered(conn net.Conn) bool {
 	return l.conn.SetReadDeadline(time.Time{}) == nil && len(l.early) <= ignored
 }
 
-// over ends the body, and the goroutine that reads.
+// over ends the body and makes the reading goroutine go on.
 func (l *line) over() {
 	defer l.carried.Done()
 	l.finish()
@@ -119,7 +119,7 @@ func (l *line) watch() {
 	l.streams.End()
 }
 
-// wait is until the client has left, or the stream is over.
+// wait returns when the client has disconnected (left) or the stream is over.
 func (l *line) wait() (left bool) {
 	for total := len(l.early); total <= ignored; {
 		n, err := l.conn.Read(l.read[:])
