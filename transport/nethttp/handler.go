@@ -93,7 +93,7 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	s.patient()
 	s.memory, asked.Lender = &h.memory, s
 	reply := visit.Serve(body)
-	asked.Lender = nil // what is kept of the request shall not keep the response
+	asked.Lender = nil // whoever keeps the request must not keep the response
 	return reply
 }
 
@@ -122,7 +122,7 @@ func readRequest(r *http.Request) *front.Request {
 	}
 }
 
-// fields are a header that nobody changes any more.
+// fields is a header that is not changed any more.
 type fields http.Header
 
 // Values are those of one field.
@@ -139,8 +139,8 @@ type sink struct {
 	timeout time.Duration
 	opened  bool
 	memory  *front.Memory
-	lent    *front.Body // nil: nothing was
-	left    atomic.Bool // the client, while a stream was served
+	lent    *front.Body // memory that was lent for the answer; nil: none
+	left    atomic.Bool // the client has disconnected while a stream was served
 }
 
 func newSink(w http.ResponseWriter, r *http.Request, c *config) *sink {
@@ -159,20 +159,20 @@ func (s *sink) Swap(body []byte) (other []byte) {
 	return s.lent.Swap(body)
 }
 
-// settle gives back what was lent for an answer that is written. After a Write that failed
-// HTTP/2 may read it still: what it sends then must not be of another answer.
+// settle gives the lent memory back when the answer is written. It does not after a failed Write,
+// because HTTP/2 may still read the memory, and must not send a part of another answer.
 func (s *sink) settle(failed error) {
 	if s.lent != nil && failed == nil {
 		_ = s.lent.Close() // it cannot fail
 	}
 }
 
-// patient takes the deadline off that was for the body: net/http would take it for a
-// client that leaves.
+// patient removes the read deadline of the body: net/http would take its expiry for a disconnected
+// client.
 func (s *sink) patient() { _ = s.control.SetReadDeadline(time.Time{}) }
 
-// interruptible ends a write that waits for a client that has left. What it returns
-// is to be called before the request ends.
+// interruptible makes a blocked write end when the client disconnects. The returned function must be
+// called before the request ends.
 func (s *sink) interruptible() (done func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(s.ctx, func() {
@@ -234,7 +234,7 @@ func (s *sink) flush() error {
 	return nil
 }
 
-// whole writes a response that is not open.
+// whole writes a reply that is not a stream.
 func (s *sink) whole(reply *streamable.Reply) error {
 	if err := s.Open(reply.Status, reply.Header, len(reply.Body)); err != nil || len(reply.Body) == 0 {
 		return err

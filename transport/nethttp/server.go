@@ -99,8 +99,8 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 
 type connKey struct{}
 
-// marking tells the set of connections which ones have a request. A POST is there when its
-// body has been read: a server that ends waits for no client that stops half-way.
+// marking tells front which connections have a request (front.Answering). A POST counts only once its
+// body has been read, so that a stopping server does not wait for a client that stalls.
 func marking(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -110,7 +110,7 @@ func marking(next http.Handler) http.Handler {
 	})
 }
 
-// answering is for a request that is there as a whole.
+// answering marks the connection of a request that was read completely.
 func answering(r *http.Request) {
 	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 		front.Answering(conn, true)
