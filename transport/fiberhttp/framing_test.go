@@ -85,7 +85,7 @@ func TestRefusalIsRead(t *testing.T) {
 		if _, err := io.WriteString(conn, post("1.1", strings.Repeat(" ", 8<<20))); err != nil {
 			t.Fatal(err)
 		}
-		if !expect(t, bufio.NewReader(conn), `"error"`) {
+		if !expect(t, bufio.NewReader(conn), "the limit of 1000 bytes") {
 			t.Error("the connection is not said to end")
 		}
 		_ = conn.Close()

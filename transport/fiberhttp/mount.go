@@ -98,7 +98,7 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 	body, large, err := readBody(rc, c.front.Limit())
 	switch {
 	case large:
-		return visit.TooLarge()
+		return visit.TooLarge(c.front.Limit())
 	case err != nil:
 		return visit.Unreadable()
 	}

@@ -75,7 +75,7 @@ func (s *server) newApp() *fiber.App {
 		BodyLimit:             s.front.Limit(),
 		ReadTimeout:           s.ReadTimeout,
 		IdleTimeout:           s.IdleTimeout,
-		ErrorHandler:          refuse,
+		ErrorHandler:          s.refuse,
 		// Forms are refused, and not taken apart before that.
 		DisablePreParseMultipartForm: true,
 	})
@@ -151,7 +151,7 @@ func sent(h *fasthttp.RequestHeader, name string) bool {
 
 // refuse answers what never came to an endpoint. Fiber's own texts repeat bytes of
 // the request.
-func refuse(f *fiber.Ctx, err error) error {
+func (s *server) refuse(f *fiber.Ctx, err error) error {
 	status := http.StatusInternalServerError
 	if fault, ok := errors.AsType[*fiber.Error](err); ok {
 		status = fault.Code
@@ -159,7 +159,11 @@ func refuse(f *fiber.Ctx, err error) error {
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusRequestHeaderFieldsTooLarge {
 		front.Unread(f.Context().Conn())
 	}
-	write(f.Context(), streamable.Refusal(status, http.StatusText(status)))
+	reply := streamable.Refusal(status, http.StatusText(status))
+	if status == http.StatusRequestEntityTooLarge {
+		reply = streamable.TooLarge(s.front.Limit())
+	}
+	write(f.Context(), reply)
 	return nil
 }
 

@@ -80,11 +80,11 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 		return visit.Serve(nil)
 	}
 	if r.ContentLength > int64(h.limit) {
-		return visit.TooLarge()
+		return visit.TooLarge(h.limit)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(s.w, r.Body, int64(h.limit)))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return visit.TooLarge()
+		return visit.TooLarge(h.limit)
 	}
 	if err != nil {
 		return visit.Unreadable()

@@ -148,8 +148,9 @@ func TestExpectRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode != want {
-			t.Errorf("%s: %s, want %d", field, response.Status, want)
+		body, _ := io.ReadAll(response.Body)
+		if response.StatusCode != want || want == 413 && !strings.Contains(string(body), "the limit of 4194304 bytes") {
+			t.Errorf("%s: %s %s, want %d", field, response.Status, body, want)
 		}
 		_ = response.Body.Close()
 		_ = conn.Close()

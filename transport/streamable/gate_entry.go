@@ -46,10 +46,8 @@ func (e *Entry) TooMany(message string) *Reply {
 	return e.Refuse(http.StatusTooManyRequests, message, retryAfter)
 }
 
-// TooLarge is the reply to a body beyond the limit.
-func (e *Entry) TooLarge() *Reply {
-	return e.Refuse(http.StatusRequestEntityTooLarge, "the body is too large")
-}
+// TooLarge is the reply to a body of more than limit bytes.
+func (e *Entry) TooLarge(limit int) *Reply { return TooLarge(limit).with(e.common) }
 
 // Unreadable is the reply to a body that broke off or was malformed as HTTP.
 func (e *Entry) Unreadable() *Reply {

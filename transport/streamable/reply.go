@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -90,3 +91,8 @@ func notAllowed(methods string) *Reply {
 // Refusal is a reply of a carrier's own, to what never came to an endpoint. Its
 // body is a JSON-RPC error like all others.
 func Refusal(status int, message string) *Reply { return refuse(status, message) }
+
+// TooLarge is the Refusal of a body of more than limit bytes.
+func TooLarge(limit int) *Reply {
+	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than the limit of %d bytes", limit))
+}

@@ -27,7 +27,7 @@ type Request struct {
 type Visit interface {
 	// Serve answers; body belongs to the endpoint from now on.
 	Serve(body []byte) *streamable.Reply
-	TooLarge() *streamable.Reply
+	TooLarge(limit int) *streamable.Reply
 	Unreadable() *streamable.Reply
 }
 
