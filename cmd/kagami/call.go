@@ -103,12 +103,17 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	return err
 }
 
-func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
-	var opts []client.CallOption
-	if a.progress { // asks for progress; watch prints the notifications
-		opts = append(opts, client.OnProgress(func(protocol.Progress) {}))
+// wantProgress returns the call options of --progress. They only ask the server for
+// progress; watch prints it.
+func (a *cli) wantProgress() []client.CallOption {
+	if !a.progress {
+		return nil
 	}
-	result, err := c.CallTool(ctx, name, arguments, opts...)
+	return []client.CallOption{client.OnProgress(func(protocol.Progress) {})}
+}
+
+func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
+	result, err := c.CallTool(ctx, name, arguments, a.wantProgress()...)
 	if err != nil {
 		return err
 	}
@@ -135,7 +140,7 @@ func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, argume
 	if err != nil {
 		return err
 	}
-	raw, err := c.Request(ctx, protocol.MethodCallTool, params, client.InRounds())
+	raw, err := c.Request(ctx, protocol.MethodCallTool, params, append(a.wantProgress(), client.InRounds())...)
 	if err != nil {
 		return err
 	}
