@@ -182,6 +182,17 @@ func TestLists(t *testing.T) {
 	})
 }
 
+// TestCompleteKnowsTemplates: they have braces; names of prompts may have colons.
+func TestCompleteKnowsTemplates(t *testing.T) {
+	t.Parallel()
+	offer := func(context.Context, string, map[string]string) ([]string, error) { return []string{"macha"}, nil }
+	brew := func(context.Context, struct{ Tea string }) (framework.Messages, error) { return nil, nil }
+	s := testkit.New(t, framework.New("kit", "1").Add(framework.Prompt("tea:brew", brew, framework.Complete("tea", offer))))
+	if got := s.Complete("tea:brew", "tea", "ma", nil); !slices.Equal(got, []string{"macha"}) {
+		t.Errorf("offered are %q", got)
+	}
+}
+
 func TestPrincipals(t *testing.T) {
 	t.Parallel()
 	testkit.BothEras(t, newHandles().app, func(t *testing.T, s *testkit.Session) {
