@@ -194,6 +194,8 @@ func TestAssertionsFail(t *testing.T) {
 		"one answer more":            {func(t testing.TB) { rounds(t).Answer("x").Answer("y") }, []string{"the call is done", "accept x", "sent: tools/call"}},
 		"dropped what is not there":  {func(t testing.TB) { rounds(t).DropAnswer(1).Answer("x") }, []string{"DropAnswer(1) of 1", "sent: tools/call"}},
 		"tampered too early":         {func(t testing.TB) { rounds(t).Tamper().Resend() }, []string{"neither a state nor answers"}},
+		"tampered too late":          {func(t testing.TB) { rounds(t).Answer("x").Tamper().Result() }, []string{"Tamper", "the next request", "no request followed", "sent: tools/call"}},
+		"tampered for nothing":       {func(t testing.TB) { rounds(t).OtherUser("eve") }, []string{"OtherUser", "no request followed", "sent: tools/call"}},
 		"unencodable answer":         {func(t testing.TB) { s := at(t); s.OnElicit("", make(chan int)); s.CallRaw("greet", "") }, []string{"What is your name?", "chan int"}},
 		"unanswered model":           {func(t testing.TB) { at(t).CallRaw("think", "").IsError() }, []string{"Think of a number", "OnSample"}},
 		"OnElicit without":           {func(t testing.TB) { at(t, testkit.Without("elicitation")).OnElicit("x", 1) }, []string{"without elicitation"}},

@@ -20,8 +20,8 @@ import (
 //	r.Answer(true).Result().OK() // Ann's own answer
 //
 // Tamper, Expire, OtherUser and DropAnswer change the next request, whether of Answer or
-// Resend. A request that was changed and refused has not happened: the questions are open
-// as before.
+// Resend; the test fails if none follows. A request that was changed and refused has not
+// happened: the questions are open as before.
 type Rounds struct {
 	s        *Session
 	call     json.RawMessage // params of the first round
@@ -49,8 +49,17 @@ func (s *Session) Rounds(name, arguments string) *Rounds {
 	}
 	r := &Rounds{s: s, call: s.callParams(name, s.checked(name, arguments))}
 	r.send(r.call)
+	s.t.Cleanup(func() {
+		s.t.Helper()
+		if r.change.any() && !s.t.Failed() {
+			s.t.Errorf("testkit: %s\nsent: %s", unsent, r.answer.sent)
+		}
+	})
 	return r
 }
+
+// unsent is the complaint about a change that no request followed.
+const unsent = "Tamper, Expire, OtherUser and DropAnswer change the next request, but no request followed: call Answer or Resend after them"
 
 // send runs one round, as it is.
 func (r *Rounds) send(params json.RawMessage) {
@@ -200,6 +209,9 @@ func (r *Rounds) DropAnswer(i int) *Rounds {
 // Result returns the result of the call, or the refusal of the last round.
 func (r *Rounds) Result() *Answer {
 	r.s.t.Helper()
+	if r.change.any() {
+		r.answer.fatalf(unsent)
+	}
 	if _, asks := r.answer.result.(*protocol.InputRequiredResult); asks {
 		r.answer.fatalf("the call is not done, it asks %s", r.open())
 	}
