@@ -203,10 +203,13 @@ func (s *Session) answer(method string, params, raw json.RawMessage, err error) 
 	return a
 }
 
+// testOver explains why nothing can be had in t.Cleanup.
+const testOver = "the test is over, and t.Cleanup comes after the end of its context; make calls before that, by defer"
+
 // noAnswer says why there is none.
 func (s *Session) noAnswer(err error) string {
 	if s.t.Context().Err() != nil {
-		return "no answer: the test is over, and t.Cleanup comes after the end of its context; make calls before that, by defer"
+		return "no answer: " + testOver
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("no answer within %v", s.config.timeout)

@@ -100,28 +100,35 @@ func (f mustFail) once(t *testing.T) {
 	}
 }
 
-// A call in t.Cleanup is told why it has no answer: the test's context has ended by then.
-func TestCallInCleanup(t *testing.T) { //nolint:tparallel // it looks at what the subtest left
+// A call or a wait in t.Cleanup is told at once why there is nothing: the test's context
+// has ended by then.
+func TestCallInCleanup(t *testing.T) { //nolint:tparallel // it looks at what each subtest left
 	t.Parallel()
-	var got []string
-	t.Run("over", func(t *testing.T) {
-		f := &fakeTB{TB: t}
-		s := testkit.New(f, newHandles().app())
-		t.Cleanup(func() {
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				s.CallRaw("whoami", "")
-			}()
-			<-done
-			got = slices.Clone(f.failed)
-			for _, fn := range slices.Backward(f.cleanups) {
-				fn()
-			}
+	for name, use := range map[string]func(*testkit.Session){
+		"call":         func(s *testkit.Session) { s.CallRaw("whoami", "") },
+		"notification": func(s *testkit.Session) { s.AwaitNotification("example.com/x") },
+		"condition":    func(s *testkit.Session) { s.Eventually("nothing", func() bool { return false }) },
+	} {
+		var got []string
+		t.Run(name, func(t *testing.T) {
+			f := &fakeTB{TB: t}
+			s := testkit.New(f, newHandles().app(), testkit.Timeout(time.Minute))
+			t.Cleanup(func() {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					use(s)
+				}()
+				<-done
+				got = slices.Clone(f.failed)
+				for _, fn := range slices.Backward(f.cleanups) {
+					fn()
+				}
+			})
 		})
-	})
-	if len(got) != 1 || !strings.Contains(got[0], "t.Cleanup") {
-		t.Errorf("%q", got)
+		if len(got) != 1 || !strings.Contains(got[0], "t.Cleanup") {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

@@ -27,10 +27,7 @@ func (s *Session) Eventually(what string, cond func() bool) {
 			return
 		}
 		s.asked()
-		select {
-		case <-changed:
-		case <-timer.C:
-			s.t.Fatalf("testkit: not within %v: %s; seen so far: %s\nsent: %s", s.config.timeout, what, s.record.methods(), s.wire.exchange.lastSent())
+		if !s.wait(changed, timer, fmt.Sprintf("Eventually(%q): not true", what)) {
 			return
 		}
 	}

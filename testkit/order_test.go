@@ -55,7 +55,7 @@ func TestOrderFails(t *testing.T) {
 		}, []string{`no "notifications/progress" at all; seen so far, in order: none`}},
 		"Eventually": {func(t testing.TB) {
 			testkit.New(t, growing(), testkit.Timeout(time.Second)).Eventually("it rains", func() bool { return false })
-		}, []string{"not within 1s: it rains", "none"}},
+		}, []string{`Eventually("it rains"): not true within 1s`, "none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

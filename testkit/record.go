@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -108,13 +109,27 @@ func (s *Session) AwaitNotification(method string) protocol.Notification {
 			return n
 		}
 		s.asked()
-		select {
-		case <-changed:
-		case <-timer.C:
-			s.t.Fatalf("testkit: no %s within %v; seen so far: %s\nsent: %s", method, s.config.timeout, s.record.methods(), s.wire.exchange.lastSent())
+		if !s.wait(changed, timer, "no "+method) {
 			return protocol.Notification{}
 		}
 	}
+}
+
+// wait waits for the next notification. At the end of the timer, or of the test, it fails
+// the test and returns false.
+func (s *Session) wait(changed <-chan struct{}, timer *time.Timer, missing string) bool {
+	s.t.Helper()
+	var why string
+	select {
+	case <-changed:
+		return true
+	case <-timer.C:
+		why = fmt.Sprintf(" within %v", s.config.timeout)
+	case <-s.ctx.Done():
+		why = ": " + testOver
+	}
+	s.t.Fatalf("testkit: %s%s; seen so far: %s\nsent: %s", missing, why, s.record.methods(), s.wire.exchange.lastSent())
+	return false
 }
 
 // next is closed with the next notification.
