@@ -70,7 +70,7 @@ func (s *Session) Record(path string) {
 	}
 	s.t.Cleanup(func() {
 		s.t.Helper()
-		if s.t.Failed() {
+		if s.unmet(); s.t.Failed() {
 			return
 		}
 		frames, dropped := s.wire.exchange.all()

@@ -3,7 +3,9 @@ package testkit_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +57,23 @@ func recorded(t *testing.T, opts ...testkit.Option) string {
 		s.Raw(`{"jsonrpc":"2.0","id":1,"method":`)
 	})
 	return path
+}
+
+// The record of a test that fails is not kept, also where it fails for its script alone.
+func TestRecordOfAFailure(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "door.jsonl")
+	got := failures(t, func(t testing.TB) {
+		s := testkit.New(t, door("Welcome"))
+		s.Record(path)
+		s.OnElicit("Why?", "tea")
+	})
+	if len(got) != 1 || !strings.Contains(got[0], "did not ask") {
+		t.Errorf("complaints: %q", got)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the record was written: %v", err)
+	}
 }
 
 // Who called is the same in the replay, as far as it is no secret.
