@@ -31,6 +31,7 @@ func Bench[In, Out any](b *testing.B, tool *framework.ToolOf[In, Out], in In) {
 			err = &Error{Text: textOf(result.Content), Result: result}
 		}
 		if err != nil {
+			b.Helper()
 			b.Fatalf("testkit: Bench: calling %s\nsent: %s\ngot:  %v", tool.Name(), arguments, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -48,6 +49,9 @@ func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
 			return nil, errors.New("the function that answers is nil")
 		}
 		answer = fn(f)
+	}
+	if kind := reflect.TypeOf(answer); kind != nil && kind.Kind() == reflect.Func {
+		return nil, fmt.Errorf("a function that answers is a func(testkit.Form) any, not a %s", kind)
 	}
 	if action, ok := answer.(refusal); ok {
 		return &protocol.ElicitResult{Action: string(action)}, nil

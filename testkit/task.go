@@ -3,6 +3,8 @@ package testkit
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -110,7 +112,19 @@ func (t *Task[Out]) Await() (Out, error) {
 // nothing answers what the task asks.
 func (t *Task[Out]) AwaitStatus(status string) {
 	t.s.t.Helper()
+	if known := taskStatuses(); !slices.Contains(known, status) {
+		t.s.t.Fatalf("testkit: AwaitStatus(%q): no status of a task; there are %s", status, strings.Join(known, ", "))
+		return
+	}
 	t.until(fmt.Sprintf("%q", status), func(now string) bool { return now == status })
+}
+
+// taskStatuses are those that a task can have.
+func taskStatuses() []string {
+	return []string{
+		string(protocol.TaskWorking), string(protocol.TaskInputRequired), string(protocol.TaskCompleted),
+		string(protocol.TaskFailed), string(protocol.TaskCancelled), TaskGone,
+	}
 }
 
 // Step runs the task to its next stop: it waits until the task asks or is over, and returns

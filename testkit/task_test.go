@@ -265,6 +265,7 @@ func TestTaskFailures(t *testing.T) {
 		"Answer of nothing":   {func(t testing.TB) { j := start(t); j.Cancel(); j.Answer() }, []string{`the task is "cancelled" and asks nothing`, `{"name":"film"`}},
 		"Answer with nothing": {func(t testing.TB) { start(t).Answer() }, []string{"Who directs?", "OnElicit"}},
 		"AwaitStatus":         {func(t testing.TB) { j := start(t); j.Cancel(); j.AwaitStatus("completed") }, []string{`"cancelled"`, `want "completed"`, `{"name":"film","arguments":{"name":"Ran"}}`}},
+		"AwaitStatus of none": {func(t testing.TB) { start(t, testkit.Timeout(time.Hour)).AwaitStatus("inputrequired") }, []string{`"inputrequired"`, "no status of a task", "input_required"}},
 		"AwaitStatus in vain": {func(t testing.TB) { start(t, testkit.Timeout(time.Second)).AwaitStatus("completed") }, []string{`want "completed" within 1s`}},
 		"Await in vain": {func(t testing.TB) {
 			st := newStudio()
