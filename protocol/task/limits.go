@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// ErrLimit says that something is larger than Limits allow. The record stays as it
-// is; a task whose result is too large can still fail.
+// ErrLimit means that an event is larger than Limits allow. The record stays as it is, so a
+// task whose result is too large can still be failed.
 var ErrLimit = errors.New("task: over the limit")
 
-// Limits bound what an event may add to a record. Where one is 0 or less, the
-// default is meant.
+// Limits bound what an event may add to a record. A limit of 0 or less stands for its
+// default.
 type Limits struct {
-	Result    int // bytes of a result; 4 MiB
-	Error     int // bytes of an error; 64 KiB
-	Journal   int // bytes of a journal; 4 MiB
-	Message   int // bytes of a message, which is cut; 1 KiB
-	Question  int // bytes of a question, with its key; 1 MiB
-	Questions int // in the life of a task; 1,024
+	Result    int // bytes of a result; default 4 MiB
+	Error     int // bytes of an error; default 64 KiB
+	Journal   int // bytes of a journal; default 4 MiB
+	Message   int // bytes of a message, the rest of which is cut off; default 1 KiB
+	Question  int // bytes of a question and its key; default 1 MiB
+	Questions int // number of questions in the life of a task; default 1,024
 }
 
-// orDefaults has them all.
+// orDefaults returns the limits with their defaults filled in.
 func (l Limits) orDefaults() Limits {
 	for _, b := range []struct {
 		bound *int
@@ -48,8 +48,8 @@ func within(what string, size, limit int) error {
 	return nil
 }
 
-// cut gives valid UTF-8 of at most so many bytes: a message is for people. A
-// character that is cut in two goes.
+// cut returns the first bytes of s as valid UTF-8, since a message is for people. A
+// character that would be cut in two is left out.
 func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }

@@ -10,85 +10,89 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Sentinels of Next, besides ErrTerminal and ErrLimit; always wrapped.
+// Errors of Next, besides ErrTerminal and ErrLimit. Next always wraps them.
 var (
-	// ErrIgnored: the event is in order and changes nothing, so there is nothing to
-	// store: an Answer to what is not open, an Expire that comes early.
+	// ErrIgnored means that the event is valid but changes nothing, so that there is nothing
+	// to store: an Answer to questions that are not open, or an Expire that comes too early.
 	ErrIgnored = errors.New("task: nothing changes")
-	// ErrStatus: the event is not for a task in this status.
+	// ErrStatus means that the event is not allowed in the status of the task.
 	ErrStatus = errors.New("task: not in this status")
-	// ErrEvent: the event, or the record, is none.
+	// ErrEvent means that the event, or the record, is malformed.
 	ErrEvent = errors.New("task: malformed event")
 )
 
-// EventKind is what happens to a task.
+// EventKind is the kind of an Event.
 type EventKind int
 
-// The kinds of events. What they are allowed in is either working (W),
-// input_required (I), or both; what they do not name of an Event is not looked at.
+// The kinds of events. Each comment begins with the statuses in which the event is allowed:
+// working (W), input_required (I) or both. After that, an event uses the fields of Event
+// that its comment names, and Message and Journal as described at [Event].
 const (
-	_ EventKind = iota // so that an Event{} is none
+	_ EventKind = iota // the zero Event has no kind, and is malformed
 
-	// Ask (W) turns the task to input_required: Questions are new ones, with keys
-	// that it has never used, and wait for answers. Journal.
+	// Ask (W) asks Questions, whose keys must be new to the task, and turns the task to
+	// input_required.
 	Ask
-	// Answer (W, I) takes the questions with the keys Answered away; the task is
-	// working again when none is left. Keys that are not open are ignored; if all
-	// are, it is ErrIgnored. See Record.Counted. Journal: with the answers.
+	// Answer (W, I) closes the questions with the keys Answered. When none is left, the task
+	// is working again. Keys of questions that are not open are ignored; if that is true of
+	// all of them, Next returns ErrIgnored. See Record.Counted. The Journal should contain
+	// the answers.
 	Answer
-	// Progress (W, I) tells how it goes, and what has been done. Message, Journal.
+	// Progress (W, I) reports progress in Message, and work done in Journal.
 	Progress
-	// Complete (W, I) is the end, with Result.
+	// Complete (W, I) ends the task with Result.
 	Complete
-	// Fail (W, I) is the end, with either Error, or Result where one that says
-	// isError is a failure (2025-11-25; in the extension it completes a task).
+	// Fail (W, I) ends the task with Error, or with Result: on 2025-11-25 a result with
+	// isError fails a task, while in the extension it completes one.
 	Fail
-	// Cancel (W, I) is the end at the requestor's wish.
+	// Cancel (W, I) ends the task at the request of the client.
 	Cancel
-	// Expire (W, I) is the end of a task whose TTL has passed: failed, with Error if
-	// there is one, or an internal error that says so. Before that, or without a
-	// TTL, it is ErrIgnored. Most stores have forgotten the task by then, and Update
-	// is ErrNotFound; where one keeps it longer, or has another clock, whoever waits
-	// sees why there is no result (the extension: "MAY mark it failed, then delete").
+	// Expire (W, I) ends a task whose TTL has passed as failed, with Error, or by default
+	// with an internal error that says that the task expired. If the TTL has not passed, or
+	// there is none, Next returns ErrIgnored. Most stores have dropped the record by then,
+	// and their Update returns ErrNotFound. If a store keeps it longer, or its clock differs,
+	// those who wait for the task learn why there is no result (the extension: "MAY mark it
+	// failed, then delete").
 	Expire
-	// Resume (W) says that another worker has taken it, from the beginning, with the
-	// journal: Runs counts it, and the worker before loses the next Update.
+	// Resume (W) means that another worker has taken the task, and runs it from the
+	// beginning with the journal. It increments Runs, so that the previous worker notices
+	// that it has lost the task.
 	Resume
 )
 
-// Event is something that happens to a task. In all kinds, a Message that is not
-// empty becomes the record's; at the end an empty one does, too: how far it had
-// come says nothing then. A Journal that is not nil replaces the record's as long
-// as the task has not ended.
+// Event is something that happens to a task. For all kinds: a Message that is not empty
+// replaces that of the record; when the task ends, an empty one does, too, since the last
+// progress message means nothing then. A Journal that is not nil replaces that of the
+// record, unless the task ends.
 type Event struct {
 	Kind      EventKind
 	Questions []Question
-	Answered  []string // keys
+	Answered  []string // keys of questions
 	Journal   []byte
 	Result    []byte // one JSON value
 	Error     []byte // a JSON-RPC error object
 	Message   string
 }
 
-// expired is the error of an expired task. Internal error: it is not the call's fault.
+// expired is the error of an expired task: an internal error, since the call is not at fault.
 const (
 	expired        = `{"code":-32603,"message":"` + expiredMessage + `"}`
 	expiredMessage = "The task expired before it was done."
 )
 
-// Next is Limits.Next with the default limits.
+// Next is [Limits.Next] with the default limits.
 func Next(r Record, e Event, now time.Time) (Record, error) {
 	return Limits{}.Next(r, e, now)
 }
 
-// Next decides what an event makes of a record. It is the only place that does: the
-// races of cancellation, completion, answers and expiry are between its results,
-// and Store.Update says which was first. The error is ErrTerminal, ErrIgnored,
-// ErrStatus, ErrEvent or ErrLimit, wrapped; the record is r then.
+// Next returns the record that results from an event. Nothing else decides that: if a
+// cancellation, a completion, an answer and an expiry race, each calls Next, and
+// Store.Update accepts the first. The error wraps ErrTerminal, ErrIgnored, ErrStatus,
+// ErrEvent or ErrLimit; the returned record is then r.
 //
-// A terminal status never changes, and one that is reached takes journal and
-// questions away. Updated never goes back, even if the clock does. Version stays
-// for the store to see. The result shares bytes with r and e, and changes neither.
+// A terminal status never changes. When a task reaches one, its journal and questions are
+// removed. Updated never goes back, even if the clock does. Version stays as it is, since
+// Store.Update compares it. The result shares bytes with r and e; neither is modified.
 func (l Limits) Next(r Record, e Event, now time.Time) (Record, error) {
 	if r.Terminal() {
 		return r, fmt.Errorf("%w: it is %s", ErrTerminal, r.Status)
@@ -116,8 +120,8 @@ func (l Limits) Next(r Record, e Event, now time.Time) (Record, error) {
 	return next, nil
 }
 
-// later compares what the clock shows: what has passed is no matter to who reads
-// lastUpdatedAt.
+// later returns the later of the two as wall-clock times, without their monotonic readings:
+// clients that read lastUpdatedAt see nothing else.
 func later(before, now time.Time) time.Time {
 	before, now = before.Round(0), now.Round(0)
 	if now.Before(before) {
@@ -126,7 +130,7 @@ func later(before, now time.Time) time.Time {
 	return now.UTC()
 }
 
-// apply changes the status and what belongs to it.
+// apply changes the status of r, and the fields that depend on it.
 func (l *Limits) apply(r *Record, e *Event, now time.Time) error {
 	switch e.Kind {
 	case Ask:
@@ -193,7 +197,8 @@ func resume(r *Record) error {
 	return nil
 }
 
-// end has exactly one of a result and an error, but for a cancelled task.
+// end sets a terminal status. There must be exactly one of a result and an error, and
+// neither if the task is cancelled.
 func (l *Limits) end(r *Record, status protocol.TaskStatus, result, failure []byte) error {
 	given := *r
 	given.Status, given.Result, given.Error = status, result, failure

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// ErrLost says that a lease is not the caller's any more: it ran out and another worker
-// has the task, or the task is not working any more.
+// ErrLost means that the caller no longer holds the lease: it expired and another worker may
+// have the task, it was released, or the task is no longer working.
 var ErrLost = errors.New("task: lease lost")
 
-// Queue hands tasks that are working to workers, each to one at a time, on whatever
-// node they are. It is the other face of a Store: a value that is both.
+// Queue gives tasks whose status is working to workers, each task to one worker at a time,
+// on whichever node the workers are. The same value implements Store and Queue.
 //
-// A record is in line from the moment in which Create keeps it as working, or Update
-// turns it to working, in one step with that: no task that was accepted is ever out of
-// sight. It leaves the line when its record is not working any more, however that came.
+// A task enters the queue in the same atomic step in which Create stores it as working or
+// Update turns it to working, so that no accepted task is ever lost. It leaves the queue as
+// soon as it is no longer working, for whatever reason.
 //
 //	for {
 //		lease, err := queue.Take(ctx)
@@ -23,28 +23,31 @@ var ErrLost = errors.New("task: lease lost")
 //		err = queue.Release(ctx, lease)
 //	}
 //
-// A lease that runs out makes the task somebody else's. The worker that had it may not
-// know: what it writes is refused, because the next one began with a Resume, and
-// Record.Runs is another.
+// When a lease expires, another worker gets the task. The first worker may not notice. What
+// it then writes is refused, because its successor began with a Resume event, which changed
+// Record.Runs.
 type Queue interface {
-	// Take waits for a task in line, or one whose lease ran out, and leases it. Those
-	// that waited longest come first, more or less. The error is ctx's, or says that the
-	// store is away: try again after a while.
+	// Take waits for a task that is queued or whose lease has expired, and leases it.
+	// Tasks that have waited longest come first, approximately. The error is that of ctx,
+	// or means that the store cannot be reached: try again later.
 	Take(ctx context.Context) (Lease, error)
-	// Renew begins the life of the lease anew. ErrLost.
+
+	// Renew restarts the life of the lease. The error may be ErrLost.
 	Renew(ctx context.Context, l Lease) error
-	// Release ends the lease. A task that is still working is in line again at once,
-	// as if nobody had taken it; otherwise the queue forgets it. A lease that is lost is
-	// no error.
+
+	// Release ends the lease. A task that is still working is queued again at once, as if
+	// nobody had taken it; otherwise the queue forgets it. Releasing a lost lease is not an
+	// error.
 	Release(ctx context.Context, l Lease) error
 }
 
 // Lease is the right to run a task for a while.
 type Lease struct {
-	Task  string
-	Token string        // the queue's own: it names this lease and no other
-	Life  time.Duration // from Take, and from each Renew
-	// Again says that a worker has had it before, and has not released it: its lease ran
-	// out. It is false for what is in line for the first time since it became working.
+	Task  string        // id
+	Token string        // made by the queue: it identifies this lease and no other
+	Life  time.Duration // counted from Take, and again from each Renew
+	// Again is true if another worker held a lease on the task and did not release it before
+	// it expired. It is false if the task is taken for the first time since it turned to
+	// working, or was released.
 	Again bool
 }

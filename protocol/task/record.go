@@ -13,31 +13,30 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// fingerprint of a key. One that is never to be used again is remembered as eight
-// bytes, however long it is.
+// fingerprint returns what a record keeps of a used key: eight bytes, however long the key.
 func fingerprint(key string) uint64 {
 	sum := sha256.Sum256([]byte(key))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// WasAsked says whether a question had that key. An answered one must not be asked
-// again: the keys are unique in the life of a task (tasks extension, "inputRequests").
+// WasAsked reports whether a question of the task, open or answered, has had this key. Keys
+// are unique in the life of a task (tasks extension, "inputRequests").
 func (r *Record) WasAsked(key string) bool {
 	return slices.Contains(r.Asked, fingerprint(key))
 }
 
-// IsOpen says whether a question with that key waits for its answer.
+// IsOpen reports whether a question with this key waits for its answer.
 func (r *Record) IsOpen(key string) bool {
 	return slices.ContainsFunc(r.Questions, func(q Question) bool { return q.Key == key })
 }
 
-// Counted is how many questions an Answer with these keys answers. The others are
-// ignored: they were never asked, are answered, or come twice.
+// Counted returns how many open questions an Answer with these keys would close. Keys that
+// were never asked, are already answered or come twice do not count.
 func (r *Record) Counted(keys []string) int {
 	return len(r.Questions) - len(r.without(keys))
 }
 
-// without is the open questions that none of the keys answers, in their order.
+// without returns the open questions whose keys are not among these, in their order.
 func (r *Record) without(keys []string) []Question {
 	answered := make(map[string]bool, len(keys))
 	for _, key := range keys {
@@ -52,7 +51,7 @@ func (r *Record) without(keys []string) []Question {
 	return left
 }
 
-// Clone shares nothing with the record.
+// Clone returns a copy that shares nothing with the record.
 func (r *Record) Clone() Record {
 	c := *r
 	c.ID, c.Owner, c.Message = strings.Clone(r.ID), strings.Clone(r.Owner), strings.Clone(r.Message)
@@ -65,9 +64,9 @@ func (r *Record) Clone() Record {
 	return c
 }
 
-// Validate says what is wrong with a record, all of it. Next keeps a valid one
-// valid. What is opaque is not looked into; the id, which may be a secret, is not
-// in the text.
+// Validate returns an error that names everything that is wrong with the record, or nil.
+// Next keeps a valid record valid. Opaque fields are not checked. The text does not contain
+// the id, which may be a secret.
 func (r *Record) Validate() error {
 	var faults []error
 	fault := func(is bool, format string, args ...any) {
@@ -98,7 +97,8 @@ func known(s protocol.TaskStatus) bool {
 	return false
 }
 
-// checkOutcome: what a status must have, and nothing else.
+// checkOutcome checks that the record has the result or the error that its status needs, and
+// no other.
 func (r *Record) checkOutcome() error {
 	result, failure := len(r.Result) > 0, len(r.Error) > 0
 	ok := !result && !failure

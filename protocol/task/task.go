@@ -1,19 +1,20 @@
-// Package task is the port for tasks: calls that outlive their request. It holds
-// the record of a task as plain data, the one pure function that decides what may
-// happen to it, and the interface of the stores.
+// Package task defines the port for tasks, which are calls that outlive their request: the
+// record of a task as plain data, the one pure function that decides what may happen to a
+// task ([Next]), and the interfaces of the store and of the queue.
 //
 //	next, err := task.Next(record, task.Event{Kind: task.Complete, Result: result}, now)
 //	...
-//	err = store.Update(ctx, next) // ErrConflict: read again, decide again
+//	err = store.Update(ctx, next) // on ErrConflict: Get the record and call Next again
 //
-// So whoever is first decides, on every node that shares the store: a completion
-// that comes after a cancellation finds ErrTerminal.
+// The first Update wins, whichever node it comes from: after a cancellation, Next refuses a
+// completion with ErrTerminal.
 //
-// Both published designs stand on it (2025-11-25 basic/utilities/tasks, and the
-// extension io.modelcontextprotocol/tasks on 2026-07-28): they differ in what their
-// requests say, not in what a task can become. A terminal status never changes.
+// Both published designs of tasks use this package (2025-11-25 basic/utilities/tasks, and
+// the extension io.modelcontextprotocol/tasks on 2026-07-28). They differ in their requests,
+// not in the states of a task. A terminal status never changes.
 //
-// The package is pure: time is an argument. It starts no goroutine.
+// The package is pure: the current time is an argument. It starts no goroutine.
+// Implementations of Store and Queue are in framework/store; testkit/storetest tests them.
 package task
 
 import (
@@ -24,27 +25,31 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Sentinels every Store returns, possibly wrapped.
+// Errors of a Store. It may wrap them.
 var (
+	// ErrNotFound means that there is no record with the id, or that it has expired.
 	ErrNotFound = errors.New("task: not found")
-	ErrExists   = errors.New("task: exists")
+	// ErrExists means that the store already has a record with the id.
+	ErrExists = errors.New("task: exists")
+	// ErrConflict means that the record has changed since the caller read it.
 	ErrConflict = errors.New("task: version conflict")
-	// ErrFull: a store has no room for another task, or a larger one, or its owner has had
-	// the share of those that are not terminal.
+	// ErrFull means that the store has no room for another task or for a larger record, or
+	// that the tasks of this owner that are not terminal have used up the owner's share.
 	ErrFull = errors.New("task: full")
-	// ErrUnreadable: the record is there, and is damaged, sealed with a key that the
-	// store does not have, or of a newer program, which another node may be. It can be
-	// deleted, and expires.
+	// ErrUnreadable means that the record exists but cannot be read: it is damaged, it is
+	// sealed with a key that the store does not have, or a newer version of the program
+	// wrote it, perhaps on another node. Such a record can be deleted, and expires as usual.
 	ErrUnreadable = errors.New("task: unreadable")
 )
 
-// ErrTerminal says that a task has its final status already.
+// ErrTerminal means that the task already has its final status.
 var ErrTerminal = errors.New("task: terminal")
 
-// Record is one task as plain data. What is opaque to a store is the engine's.
+// Record is one task as plain data. The fields marked opaque are for the engine: a store
+// keeps their bytes and attaches no meaning to them.
 type Record struct {
 	ID      string
-	Owner   string // whose it is: a principal, or a session where there is none
+	Owner   string // the principal that made the task, or the session if there is no principal
 	Version uint64 // set by the store: 1 after Create, +1 after each Update
 
 	Status       protocol.TaskStatus
@@ -54,22 +59,22 @@ type Record struct {
 	TTL          time.Duration // from Created; 0: unlimited
 	PollInterval time.Duration
 
-	Call      []byte     // what is to be run; opaque
-	Journal   []byte     // what it has learned and done; opaque
-	Runs      int        // how often a worker took it again: one that finds another number than its own has lost it
-	Questions []Question // open, in the order of asking
-	Asked     []uint64   // fingerprints of all keys so far; see WasAsked
-	Result    []byte     // of a completed task, or of a failed one that ended by a result: one JSON value
-	Error     []byte     // of a failed task: a JSON-RPC error object
+	Call      []byte     // the call to run; opaque
+	Journal   []byte     // the answers and effects so far, for a replay; opaque
+	Runs      int        // number of Resume events; a worker that finds a number other than its own has lost the task
+	Questions []Question // those without an answer, in the order in which they were asked
+	Asked     []uint64   // fingerprints of the keys of all questions so far; see WasAsked
+	Result    []byte     // one JSON value: of a completed task, or of a failed one that has a result
+	Error     []byte     // a JSON-RPC error object: of a failed task that has no result
 }
 
-// Question is one that the task waits for.
+// Question is a question that the task has asked and that has no answer yet.
 type Question struct {
-	Key     string // never used again in the life of the task
+	Key     string // unique among all questions of the task, answered ones included
 	Request []byte // opaque
 }
 
-// Expires is when the task may be forgotten; zero: never.
+// Expires returns when the record expires, or the zero time if it never does.
 func (r *Record) Expires() time.Time {
 	if r.TTL <= 0 {
 		return time.Time{}
@@ -77,7 +82,7 @@ func (r *Record) Expires() time.Time {
 	return r.Created.Add(r.TTL)
 }
 
-// Terminal says whether the status is final.
+// Terminal reports whether the status is final.
 func (r *Record) Terminal() bool {
 	switch r.Status {
 	case protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled:
@@ -87,33 +92,42 @@ func (r *Record) Terminal() bool {
 	}
 }
 
-// Readable says whether a record of a list is more than its place; see Store.List.
+// Readable reports whether a record that Store.List returned has its content. A record that
+// is unreadable has nothing but ID and Owner.
 func (r *Record) Readable() bool { return known(r.Status) }
 
-// Store keeps records until they expire or are deleted. Safe for concurrent use.
-// It neither keeps nor hands out a caller's slice. A record is found under its id
-// whoever asks: who may see it is the engine's to say.
+// Store keeps records until they expire or are deleted. It is safe for concurrent use, and
+// neither retains slices of its callers nor returns them to others. It finds a record by its
+// id whoever asks: the engine decides who may see it. It stores any status: [Next] is what
+// enforces the rules.
 //
-// A store knows an owner's records in the order in which Create was called, which
-// is not that of Created where a clock jumps. Times are kept to the nanosecond.
+// A store lists the records of an owner in the order of the calls of Create. That is not
+// the order of Record.Created if a clock jumps. Times are kept to the nanosecond.
 type Store interface {
-	// Create keeps the record as version 1, whatever r.Version is. ErrExists. ErrFull.
+	// Create stores the record as version 1, whatever r.Version is. The error is ErrExists
+	// if there is a record with this id, or ErrFull.
 	Create(ctx context.Context, r Record) error
-	// Get is the record, or ErrNotFound, also for an expired one. ErrUnreadable.
+
+	// Get returns the record. The error is ErrNotFound, also if the record has expired, or
+	// ErrUnreadable.
 	Get(ctx context.Context, id string) (Record, error)
-	// Update replaces the record, but for Owner and Created, which stay as they are;
-	// r.Version must be the stored one, else ErrConflict. ErrNotFound. ErrUnreadable.
-	// ErrFull.
+
+	// Update replaces the record, except Owner and Created, which stay as they are, and
+	// raises its version by one. The error is ErrConflict if r.Version is not the stored
+	// version; ErrNotFound; ErrUnreadable; or ErrFull.
 	Update(ctx context.Context, r Record) error
-	// Delete forgets the record. Nothing there is no error.
+
+	// Delete removes the record. Deleting an unknown id is not an error.
 	Delete(ctx context.Context, id string) error
-	// List is up to limit records of an owner in the order of creation, beginning
-	// after the one with id after ("": with the first). An id that is not there any
-	// more does not disturb: the list goes on where it was. A store need not remember
-	// such an id for ever; after one that it does not know, or that is another
-	// owner's, nothing follows. A record that is unreadable hides none of the others: it
-	// is in its place, and has nothing but ID and Owner.
+
+	// List returns up to limit records of an owner in the order of creation: those that
+	// follow the record with the id after, or the first ones if after is "". If that record
+	// is gone by now, the list continues where it was. A store need not remember such ids
+	// for ever: nothing follows an id that it does not know, or that belongs to another
+	// owner. A record that is unreadable keeps its place in the list, with nothing but ID
+	// and Owner (see [Record.Readable]).
 	List(ctx context.Context, owner, after string, limit int) ([]Record, error)
-	// Count is how many records of an owner are not terminal.
+
+	// Count returns how many records of an owner are not terminal.
 	Count(ctx context.Context, owner string) (int, error)
 }
