@@ -39,7 +39,8 @@ func Approve(fn func(context.Context, *Approval) error) Option {
 	return optionFunc(func(c *config) { c.approve = fn })
 }
 
-// approved asks the hook, if there is one.
+// approved calls the hook of Approve, if there is one. The error of a refusal wraps
+// ErrRejected.
 func (c *Client) approved(ctx context.Context, a *Approval) error {
 	if c.config.approve == nil {
 		return nil
@@ -53,8 +54,8 @@ func (c *Client) approved(ctx context.Context, a *Approval) error {
 	return nil
 }
 
-// elicitApproval describes a form or a page. A page must have an absolute URL:
-// nobody could judge or visit another (2025-11-25 client/elicitation).
+// elicitApproval describes a form or a page to the hook. The URL of a page must be absolute:
+// nobody could judge or visit any other (2025-11-25 client/elicitation).
 func elicitApproval(q *ElicitRequest) (*Approval, error) {
 	a := &Approval{Kind: ApproveForm, Message: q.Message, Elicit: q}
 	if q.URL == "" {

@@ -15,7 +15,7 @@ import (
 // maxQuestions is how many requests of the server may be in progress at once.
 const maxQuestions = 64
 
-// questionTable holds the server's requests in progress.
+// questionTable holds the requests of the server that are in progress, by id.
 type questionTable struct {
 	mu     sync.Mutex // guards the fields below
 	cancel map[string]context.CancelFunc
@@ -45,7 +45,7 @@ func (t *questionTable) end(id jsonrpc.ID) {
 	delete(t.cancel, id.Key())
 }
 
-// withdraw ends the context of a request; one that is unknown or done is ignored.
+// withdraw cancels the context of a request. Requests that are unknown or done are ignored.
 func (t *questionTable) withdraw(id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *Client) request(msg jsonrpc.Message) {
 	})
 }
 
-// isQuestion says whether a request of the server goes to a handler.
+// isQuestion reports whether a request of the server goes to a handler.
 func isQuestion(method string) bool {
 	return method == protocol.MethodElicit || method == protocol.MethodCreateMessage || method == protocol.MethodListRoots
 }

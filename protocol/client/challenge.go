@@ -25,7 +25,7 @@ func (e *HTTPError) needs() string {
 	return " (scopes needed: " + strings.ToValidUTF8(scope[:min(len(scope), maxErrorText)], "") + ")"
 }
 
-// nextParam is the name before the next "=", and what comes after that.
+// nextParam returns the name before the next "=", and the text after it.
 func nextParam(s string) (name, rest string) {
 	before, rest, found := strings.Cut(s, "=")
 	if !found {
@@ -34,7 +34,8 @@ func nextParam(s string) (name, rest string) {
 	return before[strings.LastIndexAny(before, " ,\t")+1:], rest
 }
 
-// paramValue is a token or a quoted string (RFC 9110 §5.6), and what comes after it.
+// paramValue reads a token or a quoted string (RFC 9110 §5.6), and returns it and the text
+// after it.
 func paramValue(s string) (value, rest string) {
 	if !strings.HasPrefix(s, `"`) {
 		if end := strings.IndexAny(s, ", \t"); end >= 0 {

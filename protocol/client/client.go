@@ -82,9 +82,9 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	return got.frame, nil
 }
 
-// meta is what every request says about the client (2026-07-28 basic, "_meta"). The
-// tasks extension is declared only where a task is understood: a server may answer
-// any request that declares it by a task (SEP-2663).
+// meta returns the _meta of a request, which describes the client (2026-07-28 basic,
+// "_meta"). The tasks extension is declared only if the caller can handle a task, since a
+// server may answer any request that declares it with one (SEP-2663).
 func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	m := &protocol.RequestMeta{}
 	if d.Handshake() {
@@ -245,10 +245,11 @@ func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	}
 }
 
-// cancelled tells the server that nobody waits any more, before anything else the
-// caller may send next; but a server that does not read must not hold up a caller
-// whose time is over. Over HTTP of 2026-07-28 the end of the response tells the
-// server; before it does not, and must not come first (basic/transports).
+// cancelled tells the server that a request is cancelled. The notification goes out before
+// anything that the caller sends next, but a server that does not read delays a caller whose
+// time is over by no more than courtesy. Over HTTP of 2026-07-28, closing the response is
+// the cancellation; on earlier revisions it is not, and must not come before the
+// notification (basic/transports).
 func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 	if c.http != nil && d.CancelByClose() {
 		c.http.abandon(id)

@@ -45,8 +45,8 @@ func (d *dispatcher) init(l *link) {
 	d.ctx = context.WithValue(l.life, insideKey{}, d)
 }
 
-// run is the dispatcher goroutine. After the connection was lost it still handles
-// what arrived before.
+// run is the dispatcher goroutine. When the connection is lost, it still handles the
+// notifications that arrived before.
 func (d *dispatcher) run() {
 	var number uint64
 	for work := range d.queue {
@@ -113,7 +113,7 @@ func (d *dispatcher) calling(ctx context.Context) (_ context.Context, done func(
 	}
 }
 
-// endOf is why the context of a call has ended.
+// endOf returns why the context of a call has ended.
 func endOf(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errFlooded) {
 		return errFlooded

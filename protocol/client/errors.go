@@ -43,7 +43,7 @@ func (e *ToolError) Error() string {
 // errLost is the error if the other side has ended the connection and nothing more is known.
 var errLost = fmt.Errorf("client: the connection was lost: %w", io.ErrUnexpectedEOF)
 
-// lostError says why the connection is gone; io.ErrUnexpectedEOF is always in its chain.
+// lostError returns the error of a lost connection. It always wraps io.ErrUnexpectedEOF.
 func lostError(cause error) error {
 	if cause == nil || errors.Is(cause, io.EOF) {
 		return errLost

@@ -25,10 +25,10 @@ const (
 	deleteTimeout = 2 * time.Second
 )
 
-// httpConn is Streamable HTTP, or HTTP+SSE after fallBack. Each frame that awaits
-// an answer is a POST in a goroutine of its own; any other is posted by Write, which
-// returns when the server has accepted it. What fails concerns one call, so Read
-// and Write return *callError for it.
+// httpConn is a connection over Streamable HTTP, or over HTTP+SSE after fallBack. Each frame
+// that expects an answer is a POST in a goroutine of its own. Any other frame is posted by
+// Write, which returns when the server has accepted it. A failure concerns one call only, so
+// Read and Write return a *callError for it.
 type httpConn struct {
 	options httpOptions
 	client  http.Client
@@ -77,9 +77,9 @@ func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, er
 	return c, nil
 }
 
-// redirect keeps what may be a secret from other origins: net/http compares host
-// names only, but another port may be another's, and http is read by anyone. What
-// was sent over TLS is not repeated without.
+// redirect keeps secrets from other origins: net/http compares host names only, but another
+// port may belong to somebody else, and anyone can read plain http. What was sent over TLS is
+// not repeated without it.
 func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
 	if origin(req.URL) != origin(c.url) {
 		for name := range c.options.header {
@@ -97,7 +97,8 @@ func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// checkRedirect asks the caller's client, else does as net/http.
+// checkRedirect asks the CheckRedirect of the caller's client. Without one it does what
+// net/http does.
 func (c *httpConn) checkRedirect(req *http.Request, via []*http.Request) error {
 	if check := c.options.client.CheckRedirect; check != nil {
 		return check(req, via)
@@ -156,7 +157,7 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// within ends ctx with the connection.
+// within returns a context that also ends with the connection.
 func (c *httpConn) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	detach := context.AfterFunc(c.ctx, cancel)
@@ -215,7 +216,7 @@ func (c *httpConn) setSession(id string) {
 	c.session = id
 }
 
-// agree settles what requests say of the revision from now on.
+// agree sets the revision that requests name from now on.
 func (c *httpConn) agree(d *dialect.Dialect) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,8 +240,8 @@ func (c *httpConn) Close() error {
 	return nil
 }
 
-// endSession is best effort: the server may answer 405, or be gone (2025-11-25
-// basic/transports "Session Management").
+// endSession sends DELETE for the session. Errors are ignored: the server may answer 405, or
+// be gone (2025-11-25 basic/transports "Session Management").
 func (c *httpConn) endSession() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), deleteTimeout)
 	defer cancel()

@@ -72,8 +72,8 @@ func saysNothing(err error) bool {
 	return refused && (status.Status == http.StatusUnauthorized || status.Status >= 500 && !answered)
 }
 
-// callError is an error of Read or Write that concerns one call; the connection
-// goes on.
+// callError is an error of Read or Write that concerns one call. The connection remains
+// usable.
 type callError struct {
 	id    jsonrpc.ID // of the call
 	frame []byte     // a JSON-RPC error that answers the call, whatever its id; nil: there is none

@@ -144,10 +144,10 @@ func (c *httpConn) authorize(ctx context.Context, h http.Header) error {
 	return err
 }
 
-// identity is the version and the session of a frame, which are those of the connection
-// unless the frame says otherwise. One that names its version
-// belongs to no session (2026-07-28 basic/transports/streamable-http), and
-// initialize to none yet (2025-11-25 basic/transports).
+// identity returns the version and the session to send with a frame: those of the
+// connection, unless the frame names its version, and so belongs to no session (2026-07-28
+// basic/transports/streamable-http), or is initialize, which belongs to none yet (2025-11-25
+// basic/transports).
 func (o *outgoing) identity(version, session string) (ownVersion, ownSession string) {
 	switch {
 	case o.version != "":

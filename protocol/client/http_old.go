@@ -51,7 +51,7 @@ func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	return err
 }
 
-// oldStream reads the stream. Its end is that of the connection.
+// oldStream reads the stream. When the stream ends, so does the connection.
 func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
 	resp, err := c.get(ctx, "")
 	if err != nil {
@@ -113,10 +113,10 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// isOldServer says whether an answer to initialize looks like that of a server
-// which has HTTP+SSE only: it does not take this POST, and if it says why, it
-// neither names the request nor uses a code of 2026-07-28 (2025-11-25
-// basic/transports "Backwards Compatibility").
+// isOldServer reports whether an answer to initialize looks like that of a server that has
+// only HTTP+SSE: it refuses the POST, and if it answers with a JSON-RPC error, that has
+// neither the id of the request nor a code of 2026-07-28 (2025-11-25 basic/transports
+// "Backwards Compatibility").
 func isOldServer(err error) bool {
 	e, refused := errors.AsType[*HTTPError](err)
 	if !refused {
@@ -132,8 +132,8 @@ func isOldServer(err error) bool {
 	return false
 }
 
-// isReserved says whether the code is one of those that the specification keeps for
-// itself since 2026-07-28 (basic "Error Codes").
+// isReserved reports whether the code is in the range that the specification has reserved
+// since 2026-07-28 (basic "Error Codes").
 func isReserved(err error) bool {
 	e, ok := errors.AsType[*protocol.Error](err)
 	return ok && e.Code <= -32020 && e.Code >= -32099

@@ -48,7 +48,7 @@ func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *out
 	}
 }
 
-// tell posts a frame that is not answered.
+// tell posts a frame that expects no answer.
 func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
 	resp, session, err := c.post(ctx, o)
 	if err != nil {
@@ -120,7 +120,8 @@ func readBody(body io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// lostAnswer says why there is no answer; io.ErrUnexpectedEOF is always in its chain.
+// lostAnswer returns the error of a call whose answer is lost. It always wraps
+// io.ErrUnexpectedEOF.
 func lostAnswer(cause error) error {
 	if cause == nil || errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the stream broke before the answer: %w", io.ErrUnexpectedEOF)

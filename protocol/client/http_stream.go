@@ -36,14 +36,14 @@ const (
 	// itself, so that the connection can be reused.
 	linger = time.Second
 
-	// standing is how long the end of a handshake waits for the server to take the
-	// request for the stream of unasked messages: before that it has no place for
-	// them but the streams of calls. Some servers answer with their first message
-	// only, so this is short.
+	// standing is how long the end of a handshake waits until the server has answered the
+	// request for the stream of unsolicited messages. Before that, the server could send them
+	// only on the streams of calls. It is short, because some servers answer only when they
+	// have a first message.
 	standing = 500 * time.Millisecond
 )
 
-// cursor is the place in a stream where it can be resumed.
+// cursor is the position in a stream from which it can be resumed.
 type cursor struct {
 	id     string
 	retry  time.Duration
@@ -53,9 +53,9 @@ type cursor struct {
 	answered func() // called at the server's answer to each attempt; may be nil
 }
 
-// delay is the wait before the next attempt: what the server says at least, be it in
-// the stream or with its last refusal (RFC 9110 section 10.2.3), longer after failures,
-// and never the same for all clients.
+// delay returns how long to wait before the next attempt: at least as long as the server
+// says, in the stream or with its last refusal (RFC 9110 section 10.2.3), longer after
+// failures, and with jitter, so that not all clients come back at once.
 func (s *cursor) delay(failures int, last error) time.Duration {
 	d := s.retry
 	for range failures {
@@ -100,7 +100,7 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 			s.events++
 		}
 		if s.id = event.ID; strings.ContainsFunc(s.id, unicode.IsControl) {
-			s.id = "" // no header can say it
+			s.id = "" // it cannot be sent in a header
 		}
 		// An event without data only carries an id (2025-11-25 basic/transports); other types
 		// belong to somebody else.
@@ -224,10 +224,10 @@ func final(err error) bool {
 	return e.Status < 500
 }
 
-// listen opens the stream of what the server says unasked (2025-11-25
-// basic/transports "Listening for Messages from the Server"). Where there is none,
-// that is no error. It replaces the one of an earlier session. It returns when the
-// server has answered, or too late.
+// listen opens the stream of unsolicited messages (2025-11-25 basic/transports "Listening for
+// Messages from the Server"), in place of that of an earlier session. It is not an error if
+// the server has no such stream. listen returns when the server has answered, or after
+// standing.
 func (c *httpConn) listen(ctx context.Context) {
 	c.mu.Lock()
 	if c.listener != nil {
@@ -254,7 +254,7 @@ func (c *httpConn) listen(ctx context.Context) {
 	}
 }
 
-// unasked is the goroutine that keeps the stream of unasked messages open. A server that had
+// unasked is the goroutine that keeps the stream of unsolicited messages open. A server that had
 // the stream and now answers 404 has dropped the session; before that, 404 only means that
 // there is no such stream.
 func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
@@ -279,10 +279,10 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 	}
 }
 
-// over says whether to give up the stream of unasked messages for good. Two refusals are no
-// reason to: with 401 and 403 the token may be about to change, and where the place to
-// resume at is refused the stream is opened without one, which loses what was missed in
-// between.
+// over reports whether to give up the stream of unsolicited messages for good. Two kinds of
+// refusals are no reason to: after 401 and 403 the token may be about to change, and if the
+// server refuses the position to resume from, the stream is opened without one, which loses
+// the messages in between.
 func (s *cursor) over(err error) bool {
 	if !final(err) {
 		return errors.Is(err, sse.ErrTooLong)

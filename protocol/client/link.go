@@ -30,9 +30,9 @@ type link struct {
 	life   context.Context //nolint:containedctx // the link's own life, which no single call bounds
 	cancel context.CancelFunc
 
-	// request takes a request of the server, notice a notification, answered the
-	// id of a request that has its answer; all are called by the reader and must
-	// not block. What notice returns (nil: nothing) is run by the dispatcher.
+	// request handles a request of the server, notice a notification; answered gets the id
+	// of each request whose answer has arrived. The reader calls them, so they must not
+	// block. The dispatcher runs what notice returns, unless it is nil.
 	request  func(jsonrpc.Message)
 	notice   func(jsonrpc.Message) func(context.Context)
 	answered func(jsonrpc.ID)
@@ -121,8 +121,8 @@ func (l *link) read() {
 	}
 }
 
-// receive ignores what is not JSON: servers that print to their standard output
-// are common, and their next line may be a frame.
+// receive handles a frame. It ignores what is not JSON: servers that print to their standard
+// output are common, and the next line may be a frame.
 func (l *link) receive(frame []byte) {
 	if jsontext.Check(frame, limits()) != nil {
 		return
@@ -184,9 +184,9 @@ func (l *link) malformed(f *jsonrpc.Fault) {
 	}
 }
 
-// take removes the waiter of an answer. An error without id answers a frame whose
-// id the server could not read: that of the oldest Exchange, else of the only call
-// in flight, if there is but one.
+// take removes and returns the waiter for an answer. An error without id answers a frame
+// whose id the server could not read: it goes to the oldest Exchange, or else to the call in
+// flight if there is exactly one.
 func (l *link) take(id jsonrpc.ID) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -371,14 +371,14 @@ func (l *link) failPending(err error) {
 	l.anonymous = nil
 }
 
-// failure is why nothing can be sent; nil while connected.
+// failure returns why nothing can be sent any more; nil while connected.
 func (l *link) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// close ends the connection and joins every goroutine. It may be called again.
+// close closes the connection and waits for every goroutine. It may be called again.
 func (l *link) close() error {
 	l.fail(ErrClosed)
 	l.dispatch.stop()

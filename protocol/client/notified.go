@@ -73,7 +73,7 @@ func (c *Client) progressed(p *protocol.ProgressParams) func() {
 	}
 }
 
-// subscriptionID says which listen stream a notification belongs to (2026-07-28
+// subscriptionID returns the id of the listen stream that a notification belongs to (2026-07-28
 // basic/patterns/subscriptions). It is read here, not by a dialect, because the
 // _meta of a notification holds nothing else that a client needs.
 func subscriptionID(params []byte) jsonrpc.ID {

@@ -79,7 +79,7 @@ func (c *config) declared() protocol.ClientCapabilities {
 	return can
 }
 
-// makesTasks says that there are questions which may become tasks.
+// makesTasks reports whether questions of the server may become tasks.
 func (c *config) makesTasks() bool { return !c.noTasks && (c.elicit != nil || c.sample != nil) }
 
 // era says whether a revision has a handshake: negotiation treats the two kinds apart.
@@ -90,7 +90,7 @@ const (
 	withoutHandshake era = false
 )
 
-// newest is the newest offered dialect of an era; nil if none is offered.
+// newest returns the newest offered dialect of an era; nil if none is offered.
 func (c *config) newest(e era) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
 		if era(d.Handshake()) == e {
@@ -100,7 +100,8 @@ func (c *config) newest(e era) *dialect.Dialect {
 	return nil
 }
 
-// mutual is the newest offered dialect of an era among versions; nil if there is none.
+// mutual returns the newest offered dialect of an era that is among versions; nil if there
+// is none.
 func (c *config) mutual(e era, versions []string) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
 		if era(d.Handshake()) == e && slices.Contains(versions, d.String()) {

@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// OneByOne passes the server's questions to the handlers one after the other, in the order
-// in which the server has asked them: for a person who answers, and for prepared answers.
-// Without it each is handled at once, in a goroutine of its own. A handler must not make a
-// call during which the server asks: that question would wait for the handler.
+// OneByOne passes the server's questions to the handlers one after another, in the order in
+// which the server asked them. It is for handlers that ask a person, or that use prepared
+// answers. Without it each question is handled at once, in a goroutine of its own. A handler
+// must not make a call during which the server asks something: that question would wait for
+// the handler.
 func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }) }
 
 // queue holds the open questions in the order of arrival.

@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// This file is the receiver's half of tasks: questions that the server wants answered
-// as tasks (2025-11-25 basic/utilities/tasks). Its own half is in tasks.go.
+// This file is the receiver's side of tasks: questions that the server wants answered as
+// tasks (2025-11-25 basic/utilities/tasks). The requestor's side is in tasks.go.
 
 const (
 	maxRunning   = 32  // running handlers: fewer than maxQuestions, so that requests about tasks still find room
@@ -31,7 +31,8 @@ const (
 	receivedPoll   = time.Second
 )
 
-// keyRelated says which task a message belongs to (2025-11-25 basic/utilities/tasks).
+// keyRelated is the member of _meta that names the task of a message (2025-11-25
+// basic/utilities/tasks).
 const keyRelated = "io.modelcontextprotocol/related-task"
 
 // NoTasks declares that the server's questions cannot become tasks. Without it they can, if
@@ -39,15 +40,15 @@ const keyRelated = "io.modelcontextprotocol/related-task"
 // decides whether it waits for an answer or comes back for it.
 func NoTasks() Option { return optionFunc(func(c *config) { c.noTasks = true }) }
 
-// receivedTable holds the tasks that the server made of its questions, in the order of
-// creation. Each use of the table drops those that have expired.
+// receivedTable holds the tasks that questions of the server have become, in the order of
+// creation. Each use of the table drops the tasks that have expired.
 type receivedTable struct {
 	mu     sync.Mutex // guards the fields below, and the record and fetched of each task
 	all    []*receivedTask
 	number uint64 // of the last one
 }
 
-// receivedTask is a record and what runs beside it.
+// receivedTask is the record of a task and what its handler needs.
 type receivedTask struct {
 	id      string
 	record  task.Record // guarded by the table's mu
@@ -102,7 +103,7 @@ func (t *receivedTable) forget(n *receivedTask) {
 	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool { return r == n })
 }
 
-// find is a task and its record as it is now.
+// find returns a task and its current record.
 func (t *receivedTable) find(id string) (*receivedTask, task.Record, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +116,7 @@ func (t *receivedTable) find(id string) (*receivedTask, task.Record, error) {
 	return nil, task.Record{}, protocol.Faultf(protocol.FaultInvalidParams, "no such task")
 }
 
-// change applies an event; what the record allows is not decided here.
+// change applies an event to the record; task.Next decides whether the record allows it.
 func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,10 +37,10 @@ func MaxRounds(n int) Option { return optionFunc(func(c *config) { c.maxRounds =
 // first round only.
 func InRounds() CallOption { return callOptionFunc(func(h *how) { h.rounds = true }) }
 
-// inRounds sends a request until the server has all the input it wants: the same
-// method and params, with the answers of the last round only and the state that
-// came with the questions, under a new id (2026-07-28 basic/patterns/mrtr). Raw is
-// the final result as it came.
+// inRounds sends a request until the server has all the input it wants: each time the same
+// method and params under a new id, with the answers of the last round only, and the state
+// that came with the questions (2026-07-28 basic/patterns/mrtr). It returns the final result,
+// also as it came.
 func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (protocol.Result, json.RawMessage, error) {
 	progress := &rising{fn: h.progress}
 	if h.progress != nil {

@@ -69,7 +69,7 @@ func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFil
 	}
 }
 
-// openStream opens a listen stream, and keeps it in a goroutine.
+// openStream opens a listen stream, and starts the goroutine that keeps it open.
 func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	s, err := c.startStream(ctx, d, f, u)
 	if err != nil {
@@ -105,9 +105,10 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	return s, nil
 }
 
-// keepStream is the goroutine of a stream, until that ends for good. One over HTTP that the
-// client has not ended is opened again, as a new request: servers restart, and connections
-// break (2026-07-28 changelog, major change 9). Nothing is repeated on the new one.
+// keepStream is the goroutine of a stream until the stream ends for good. Over HTTP, a stream
+// that the client has not ended is opened again, as a new request: servers restart, and
+// connections break (2026-07-28 changelog, major change 9). The new stream does not repeat
+// what was missed.
 func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {
 	defer u.end()
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,7 +125,7 @@ func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, 
 		}
 		began := time.Now()
 		if err = c.untilEnd(ctx, d, s); time.Since(began) > defaultRetry {
-			failures = -1 // it was served
+			failures = -1 // it was open for a while, which is no failure
 		}
 	}
 }

@@ -240,7 +240,7 @@ func (t *Task) see(now protocol.Task) {
 	}
 }
 
-// ended is the outcome of a task that is over.
+// ended returns the outcome of a task that is over.
 func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawMessage, error) {
 	d := t.c.dialect.Load()
 	switch {
@@ -264,8 +264,8 @@ func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawM
 	return nil, errors.New("client: the server does not say why the task failed")
 }
 
-// fetch asks for what the call would have been answered, which waits until the task is
-// over (2025-11-25 basic/utilities/tasks "Result Retrieval").
+// fetch asks for what the answer to the call would have been. The server answers when the task
+// is over (2025-11-25 basic/utilities/tasks "Result Retrieval").
 func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 	raw, err := t.c.do(ctx, t.c.dialect.Load(), &protocol.TaskResultParams{ID: t.id}, how{})
 	if err != nil {

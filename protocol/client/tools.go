@@ -109,7 +109,7 @@ func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
 	return err
 }
 
-// stringOf is the structured string, else the text.
+// stringOf returns the structured result if it is a string, else the text.
 func stringOf(structured json.RawMessage, text string) string {
 	if s, ok := jsontext.String(structured); ok {
 		return s

@@ -24,9 +24,8 @@ type updates struct {
 
 func newUpdates(uri string) *updates { return &updates{uri: uri, wake: make(chan struct{}, 1)} }
 
-// covers says whether a change of uri is one of the watched resource or of one
-// below it (2025-11-25 schema, ResourceUpdatedNotification), which its path, its query
-// or its fragment names.
+// covers reports whether uri is the watched resource, or one below it by its path, query or
+// fragment (2025-11-25 schema, ResourceUpdatedNotification).
 func (u *updates) covers(uri string) bool {
 	rest, ok := strings.CutPrefix(uri, u.uri)
 	return ok && (rest == "" || strings.HasSuffix(u.uri, "/") || strings.ContainsRune("/?#", rune(rest[0])))

@@ -77,12 +77,12 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// wait is one Wait. Only its goroutine touches it; the handlers of questions, which have
-// goroutines of their own, send their answers to answers.
+// wait is the state of one Wait. Only the goroutine of Wait uses it; handlers of questions
+// run in goroutines of their own, and send to answers.
 type wait struct {
 	t      *Task
 	f      *follower
-	missed int // looks that have failed, in a row
+	missed int // polls that have failed in a row
 
 	open    map[string]context.CancelFunc // questions that handlers are working on, by key
 	running int                           // running handlers, including those of withdrawn questions
@@ -136,9 +136,9 @@ func (w *wait) tell(now protocol.Task) {
 	}
 }
 
-// core ends with the result of a task that is over, or waits for it where the task has
-// questions: they are put while tasks/result waits (2025-11-25 basic/utilities/tasks
-// "Input Required Status"). over is false where the state must be looked at again.
+// core returns the result of a task of 2025-11-25 that is over. If the task has questions, it
+// waits for the result, because the server asks them while tasks/result waits (2025-11-25
+// basic/utilities/tasks "Input Required Status"). over is false if Wait has to poll again.
 func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, over bool, err error) {
 	if now.Status == protocol.TaskWorking {
 		return nil, false, nil
@@ -164,8 +164,8 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 	return nil, true, w.t.c.ended(ctx, err)
 }
 
-// fetch is Task.fetch, and tells what becomes of the task meanwhile. It gives up with
-// errStalled where neither a question nor the result comes, though both are due.
+// fetch is like Task.fetch, but reports changes of the task meanwhile. It returns errStalled if
+// neither a question nor the result comes although one of them is due.
 func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, err error) {
 	inner, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -250,7 +250,7 @@ func (w *wait) withdraw(but []protocol.InputRequest) {
 	}
 }
 
-// stop leaves the open questions to the next Wait.
+// stop cancels the handlers that run, and leaves their questions to the next Wait.
 func (w *wait) stop() {
 	for key, cancel := range w.open {
 		cancel()
@@ -286,7 +286,7 @@ func (w *wait) rest(ctx context.Context, interval int64) error {
 	}
 }
 
-// lookEvery is the server's suggestion, within bounds.
+// lookEvery returns the interval that the server suggests, within bounds.
 func lookEvery(interval int64) time.Duration {
 	if interval <= 0 {
 		return usualLook

@@ -55,8 +55,8 @@ const (
 	// failed, then delete").
 	Expire
 	// Resume (W) means that another worker has taken the task, and runs it from the
-	// beginning with the journal. It increments Runs, so that the previous worker notices
-	// that it has lost the task.
+	// beginning with the journal. It increments Runs. The next Update of the previous worker
+	// fails, because the version has changed.
 	Resume
 )
 
