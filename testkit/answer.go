@@ -19,13 +19,13 @@ type Answer struct {
 	t       testing.TB
 	dialect *dialect.Dialect
 	sent    string
-	raw     json.RawMessage // the result, or the whole frame where it is no single response
-	result  protocol.Result // nil where raw is no result that the dialect knows
-	err     error           // of the server
-	refused *Error          // err for the test's eyes
+	raw     json.RawMessage // the result, or the whole frame if it is not a single response
+	result  protocol.Result // raw decoded; nil if the dialect does not know it
+	err     error           // the server's error
+	refused *Error          // err as tests see it
 }
 
-// decode makes the raw result of a method a value.
+// decode decodes the raw result of a method.
 func (a *Answer) decode(method string) {
 	a.t.Helper()
 	result, fault := a.dialect.DecodeResult(method, a.raw)
@@ -36,7 +36,8 @@ func (a *Answer) decode(method string) {
 	a.result = result
 }
 
-// frame reads the answer to a raw frame. What is no single response is kept as it is.
+// frame reads the answer to a raw frame. An answer that is not a single response is kept as it
+// is.
 func (a *Answer) frame(sent string, answer []byte) {
 	a.t.Helper()
 	a.raw = answer
@@ -70,7 +71,8 @@ func decodeSent(frame string) (jsonrpc.Message, *jsonrpc.Fault) {
 	return jsonrpc.Decode([]byte(frame))
 }
 
-// failure is a JSON-RPC error or an isError result; nil where there is none.
+// failure returns the JSON-RPC error or the isError result as an error; nil if there is
+// neither.
 func (a *Answer) failure() error {
 	if a.refused != nil {
 		return a.refused
@@ -81,7 +83,7 @@ func (a *Answer) failure() error {
 	return nil
 }
 
-// got is the answer for messages.
+// got returns the answer as text, for failure messages.
 func (a *Answer) got() string {
 	switch {
 	case a.refused != nil:
@@ -209,8 +211,9 @@ func (a *Answer) JSON(into any) *Answer {
 	return a
 }
 
-// structured takes a value out of the object that 2025-06-18 and 2025-11-25
-// demand. That it was put there is seen by the text, which is the bare value.
+// structured returns the structured result without the object {"result": ...} that 2025-06-18
+// and 2025-11-25 demand around values that are not objects. The text tells whether the object
+// was added for that: it then has the bare value.
 func (a *Answer) structured(r *protocol.CallToolResult) []byte {
 	text := []byte(textOf(r.Content))
 	if r.Structured == nil {

@@ -49,13 +49,13 @@ func Bench[In, Out any](b *testing.B, tool *framework.ToolOf[In, Out], in In) {
 	}
 }
 
-// Steps of a histogram: 32 to each power of two.
+// The histogram has 32 steps for each power of two.
 const (
 	stepBits = 5
 	steps    = 1 << stepBits
 )
 
-// latencies are counts, so that measuring allocates nothing.
+// latencies is a histogram, so that measuring allocates nothing.
 type latencies struct {
 	counts [steps * (64 - stepBits + 1)]int
 	n      int
@@ -68,14 +68,15 @@ func (l *latencies) add(d time.Duration) {
 	l.max = max(l.max, d)
 }
 
-// stepOf is d itself below 32 ns; above, its leading six bits count.
+// stepOf returns the step of a duration: d itself below 64 ns, and above that by the leading
+// six bits of d.
 func stepOf(d time.Duration) int {
 	v := uint64(max(d, 0))
 	shift := max(bits.Len64(v)-stepBits-1, 0)
 	return shift*steps + int(v>>shift)
 }
 
-// startOf is the least duration of a step.
+// startOf returns the shortest duration of a step.
 func startOf(step int) time.Duration {
 	if step < 2*steps {
 		return time.Duration(step)
@@ -84,7 +85,7 @@ func startOf(step int) time.Duration {
 	return time.Duration(step%steps+steps) << shift
 }
 
-// at is the latency that a share of the calls did not exceed.
+// at returns the latency that this share of the calls did not exceed.
 func (l *latencies) at(share float64) time.Duration {
 	rank := int(share * float64(l.n))
 	for step, count := range l.counts {

@@ -18,16 +18,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// bare is a server as its users have it, without what sessions do besides: nothing
-// runs twice, nothing is recorded. It ends with the test.
+// bare is a server as in production, without what sessions add: no handler runs twice, and
+// nothing is recorded. It ends with the test.
 type bare struct {
 	ctx      context.Context //nolint:containedctx // of the test
 	server   *framework.Server
-	panicked atomic.Pointer[engine.PanicError] // the latest of a handler
-	patience time.Duration                     // of a rule
+	panicked atomic.Pointer[engine.PanicError] // the latest panic of a handler
+	patience time.Duration                     // how long a rule of Conformance may take
 	guest    guest                             // of Conformance
 
-	// What tests of Conformance break; nil: nothing.
+	// Tests of Conformance break connections with these; nil: they do not.
 	bend  func(transport.Conn) transport.Conn
 	spoil func(http.RoundTripper) http.RoundTripper
 }
@@ -40,7 +40,8 @@ func newBare(t testing.TB, app *framework.App) *bare {
 	return b
 }
 
-// start builds it, with the types of a tool that another app may know; nil: with its own.
+// start builds and starts the server. types is a tool whose OneOf and Validation are those of
+// the app that it was last built in; nil: the app has its own.
 func (b *bare) start(t testing.TB, app *framework.App, types framework.Component) {
 	t.Helper()
 	server, err := app.BuildFor(&rehearsal.Stage{Logger: newJournal(t).logger(), Types: types})
@@ -62,7 +63,7 @@ func (b *bare) start(t testing.TB, app *framework.App, types framework.Component
 	})
 }
 
-// mayAll has all scopes that a component of the server needs.
+// mayAll returns a principal with all scopes that components of the server need.
 func mayAll(server *framework.Server) *framework.Principal {
 	p := &framework.Principal{Subject: "testkit"}
 	for _, c := range server.Inspect().Components {
@@ -71,17 +72,17 @@ func mayAll(server *framework.Server) *framework.Principal {
 	return p
 }
 
-// bareTool is a server with one tool alone, whose types are as in the app that it was
+// bareTool starts a server that has only this tool, with the types of the app that the tool was
 // last built in.
 func bareTool(t testing.TB, tool framework.Component, opts ...framework.AppOption) *bare {
 	t.Helper()
-	opts = append(opts, framework.WithLogger(zap.NewNop())) // errors are what is tried here
+	opts = append(opts, framework.WithLogger(zap.NewNop())) // errors are expected here
 	b := &bare{ctx: t.Context()}
 	b.start(t, framework.New("testkit", "1", opts...).Add(tool).Use(framework.Middleware{Name: "testkit", Wrap: b.watch}), tool)
 	return b
 }
 
-// watch keeps panics, which clients do not see.
+// watch is middleware that keeps panics, which clients do not see.
 func (b *bare) watch(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		result, err := next(ctx, call)
@@ -92,7 +93,7 @@ func (b *bare) watch(next framework.Handler) framework.Handler {
 	}
 }
 
-// connect opens a client that nobody can ask for anything. The caller closes it.
+// connect opens a client that answers no questions of the server. The caller closes it.
 func (b *bare) connect(t testing.TB, d *dialect.Dialect) *client.Client {
 	t.Helper()
 	c, err := client.Connect(b.ctx, client.InMemory(b.server), client.Name("testkit", "1"), client.Revisions(d.Revision()))

@@ -33,7 +33,7 @@ func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out,
 	return tool.Decode(result)
 }
 
-// nameOf finds the tool in the server, or in the latest that was made like it.
+// nameOf returns the name of the tool in the server, or under Chaos in the latest server.
 func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) string {
 	s.t.Helper()
 	if tool == nil {
@@ -49,7 +49,8 @@ func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) string {
 	return name
 }
 
-// namesake says that there is a tool of the name, where a test has made its handle twice.
+// namesake explains, for a message, that the server has a tool of that name from another
+// handle: the test has made the handle twice.
 func namesake(server *framework.Server, name string) string {
 	if !slices.ContainsFunc(server.Inspect().Components, func(c framework.Inspected) bool { return c.Kind == "tool" && c.Name == name }) {
 		return ""
@@ -83,7 +84,7 @@ func CallAs[Out any](s *Session, name string, in any) (Out, error) {
 	return out, nil
 }
 
-// called is a good result of a tool; any other is an error.
+// called calls a tool and returns its result. An isError result is an error, too.
 func (s *Session) called(name string, arguments json.RawMessage) (*protocol.CallToolResult, error) {
 	s.t.Helper()
 	a := s.call(name, arguments)
@@ -124,7 +125,7 @@ func (s *Session) CallRaw(name, arguments string) *Answer {
 	return s.call(name, s.checked(name, arguments))
 }
 
-// checked are the arguments of a test, which are JSON at least.
+// checked returns the arguments. It ends the test if they are not JSON.
 func (s *Session) checked(name, arguments string) json.RawMessage {
 	s.t.Helper()
 	if arguments != "" {
@@ -189,7 +190,8 @@ func (s *Session) ask(method string, params json.RawMessage) *Answer {
 	return s.answer(method, params, raw, err)
 }
 
-// answer is what became of a request.
+// answer makes an Answer of the outcome of a request. It ends the test if the server has not
+// answered, or if the script has no answer to a question.
 func (s *Session) answer(method string, params, raw json.RawMessage, err error) *Answer {
 	s.t.Helper()
 	a := &Answer{t: s.t, dialect: s.config.dialect, sent: fmt.Sprintf("%s %s", method, params), raw: raw, err: err}
@@ -206,7 +208,7 @@ func (s *Session) answer(method string, params, raw json.RawMessage, err error) 
 // testOver explains why nothing can be had in t.Cleanup.
 const testOver = "the test is over, and t.Cleanup comes after the end of its context; make calls before that, by defer"
 
-// noAnswer says why there is none.
+// noAnswer says, for a message, why a request has no answer.
 func (s *Session) noAnswer(err error) string {
 	if s.t.Context().Err() != nil {
 		return "no answer: " + testOver
@@ -235,7 +237,7 @@ func (s *Session) Raw(frame string) *Answer {
 	return a
 }
 
-// dialectOf is the dialect that a raw request names, else the session's.
+// dialectOf returns the dialect that a raw request names, else that of the session.
 func dialectOf(params []byte, session *dialect.Dialect) *dialect.Dialect {
 	version, claimed := dialect.Peek(params)
 	if d, ok := dialect.PerRequest(version); claimed && ok {

@@ -20,11 +20,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// carrier is a way between a client and a server.
+// carrier is a kind of connection between a client and a server.
 type carrier struct {
 	name   string
 	socket bool
-	// open makes one. ctx has the principal; what was made lasts until hang up.
+	// open opens a line, which lasts until hangUp. ctx has the principal.
 	open func(ctx context.Context, server *framework.Server, w *tap) (*line, error)
 }
 
@@ -34,7 +34,7 @@ type line struct {
 	hangUp func() error // after the client was closed
 }
 
-// inMemory is the carrier of sessions that name none.
+// inMemory is the default carrier.
 func inMemory() carrier {
 	return carrier{"inmem", false, func(_ context.Context, server *framework.Server, w *tap) (*line, error) {
 		dial := func(ctx context.Context) (transport.Conn, error) {
@@ -44,7 +44,7 @@ func inMemory() carrier {
 	}}
 }
 
-// carriers are all of them, those without a socket first.
+// carriers returns all carriers, those without a socket first.
 func carriers() []carrier {
 	return []carrier{
 		inMemory(),
@@ -58,11 +58,11 @@ func carriers() []carrier {
 // lastWords is how long a carrier that is closed waits for calls in flight.
 const lastWords = 200 * time.Millisecond
 
-// leaving is a connection in memory whose end does not wait for ever for a handler that does
-// not heed its own: the server's end says which one that is.
+// leaving is a connection in memory whose Close waits only for lastWords for a handler that
+// ignores its context. The shutdown of the server then reports that handler.
 type leaving struct{ transport.Conn }
 
-// Close waits for calls in flight.
+// Close waits for calls in flight, up to lastWords.
 func (l leaving) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- l.Conn.Close() }()
@@ -88,7 +88,7 @@ func overPipes(_ context.Context, server *framework.Server, w *tap) (*line, erro
 		}()
 		return w.conn(stdio.NewConn(w.faults.reader(fromServer), toServer, func() error {
 			_ = toServer.Close()
-			_, _ = io.Copy(io.Discard, fromServer) // what the server still says must not hold it up
+			_, _ = io.Copy(io.Discard, fromServer) // so that the server's last frames do not block it
 			return <-served
 		})), nil
 	}
@@ -133,7 +133,7 @@ func loopback(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// overHTTP serves until it is hung up. dial nil is that of net.
+// overHTTP serves until hangUp. A nil dial is that of package net.
 func overHTTP(
 	ctx context.Context, server *framework.Server, w *tap, on func(net.Listener) transport.Transport, l *listener, addr string,
 	dial func(context.Context, string, string) (net.Conn, error),
@@ -145,7 +145,7 @@ func overHTTP(
 	}, nil
 }
 
-// listen serves a client with these connections until it is hung up.
+// listen serves a client that has these connections, until hangUp.
 func listen(ctx context.Context, server *framework.Server, on transport.Transport, l *listener, conns *http.Transport) (hangUp func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	host := &known{server, transport.PrincipalFrom(ctx)}
@@ -159,15 +159,15 @@ func listen(ctx context.Context, server *framework.Server, on transport.Transpor
 	}
 }
 
-// listener knows its open connections and whether it is accepting: a Fiber server
-// that is told to end while there is something looks again a tenth of a second later.
+// listener keeps count of its open connections, and knows whether it is accepting: the Shutdown
+// of a Fiber server polls every tenth of a second until it has no connection left.
 type listener struct {
 	net.Listener
 	accept sync.Mutex // held while somebody accepts
 
 	mu   sync.Mutex // guards all below
 	open int
-	idle chan struct{} // closed when none is open; nil: nobody waits for that
+	idle chan struct{} // closed when no connection is open; nil: nobody waits for that
 }
 
 // Accept counts the connection.
@@ -193,7 +193,7 @@ func (l *listener) closed() {
 	}
 }
 
-// waiting is closed when no connection is open.
+// waiting returns a channel that is closed when no connection is open.
 func (l *listener) waiting() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,29 +206,29 @@ func (l *listener) waiting() <-chan struct{} {
 	return idle
 }
 
-// Close returns when nobody accepts any more, and has had a moment to notice that.
+// Close waits until Accept has returned, and gives its caller a moment to notice.
 func (l *listener) Close() error {
 	err := l.Listener.Close()
 	l.accept.Lock()
-	l.accept.Unlock() //nolint:staticcheck // it is the waiting that counts
+	l.accept.Unlock() //nolint:staticcheck // only the wait matters
 	runtime.Gosched()
 	return err
 }
 
-// counted is a connection that says when it is closed.
+// counted is a connection that calls done when it is closed.
 type counted struct {
 	net.Conn
 	done func()
 }
 
-// Close closes it once, and again as often as one likes.
+// Close closes the connection. It may be called again.
 func (c *counted) Close() error {
 	defer c.done()
 	return c.Conn.Close()
 }
 
-// settle waits until the connections that the client has closed are closed here too,
-// but not for ever.
+// settle waits until the server has closed the connections that the client has closed, up to
+// lastWords.
 func (l *listener) settle() {
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
@@ -238,17 +238,18 @@ func (l *listener) settle() {
 	}
 }
 
-// known is a server that knows who calls over HTTP: the session's principal, who
-// needs no token. The app's authenticator is not asked.
+// known is a server that takes every caller over HTTP for the session's principal, without a
+// token. The app's authenticator is not used.
 type known struct {
 	*framework.Server
 	principal *transport.Principal
 }
 
-// Unguarded: a session without a principal is one of a stranger, on purpose.
+// Unguarded returns nil: a session without a principal is anonymous on purpose, and no reason
+// for an error about scopes without an authenticator.
 func (k *known) Unguarded() error { return nil }
 
-// Authenticator is for carriers.
+// Authenticator returns the authenticator that carriers use.
 func (k *known) Authenticator() transport.Authenticator {
 	if k.principal == nil {
 		return nil
@@ -256,7 +257,7 @@ func (k *known) Authenticator() transport.Authenticator {
 	return k
 }
 
-// Authenticate lets the session's principal in.
+// Authenticate returns the session's principal.
 func (k *known) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
 	if k.principal == nil {
 		return nil, errors.New("testkit: the session has no principal")

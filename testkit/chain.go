@@ -99,7 +99,7 @@ func (c *Chained) clientOptions() []client.Option {
 	return opts
 }
 
-// elicit is the user.
+// elicit answers questions to the user by the script.
 func (c *Chained) elicit(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
 	answer, left, ok := take(&c.asking, &c.forms, r.Message, false)
 	if !ok {
@@ -112,7 +112,7 @@ func (c *Chained) elicit(_ context.Context, r *client.ElicitRequest) (*client.El
 	return toClient(result)
 }
 
-// Of what the server has one each, which stands for all that a test may name.
+// The server has one component of each kind, which stands for any that a test names.
 const (
 	chainName   = "testkit"
 	chainURI    = "testkit://chain"
@@ -122,7 +122,7 @@ const (
 // build makes the server. It is not started, so that nothing needs to be ended.
 func (c *Chained) build() (*framework.Server, error) {
 	type none = struct{}
-	about := framework.Describe("It stands for any.") // without, each fault of a step would come with warnings
+	about := framework.Describe("It stands for any.") // else faults of steps would come with warnings about descriptions
 	return framework.New(chainName, "1", framework.WithLogger(zap.NewNop())).Add(
 		framework.Tool(chainName, func(context.Context, none) (string, error) { return "", nil }, about),
 		framework.Resource(chainURI, func(context.Context) (string, error) { return "", nil }, about),
@@ -148,14 +148,15 @@ type run struct {
 
 type runKey struct{}
 
-// runOf is the run that a context is of; the client also looks around by itself.
+// runOf returns the run of a context. It is nil for requests that the client makes by itself,
+// such as server/discover.
 func runOf(ctx context.Context) *run {
 	r, _ := ctx.Value(runKey{}).(*run)
 	return r
 }
 
-// begin is the outermost step: it puts the test's call into the place of the one that
-// was sent, and keeps what the steps make of it.
+// begin is the outermost step. It replaces the call that was sent by that of the test, and
+// keeps the result of the steps.
 func begin(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		r := runOf(ctx)
@@ -170,7 +171,8 @@ func begin(next framework.Handler) framework.Handler {
 	}
 }
 
-// protected says what panics: the client would hear of an internal error only.
+// protected runs next and returns a panic as an error: the client would see only an internal
+// error.
 func (*run) protected(ctx context.Context, call *framework.Call, next framework.Handler) (result *framework.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -180,7 +182,7 @@ func (*run) protected(ctx context.Context, call *framework.Call, next framework.
 	return next(ctx, call)
 }
 
-// named is the test's call, with what only the server knows.
+// named returns the test's call, completed with what only the server knows.
 func (r *run) named(sent *framework.Call) *framework.Call {
 	call := r.call
 	call.Round += sent.Round
@@ -196,7 +198,7 @@ func (r *run) named(sent *framework.Call) *framework.Call {
 	return &call
 }
 
-// finish is the innermost step.
+// finish is the innermost step: it calls the end of the chain in place of the component.
 func finish(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		if r := runOf(ctx); r != nil {
@@ -206,7 +208,7 @@ func finish(next framework.Handler) framework.Handler {
 	}
 }
 
-// send makes the server run the chain, and returns when it does not run any more.
+// send makes the server run the chain, and returns when the chain is no longer running.
 func (r *run) send(ctx context.Context, server *framework.Server, opts []client.Option) error {
 	dial := func(ctx context.Context) (transport.Conn, error) { return inmem.Dial(ctx, server), nil }
 	c, err := client.Connect(ctx, client.Over(dial), opts...)
@@ -219,12 +221,12 @@ func (r *run) send(ctx context.Context, server *framework.Server, opts []client.
 	r.running.Lock()
 	defer r.running.Unlock()
 	if asError(err) == nil && errors.Is(r.err, framework.ErrPending) {
-		r.err = err // of the script: no more rounds follow
+		r.err = err // the script failed, so no further round follows
 	}
 	return err
 }
 
-// target is what is sent for the test's call.
+// target returns the request to send for the test's call.
 func (r *run) target() (method, params string) {
 	switch r.call.Method {
 	case protocol.MethodCallTool, protocol.MethodGetPrompt:
@@ -240,7 +242,7 @@ func (r *run) target() (method, params string) {
 	return chainMethod, "{}"
 }
 
-// sayOK is the end of a chain that is given none.
+// sayOK is the end of a chain without End.
 func sayOK(_ context.Context, call *framework.Call) (*framework.Result, error) {
 	const ok = "ok"
 	switch call.Method {

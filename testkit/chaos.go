@@ -17,15 +17,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// chaos makes calls in rounds as the world might.
+// chaos makes the calls of a session under Chaos.
 type chaos struct {
 	s      *Session
-	secret []byte                           // what all servers of the session share
-	claims claim.Store                      // likewise; nil: each has its own
-	latest atomic.Pointer[framework.Server] // for handles of the newest app
+	secret []byte                           // seals the states of all servers of the session
+	claims claim.Store                      // shared by all servers; nil: each has its own
+	latest atomic.Pointer[framework.Server] // has the handles of the newest app
 }
 
-// Bounds of a call under chaos: what goes on for longer is a loop.
+// Bounds of a call under chaos: more rounds or effects suggest a loop.
 const (
 	maxChaosRounds  = 64
 	maxChaosCrashes = 256
@@ -77,7 +77,7 @@ func (c *chaos) call(method string, params json.RawMessage) *Answer {
 	return nil
 }
 
-// fulfil answers by the script.
+// fulfil answers the questions of a round by the script.
 func (c *chaos) fulfil(required *protocol.InputRequiredResult) (retry, error) {
 	next := retry{state: required.State}
 	for _, q := range required.Requests {
@@ -94,7 +94,8 @@ func (c *chaos) fulfil(required *protocol.InputRequiredResult) (retry, error) {
 	return next, nil
 }
 
-// round runs one round until nothing is left to crash after, and then again.
+// round executes one round with a crash after each effect in turn, until an execution has no
+// further effect to crash after, and then once more.
 func (c *chaos) round(ctx context.Context, method string, params json.RawMessage) outcome {
 	c.s.t.Helper()
 	for after := 1; after <= maxChaosCrashes; after++ {
@@ -110,7 +111,7 @@ func (c *chaos) round(ctx context.Context, method string, params json.RawMessage
 	return outcome{}
 }
 
-// outcome is what came of one execution.
+// outcome is the outcome of one execution.
 type outcome struct {
 	raw     json.RawMessage
 	err     error
@@ -118,7 +119,7 @@ type outcome struct {
 	crashed bool
 }
 
-// stage notes the effects of one execution, and ends it after some of them.
+// stage notes the effects of one execution, and ends the execution after some of them.
 type stage struct {
 	after int // 0: never
 
@@ -167,7 +168,7 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	return st.got
 }
 
-// compare fails the test for two executions of a round that do not do the same.
+// compare fails the test if two executions of a round differ.
 func (c *chaos) compare(method string, params json.RawMessage, first, second outcome) {
 	t := c.s.t
 	t.Helper()
@@ -175,7 +176,7 @@ func (c *chaos) compare(method string, params json.RawMessage, first, second out
 		t.Helper()
 		t.Errorf("testkit: a round of %s that is sent again %s\nsent:  %s\nfirst: %v\nagain: %v", method, what, params, one, other)
 	}
-	if c.claims != nil { // it has the outcome of the first
+	if c.claims != nil { // the servers share the outcome of the first execution
 		if !bytes.Equal(first.raw, second.raw) || !sameRefusal(first.err, second.err) {
 			report("has another outcome", first, second)
 		}
@@ -194,8 +195,8 @@ func (c *chaos) compare(method string, params json.RawMessage, first, second out
 	}
 }
 
-// compareQuestions holds those with the same key against each other: which are asked
-// first may vary where they have names.
+// compareQuestions compares the questions that have the same key. Which questions a round asks
+// may vary if they have keys of their own (framework.Key).
 func (c *chaos) compareQuestions(report func(string, any, any), one, other *protocol.InputRequiredResult) {
 	asked := make(map[string]string)
 	for _, q := range one.Requests {
@@ -224,7 +225,7 @@ func sameRefusal(a, b error) bool {
 	return *x == *y
 }
 
-// String is for messages.
+// String returns the outcome for failure messages.
 func (o outcome) String() string {
 	if o.err != nil {
 		return o.err.Error()

@@ -13,15 +13,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// cluster is the store that the servers of a site share. Each has it through a node
-// of its own, which can die as a process does.
+// cluster is the store that the servers of a site share. Each server uses it through a node of
+// its own, which can die as a process does.
 type cluster struct {
-	store framework.Store // what Store gave; nil: only tasks, in memory
+	store framework.Store // from the option Store; nil: only tasks are shared, in memory
 	tasks task.Store
 	news  change.Bus
 
 	mu   sync.Mutex      // guards left
-	left map[string]bool // tasks whose worker died: who takes one shall know
+	left map[string]bool // tasks whose worker died; their next lease has Again set
 }
 
 func newCluster(given framework.Store) *cluster {
@@ -35,24 +35,25 @@ func newCluster(given framework.Store) *cluster {
 	return c
 }
 
-// queue of the tasks; nil: they run where they were called, and die there.
+// queue returns the queue of the tasks. It is nil if the store has none: tasks then run in the
+// process that was called, and die with it.
 func (c *cluster) queue() task.Queue {
 	queue, _ := c.tasks.(task.Queue)
 	return queue
 }
 
-// node is the cluster as one server has it.
+// node is one server's access to the cluster.
 type node struct {
 	c    *cluster
-	life context.Context //nolint:containedctx // of the worker; the server lives on
+	life context.Context //nolint:containedctx // of the worker, which may end before the server
 	kill context.CancelFunc
 
-	running sync.WaitGroup // leases that were not given back; added to under mu, while there is life
+	running sync.WaitGroup // leases that were not released; Add is called under mu, before life ends
 
 	mu     sync.Mutex // guards the fields below
 	held   map[string]task.Lease
-	blind  bool                // the dead worker sees nothing, until another is there
-	listen []func(news []byte) // of Subscribe, each one at a time
+	blind  bool                // the worker is dead and not replaced yet, so it finds no tasks
+	listen []func(news []byte) // subscribers of the bus; each may be called one at a time
 }
 
 func (c *cluster) join(ctx context.Context) *node {
@@ -61,15 +62,15 @@ func (c *cluster) join(ctx context.Context) *node {
 	return n
 }
 
-// workerKey marks the context of what a server does by itself, which is what dies.
-// What it does for a request goes on: that is another process then.
+// workerKey marks the context of what a server does by itself, which ends in a crash. What the
+// server does for requests goes on, as if it were another process.
 type workerKey struct{}
 
 func asWorker(ctx context.Context) context.Context { return context.WithValue(ctx, workerKey{}, true) }
 
 func isWorker(ctx context.Context) bool { return ctx.Value(workerKey{}) != nil }
 
-// Sessions are those of Store.
+// Sessions returns those of the option Store.
 func (n *node) Sessions() session.Store {
 	if n.c.store == nil {
 		return nil
@@ -77,7 +78,7 @@ func (n *node) Sessions() session.Store {
 	return n.c.store.Sessions()
 }
 
-// Events are those of Store.
+// Events returns those of the option Store.
 func (n *node) Events() eventlog.Store {
 	if n.c.store == nil {
 		return nil
@@ -85,7 +86,7 @@ func (n *node) Events() eventlog.Store {
 	return n.c.store.Events()
 }
 
-// Claims are those of Store.
+// Claims returns those of the option Store.
 func (n *node) Claims() claim.Store {
 	if with, ok := n.c.store.(interface{ Claims() claim.Store }); ok {
 		return with.Claims()
@@ -93,7 +94,7 @@ func (n *node) Claims() claim.Store {
 	return nil
 }
 
-// Changes are those of the cluster.
+// Changes returns the bus of the cluster.
 func (n *node) Changes() change.Bus {
 	if n.c.news == nil {
 		return nil
@@ -101,7 +102,7 @@ func (n *node) Changes() change.Bus {
 	return &ear{n.c.news, n}
 }
 
-// Tasks are those of the cluster, with a queue where it has one.
+// Tasks returns the tasks of the cluster, with its queue if it has one.
 func (n *node) Tasks() task.Store {
 	if n.c.queue() == nil {
 		return n.c.tasks
@@ -109,8 +110,8 @@ func (n *node) Tasks() task.Store {
 	return &mortal{n.c.tasks, n.c.queue(), n}
 }
 
-// crash is the end of the worker: nothing that it does reaches the store any more.
-// Its handlers are told to end, which is all that can be done to them.
+// crash ends the worker: nothing that it does from now on reaches the store. The contexts of
+// its handlers end, since a goroutine cannot be killed.
 func (n *node) crash() {
 	n.mu.Lock()
 	n.blind = true
@@ -120,11 +121,11 @@ func (n *node) crash() {
 	ears := n.listen
 	n.mu.Unlock()
 	for _, hear := range ears {
-		hear(nil) // "look for yourself": at tasks that are not there for a dead worker
+		hear(nil) // the server looks at its tasks again, and a dead worker finds none
 	}
 }
 
-// idle is closed when the handlers of the dead worker have ended.
+// idle returns a channel that is closed when the handlers of the dead worker have ended.
 func (n *node) idle() <-chan struct{} {
 	done := make(chan struct{})
 	go func() { // ends with the last handler
@@ -134,24 +135,25 @@ func (n *node) idle() <-chan struct{} {
 	return done
 }
 
-// dead says whether ctx is of a worker that has died.
+// dead reports whether ctx belongs to a worker that has died.
 func (n *node) dead(ctx context.Context) bool { return isWorker(ctx) && n.life.Err() != nil }
 
-// sightless says whether ctx is of a worker that has died, and that nobody replaces.
+// sightless reports whether ctx belongs to a worker that has died and was not replaced yet.
 func (n *node) sightless(ctx context.Context) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.blind && isWorker(ctx)
 }
 
-// replaced lets the server see again what others do: it still answers its clients.
+// replaced lets the server of a dead worker see the tasks again, because another worker runs
+// them now and the server still answers its clients.
 func (n *node) replaced() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.blind = false
 }
 
-// ear is the bus, whose messages can be said to be lost.
+// ear is the bus of one node. crash can tell its subscribers that messages may be lost.
 type ear struct {
 	change.Bus
 	n *node

@@ -59,7 +59,7 @@ func Conformance[A AppSource](t *testing.T, app A, revision string) {
 	}
 }
 
-// errNoSubject says that the app has nothing that a rule is about.
+// errNoSubject means that the app has nothing that the rule is about.
 var errNoSubject = errors.New("the app has nothing that this rule is about")
 
 // rule is one sentence of the specification.
@@ -68,16 +68,16 @@ type rule struct {
 	source string // page of the specification
 	text   string
 	at     func(*dialect.Dialect) bool // nil: at every revision
-	check  func(*probe) error          // a refutation, or errNoSubject
-	fresh  bool                        // the connection is not opened yet
-	guests bool                        // it is about components of the testkit's own
-	http   bool                        // it is about requests over HTTP
-	caps   string                      // capabilities of the client; "": none
+	check  func(*probe) error          // returns how the server breaks the rule, or errNoSubject
+	fresh  bool                        // the check opens the connection itself
+	guests bool                        // the rule needs the testkit's own components
+	http   bool                        // the rule is about requests over HTTP
+	caps   string                      // capabilities of the client, as JSON; "": none
 }
 
 func (r rule) holds(d *dialect.Dialect) bool { return r.at == nil || r.at(d) }
 
-// rules of servers, by subject; those with guests last, for the guests stay.
+// rules returns all rules, by subject. Those with guests come last, because the guests stay.
 func rules() []rule {
 	own := slices.Concat(baseRules(), versionRules(), listRules(), toolRules(), otherRules(), webRules())
 	guests := slices.Concat(callRules(), progressRules(), logRules(), inputRules(), roundRules(), newsRules(),
@@ -88,15 +88,15 @@ func rules() []rule {
 	return append(own, guests...)
 }
 
-// rulePatience is how long a rule may take, leastPatience how long where others have waited in
-// vain.
+// rulePatience is how long a rule may take. After each rule that has timed out it is halved, down
+// to leastPatience.
 const (
 	rulePatience  = 30 * time.Second
 	leastPatience = 500 * time.Millisecond
 )
 
-// judge tries the rule on a connection of its own, as a caller of its own: what the app
-// allows one caller in a minute is not for all rules together.
+// judge checks the rule on a connection of its own and as a caller of its own, so that a rate
+// limit per caller does not count all rules together.
 func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
 	who := *transport.PrincipalFrom(b.ctx)
 	who.Issuer = "testkit " + r.number
@@ -119,13 +119,13 @@ func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
 	if err == nil || errors.Is(err, errNoSubject) {
 		return "", err
 	}
-	if ctx.Err() != nil { // the rules are many, and a test has ten minutes
+	if ctx.Err() != nil { // there are many rules, and by default a test may take ten minutes
 		b.patience = max(b.patience/2, leastPatience)
 	}
 	return fmt.Sprintf("%v\nsent: %s\ngot:  %s", err, w.sent, w.got), nil
 }
 
-// probe is a connection, frame by frame.
+// probe is a connection to the server that a rule uses frame by frame.
 type probe struct {
 	ctx       context.Context //nolint:containedctx // of the check
 	dialect   *dialect.Dialect
@@ -134,9 +134,9 @@ type probe struct {
 	conn      transport.Conn             // in memory
 	web       *webProbe                  // over HTTP, in place of conn
 	caps      string                     // of the client
-	extra     string                     // members of _meta of requests
+	extra     string                     // more members for the _meta of requests
 	has       map[string]json.RawMessage // capabilities of the server
-	heard     []*response                // notifications and requests of the server
+	heard     []*response                // notifications and requests of the server so far
 	sent, got []byte                     // the latest frames
 	id        int
 }
@@ -154,7 +154,7 @@ func (w *probe) connect(b *bare, http bool) (hangUp func() error) {
 	return w.conn.Close
 }
 
-// response is a frame that came.
+// response is a frame of the server.
 type response struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -175,7 +175,7 @@ func (r *response) code() int {
 	return r.Error.Code
 }
 
-// open asks for the capabilities, in the way of the revision.
+// open asks for the capabilities of the server, as the revision does it.
 func (w *probe) open(fresh bool) error {
 	if fresh {
 		return nil
@@ -267,7 +267,7 @@ func (w *probe) ask(method, params string) (*response, error) {
 	return w.exchange(w.request(method, params))
 }
 
-// request is the frame of one.
+// request returns the frame of a request.
 func (w *probe) request(method, params string) string {
 	w.id++
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, w.id, method, w.withMeta(params))
@@ -291,7 +291,7 @@ func (w *probe) meta(version string) string {
 	return fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":%s}`, version, w.caps)
 }
 
-// joined are the members of two objects.
+// joined returns an object with the members of two.
 func joined(a, b string) string {
 	if jsontext.Len([]byte(a)) == 0 {
 		return b
@@ -299,7 +299,7 @@ func joined(a, b string) string {
 	return a[:len(a)-1] + "," + b[1:]
 }
 
-// refused says that a request must be answered with one of the codes.
+// refused sends a request, which must be answered with one of the codes.
 func (w *probe) refused(method, params string, codes ...int) error {
 	r, err := w.ask(method, params)
 	if err != nil {
@@ -317,7 +317,7 @@ func oneOf(r *response, codes ...int) error {
 	return fmt.Errorf("want error %v", codes)
 }
 
-// served says that a request must be answered with a result.
+// served sends a request, which must be answered with a result.
 func (w *probe) served(method, params string) (*response, error) {
 	r, err := w.ask(method, params)
 	if err == nil && r.Result == nil {
@@ -326,7 +326,7 @@ func (w *probe) served(method, params string) (*response, error) {
 	return r, err
 }
 
-// declared says that the server has a capability.
+// declared reports whether the server has a capability.
 func (w *probe) declared(name string) bool {
 	_, ok := w.has[name]
 	return ok

@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// alive is a request that every server of the revision answers with a result.
+// alive returns a method that every server of the revision answers with a result.
 func (w *probe) alive() (method string) {
 	if w.dialect.Handshake() {
 		return "ping"
@@ -70,7 +70,7 @@ func baseRules() []rule {
 	}
 }
 
-// identified says that an implementation has what it must have.
+// identified checks that an implementation has a name and a version.
 func identified(who []byte) error {
 	var info struct{ Name, Version *string }
 	if json.Unmarshal(who, &info) != nil || info.Name == nil || info.Version == nil {

@@ -104,14 +104,14 @@ func logRules() []rule {
 	}
 }
 
-// callOf are the params of a tool call.
+// callOf returns the params of a tool call.
 func callOf(name, arguments string) string {
 	return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)
 }
 
 func ticketOf(ticket string) string { return fmt.Sprintf(`{"ticket":%q}`, ticket) }
 
-// toolResult is that of a guest, who fails or does not.
+// toolResult calls a guest, which must fail or not, and checks the form of the result.
 func (w *probe) toolResult(name string, fails bool) (json.RawMessage, error) {
 	r, err := w.served("tools/call", callOf(name, "{}"))
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *probe) toolResult(name string, fails bool) (json.RawMessage, error) {
 	return r.Result, err
 }
 
-// blocks says that all items of content are of types that there are.
+// blocks reports whether all items of content have known types.
 func blocks(content json.RawMessage) bool {
 	var all []struct{ Type string }
 	err := json.Unmarshal(content, &all)
@@ -164,8 +164,8 @@ func (w *probe) begin() (id int, v *visit, err error) {
 	return w.id, v, w.runs(v)
 }
 
-// runs waits until the handler of the call that was sent last is at work. A response that
-// comes before says that it never will be.
+// runs waits until the handler of the last call is running. If the response comes first, the
+// handler will never run.
 func (w *probe) runs(v *visit) error {
 	ctx, stop := context.WithCancel(w.ctx)
 	defer stop()
@@ -192,10 +192,10 @@ func (w *probe) runs(v *visit) error {
 	}
 }
 
-// idle says that nothing comes before the answers to other requests.
+// idle checks that nothing comes before the answers to other requests.
 func (w *probe) idle() error {
 	before := len(w.heard)
-	for range 2 { // what must not come may be late
+	for range 2 { // the frame that must not come may be late
 		r, err := w.served(w.alive(), "{}")
 		switch {
 		case err != nil:
@@ -269,7 +269,7 @@ func progresses(w *probe) error {
 	return nil
 }
 
-// untold says that no notification of a method came.
+// untold checks that no notification of a method came.
 func (w *probe) untold(method string) error {
 	for _, n := range w.heard {
 		if n.Method == method {
@@ -279,7 +279,7 @@ func (w *probe) untold(method string) error {
 	return nil
 }
 
-// silentAfter looks for what follows a call that says much.
+// silentAfter checks that nothing follows a call that has sent progress and logs.
 func silentAfter(w *probe) error {
 	w.extra = `"progressToken":1`
 	if w.dialect.LogLevelPerRequest() {
@@ -325,7 +325,7 @@ func cancelsNothing(w *probe) error {
 	return errors.Join(w.idle(), v.leaves(w.ctx), w.answered(id))
 }
 
-// logs says which messages a call sends.
+// logs checks which log messages a call sends.
 func (w *probe) logs(want ...string) error {
 	if _, err := w.toolResult(guestSteps, false); err != nil {
 		return err

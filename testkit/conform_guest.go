@@ -11,11 +11,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// guest are components of the testkit's own in a server: what a call does in them is
-// known, and seen.
+// guest holds the testkit's own components in a server. Their handlers are controlled and
+// observed by the rules.
 type guest struct {
 	entering sync.Once
-	failed   error // to enter
+	failed   error // why they could not be added
 
 	mu     sync.Mutex // guards visits
 	visits map[string]*visit
@@ -32,15 +32,15 @@ type visit struct {
 
 // Names of the guests.
 const (
-	guestWait  = "testkit-wait"  // until it may leave
-	guestSteps = "testkit-steps" // progress, logs, a structured result
-	guestFail  = "testkit-fail"  // by an error for the model
-	guestAsk   = "testkit-ask"   // a form
-	guestAt    = "testkit-at"    // an argument in a header
-	guestTask  = "testkit-task"  // as guestWait, a task if the client likes
-	guestMust  = "testkit-must"  // likewise, a task always
-	guestPoll  = "testkit-poll"  // as guestAsk, a task if the client likes
-	guestLate  = "testkit-late"  // in no list until it is announced
+	guestWait  = "testkit-wait"  // waits until the rule lets it leave
+	guestSteps = "testkit-steps" // sends progress and logs, and returns a structured result
+	guestFail  = "testkit-fail"  // fails with an error for the model
+	guestAsk   = "testkit-ask"   // asks the user a form
+	guestAt    = "testkit-at"    // has an argument that is mirrored in a header
+	guestTask  = "testkit-task"  // like guestWait; may be a task
+	guestMust  = "testkit-must"  // like guestWait; is always a task
+	guestPoll  = "testkit-poll"  // like guestAsk; may be a task
+	guestLate  = "testkit-late"  // is added and removed, to change the list of tools
 	guestURI   = "testkit://news"
 )
 
@@ -59,7 +59,7 @@ type regionIn struct {
 // question is what guestAsk asks.
 const question = "testkit: which name?"
 
-// enter adds the guests, once.
+// enter adds the guests to the server, once.
 func (g *guest) enter(server *framework.Server) error {
 	g.entering.Do(func() {
 		g.visits = make(map[string]*visit)
@@ -86,7 +86,7 @@ func (g *guest) components() []framework.Component {
 	}
 }
 
-// saySteps says what it does on the way.
+// saySteps reports progress, and logs.
 func saySteps(ctx context.Context, _ struct{}) (stepsOut, error) {
 	const all = 3
 	for i := range all {
@@ -97,7 +97,7 @@ func saySteps(ctx context.Context, _ struct{}) (stepsOut, error) {
 	return stepsOut{all}, nil
 }
 
-// wait does nothing until it may leave, or must.
+// wait does nothing until the rule lets it leave, or its context ends.
 func (g *guest) wait(ctx context.Context, in ticketIn) (string, error) {
 	v := g.visit(in.Ticket)
 	if v == nil {
@@ -110,7 +110,7 @@ func (g *guest) wait(ctx context.Context, in ticketIn) (string, error) {
 	}
 	select {
 	case v.ended <- ctx.Err():
-	default: // a step of the app has called it again
+	default: // middleware of the app has called it again
 	}
 	return "waited", nil
 }
@@ -133,7 +133,7 @@ func (g *guest) expect() (ticket string, v *visit) {
 	return ticket, v
 }
 
-// goHome ends what a rule has left running.
+// goHome lets all handlers that a rule has left waiting return.
 func (g *guest) goHome() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,10 +142,10 @@ func (g *guest) goHome() {
 	}
 }
 
-// errNotRun is what becomes of a call that a step of the app refuses, or that nobody serves.
+// errNotRun is the error of a rule whose call did not reach the handler.
 var errNotRun = errors.New("want the tool to run, which a step of the app may have refused")
 
-// begun says that the handler has been at work, or else why it will not be.
+// begun returns nil if the handler has begun, and otherwise why it will not.
 func (v *visit) begun(otherwise error) error {
 	select {
 	case <-v.began:
@@ -155,7 +155,7 @@ func (v *visit) begun(otherwise error) error {
 	}
 }
 
-// cancelled says that the context of the handler must end before it may leave.
+// cancelled checks that the context of the handler ends before the handler is let go.
 func (v *visit) cancelled(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -167,7 +167,7 @@ func (v *visit) cancelled(ctx context.Context) error {
 	return errors.New("want the handler's context to end")
 }
 
-// leaves lets the handler end, whose context must not have.
+// leaves lets the handler return, and checks that its context had not ended.
 func (v *visit) leaves(ctx context.Context) error {
 	v.free()
 	select {

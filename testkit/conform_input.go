@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// asksForms are the capabilities of a client that shows forms.
+// asksForms declares a client that shows forms.
 const asksForms = `{"elicitation":{}}`
 
 // Codes of 2026-07-28 basic, "Error Codes".
@@ -146,7 +146,7 @@ func lacksCapability(w *probe) error {
 	return nil
 }
 
-// inputRound is what a call that asks was answered with.
+// inputRound is the input_required answer to a call that asks.
 type inputRound struct{ call, key, state string }
 
 // inRounds begins a call that asks.
@@ -160,7 +160,7 @@ func inRounds(check func(*probe, *inputRound) error) func(*probe) error {
 	}
 }
 
-// required makes a call that must be answered with the question.
+// required sends a call, which must be answered with the question.
 func (w *probe) required(params string) (*inputRound, error) {
 	r, err := w.served("tools/call", "{"+params+"}")
 	if err != nil {
@@ -192,7 +192,7 @@ func (w *probe) required(params string) (*inputRound, error) {
 	return round, nil
 }
 
-// with are the params of the next round; "" leaves the answer out.
+// with returns the params of the next round. An answer of "" is left out.
 func (r *inputRound) with(answer string, more ...string) string {
 	responses := "{}"
 	if answer != "" {
@@ -208,7 +208,7 @@ func (r *inputRound) with(answer string, more ...string) string {
 	return params
 }
 
-// concludes says that a round is the last, and has the answer.
+// concludes sends a round, which must end the call with the answer as its result.
 func (w *probe) concludes(params string) error {
 	r, err := w.served("tools/call", "{"+params+"}")
 	if err == nil {
@@ -217,7 +217,7 @@ func (w *probe) concludes(params string) error {
 	return err
 }
 
-// refuses says that a round is answered with an error of the protocol.
+// refuses sends a round, which must be answered with error -32602.
 func (w *probe) refuses(params string) error {
 	return w.refused("tools/call", "{"+params+"}", jsonrpc.CodeInvalidParams)
 }

@@ -43,7 +43,7 @@ func (w *probe) each(fn func(protocol.ListKind) error) error {
 	return nil
 }
 
-// items are all entries of a list.
+// items returns all entries of a list.
 func (w *probe) items(kind protocol.ListKind) ([]json.RawMessage, error) {
 	if !w.declared(capabilityOf(kind)) {
 		return nil, errNoSubject
@@ -70,7 +70,7 @@ func (w *probe) items(kind protocol.ListKind) ([]json.RawMessage, error) {
 	}
 }
 
-// stringsOf are members of an entry that must be there.
+// stringsOf returns these members of an entry, which must be non-empty strings.
 func stringsOf(item json.RawMessage, names ...string) ([]string, error) {
 	var all []string
 	for _, name := range names {
@@ -84,7 +84,8 @@ func stringsOf(item json.RawMessage, names ...string) ([]string, error) {
 	return all, nil
 }
 
-// unique says that entries have their members, the first one each for itself.
+// unique checks that all entries of a list have these members, and that no two have the same
+// value of the first one.
 func (w *probe) unique(kind protocol.ListKind, judge func(text string) error, names ...string) error {
 	items, err := w.items(kind)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// newsRules are about what is told of changes.
+// newsRules are about notifications of changes.
 func newsRules() []rule {
 	handshake := (*dialect.Dialect).Handshake
 	return []rule{
@@ -38,7 +38,7 @@ func newsRules() []rule {
 	}
 }
 
-// subscriptionRules are about what is told on request.
+// subscriptionRules are about notifications of changes in listen streams.
 func subscriptionRules() []rule {
 	rules := []rule{
 		{
@@ -93,7 +93,7 @@ func subscriptionRules() []rule {
 	return rules
 }
 
-// declares is errNoSubject where the server does not have a part of a capability.
+// declares returns errNoSubject if the server does not declare this part of a capability.
 func (w *probe) declares(capability, part string) error {
 	if raw, _ := jsontext.Member(w.has[capability], part); string(raw) != "true" {
 		return errNoSubject
@@ -116,7 +116,7 @@ func (w *probe) updateNews() error {
 	return nil
 }
 
-// told makes a change, and reads the notification of it.
+// told makes a change, whose notification must come next.
 func (w *probe) told(change func() error, method string) error {
 	if err := change(); err != nil {
 		return err
@@ -178,8 +178,8 @@ func (w *probe) listens(filter, capability, part string) error {
 	return nil
 }
 
-// fence makes changes that are told, and reads until they were: what was caused before
-// has come then.
+// fence makes a change and reads until its notification has come: by then, all notifications of
+// earlier changes have come, too.
 func (w *probe) fence() error {
 	if w.dialect.ListenStream() {
 		err := w.send(`{"jsonrpc":"2.0","id":"fence","method":"subscriptions/listen","params":` + w.withMeta(`{"notifications":{"toolsListChanged":true}}`) + `}`)
@@ -193,7 +193,7 @@ func (w *probe) fence() error {
 	return w.passes()
 }
 
-// passes reads until the fence was told.
+// passes reads until the notification of the fence.
 func (w *probe) passes() error {
 	for {
 		r, err := w.read()
@@ -208,8 +208,8 @@ func (w *probe) passes() error {
 	}
 }
 
-// freed waits until the id of a subscription that was cancelled is another's: until the
-// server has seen the end of the first it refuses that.
+// freed waits until the id of a cancelled subscription can be used again. The server refuses it
+// until it has handled the cancellation.
 func (w *probe) freed() error {
 	for {
 		again, err := w.listensAgain()

@@ -95,7 +95,7 @@ func coreTaskRefusals() []rule {
 	}
 }
 
-// ifTasks leaves a rule out where the server has no tasks.
+// ifTasks skips a rule if the server has no tasks.
 func ifTasks(check func(*probe) error) func(*probe) error {
 	return func(w *probe) error {
 		if _, ok := jsontext.Member(w.has["extensions"], taskExtension); !ok && !w.declared("tasks") {
@@ -139,8 +139,8 @@ func (w *probe) begun() (*job, error) {
 	return j, w.works(j)
 }
 
-// works waits until the handler of a task is at work. A task that is over before says that
-// it never will be.
+// works waits until the handler of a task is running. If the task is over first, the handler
+// will never run.
 func (w *probe) works(j *job) error {
 	for j.v.begun(nil) != nil {
 		r, err := w.served("tasks/get", j.params())
@@ -155,7 +155,7 @@ func (w *probe) works(j *job) error {
 	return nil
 }
 
-// isTask says that a task has what it must have.
+// isTask checks that a task has its required members and this status, and returns its id.
 func (w *probe) isTask(raw json.RawMessage, status string) (id string, err error) {
 	var t struct {
 		TaskID                   string
@@ -188,8 +188,8 @@ func (w *probe) ended() (*job, error) {
 	return job, err
 }
 
-// becomes asks for a task until it has a status, through others: that it ends, or that
-// its questions are answered, is seen a moment later.
+// becomes polls a task until it has a status. Until then it may have the statuses through: the
+// end of a task, or an answer, takes effect a moment later.
 func (w *probe) becomes(j *job, status string, through ...string) (json.RawMessage, error) {
 	for {
 		r, err := w.served("tasks/get", j.params())
@@ -297,7 +297,7 @@ func listedTask(w *probe) error {
 	}
 }
 
-// takesTasks are the capabilities of a client that takes tasks, and shows forms.
+// takesTasks declares a client that accepts tasks and shows forms.
 const (
 	taskExtension = "io.modelcontextprotocol/tasks"
 	takesTasks    = `{"elicitation":{},"extensions":{"` + taskExtension + `":{}}}`

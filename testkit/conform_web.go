@@ -14,10 +14,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// webProbe is a probe's way over HTTP: Fiber, without a socket.
+// webProbe is a probe's connection over HTTP: Fiber without a socket.
 type webProbe struct {
 	client  *http.Client
-	session string // Mcp-Session-Id; "" before there is one, or where there is none
+	session string // Mcp-Session-Id; "" if there is none
 	edit    func(http.Header)
 }
 
@@ -48,7 +48,7 @@ type webAnswer struct {
 // post sends a frame with the headers of the revision.
 func (w *probe) post(frame string) (*webAnswer, error) { return w.over(w.ctx, http.MethodPost, frame) }
 
-// over sends a request with the headers of the revision, as they were edited.
+// over sends a request with the headers of the revision, after edit has changed them.
 func (w *probe) over(ctx context.Context, method, frame string) (*webAnswer, error) {
 	w.sent, w.got = []byte(method+" "+frame), nil
 	req, err := http.NewRequestWithContext(ctx, method, webURL, strings.NewReader(frame))
@@ -74,7 +74,7 @@ func (w *probe) over(ctx context.Context, method, frame string) (*webAnswer, err
 	return a, w.frames(a)
 }
 
-// mcpHeaders are the headers that rules are about.
+// mcpHeaders returns the headers that rules are about, for messages.
 func mcpHeaders(h http.Header) string {
 	var all []string
 	for _, name := range sortedKeys(h) {
@@ -108,7 +108,7 @@ func (w *probe) headers(frame string) http.Header {
 	return h
 }
 
-// frames are those of an answer: the response, and what was said before it.
+// frames reads the frames of an answer: notifications, and the response.
 func (w *probe) frames(a *webAnswer) error {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	texts := [][]byte{a.body}
@@ -144,7 +144,7 @@ func (w *probe) frames(a *webAnswer) error {
 	return nil
 }
 
-// is says that a request must be answered with a status, and a code.
+// is checks the status of an answer and, if codes are given, its JSON-RPC error.
 func (a *webAnswer) is(status int, codes ...int) error {
 	if a.status != status {
 		return fmt.Errorf("want status %d", status)
@@ -165,7 +165,8 @@ func (w *probe) edited(frame string, edit func(http.Header)) (*webAnswer, error)
 	return w.post(frame)
 }
 
-// mismatches says that a request with each of the values, or with none, is refused.
+// mismatches checks that the frame is refused with each of these values in the header; "" leaves
+// the header out.
 func (w *probe) mismatches(frame, header string, values ...string) error {
 	for _, value := range values {
 		a, err := w.edited(frame, func(h http.Header) {
@@ -193,7 +194,7 @@ func (w *probe) statusOf(frame string, status int, codes ...int) error {
 	return err
 }
 
-// sessions is errNoSubject where the server has none.
+// sessions returns errNoSubject if the server has no sessions.
 func (w *probe) sessions() error {
 	if w.web.session == "" {
 		return errNoSubject
@@ -218,7 +219,7 @@ func deadSession(w *probe) error {
 	return w.statusOf(w.request("ping", "{}"), http.StatusNotFound)
 }
 
-// sessionID looks at the one of initialize.
+// sessionID checks the session id of initialize.
 func sessionID(w *probe) error {
 	if err := w.sessions(); err != nil {
 		return err
@@ -237,7 +238,7 @@ func sessionID(w *probe) error {
 	return nil
 }
 
-// streamed says that answers are of a kind that clients take.
+// streamed checks that an answer has a content type that clients accept.
 func streamed(w *probe) error {
 	a, err := w.post(w.request(w.alive(), "{}"))
 	if err != nil {
@@ -250,7 +251,7 @@ func streamed(w *probe) error {
 	return a.is(http.StatusOK)
 }
 
-// statuses of errors that have one of their own.
+// statuses checks errors that have an HTTP status of their own.
 func statuses(w *probe) error {
 	frame := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":` + w.meta("1999-01-01") + `}}`
 	a, err := w.edited(frame, func(h http.Header) { h.Set("Mcp-Protocol-Version", "1999-01-01") })

@@ -121,7 +121,7 @@ func webHeaders() []rule {
 	}
 }
 
-// overWeb are rules of revisions that have Streamable HTTP.
+// overWeb makes rules about requests over HTTP, at the revisions that have Streamable HTTP.
 func overWeb(rules []rule) []rule {
 	for i, r := range rules {
 		rules[i].http, rules[i].source = true, "basic/transports, \"Streamable HTTP\""
@@ -182,7 +182,7 @@ func webCallRules() []rule {
 	})
 }
 
-// closes leaves in the middle of a call.
+// closes closes the response in the middle of a call.
 func closes(w *probe) error {
 	ticket, v := w.guest.expect()
 	ctx, leave := context.WithCancel(w.ctx)
@@ -195,7 +195,7 @@ func closes(w *probe) error {
 	}()
 	select {
 	case <-v.began:
-	case err := <-left: // the end of w.ctx is one, too
+	case err := <-left: // also if w.ctx ends
 		return errors.Join(errNotRun, err)
 	}
 	leave()

@@ -41,7 +41,7 @@ func checkContract[A AppSource](t testing.TB, source A, file string) {
 		return
 	}
 	before, err := contract.Parse(raw)
-	if err != nil && updating() { // a merge may have left it broken
+	if err != nil && updating() { // a merge conflict may have broken the file
 		t.Logf("testkit: Contract: %s is written anew: %v", file, err)
 		writeLock(t, file, now)
 		return
@@ -62,7 +62,8 @@ func checkContract[A AppSource](t testing.TB, source A, file string) {
 	}
 }
 
-// headline says the worst first: a test's output is often seen by its first line alone.
+// headline counts the changes, the worst first: often only the first line of a test's output
+// is seen.
 func headline(file string, changes []contract.Change) string {
 	n := map[contract.Level]int{}
 	for _, c := range changes {
@@ -96,8 +97,8 @@ func writeLock(t testing.TB, file string, l *contract.Lock) {
 	}
 }
 
-// lockOf reads the surface at the newest revision, and whether tools may be tasks
-// where that is in the list.
+// lockOf reads the surface at the newest revision. Whether tools may be tasks is only in the
+// list of tools of the newest handshake revision.
 func lockOf(t testing.TB, app *framework.App) *contract.Lock {
 	t.Helper()
 	b := newBare(t, app)
@@ -127,7 +128,7 @@ func lockOf(t testing.TB, app *framework.App) *contract.Lock {
 	return l
 }
 
-// taskSupport of the tools by name (2025-11-25 server/tools "execution").
+// taskSupport returns the task support of the tools by name (2025-11-25 server/tools "execution").
 func taskSupport(t testing.TB, b *bare) map[string]protocol.TaskSupport {
 	t.Helper()
 	c := b.connect(t, dialect.Handshake(""))

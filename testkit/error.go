@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (JSON-RPC error %d)", e.Text, e.Code)
 }
 
-// asError is err as the server's refusal; nil where it is none.
+// asError returns a JSON-RPC error of the server as an *Error; nil if err is something else.
 func asError(err error) *Error {
 	var refusal *protocol.Error
 	if !errors.As(err, &refusal) {

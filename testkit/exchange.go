@@ -14,15 +14,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// exchange is what a session has sent and got, as the client saw it, on all of its
-// connections.
+// exchange holds the frames that a session has sent and received, as its client saw them, on
+// all of its connections.
 type exchange struct {
 	mu      sync.Mutex // guards the fields below
 	frames  []frame
 	size    int // of all texts
 	dropped int // of the oldest frames
 
-	speaker *atomic.Pointer[exchange] // of the site: who sent last
+	speaker *atomic.Pointer[exchange] // of the site: the exchange that sent last
 }
 
 // frame is one JSON text.
@@ -31,7 +31,7 @@ type frame struct {
 	text []byte
 }
 
-// What is kept, and how much of it a failure shows.
+// Bounds of what is kept, and of what the log of a failed test shows.
 const (
 	exchangeBytes = 16 << 20
 	shownFrames   = 40
@@ -52,15 +52,15 @@ func (e *exchange) note(sent bool, text []byte) {
 	}
 }
 
-// all is what is kept, and how much is not.
+// all returns the frames that are kept, and how many were dropped.
 func (e *exchange) all() (frames []frame, dropped int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.frames), e.dropped
 }
 
-// lastSent is the latest request of the client, for messages. Its answers to what the
-// server asks are none.
+// lastSent returns the client's latest request, for messages. Answers to questions of the
+// server are not requests.
 func (e *exchange) lastSent() string {
 	frames, _ := e.all()
 	for _, f := range slices.Backward(frames) {
@@ -71,7 +71,7 @@ func (e *exchange) lastSent() string {
 	return "nothing"
 }
 
-// lastGot is the latest frame of the server, for messages.
+// lastGot returns the server's latest frame, for messages.
 func (e *exchange) lastGot() string {
 	frames, _ := e.all()
 	for _, f := range slices.Backward(frames) {
@@ -82,7 +82,8 @@ func (e *exchange) lastGot() string {
 	return "nothing"
 }
 
-// request is what a frame of the client asks for, without what all of them carry.
+// request returns the method and the params of a request or notification of the client,
+// without _meta.
 func (f frame) request() (text string, ok bool) {
 	if !f.sent || jsontext.Check(f.text, jsontext.Limits{}) != nil {
 		return "", false
@@ -100,7 +101,7 @@ func (f frame) request() (text string, ok bool) {
 	return msg.Method + " " + frame{text: append(params, '}')}.bounded(), true
 }
 
-// String is the end of it, for the log of a test that failed.
+// String returns the last frames, for the log of a test that failed.
 func (e *exchange) String() string {
 	frames, dropped := e.all()
 	if more := len(frames) - shownFrames; more > 0 {
@@ -117,7 +118,7 @@ func (e *exchange) String() string {
 	return b.String()
 }
 
-// String has an arrow in the direction of the frame.
+// String returns the frame behind an arrow in its direction.
 func (f frame) String() string {
 	if f.sent {
 		return "-> " + f.bounded()
@@ -125,7 +126,7 @@ func (f frame) String() string {
 	return "<- " + f.bounded()
 }
 
-// bounded is the text, or the beginning of a long one.
+// bounded returns the text, cut if it is long.
 func (f frame) bounded() string {
 	if more := len(f.text) - shownBytes; more > 0 {
 		return fmt.Sprintf("%s... (%d bytes more)", f.text[:shownBytes], more)
@@ -133,17 +134,18 @@ func (f frame) bounded() string {
 	return string(f.text)
 }
 
-// tap is what the connections of a session go through.
+// tap is what all connections of a session go through.
 type tap struct {
 	exchange *exchange
 	faults   *faults // nil: none
 	owned    owner
 }
 
-// owner runs what starts goroutines of the session, for what was sent.
+// owner runs fn so that the goroutines that it starts are known to belong to the session, and
+// to the frame that was sent.
 type owner func(ctx context.Context, sent []byte, fn func() error) error
 
-// conn is a connection of frames.
+// conn returns c with its frames noted, and with faults if there are any.
 func (w *tap) conn(c transport.Conn) transport.Conn {
 	if w.faults != nil {
 		c = &faultyConn{Conn: c, dice: w.faults.roll()}

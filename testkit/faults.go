@@ -28,7 +28,7 @@ func Faults(seed uint64) Option {
 	return optionFunc(func(c *config) { c.faults = &faults{seed: seed} })
 }
 
-// faults of the connections of one configuration.
+// faults are those of all connections of one session.
 type faults struct {
 	seed uint64
 
@@ -39,12 +39,12 @@ type faults struct {
 }
 
 const (
-	latest  = 3 * time.Millisecond // that anything comes
-	piece   = 24                   // bytes at most, mostly
-	maxCuts = 3                    // of one session: a client waits before it resumes
+	latest  = 3 * time.Millisecond // longest delay
+	piece   = 24                   // bytes of most pieces, at most
+	maxCuts = 3                    // broken streams of one session, since a client waits before it resumes
 )
 
-// fresh are those of another session.
+// fresh returns the same faults for another session.
 func (f *faults) fresh() *faults {
 	if f == nil {
 		return nil
@@ -52,7 +52,7 @@ func (f *faults) fresh() *faults {
 	return &faults{seed: f.seed}
 }
 
-// roll are the dice of one more connection; nil without faults.
+// roll returns the dice of one more connection; nil without faults.
 func (f *faults) roll() *dice {
 	if f == nil {
 		return nil
@@ -63,7 +63,7 @@ func (f *faults) roll() *dice {
 	return &dice{r: rand.New(rand.NewPCG(f.seed, f.opened))} //nolint:gosec // it shall be reproducible
 }
 
-// cut says whether a stream that can be resumed breaks now.
+// cut reports whether a stream that can be resumed breaks now.
 func (f *faults) cut() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,35 +89,35 @@ func (d *dice) upTo(n int) int {
 	return d.r.IntN(n + 1)
 }
 
-// late waits, or not.
+// late waits up to latest, or not at all.
 func (d *dice) late() {
 	if wait := d.upTo(2 * int(latest)); wait < int(latest) {
 		time.Sleep(time.Duration(wait))
 	}
 }
 
-// yield lets others run. What comes is not late by a timer: the sender may hold a lock
-// meanwhile that another waits for, and in a bubble no time passes then.
+// yield lets other goroutines run. Reads are not delayed by a timer: the sender may hold a lock
+// that another goroutine waits for, and then no time passes in a bubble.
 func (d *dice) yield() {
 	for range d.upTo(4) {
 		runtime.Gosched()
 	}
 }
 
-// faultyConn is late, and delivers some answers twice.
+// faultyConn delays what is written, and delivers some answers twice.
 type faultyConn struct {
 	transport.Conn
 	dice  *dice
-	again []byte // for the next Read; of the reader
+	again []byte // for the next Read; used by the reader only
 }
 
-// Write is late, so that writes at the same time overtake each other.
+// Write delays the frame, so that concurrent writes overtake each other.
 func (c *faultyConn) Write(ctx context.Context, frame []byte) error {
 	c.dice.late()
 	return c.Conn.Write(ctx, frame)
 }
 
-// Read repeats answers.
+// Read returns some answers twice.
 func (c *faultyConn) Read(ctx context.Context) ([]byte, error) {
 	if again := c.again; again != nil {
 		c.again = nil
@@ -138,7 +138,8 @@ func (c *faultyConn) Read(ctx context.Context) ([]byte, error) {
 // are those of Raw, which a test may use again.
 const firstOwn = 1001
 
-// answersClient says whether the frame is an answer to an id that never comes again.
+// answersClient reports whether the frame answers an id of the client's own, which is never
+// used again.
 func answersClient(frame []byte) bool {
 	if jsontext.Check(frame, jsontext.Limits{}) != nil || jsonrpc.IsBatch(frame) {
 		return false
@@ -151,7 +152,7 @@ func answersClient(frame []byte) bool {
 	return ok && id >= firstOwn
 }
 
-// reader comes in small pieces.
+// reader returns r in small pieces.
 func (f *faults) reader(r io.Reader) io.Reader {
 	if f == nil {
 		return r
@@ -164,10 +165,11 @@ type pieces struct {
 	dice *dice
 }
 
-// Read is a piece.
+// Read reads one piece.
 func (p *pieces) Read(b []byte) (int, error) { return p.Reader.Read(p.dice.piece(b)) }
 
-// piece is the beginning of b; some pieces let others run first, and some are whole.
+// piece returns the beginning of b, sometimes all of it. Sometimes it lets other goroutines run
+// first.
 func (d *dice) piece(b []byte) []byte {
 	switch n := d.upTo(63); {
 	case n < 8:
@@ -200,10 +202,10 @@ type faultyNet struct {
 	dice *dice
 }
 
-// Read is a piece.
+// Read reads one piece.
 func (c *faultyNet) Read(b []byte) (int, error) { return c.Conn.Read(c.dice.piece(b)) }
 
-// Write writes pieces.
+// Write writes in pieces.
 func (c *faultyNet) Write(b []byte) (int, error) {
 	written := 0
 	for written < len(b) {

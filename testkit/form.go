@@ -34,7 +34,7 @@ func formOf(p *protocol.ElicitParams) Form {
 	return Form{Message: p.Message, Schema: p.Schema, URL: p.URL}
 }
 
-// wants is what the form wants, for messages.
+// wants returns what the form asks for, for messages.
 func (f Form) wants() string {
 	if f.URL != "" {
 		return "none, but a visit to " + f.URL
@@ -42,7 +42,7 @@ func (f Form) wants() string {
 	return string(f.Schema)
 }
 
-// answer is what the user says, if the form lets it pass.
+// answer returns the user's answer, if it passes the form.
 func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
 	if fn, ok := answer.(func(Form) any); ok {
 		if fn == nil {
@@ -74,13 +74,13 @@ func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
 	return &protocol.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// toClient is an answer as the client's handlers give it.
+// toClient returns an answer as a handler of the client returns it.
 func toClient(result *protocol.ElicitResult) (*client.ElicitAnswer, error) {
 	content, err := members(result.Content)
 	return &client.ElicitAnswer{Action: result.Action, Content: content}, err
 }
 
-// contentOf is a value as the content of a form.
+// contentOf returns a value as the content of a form: an object, or {"value": ...}.
 func contentOf(answer any) (json.RawMessage, error) {
 	raw, err := encode(answer)
 	switch {
@@ -94,7 +94,7 @@ func contentOf(answer any) (json.RawMessage, error) {
 	return append(appendMember([]byte("{"), "value", raw), '}'), nil
 }
 
-// members of an object. Numbers stay exact.
+// members decodes an object. Numbers stay exact.
 func members(raw []byte) (map[string]any, error) {
 	if raw == nil {
 		return nil, nil //nolint:nilnil // no content is one

@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// fuzzPatience is how long one call may take: a handler that is slow on some
-// arguments is a fault that fuzzing is to find.
+// fuzzPatience is how long one call may take: fuzzing should find arguments that make a handler
+// slow.
 const fuzzPatience = 5 * time.Second
 
 // FuzzTool seeds f from the tool's schema, with a valid call and the mistakes of
@@ -44,7 +44,7 @@ func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	})
 }
 
-// seeded adds what a fuzz test starts from.
+// seeded adds the seeds of a fuzz test.
 func seeded[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) *judge {
 	f.Helper()
 	j, err := newJudge(tool)
@@ -63,7 +63,7 @@ func seeded[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) *judge {
 	return j
 }
 
-// try calls the tool, and says what is wrong with what came of it.
+// try calls the tool, and returns what is wrong with the outcome; "" if nothing is.
 func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) string {
 	ctx, cancel := context.WithTimeout(ctx, fuzzPatience)
 	defer cancel()
@@ -74,7 +74,7 @@ func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments
 		return fmt.Sprintf("the handler panics: %v\n%s", p.Value, p.Stack)
 	}
 	switch {
-	case err == nil || !isObject(arguments): // what is no object is no call
+	case err == nil || !isObject(arguments): // such calls are rightly refused
 		return ""
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer within %v", fuzzPatience)
@@ -88,8 +88,9 @@ func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments
 
 func isObject(raw []byte) bool { return jsontext.KindOf(raw) == jsontext.KindObject }
 
-// near is a call a few steps away from arguments; 0 leaves them as they are. What is
-// no JSON, or too deep or long for a server to look at, is replaced by the good call.
+// near returns a call a few random steps away from arguments; with the seed 0, it returns them as
+// they are. Arguments that are not JSON, or exceed the limits of servers, are replaced by the
+// good call.
 func (j *judge) near(arguments string, seed uint64) json.RawMessage {
 	call := json.RawMessage(arguments)
 	if jsontext.Check(call, jsontext.DefaultLimits()) != nil {
@@ -106,8 +107,8 @@ func (j *judge) near(arguments string, seed uint64) json.RawMessage {
 	return encodeValue(value)
 }
 
-// step changes one thing: a member that the schema knows gets a value near what it
-// wants, is taken away, or gets another name; or a value anywhere becomes another.
+// step makes one change: a member that the schema knows gets a value near what the schema wants,
+// is removed, or gets another name; or any value is replaced.
 func (j *judge) step(random *rand.Rand, value any) any {
 	o, ok := value.(map[string]any)
 	if !ok {
@@ -143,7 +144,7 @@ func oddInside(random *rand.Rand, o map[string]any) any {
 	return changed
 }
 
-// odd values have hurt programs before.
+// odd returns a value of a kind that often breaks programs.
 func odd(random *rand.Rand, value any) any {
 	texts := []any{
 		"", " ", "\x00", "\u202e", "é", "😀", "a\nb", "../../etc/passwd", "'; --", "%s%n", "null", "-1", "1e400", strings.Repeat("a", 1<<12),
@@ -177,9 +178,9 @@ func FuzzAgreement[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	})
 }
 
-// disagrees says how schema and tool differ over a call; "" if they do not.
+// disagrees returns how schema and tool differ over a call; "" if they agree.
 func (j *judge) disagrees(call json.RawMessage) string {
-	if !isObject(call) || jsontext.Unique(call) != nil { // JSON Schema does not see names given twice
+	if !isObject(call) || jsontext.Unique(call) != nil { // JSON Schema ignores duplicate names
 		return ""
 	}
 	refused, illegal := j.check(call), j.legal(call)
@@ -192,7 +193,8 @@ func (j *judge) disagrees(call json.RawMessage) string {
 	return ""
 }
 
-// described says that a refusal is for rules in words.
+// described reports whether all issues concern members that the schema describes in words or by
+// a format.
 func (j *judge) described(issues []issue) bool {
 	return !slices.ContainsFunc(issues, func(i issue) bool {
 		s := j.schema

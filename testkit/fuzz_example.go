@@ -11,11 +11,11 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
-// exampleDepth is how deep an example goes into what need not be there.
+// exampleDepth is down to which depth an example contains optional members.
 const exampleDepth = 4
 
-// example is a value that a schema shows the way to: it may still break a rule that
-// the schema expresses in words, or not at all.
+// example returns a value that fits a schema as far as the schema expresses its rules. It may
+// break rules that the schema states in words, or not at all.
 func example(s *surface.Schema, depth int) any {
 	s = s.Resolve()
 	if s.Default != nil {
@@ -47,7 +47,7 @@ func example(s *surface.Schema, depth int) any {
 	return exampleText(s)
 }
 
-// merged adds what a schema says beside its alternatives.
+// merged adds the members that a schema has beside its alternatives.
 func merged(s *surface.Schema, value any, depth int) any {
 	o, ok := value.(map[string]any)
 	if !ok {
@@ -67,7 +67,7 @@ func decoded(raw json.RawMessage) any {
 	return v
 }
 
-// typeOf is the first type that is not null.
+// typeOf returns the first type that is not null.
 func typeOf(s *surface.Schema) string {
 	for _, t := range s.AllTypes() {
 		if t != "null" {
@@ -80,7 +80,7 @@ func typeOf(s *surface.Schema) string {
 	return strings.Join(s.Types, "")
 }
 
-// exampleObject has all members as deep as depth, and below what there must be.
+// exampleObject has all members while depth is positive, and below that the required ones.
 func exampleObject(s *surface.Schema, depth int) map[string]any {
 	o := map[string]any{}
 	for _, p := range s.Properties {
@@ -109,7 +109,7 @@ func exampleArray(s *surface.Schema, depth int) []any {
 	return items
 }
 
-// exampleNumber is the first that fits of some that are likely.
+// exampleNumber returns the first of some likely numbers that fits.
 func exampleNumber(s *surface.Schema) json.Number {
 	for _, n := range []json.Number{"1", s.Minimum, s.Maximum, next(s.Above, 1), next(s.Below, -1), "0.5"} {
 		if n != "" && withinBounds(s, n) && (s.Allows("number") || !strings.ContainsAny(string(n), ".eE")) {
@@ -140,7 +140,7 @@ func withinBounds(s *surface.Schema, n json.Number) bool {
 		holds(s.Above, func(b float64) bool { return v > b }) && holds(s.Below, func(b float64) bool { return v < b })
 }
 
-// formats that texts may have.
+// formats returns an example for each format.
 func formats() map[string]string {
 	return map[string]string{
 		"date-time": "2026-07-28T12:00:00Z", "date": "2026-07-28", "time": "12:00:00Z", "duration": "PT1H",
@@ -166,7 +166,8 @@ func exampleText(s *surface.Schema) string {
 	return text
 }
 
-// likely are texts for rules that schemas say in words, or by a pattern.
+// likely returns texts that often satisfy rules which a schema states in words, or by a
+// pattern.
 func likely() []string {
 	return []string{
 		"1", "12345", "1h", "90s", "24h", "a", "A", "abc", "ABC", "a1", "123e4567-e89b-42d3-a456-426614174000", "2026-07-28", "2026-07-28T12:00:00Z",
@@ -175,7 +176,7 @@ func likely() []string {
 	}
 }
 
-// mended tries likely texts where a call was blamed.
+// mended returns the call with likely texts where the issues are.
 func (j *judge) mended(call json.RawMessage, issues []issue) json.RawMessage {
 	for _, i := range issues {
 		for _, text := range likely() {
@@ -193,7 +194,7 @@ func (j *judge) mended(call json.RawMessage, issues []issue) json.RawMessage {
 	return call
 }
 
-// withText puts a text in the place of another.
+// withText replaces the text at a pointer. It returns false if there is none.
 func withText(call json.RawMessage, pointer, text string) (json.RawMessage, bool) {
 	root := decoded(call)
 	at, found := root, false

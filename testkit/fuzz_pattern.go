@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
-// matching is a text that a schema's pattern and lengths allow, and of those with the
-// fewest repetitions one.
+// matching returns a text that the pattern and the lengths of a schema allow, with as few
+// repetitions as possible.
 func matching(s *surface.Schema) (string, bool) {
 	if s.Pattern == "" {
 		return "", false
@@ -36,7 +36,7 @@ func matching(s *surface.Schema) (string, bool) {
 	return "", false
 }
 
-// fits says whether the text is as long as the schema wants it.
+// fits reports whether the length of the text is what the schema wants.
 func fits(s *surface.Schema, text string) bool {
 	n := utf8.RuneCountInString(text)
 	least, errLeast := strconv.Atoi(string(s.MinLength))
@@ -44,8 +44,8 @@ func fits(s *surface.Schema, text string) bool {
 	return (errLeast != nil || n >= least) && (errMost != nil || n <= most)
 }
 
-// sample writes a text that an expression matches, with n repetitions where it has the
-// choice. Where it looks around, at words or lines, the text may not match.
+// sample writes a text that an expression matches, with n repetitions where it has the choice.
+// If the expression has assertions, such as word boundaries, the text may not match.
 func sample(b *strings.Builder, e *syntax.Regexp, n int) {
 	switch e.Op {
 	case syntax.OpLiteral:
@@ -64,11 +64,11 @@ func sample(b *strings.Builder, e *syntax.Regexp, n int) {
 		for range times(e, n) {
 			sample(b, e.Sub[0], n)
 		}
-	default: // what takes no room
+	default: // assertions, which match no characters
 	}
 }
 
-// times is how often a repetition repeats: n, if it may.
+// times returns how often to repeat: n, within the bounds of the repetition.
 func times(e *syntax.Regexp, n int) int {
 	switch e.Op {
 	case syntax.OpQuest:
@@ -85,8 +85,8 @@ func times(e *syntax.Regexp, n int) int {
 	return n
 }
 
-// oneOfClass is a character of a class, which has pairs of the first and last of each
-// range: a plain one where there is one.
+// oneOfClass returns a character of a class, an ordinary one if possible. ranges holds the first
+// and the last character of each range.
 func oneOfClass(ranges []rune) rune {
 	in := func(c rune) bool {
 		for pair := range slices.Chunk(ranges, 2) {

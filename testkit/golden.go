@@ -18,11 +18,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// updateFlag cannot be called "update": many test packages have a flag of that name,
-// and a second one would be a panic at start.
+// updateFlag cannot be called "update": many test packages have a flag of that name, and
+// defining it twice panics at start.
 var updateFlag = flag.Bool("testkit.update", false, "write the golden and lock files of testkit anew; a test package's own -update does that, too")
 
-// updating says whether files are to be written instead of compared.
+// updating reports whether files are to be written instead of compared.
 func updating() bool {
 	if *updateFlag {
 		return true
@@ -39,7 +39,7 @@ func updating() bool {
 	return on
 }
 
-// howToUpdate is the end of a message about a file.
+// howToUpdate returns the end of a message about a file: the command that writes it.
 func howToUpdate(t testing.TB) string {
 	top, _, _ := strings.Cut(t.Name(), "/")
 	return fmt.Sprintf("(go test -run '^%s$' -testkit.update writes it)", top)
@@ -91,8 +91,8 @@ func listKinds() map[string]protocol.ListKind {
 	}
 }
 
-// writeGolden writes the file of the newest revision too, so that it does not matter
-// which revision's test comes first.
+// writeGolden also writes the file of the newest revision, so that it does not matter in which
+// order the revisions are tested.
 func (s *Session) writeGolden(kind protocol.ListKind, base, own string, got []byte) {
 	s.t.Helper()
 	common := got
@@ -114,7 +114,7 @@ func (s *Session) writeGolden(kind protocol.ListKind, base, own string, got []by
 	}
 }
 
-// listed are all pages of a list, as they came, indented.
+// listed returns all pages of a list as they came, indented.
 func (s *Session) listed(kind protocol.ListKind) []byte {
 	s.t.Helper()
 	all := []byte("[")
@@ -142,7 +142,7 @@ func (s *Session) listed(kind protocol.ListKind) []byte {
 	return pretty.Bytes()
 }
 
-// member of a list's result that holds the items.
+// member returns the name of the member of a list's result that holds the items.
 func member(kind protocol.ListKind) string {
 	switch kind {
 	case protocol.ListTools:
@@ -162,7 +162,7 @@ const (
 	shownLines  = 40
 )
 
-// difference shows the lines between the first and the last that are not the same.
+// difference shows the lines from the first to the last that differ.
 func difference(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	head := 0

@@ -34,7 +34,7 @@ type Issuer struct {
 	fetches int
 }
 
-// signer is a key with its name.
+// signer is a key with its kid.
 type signer struct {
 	id  string
 	key *ecdsa.PrivateKey
@@ -61,11 +61,11 @@ func (i *Issuer) serve(l net.Listener) {
 	mux.HandleFunc("GET /jwks", i.answer(i.jwks))
 	mux.HandleFunc("POST /introspect", i.introspect)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: defaultTimeout}
-	s.SetKeepAlivesEnabled(false) // nothing of a client's is left when the test ends
+	s.SetKeepAlivesEnabled(false) // so that no client keeps a connection when the test ends
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = s.Serve(l) // it ends when it is told to
+		_ = s.Serve(l) // ends with Shutdown
 	}()
 	i.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(i.t.Context()), defaultTimeout)
@@ -77,7 +77,7 @@ func (i *Issuer) serve(l net.Listener) {
 	})
 }
 
-// answer is a handler of what is the same for everybody.
+// answer returns a handler for a public document.
 func (i *Issuer) answer(document func() map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if i.isDown() {
@@ -114,7 +114,7 @@ func (i *Issuer) jwks() map[string]any {
 	for _, k := range i.keys {
 		public, err := k.key.PublicKey.Bytes() // 4, x, y
 		if err != nil {
-			continue // a key of P-256 has them
+			continue // cannot happen with P-256
 		}
 		list = append(list, map[string]string{
 			"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": k.id,
@@ -124,7 +124,7 @@ func (i *Issuer) jwks() map[string]any {
 	return map[string]any{"keys": list}
 }
 
-// introspect says what a token is worth to whoever has the secret.
+// introspect answers introspection requests that have the client credentials.
 func (i *Issuer) introspect(w http.ResponseWriter, r *http.Request) {
 	id, secret, _ := r.BasicAuth()
 	switch {

@@ -9,18 +9,18 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// journal is what the app has logged, for the log of a test that fails. It may be
-// written to when the test is over.
+// journal holds what the app has logged, for the log of a test that fails. It may be written to
+// after the test has ended.
 type journal struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
 }
 
-// journalBytes is how much is kept; what comes later is left out, for the first error
-// is mostly the cause of the others.
+// journalBytes is how much is kept. Later entries are dropped, because the first error is
+// usually the cause of the others.
 const journalBytes = 1 << 16
 
-// newJournal is shown at the end of a test that has failed by then.
+// newJournal returns a journal that is written to the log of the test if the test fails.
 func newJournal(t testing.TB) *journal {
 	t.Helper()
 	j := &journal{}
@@ -45,7 +45,8 @@ func (j *journal) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// logger has the level of an app's own, and no times: they would tell nothing.
+// logger returns a logger with the default level of an app's own. Its entries have no times,
+// which would be of no use.
 func (j *journal) logger() *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
 		MessageKey: "msg", LevelKey: "level", NameKey: "logger", EncodeLevel: zapcore.LowercaseLevelEncoder, EncodeDuration: zapcore.StringDurationEncoder,

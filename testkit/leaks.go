@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// leakLabel is on every goroutine that a session has started, and on those that they
-// have started: goroutines inherit it. So tests that run at the same time do not
-// accuse each other.
+// leakLabel is a profiler label on every goroutine that a session has started, directly or
+// indirectly: goroutines inherit labels. It keeps tests that run at the same time from
+// reporting each other's goroutines.
 const leakLabel = "testkit"
 
-// callLabel is on goroutines that serve a frame, where the carrier starts them for it: what
-// was sent. So a goroutine that a handler forgot is known by its tool, also where its
-// stack is all of libraries.
+// callLabel is a label with the frame that was sent, on goroutines that the carrier starts to
+// serve it. It tells which tool has left a goroutine behind, even if the stack shows only
+// libraries.
 const callLabel = "testkit.call"
 
-// labelled runs fn, whose goroutines are the site's.
+// labelled runs fn. The goroutines that it starts are labelled as the site's.
 func (st *site) labelled(t testing.TB, fn func() error) error {
 	return st.owned(t.Context(), nil, fn)
 }
 
-// owned is labelled for what is done for the test all the time.
+// owned is like labelled, for what is done for one frame.
 func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
 	labels := pprof.Labels(leakLabel, st.name())
 	if text, ok := (frame{sent: true, text: sent}).request(); ok {
@@ -40,18 +40,18 @@ func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err er
 	return err
 }
 
-// name is no other site's.
+// name returns a name that no other site has.
 func (st *site) name() string { return fmt.Sprintf("%p", st) }
 
-// patience of the check: what has been told to end may take a while. It is looked for so many
-// times at least, since a machine that stands still meanwhile lets nothing end.
+// Patience of the check: goroutines that were told to end may take a while. It looks leakLooks
+// times at least, because nothing ends while a busy machine does not run the process.
 const (
 	leakPatience = 2 * time.Second
 	leakLooks    = 100
 )
 
-// watchGoroutines fails the test for goroutines that outlive its sessions. It is to be
-// called first, so that it looks last.
+// watchGoroutines fails the test if goroutines outlive its sessions. It must be called before
+// any other t.Cleanup, so that it checks last.
 func (st *site) watchGoroutines(t testing.TB, allowed []string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -69,7 +69,7 @@ func (st *site) watchGoroutines(t testing.TB, allowed []string) {
 	})
 }
 
-// leaked looks until nothing is left, or for a while.
+// leaked returns the goroutines that are left when none is, or when patience ends.
 func leaked(name string, allowed []string) []group {
 	deadline := time.Now().Add(leakPatience)
 	pause := time.Duration(0)
@@ -87,22 +87,22 @@ func leaked(name string, allowed []string) []group {
 	}
 }
 
-// hangUpIdle ends what net/http's own client keeps for its next request: that a tool has
-// asked another server is no leak. A transport that a handler made for itself is.
+// hangUpIdle closes the idle connections of http.DefaultClient: it is no leak that a tool has
+// asked another server. An idle connection of a handler's own transport is.
 func hangUpIdle(left []group) {
 	if slices.ContainsFunc(left, func(g group) bool { return strings.Contains(g.stack, "net/http.") }) {
 		http.DefaultClient.CloseIdleConnections()
 	}
 }
 
-// group are goroutines with the same stack, for the same frame.
+// group is a number of goroutines that have the same stack and serve the same frame.
 type group struct {
 	n     int
-	sent  string // what they were started for; "" where that is not known
-	stack string // a line for each call, the innermost first
+	sent  string // the frame that they serve; "" if unknown
+	stack string // one line for each call, the innermost first
 }
 
-// goroutinesOf are those with the label of a site.
+// goroutinesOf returns the goroutines with the label of a site.
 func goroutinesOf(name string) []group {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
@@ -144,7 +144,7 @@ func count(all []group) (n int) {
 	return n
 }
 
-// stacks is for messages.
+// stacks returns the stacks as text, for messages.
 func stacks(all []group) string {
 	var b strings.Builder
 	for _, g := range all {
@@ -156,7 +156,8 @@ func stacks(all []group) string {
 	return b.String()
 }
 
-// atWork are those that run code of a handler, for messages: the others wait for them.
+// atWork returns, for messages, the goroutines that run code of a handler. The others wait for
+// them.
 func atWork(all []group) string {
 	const handler = "framework.(*bound)."
 	left := slices.DeleteFunc(all, func(g group) bool { return !strings.Contains(g.stack, handler) })
@@ -170,8 +171,8 @@ func atWork(all []group) string {
 	return "\nstill at work:" + stacks(left)
 }
 
-// lasting are goroutines of libraries that sleep on for some seconds after their end,
-// or for the life of the process.
+// lasting returns functions of libraries whose goroutines remain for some seconds after they
+// are no longer needed, or until the process ends.
 func lasting() []string {
 	return []string{"fasthttp.updateServerDate", "fasthttp.(*workerPool).Start", "goleak."}
 }

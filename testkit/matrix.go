@@ -47,8 +47,8 @@ func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Sessi
 	}
 }
 
-// subtest runs body on a session of its own. What the matrix decides comes last,
-// so that it wins.
+// subtest runs body on a session of its own. The options of the matrix come last, so that they
+// win.
 func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T, *Session), opts []Option, own ...Option) {
 	t.Helper()
 	given(t, body)
@@ -62,7 +62,7 @@ func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T
 	t.Run(name, run)
 }
 
-// given ends a test that has nothing to run.
+// given ends the test if the body is nil.
 func given(t testing.TB, body func(*testing.T, *Session)) {
 	t.Helper()
 	if body == nil {

@@ -43,11 +43,11 @@ func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	}
 }
 
-// judge knows a tool by what it says of itself.
+// judge judges how a tool handles arguments, from its schema and its errors.
 type judge struct {
 	name   string
-	check  func(json.RawMessage) error
-	legal  func(json.RawMessage) error // by the schema alone
+	check  func(json.RawMessage) error // the tool's own check
+	legal  func(json.RawMessage) error // a check by the schema alone
 	schema *surface.Schema
 	good   map[string]any // a call that passes
 }
@@ -68,15 +68,16 @@ func newJudge[In, Out any](tool *framework.ToolOf[In, Out]) (*judge, error) {
 	}
 	j := &judge{name: tool.Name(), check: tool.Check, legal: byItsSchema(raw).Check, schema: schema}
 	j.good, err = j.goodCall()
-	return j, err // without a good call, the judge is good for much
+	return j, err // without a good call, the judge is still useful for fuzzing
 }
 
-// byItsSchema is a tool of which the schema alone is the judge.
+// byItsSchema returns a tool that checks its arguments by this schema alone.
 func byItsSchema(schema json.RawMessage) *framework.ToolOf[json.RawMessage, struct{}] {
 	return framework.Tool[json.RawMessage, struct{}]("schema", nil, framework.InputSchema(schema))
 }
 
-// goodCall makes one from the schema; the tool's own errors help.
+// goodCall makes a call that the tool accepts, from its schema and from the errors of attempts
+// that fail.
 func (j *judge) goodCall() (map[string]any, error) {
 	var err error
 	for _, depth := range []int{exampleDepth, 1, 0} {
@@ -105,7 +106,7 @@ func encodeValue(v any) json.RawMessage {
 	return raw
 }
 
-// tryOf is the corrected call in a teaching error; nil where there is none.
+// tryOf returns the corrected call in a teaching error; nil if there is none.
 func tryOf(err error) json.RawMessage {
 	_, try, found := strings.Cut(messageOf(err), "\nTry: ")
 	if !found {
@@ -139,7 +140,7 @@ func issuesOf(err error) []issue {
 	return data.Issues
 }
 
-// judge says what is wrong with how the tool takes a mistake; "" if nothing.
+// judge returns what is wrong with how the tool handles a mistake; "" if nothing is.
 func (j *judge) judge(m mistake) string {
 	err := j.check(m.arguments)
 	if err == nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// anywhere is the path of mistakes that may be blamed on several places.
+// anywhere is the path of mistakes for which the error may name any path.
 const anywhere = "*"
 
-// mistake is a call as a model makes it.
+// mistake is a wrong call as models make them.
 type mistake struct {
 	name      string
 	arguments json.RawMessage
 	path      string // JSON pointer that the error must name, or one below it
-	mends     bool   // the tool may read it in spite of its form
+	mends     bool   // the tool may repair and accept it
 }
 
 // place is a member of a good call.
@@ -38,7 +38,7 @@ func (p place) pointer() string {
 	return path
 }
 
-// places are the members of an object, and those of objects in it.
+// places returns the members of an object, and those of objects inside it.
 func places(s *surface.Schema, value map[string]any, above []string) []place {
 	var all []place
 	required := s.Resolve().Required
@@ -54,7 +54,7 @@ func places(s *surface.Schema, value map[string]any, above []string) []place {
 	return all
 }
 
-// placesIn are those inside of a value: of lists, in the first item.
+// placesIn returns the places inside a value: in an array, those of the first item.
 func placesIn(s *surface.Schema, value any, above []string) []place {
 	switch v := value.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func placesIn(s *surface.Schema, value any, above []string) []place {
 	return nil
 }
 
-// mistakes are those that fit the tool.
+// mistakes returns all mistakes that can be made with the tool.
 func (j *judge) mistakes() []mistake {
 	all := j.whole()
 	for _, p := range places(j.schema, j.good, nil) {
@@ -79,12 +79,12 @@ func (j *judge) mistakes() []mistake {
 	return all
 }
 
-// with is the good call with another value at a place.
+// with returns the good call with another value at a place.
 func (j *judge) with(p place, value any) json.RawMessage {
 	return j.edited(p, func(o map[string]any, name string) { o[name] = value })
 }
 
-// edited is the good call after a change of the object that holds a place.
+// edited returns the good call after a change of the object that holds a place.
 func (j *judge) edited(p place, edit func(o map[string]any, name string)) json.RawMessage {
 	call, _ := decoded(encodeValue(j.good)).(map[string]any)
 	var at any = call
@@ -102,7 +102,7 @@ func (j *judge) edited(p place, edit func(o map[string]any, name string)) json.R
 	return encodeValue(call)
 }
 
-// whole are mistakes with the arguments as a whole.
+// whole returns mistakes with the arguments as a whole.
 func (j *judge) whole() []mistake {
 	good := encodeValue(j.good)
 	all := []mistake{
@@ -122,7 +122,7 @@ func (j *judge) whole() []mistake {
 	return all
 }
 
-// beside is the good call with one more member.
+// beside returns the good call with one more member.
 func (j *judge) beside(name string, value any) json.RawMessage {
 	call := maps.Clone(j.good)
 	if call == nil {
@@ -132,14 +132,14 @@ func (j *judge) beside(name string, value any) json.RawMessage {
 	return encodeValue(call)
 }
 
-// naming are mistakes with the name of a member.
+// naming returns mistakes with the name of a member.
 func (j *judge) naming(p place) []mistake {
 	name := p.steps[len(p.steps)-1]
 	var all []mistake
 	if p.required {
 		all = append(all, mistake{"missing " + p.pointer(), j.edited(p, func(o map[string]any, name string) { delete(o, name) }), p.pointer(), false})
 	}
-	for _, m := range []struct{ kind, wrong string }{{"misspelt", misspelt(name)}, {"in another case", recased(name)}} { // in an order: seeds have numbers
+	for _, m := range []struct{ kind, wrong string }{{"misspelt", misspelt(name)}, {"in another case", recased(name)}} { // a slice, because fuzz seeds are numbered in this order
 		kind, wrong := m.kind, m.wrong
 		if wrong == "" {
 			continue
@@ -147,7 +147,7 @@ func (j *judge) naming(p place) []mistake {
 		all = append(all, mistake{
 			kind + " " + p.pointer(),
 			j.edited(p, func(o map[string]any, name string) { delete(o, name); o[wrong] = p.value }),
-			place{steps: p.steps[:len(p.steps)-1]}.pointer() + "/", false, // the one that is missing, or the one there is instead
+			place{steps: p.steps[:len(p.steps)-1]}.pointer() + "/", false, // the error may name the missing member or the wrong one
 		})
 	}
 	if len(p.steps) > 1 {
@@ -158,7 +158,7 @@ func (j *judge) naming(p place) []mistake {
 	return all
 }
 
-// misspelt has two letters turned round, or one twice.
+// misspelt returns the name with two letters swapped, or one doubled; "" if it is too short.
 func misspelt(name string) string {
 	if len(name) < 3 {
 		return ""
@@ -170,7 +170,8 @@ func misspelt(name string) string {
 	return name[:i] + name[i-1:]
 }
 
-// recased is the name in the other common style, or with a capital.
+// recased returns the name in camel case instead of snake case or the other way round, or with
+// a capital; "" if that changes nothing.
 func recased(name string) string {
 	if head, tail, found := strings.Cut(name, "_"); found && tail != "" {
 		return head + strings.ToUpper(tail[:1]) + tail[1:]
@@ -186,14 +187,14 @@ func recased(name string) string {
 	return ""
 }
 
-// wrong is a value in the place of a good one.
+// wrong is a value to put in place of a good one.
 type wrong struct {
 	name  string
 	value any
 	mends bool
 }
 
-// misread are values of another type or form.
+// misread returns values of another type or form.
 func misread(p place) []wrong {
 	all := []wrong{{"null for", nil, false}}
 	switch v := p.value.(type) {
@@ -217,7 +218,7 @@ func misread(p place) []wrong {
 	return all
 }
 
-// beyond are values that break a rule of the schema.
+// beyond returns values that break a rule of the schema.
 func beyond(p place) []wrong {
 	var all []wrong
 	for _, raw := range p.schema.Enum {

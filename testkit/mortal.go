@@ -7,7 +7,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// mortal are the tasks of a store for one node: its worker can die.
+// mortal is the task store and queue of one node, whose worker can die.
 type mortal struct {
 	task.Store
 	queue task.Queue
@@ -22,7 +22,7 @@ func (m *mortal) Get(ctx context.Context, id string) (task.Record, error) {
 	return m.Store.Get(ctx, id)
 }
 
-// Update of a dead worker reaches nothing.
+// Update of a dead worker changes nothing.
 func (m *mortal) Update(ctx context.Context, r task.Record) error {
 	if m.n.dead(ctx) {
 		return task.ErrNotFound
@@ -30,7 +30,7 @@ func (m *mortal) Update(ctx context.Context, r task.Record) error {
 	return m.Store.Update(ctx, r)
 }
 
-// Take waits for ever where the worker is dead.
+// Take of a dead worker waits until ctx ends.
 func (m *mortal) Take(ctx context.Context) (task.Lease, error) {
 	alive, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -49,7 +49,7 @@ func (m *mortal) Take(ctx context.Context) (task.Lease, error) {
 	return task.Lease{}, err
 }
 
-// hold notes the lease, if the worker is alive.
+// hold registers the lease, if the worker is alive.
 func (m *mortal) hold(lease *task.Lease) bool {
 	m.n.mu.Lock()
 	defer m.n.mu.Unlock()
@@ -66,7 +66,8 @@ func (m *mortal) hold(lease *task.Lease) bool {
 	return true
 }
 
-// abandon makes the task the next one's, as if the lease had run out.
+// abandon releases a lease that a dead worker was just given, and keeps its Again for the next
+// worker.
 func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
 	c := m.n.c
 	if lease.Again {
@@ -77,7 +78,7 @@ func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
 	return m.queue.Release(context.WithoutCancel(ctx), lease)
 }
 
-// Renew of a dead worker is too late.
+// Renew of a dead worker returns ErrLost.
 func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
 	if m.n.life.Err() != nil {
 		return task.ErrLost
@@ -85,7 +86,7 @@ func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
 	return m.queue.Renew(ctx, l)
 }
 
-// Release of a dead worker does not happen: the lease runs out.
+// Release of a dead worker does nothing: the lease expires.
 func (m *mortal) Release(ctx context.Context, l task.Lease) error {
 	defer m.n.running.Done()
 	m.n.mu.Lock()
@@ -100,7 +101,7 @@ func (m *mortal) Release(ctx context.Context, l task.Lease) error {
 	return m.queue.Release(ctx, l)
 }
 
-// lapse is the time at which the leases of the dead worker have run out.
+// lapse ends the leases of the dead worker, as if they had expired.
 func (n *node) lapse(ctx context.Context) error {
 	n.mu.Lock()
 	held := n.held

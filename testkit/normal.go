@@ -12,22 +12,23 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// What stands in a record for what must not, or cannot, be there.
+// Placeholders in records, for secrets and for times.
 const (
 	redacted = "<redacted>"
 	sometime = "<time>"
 )
 
-// normal makes frames the same in each run.
+// normal replaces what differs from run to run, and what is secret, in the frames of a
+// session.
 type normal struct {
-	secret []string
-	names  map[string]string // by value: "<taskId 1>", or redacted
-	last   map[string]int    // by member: the last number that was given
-	long   []string          // the values that have their name in other texts, too, the longest first
+	secret []string          // names of members, from Redact
+	names  map[string]string // placeholders by value: "<taskId 1>", or redacted
+	last   map[string]int    // by member: the last number in a placeholder
+	long   []string          // values that are also replaced inside other texts, the longest first
 }
 
-// newNormal knows what all frames of a session name and hide: a text may come before the
-// member that says what it is.
+// newNormal collects the values to replace from all frames, because a value may occur in a text
+// before the member that shows what it is.
 func newNormal(secret []string, frames []frame) *normal {
 	n := &normal{secret: secret, names: make(map[string]string), last: make(map[string]int)}
 	for _, f := range frames {
@@ -44,7 +45,7 @@ func newNormal(secret []string, frames []frame) *normal {
 	return n
 }
 
-// frame is its JSON with names for what varies, or a string.
+// frame returns the JSON of a frame with its placeholders; a string if the frame is not JSON.
 func (n *normal) frame(text []byte) any {
 	v, err := decodeAny(text)
 	if err != nil {
@@ -62,17 +63,17 @@ func decodeAny(text []byte) (v any, err error) {
 	return v, err
 }
 
-// cover is what is hidden of a value.
+// cover says what is hidden of a value.
 type cover int
 
 const (
 	shown     cover = iota
-	noStrings       // under a name that speaks of secrets
-	noValues        // under one of Redact: numbers neither
-	schema          // of a form or a tool: its names are no reason to hide what is under them
+	noStrings       // strings are hidden: the name suggests a secret
+	noValues        // strings and numbers are hidden: the name is one of Redact
+	schema          // nothing is hidden: in the schema of a form or a tool, names are not those of values
 )
 
-// under is the cover of a member, given that of what it is in.
+// under returns the cover of a member of a value with the cover outer.
 func (n *normal) under(outer cover, member string) cover {
 	switch {
 	case outer == schema || member == "inputSchema" || member == "outputSchema" || member == "requestedSchema":
@@ -85,12 +86,12 @@ func (n *normal) under(outer cover, member string) cover {
 	return shown
 }
 
-// varies says whether a member is another in each run.
+// varies reports whether the value of a member differs from run to run.
 func varies(member string) bool { return slices.Contains(varying(), member) }
 
 func varying() []string { return []string{"taskId", "requestState", "elicitationId", "sessionId"} }
 
-// collect names what varies or is hidden, so that it has its name wherever it is.
+// collect notes the placeholders of all values that vary or are hidden.
 func (n *normal) collect(member string, c cover, v any) {
 	switch v := v.(type) {
 	case []any:
@@ -117,7 +118,7 @@ func (n *normal) collect(member string, c cover, v any) {
 	}
 }
 
-// jsonIn is the object or list that a text is.
+// jsonIn decodes a text that is a JSON object or array.
 func jsonIn(text string) (v any, ok bool) {
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
 		return nil, false
@@ -164,7 +165,7 @@ func (n *normal) walk(member string, c cover, v any) any {
 	return v
 }
 
-// text is a string as it may be kept.
+// text returns a string with its placeholders.
 func (n *normal) text(member string, c cover, value string) string {
 	if member == "method" {
 		return value
@@ -181,7 +182,7 @@ func (n *normal) text(member string, c cover, value string) string {
 	return n.part(value)
 }
 
-// part is a text without what is named or hidden elsewhere, tokens and times.
+// part replaces, inside a text, the values with placeholders, bearer tokens and times.
 func (n *normal) part(value string) string {
 	for _, long := range n.long {
 		value = strings.ReplaceAll(value, long, n.names[long])
@@ -189,14 +190,14 @@ func (n *normal) part(value string) string {
 	return clock().ReplaceAllString(bearer().ReplaceAllString(value, redacted), sometime)
 }
 
-// inner is JSON that is a text, such as the structured result of a tool at revisions that
-// have none, without the values that are hidden. Nothing else of the text changes.
+// inner replaces the hidden values in a text that is JSON, such as a structured result on
+// revisions that have none. Nothing else in the text changes.
 func (n *normal) inner(text string) string {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var out strings.Builder
 	var value func(c cover)
-	// next copies what is before a token, and the token or what stands for it.
+	// next copies what precedes a token, and the token or its placeholder.
 	next := func(hidden func(any) bool) json.Token {
 		from := d.InputOffset()
 		token, _ := d.Token() // it was decoded before
@@ -227,7 +228,7 @@ func (n *normal) inner(text string) string {
 	return out.String() + text[d.InputOffset():]
 }
 
-// hides says whether a value is hidden that is no object or list.
+// hides reports whether a value, other than an object or array, is hidden.
 func (c cover) hides(value any) bool {
 	switch value.(type) {
 	case string:
@@ -238,30 +239,30 @@ func (c cover) hides(value any) bool {
 	return false
 }
 
-// shortestName is how long a value is at least that has its name also as a part of
-// another, and shortestSecret one that is redacted there: shorter ones are there by
-// chance.
+// Only values of at least shortestName bytes are replaced inside other texts, and secrets of at
+// least shortestSecret: shorter ones may occur there by chance.
 const (
 	shortestName   = 12
 	shortestSecret = 4
 )
 
-// speaksOfSecrets is the judgement of logs, but for what each request has.
+// speaksOfSecrets reports whether logs hide the values of a member with this name. The
+// progressToken, which every request has, is no secret.
 func speaksOfSecrets(member string) bool {
 	return framework.SecretName(member) && !strings.EqualFold(member, "progressToken")
 }
 
-// asked says whether Redact has the name.
+// asked reports whether Redact names the member.
 func (n *normal) asked(member string) bool {
 	return slices.ContainsFunc(n.secret, func(s string) bool { return strings.EqualFold(s, member) })
 }
 
-// bearer is what looks like a token wherever it is: after the word, or a JWT.
+// bearer matches what looks like a token: after the word "bearer", or a JWT.
 func bearer() *regexp.Regexp {
 	return regexp.MustCompile(`(?i:\bbearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+`)
 }
 
-// clock is a time (RFC 3339).
+// clock matches a time (RFC 3339).
 func clock() *regexp.Regexp {
 	return regexp.MustCompile(`\b\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`)
 }

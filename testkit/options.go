@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// defaultTimeout of one call: long enough for a loaded machine, short enough to
-// say which call hangs before the test binary is killed.
+// defaultTimeout is that of one call: long enough for a loaded machine, and short enough to
+// report which call hangs before the test binary is killed.
 const defaultTimeout = 30 * time.Second
 
 // Option configures a session. Sealed.
@@ -29,10 +29,10 @@ type config struct {
 	principal *framework.Principal
 	timeout   time.Duration
 	store     framework.Store // nil: the app's, or the testkit's own
-	secrets   []string        // names of members, for records
-	leaks     []string        // functions whose goroutines may go on
-	virtual   bool            // of matrices
-	ordered   bool            // the script is
+	secrets   []string        // names of members to redact in records
+	leaks     []string        // functions whose goroutines may outlive the session
+	virtual   bool            // bodies of matrices run in bubbles
+	ordered   bool            // questions must come in the order of the script
 	faults    *faults         // nil: none
 }
 
@@ -46,7 +46,7 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// where a session is, for messages.
+// where returns the revision, the carrier and the faults of the session, for messages.
 func (c *config) where() string {
 	where := fmt.Sprintf("at %s over %s", c.dialect, c.carrier.name)
 	if c.faults != nil {
@@ -55,7 +55,7 @@ func (c *config) where() string {
 	return where
 }
 
-// unknown is the first name in without that is no capability.
+// unknown returns the first name in without that is not a capability; "" if there is none.
 func (c *config) unknown() string {
 	known := capabilities()
 	for _, name := range c.without {

@@ -63,7 +63,9 @@ func (s *Session) InOrder(notifications ...string) {
 	s.t.Fatalf("testkit: no %q %s; seen so far, in order:%s\nsent: %s", notifications[next], where, all.String(), s.wire.exchange.lastSent())
 }
 
-// isThat takes the text as it is: its words alone are found in numbers, ids and names, too.
+// isThat reports whether n has the method that want begins with, and its params contain the
+// rest of want. The rest is compared as a whole: single words are easily found in numbers, ids
+// and names.
 func isThat(n protocol.Notification, want string) bool {
 	method, text, _ := strings.Cut(want, " ")
 	return n.Method == method && strings.Contains(string(n.Params), text)

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// pipes listens without a socket. Deadlines of its connections end a Read that waits, which
-// those of fasthttputil do not: whoever set one to get a connection back waited for ever.
+// pipes is a listener without a socket. A deadline of its connections ends a Read that waits.
+// With the connections of fasthttputil it does not, so that code that sets a deadline to take a
+// connection over would wait for ever.
 type pipes struct {
 	dialled chan net.Conn
 	closed  chan struct{}
@@ -19,7 +20,7 @@ func newPipes() *pipes {
 	return &pipes{make(chan net.Conn), closed, sync.OnceFunc(func() { close(closed) })}
 }
 
-// dial waits until the other end is accepted.
+// dial opens a connection, and waits until it is accepted.
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {

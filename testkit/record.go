@@ -12,17 +12,17 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// record is what the server said unasked.
+// record holds the notifications of the server.
 type record struct {
 	mu            sync.Mutex
 	notifications []protocol.Notification
 	progress      []protocol.Progress
-	awaited       map[string]int // by method: how many AwaitNotification has returned
+	awaited       map[string]int // by method: number of those that AwaitNotification has returned
 	changed       chan struct{}  // closed with the next notification
 }
 
-// notified keeps a notification. Acknowledgements belong to the way a revision
-// subscribes, which tests need not know.
+// notified keeps a notification. It drops acknowledgements of subscriptions, which only some
+// revisions have: tests need not know the revision.
 func (s *Session) notified(_ context.Context, n protocol.Notification) {
 	if n.Method == protocol.NotificationAcknowledged {
 		return
@@ -34,13 +34,13 @@ func (s *Session) notified(_ context.Context, n protocol.Notification) {
 	r.changes()
 }
 
-// changes lets those look again who wait; under mu.
+// changes wakes those who wait for a notification. The caller holds mu.
 func (r *record) changes() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// wake lets those look again who wait for a notification: there is something else to see.
+// wake wakes those who wait for a notification, because a question has found no answer.
 func (r *record) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Session) wait(changed <-chan struct{}, timer *time.Timer, missing strin
 	return false
 }
 
-// next is closed with the next notification.
+// next returns a channel that is closed with the next notification.
 func (r *record) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // recordVersion of the format.
 const recordVersion = 1
 
-// recordHead is the first line of a record.
+// recordHead is the first line of a record: its format, and who called.
 type recordHead struct {
 	Version  int      `json:"testkit"`
 	Revision string   `json:"revision"`
@@ -24,7 +24,7 @@ type recordHead struct {
 	Claims   any      `json:"claims,omitempty"`
 }
 
-// headOf is what a record says of a session, and its claims as they were.
+// headOf returns the head of a session's record, and the claims before redaction.
 func headOf(c *config) (head recordHead, claims []byte, err error) {
 	head = recordHead{Version: recordVersion, Revision: c.dialect.String()}
 	p := c.principal
@@ -38,7 +38,7 @@ func headOf(c *config) (head recordHead, claims []byte, err error) {
 	return head, claims, err
 }
 
-// principal is who called; nil: nobody was known.
+// principal returns who called; nil for an anonymous caller.
 func (h *recordHead) principal() *framework.Principal {
 	if h.User == "" && h.Issuer == "" && h.Scopes == nil && h.Claims == nil {
 		return nil
@@ -47,7 +47,7 @@ func (h *recordHead) principal() *framework.Principal {
 	return &framework.Principal{Subject: h.User, Issuer: h.Issuer, Scopes: h.Scopes, Claims: claims}
 }
 
-// recordLine is one frame: JSON, or as a JSON string what is none.
+// recordLine is one frame: JSON, or a JSON string if the frame is not JSON.
 type recordLine struct {
 	Client any `json:"client,omitempty"`
 	Server any `json:"server,omitempty"`

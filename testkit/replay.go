@@ -101,10 +101,10 @@ type player struct {
 	conn  transport.Conn
 	path  string
 	line  int
-	bound map[string]string // by name: the value that it has in this run
-	early []any             // frames that were not expected yet
-	open  map[string]bool   // requests that were sent, by kindOf their answer, as long as it has not come
-	sent  string            // last
+	bound map[string]string // by placeholder: its value in this run
+	early []any             // frames that came before they were expected
+	open  map[string]bool   // requests without an answer yet, by kindOf their answer
+	sent  string            // the last frame sent
 }
 
 // replayPatience is how long a frame may take.
@@ -112,13 +112,13 @@ const replayPatience = 10 * time.Second
 
 func (p *player) send(frame any) {
 	p.t.Helper()
-	text, ok := frame.(string) // what is no JSON
+	text, ok := frame.(string) // a frame that is not JSON
 	if !ok {
 		text = encodeAny(p.resolve(frame))
 	}
 	p.sent = text
 	object, _ := frame.(map[string]any)
-	if method := object["method"]; method != nil && object["id"] != nil && method != protocol.MethodListen { // which is open for as long as the client listens
+	if method := object["method"]; method != nil && object["id"] != nil && method != protocol.MethodListen { // its answer comes only when the client stops listening
 		p.open[answerTo(object["id"])] = true
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, replayPatience)
@@ -128,7 +128,7 @@ func (p *player) send(frame any) {
 	}
 }
 
-// resolve puts the values of this run in the place of their names.
+// resolve replaces placeholders by their values in this run.
 func (p *player) resolve(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -153,7 +153,7 @@ func (p *player) text(v string) string {
 	return p.named(strings.ReplaceAll(v, sometime, time.Now().UTC().Format(time.RFC3339Nano)))
 }
 
-// named has the values of this run in the place of the names that are known.
+// named replaces the placeholders whose values are known.
 func (p *player) named(v string) string {
 	for name, value := range p.bound {
 		v = strings.ReplaceAll(v, name, value)
@@ -193,8 +193,8 @@ func (p *player) take(frame any) {
 	p.early = append(p.early, frame)
 }
 
-// lastPatience is how long an answer may take that the record does not have: of a
-// request that was cancelled none will come.
+// lastPatience is how long drain waits for answers. It is short, because a request that was
+// cancelled gets none.
 const lastPatience = 500 * time.Millisecond
 
 // drain waits for answers that the record does not have.
@@ -212,7 +212,7 @@ func (p *player) drain() {
 	}
 }
 
-// kindOf is what a frame is known by: the id that it answers, or its method.
+// kindOf returns what a frame is matched by: the id that it answers, or its method.
 func kindOf(v any) string {
 	object, _ := v.(map[string]any)
 	if method, ok := object["method"].(string); ok {
@@ -233,7 +233,7 @@ func (p *player) compare(want, got any) {
 	}
 }
 
-// differences are where two values differ, by path.
+// differences appends where two values differ, by path.
 func (p *player) differences(path string, want, got any, into *[]string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -276,7 +276,7 @@ func (p *player) members(path string, want, got map[string]any, into *[]string) 
 	}
 }
 
-// same compares texts, and learns the value of a name where it first comes.
+// same compares texts, and learns the value of a placeholder where it first occurs.
 func (p *player) same(want, got string) bool {
 	switch {
 	case want == sometime:
@@ -291,8 +291,8 @@ func (p *player) same(want, got string) bool {
 	return matches(p.named(want), got)
 }
 
-// matches compares texts of which parts may be redacted, or times, or have a name whose
-// value has not come yet.
+// matches compares texts. In want, any text matches a redacted part, a time, or a placeholder
+// whose value is not known yet.
 func matches(want, got string) bool {
 	parts := unknown().Split(want, -1)
 	first, last := parts[0], parts[len(parts)-1]
@@ -310,7 +310,7 @@ func matches(want, got string) bool {
 	return begins && ends
 }
 
-// unknown is what stands for any text.
+// unknown matches the placeholders that stand for any text.
 func unknown() *regexp.Regexp {
 	return regexp.MustCompile(redacted + "|" + sometime + "|<(" + strings.Join(varying(), "|") + `) \d+>`)
 }
@@ -320,7 +320,7 @@ func isName(s string) bool {
 	return ok && varies(member)
 }
 
-// encodeAny is for messages, and for what is sent.
+// encodeAny returns the JSON of a value, for messages and for frames to send.
 func encodeAny(v any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

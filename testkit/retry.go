@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// retry is what the next round of a call brings (2026-07-28 basic/patterns/mrtr).
+// retry is what the request of the next round adds to the call (2026-07-28 basic/patterns/mrtr).
 type retry struct {
 	answers []roundAnswer
 	state   *string
@@ -18,10 +18,10 @@ type retry struct {
 // roundAnswer is the answer to one question.
 type roundAnswer struct {
 	key    string
-	result json.RawMessage // nil: it is left out
+	result json.RawMessage // nil: the answer is left out
 }
 
-// params are those of the call with what the round brings.
+// params returns the params of the call with the answers and the state of the round.
 func (r retry) params(call json.RawMessage) json.RawMessage {
 	out := append(json.RawMessage(nil), call[:len(call)-1]...)
 	responses := []byte("{")
@@ -37,8 +37,8 @@ func (r retry) params(call json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// requiredOf is the result of a round that asks; nil where it does not. A result
-// that cannot be read asks nothing: the one who takes it will say so.
+// requiredOf returns the result of a round that asks; nil if it asks nothing. It is also nil if
+// the result cannot be decoded, which is reported elsewhere.
 func requiredOf(d *dialect.Dialect, method string, raw json.RawMessage) *protocol.InputRequiredResult {
 	if raw == nil {
 		return nil
@@ -51,7 +51,7 @@ func requiredOf(d *dialect.Dialect, method string, raw json.RawMessage) *protoco
 	return required
 }
 
-// encoded is an answer as it travels.
+// encoded encodes an answer.
 func encoded(d *dialect.Dialect, key string, result protocol.Result) (roundAnswer, error) {
 	raw, err := d.AppendResult(nil, result, nil)
 	if err != nil {

@@ -32,7 +32,7 @@ type Rounds struct {
 	change   alteration
 }
 
-// alteration is how the next request differs from what it should be.
+// alteration is how the next request differs from that of an honest client.
 type alteration struct {
 	tamper, expire bool
 	user           *framework.Principal
@@ -61,7 +61,7 @@ func (s *Session) Rounds(name, arguments string) *Rounds {
 // unsent is the complaint about a change that no request followed.
 const unsent = "Tamper, Expire, OtherUser and DropAnswer change the next request, but no request followed: call Answer or Resend after them"
 
-// send runs one round, as it is.
+// send sends the request of a round with these params.
 func (r *Rounds) send(params json.RawMessage) {
 	r.s.t.Helper()
 	how := r.change
@@ -218,7 +218,7 @@ func (r *Rounds) Result() *Answer {
 	return r.answer
 }
 
-// open are the questions, for messages.
+// open returns the open questions, for messages.
 func (r *Rounds) open() string {
 	var all []string
 	for _, f := range r.Questions() {
@@ -227,7 +227,7 @@ func (r *Rounds) open() string {
 	return listing(all)
 }
 
-// resultOf is a test's answer to any question.
+// resultOf returns the result for a test's answer to a question of any kind.
 func resultOf(p protocol.Params, answer any) (protocol.Result, error) {
 	switch p := p.(type) {
 	case *protocol.ElicitParams:

@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// script is what the client's user and model will answer.
+// script holds the answers of the client's user and model, and its roots.
 type script struct {
 	mu     sync.Mutex
 	forms  []scripted[any]
@@ -21,14 +21,14 @@ type script struct {
 	roots  []protocol.Root
 }
 
-// scripted is an answer to what has the text in it.
+// scripted is the answer to a question that contains the text.
 type scripted[A any] struct {
 	text   string
 	answer A
 }
 
-// take removes the first line of a script that fits, in order the first if it fits. In
-// the other case it says what is left.
+// take removes and returns the first answer that fits the question; if ordered, only the first
+// line may fit. If none fits, it returns the texts that are left.
 func take[A any](mu *sync.Mutex, lines *[]scripted[A], asked string, ordered bool) (answer A, left []string, ok bool) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -52,7 +52,7 @@ func texts[A any](lines []scripted[A]) []string {
 	return all
 }
 
-// scripted is what is left, for messages.
+// scripted returns what is left of the script, for messages.
 func (c *config) scripted(left []string) string {
 	if c.ordered && len(left) > 1 {
 		return "in this order " + listing(left)
@@ -60,7 +60,7 @@ func (c *config) scripted(left []string) string {
 	return listing(left)
 }
 
-// listing is what is scripted, for messages.
+// listing joins the texts that are left, for messages.
 func listing(left []string) string {
 	if len(left) == 0 {
 		return "nothing (any more)"
@@ -68,19 +68,19 @@ func listing(left []string) string {
 	return strings.Join(left, ", ")
 }
 
-// errScript ends a call whose test is about to fail.
+// errScript ends a call of a test that is about to fail.
 var errScript = errors.New("testkit: the script has no answer")
 
-// unexpected is noted in a goroutine of the client, for the test's own: it fails where
-// it waits, which is the line to look at.
+// unexpected notes a failure in a goroutine of the client. The test fails where its own goroutine
+// waits, since that is the line to look at.
 func (s *Session) unexpected(format string, args ...any) error {
 	s.site.fault.note(fmt.Sprintf(format, args...) + "\nsent: " + s.wire.exchange.lastSent())
 	s.record.wake()
 	return errScript
 }
 
-// asked ends the test if the server has asked what the script does not answer, or what
-// it would not ask again.
+// asked ends the test if a failure was noted: the server has asked what the script does not
+// answer, or a handler has not done the same again.
 func (s *Session) asked() {
 	s.t.Helper()
 	if fault := s.site.fault.take(); fault != "" {
@@ -88,15 +88,15 @@ func (s *Session) asked() {
 	}
 }
 
-// unmet fails the test for what was scripted and never asked, where the revision
-// has such questions at all.
+// unmet fails the test if an answer was scripted and never asked for, unless the revision has no
+// such questions.
 func (s *Session) unmet() {
 	s.t.Helper()
 	if fault := s.site.fault.take(); fault != "" {
-		s.t.Errorf("testkit: %s", fault) // of what nobody has waited for
+		s.t.Errorf("testkit: %s", fault) // noted after the last wait
 	}
 	if s.t.Failed() {
-		return // which is why
+		return // a test that ended early leaves answers
 	}
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Session) unmet() {
 	}
 }
 
-// needs ends the test of a session that cannot be asked.
+// needs ends the test if the session lacks a capability.
 func (s *Session) needs(capability, what string) {
 	s.t.Helper()
 	if !s.config.has(capability) {
@@ -142,7 +142,7 @@ func (s *Session) OnElicit(text string, answer any) {
 	s.script.forms = append(s.script.forms, scripted[any]{text, answer})
 }
 
-// elicit is the client's user.
+// elicit answers for the client's user.
 func (s *Session) elicit(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
 	result, err := s.elicited(Form{Message: r.Message, Schema: r.Schema, URL: r.URL})
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *Session) nextTurn() (Turn, bool) {
 	return next, true
 }
 
-// sample is the client's model.
+// sample answers for the client's model.
 func (s *Session) sample(_ context.Context, r *client.SampleRequest) (*client.SampleAnswer, error) {
 	said, err := s.sampled(r.Messages, len(r.Tools) > 0)
 	if err != nil {
@@ -235,7 +235,7 @@ func lastText(messages []protocol.Message) string {
 	return ""
 }
 
-// result is the turn as a model answers.
+// result returns the turn as a model's answer.
 func (t Turn) result() *protocol.CreateMessageResult {
 	said := &protocol.CreateMessageResult{Role: protocol.RoleAssistant, Model: "testkit", StopReason: "endTurn"}
 	if t.Reply != "" || len(t.Uses) == 0 {
@@ -274,7 +274,7 @@ func (s *Session) listRoots(context.Context) ([]protocol.Root, error) {
 	return slices.Clone(s.script.roots), nil
 }
 
-// scriptedAnswer is what the script says to a question of a round.
+// scriptedAnswer returns the script's answer to a question of a round.
 func (s *Session) scriptedAnswer(p protocol.Params) (protocol.Result, error) {
 	switch p := p.(type) {
 	case *protocol.ElicitParams:

@@ -141,7 +141,7 @@ func (s *Session) listen(ctx context.Context) {
 	}
 }
 
-// watch listens until the session is closed; ctx bounds the acknowledgement only.
+// watch listens until the session is closed. ctx bounds only the wait for the acknowledgement.
 func (s *Session) watch(ctx context.Context, filter protocol.SubscriptionFilter) error {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, cancel)
@@ -155,7 +155,7 @@ func (s *Session) watch(ctx context.Context, filter protocol.SubscriptionFilter)
 	return nil
 }
 
-// bounded is the context of one call.
+// bounded returns the context for one call.
 func (s *Session) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.ctx, s.config.timeout)
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/kagami-mcp/kagami/framework/rehearsal"
 )
 
-// site is a server under test, with what makes others like it.
+// site is a server under test, and what is needed to make more servers like it.
 type site struct {
 	server  *framework.Server
 	app     *framework.App
-	source  func() *framework.App // a fresh app each time; nil: there is one app only
+	source  func() *framework.App // returns a fresh app each time; nil: there is only one app
 	skew    *atomic.Int64         // added to the server's clock, in nanoseconds
 	timeout time.Duration
-	journal *journal                 // what apps log that have no logger of their own
-	speaker atomic.Pointer[exchange] // the latest that sent something; nil: none has
+	journal *journal                 // logs of apps that have no logger of their own
+	speaker atomic.Pointer[exchange] // the exchange that sent last; nil: none has
 	fault   fault
 
 	mu      sync.Mutex // guards workers, and Crash against Resume
-	workers []*node    // those of the dead, and the one that runs tasks; nil: the app's own store does
+	workers []*node    // of dead workers, and last of the one that runs tasks; nil: tasks are in the app's own store
 }
 
 // newSite builds and starts a server that ends with the test.
@@ -41,8 +41,8 @@ func newSite[A AppSource](t testing.TB, source A, c config) *site {
 	return st
 }
 
-// open builds the server. Its tasks are kept where they outlive a worker, unless the
-// app says where they are.
+// open builds and starts the server. Its tasks are in a store that outlives a worker, unless the
+// app has a store of its own.
 func (st *site) open(t testing.TB, store framework.Store) (err error) {
 	join := func() *node {
 		worker := newCluster(store).join(t.Context())
@@ -60,13 +60,13 @@ func (st *site) open(t testing.TB, store framework.Store) (err error) {
 	return st.start(t, st.server)
 }
 
-// on is the app with a store, and leaves the app as it is: it may be another test's, too.
+// on returns a copy of the app with this store. Other tests may use the app itself.
 func on(app *framework.App, store framework.Store) *framework.App {
 	own := *app
 	return own.UseStore(store)
 }
 
-// build makes a server; store is for an app that has none.
+// build makes a server. store makes the store of an app that has none.
 func (st *site) build(app *framework.App, store func() rehearsal.Store) (*framework.Server, error) {
 	server, err := app.BuildFor(&rehearsal.Stage{
 		Logger:  st.journal.logger(),
@@ -80,7 +80,7 @@ func (st *site) build(app *framework.App, store func() rehearsal.Store) (*framew
 	return server, nil
 }
 
-// now is the server's clock.
+// now is the clock of the servers.
 func (st *site) now() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) }
 
 func (st *site) start(t testing.TB, server *framework.Server) error {
@@ -94,7 +94,7 @@ func (st *site) start(t testing.TB, server *framework.Server) error {
 	return nil
 }
 
-// worker is the one that runs tasks, or that did before it died.
+// worker returns the node whose worker runs tasks, or did before it died.
 func (st *site) worker(t testing.TB, what string) *node {
 	t.Helper()
 	if len(st.workers) == 0 {
@@ -107,7 +107,7 @@ func (st *site) worker(t testing.TB, what string) *node {
 	return w
 }
 
-// crash ends the worker, and gives its handlers a moment to notice.
+// crash ends the worker, and waits a moment for its handlers to end.
 func (st *site) crash(t testing.TB) {
 	t.Helper()
 	st.mu.Lock()
@@ -156,7 +156,7 @@ func (st *site) resume(t testing.TB) {
 	}
 }
 
-// shutdown ends a server, and says what still runs.
+// shutdown ends a server. If it does not end, the failure shows the handlers that still run.
 func (st *site) shutdown(t testing.TB, server *framework.Server) {
 	t.Helper()
 	if err := shutdown(t, server, st.timeout); err != nil {
@@ -164,14 +164,14 @@ func (st *site) shutdown(t testing.TB, server *framework.Server) {
 	}
 }
 
-// shutdown ends a server. What still runs is told to end soon, for nobody waits for it
-// any more: a task that has hours to go must not hold up the test. What does not listen
-// is an error.
+// shutdown ends a server. What still runs is soon cancelled, because nobody waits for it any
+// more: a task that would take hours must not hold up the test. It is an error if something
+// ignores that.
 func shutdown(t testing.TB, server *framework.Server, patience time.Duration) (err error) {
 	if t.Failed() {
-		patience = lastWords // which may be why something hangs
+		patience = lastWords // the reason of the failure may also be why something hangs
 	}
-	for _, d := range []time.Duration{lastWords, patience} { // the second time there is nothing to cancel, if all goes well
+	for _, d := range []time.Duration{lastWords, patience} { // the first Shutdown cancels what runs at its end; the second waits for it
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), d)
 		err = server.Shutdown(ctx)
 		cancel()
@@ -179,7 +179,7 @@ func shutdown(t testing.TB, server *framework.Server, patience time.Duration) (e
 	return err
 }
 
-// differs is told of a handler that is no function of its answers.
+// differs notes that a handler, run again with the same answers, has not done the same.
 func (st *site) differs(what string) {
 	fault := strings.TrimRight(what, "\n")
 	if who := st.speaker.Load(); who != nil {
@@ -188,8 +188,8 @@ func (st *site) differs(what string) {
 	st.fault.note(fault)
 }
 
-// fault is what went wrong in a goroutine of the server or of the client, until the
-// test was told.
+// fault holds what went wrong in a goroutine of the server or the client, until the test is
+// told.
 type fault struct {
 	mu    sync.Mutex // guards first
 	first string
@@ -203,7 +203,7 @@ func (f *fault) note(what string) {
 	}
 }
 
-// take is what the test is to be told, once.
+// take returns the fault, once; "" if there is none.
 func (f *fault) take() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +212,7 @@ func (f *fault) take() string {
 	return what
 }
 
-// appOf is the app, and what makes fresh ones where the source can.
+// appOf returns the app, and a function that makes fresh ones; nil if the source is one app.
 func appOf[A AppSource](t testing.TB, source A) (app *framework.App, fresh func() *framework.App) {
 	t.Helper()
 	var makes func() *framework.App

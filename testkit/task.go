@@ -59,7 +59,7 @@ func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Tas
 		s.asked()
 		s.t.Fatalf("testkit: no task\nsent: %s\ngot:  %v", t.sent, err)
 	}
-	if id := t.task.ID(); id != "" && d.ListenStream() { // so that news come as soon as there are any
+	if id := t.task.ID(); id != "" && d.ListenStream() { // so that changes are seen at once
 		if err := s.watch(ctx, protocol.SubscriptionFilter{Tasks: []string{id}}); err != nil {
 			s.t.Fatalf("testkit: listening for news of a task: %v\nsent: %s", err, t.sent)
 		}
@@ -152,17 +152,17 @@ func (t *Task[Out]) Answer() {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = t.task.Wait(ctx) // which asks the script; what becomes of the task is for others to say
+		_, _ = t.task.Wait(ctx) // it has the script answer; the outcome of the task does not matter here
 	}()
 	defer func() { <-left }()
 	defer cancel()
 	t.until("an answer to be taken", func(now string) bool { return now != string(protocol.TaskInputRequired) })
 }
 
-// look is how often a status is asked for where no news says that it changed.
+// look is how often a status is polled if no notification says that it has changed.
 const look = 10 * time.Millisecond
 
-// until waits for a status. The look is brought forward by any notification.
+// until waits for a status. Any notification makes the next poll come sooner.
 func (t *Task[Out]) until(what string, is func(status string) bool) string {
 	t.s.t.Helper()
 	ctx, cancel := t.s.bounded()

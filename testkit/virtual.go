@@ -29,9 +29,10 @@ func (s *Session) Advance(d time.Duration) {
 	synctest.Wait()
 }
 
-// settled waits until all else in the bubble waits; false outside of one.
+// settled waits until all other goroutines in the bubble are blocked. It returns false outside
+// of a bubble.
 func settled() (ok bool) {
-	defer func() { _ = recover() }() // which is how it says so
+	defer func() { _ = recover() }() // synctest.Wait panics outside of a bubble
 	synctest.Wait()
 	return true
 }
@@ -49,14 +50,15 @@ func bubble(body func(*testing.T)) func(*testing.T) {
 	}
 }
 
-// warmUp starts, in real time, what Fiber's HTTP library starts with the first header
-// of the process and never ends: a clock, which would keep a bubble from ending.
+// warmUp makes Fiber's HTTP library start its clock outside of any bubble. That is a goroutine
+// which starts with the first header of the process and never ends, and would keep a bubble from
+// ending.
 func warmUp() {
 	var header fasthttp.ResponseHeader
 	_ = header.Header()
 }
 
-// within are the carriers of a matrix: in a bubble those that need no socket.
+// within returns the carriers of a matrix. In a bubble these are those without a socket.
 func within(opts []Option, all []carrier) []carrier {
 	c := newConfig(opts)
 	if !c.virtual {

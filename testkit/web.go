@@ -10,15 +10,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// web are the requests of a session over HTTP.
+// web sends the requests of a session over HTTP.
 type web struct {
 	next http.RoundTripper
 	w    *tap
 	dice *dice // nil: no faults
 }
 
-// RoundTrip notes the frame of a request, and has those of the response noted as they
-// are read.
+// RoundTrip notes the frame of a request. The frames of the response are noted as they are
+// read.
 func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
 	var text []byte
 	if req.Body != nil && req.Body != http.NoBody {
@@ -39,7 +39,7 @@ func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var res *http.Response
 	err := r.w.owned(req.Context(), text, func() (err error) {
-		res, err = r.next.RoundTrip(req) //nolint:bodyclose // it is handed on
+		res, err = r.next.RoundTrip(req) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	if err != nil {
@@ -54,25 +54,26 @@ func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// heardBody is a response whose frames are noted: one, or those of its events.
+// heardBody is the body of a response, whose frames are noted: one frame, or those of its
+// events.
 type heardBody struct {
 	io.ReadCloser
 	exchange *exchange
 	events   bool
-	cut      func() bool // asked after each event that can be resumed after; nil: never
-	line     []byte      // that has not ended yet
+	cut      func() bool // decides after each event with an id whether the stream breaks; nil: never
+	line     []byte      // the line that has not ended yet
 	data     []byte      // of the event that has not ended yet
-	id       bool        // it has one: the stream can be resumed after it
+	id       bool        // that event has an id, so the stream can be resumed after it
 	broken   bool
-	last     string // what a stream that is cut still says
+	last     string // what Read still returns after the stream has broken
 	ended    bool
 }
 
-// soon is a line of an event stream: the client may come back at once. Without it each
-// break would cost a test the second that clients wait on their own.
+// soon is a line of an event stream that lets the client reconnect at once. Without it, each
+// break would cost a test the second that clients wait by default.
 const soon = "retry: 1\n"
 
-// Read hands on what it hears, until the stream is cut.
+// Read notes what it reads, until the stream is cut.
 func (b *heardBody) Read(p []byte) (int, error) {
 	if b.broken {
 		n := copy(p, b.last)
@@ -96,14 +97,14 @@ func (b *heardBody) Read(p []byte) (int, error) {
 		}
 		if b.lineEnds() {
 			b.broken, b.last = true, soon
-			_ = b.ReadCloser.Close() // the server must see it: it may be writing
+			_ = b.ReadCloser.Close() // so that the server, which may be writing, notices
 			return i + 1, nil
 		}
 	}
 	return n, err
 }
 
-// Close notes what was not read to its end.
+// Close also notes a frame that was not read to its end.
 func (b *heardBody) Close() error {
 	if !b.events {
 		b.end()
@@ -111,7 +112,7 @@ func (b *heardBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// end is that of a response that is one frame, perhaps.
+// end notes the frame of a response that is not a stream.
 func (b *heardBody) end() {
 	if !b.ended && len(b.data) > 0 && jsontext.Check(b.data, jsontext.Limits{}) == nil {
 		b.exchange.note(false, b.data)
@@ -119,7 +120,7 @@ func (b *heardBody) end() {
 	b.ended = true
 }
 
-// lineEnds takes a line of an event stream; true where the stream shall break.
+// lineEnds handles a line of an event stream. It reports whether the stream breaks now.
 func (b *heardBody) lineEnds() (breaks bool) {
 	line := strings.TrimSuffix(string(b.line), "\r")
 	b.line = b.line[:0]
@@ -131,7 +132,7 @@ func (b *heardBody) lineEnds() (breaks bool) {
 	case name == "id":
 		b.id = value != ""
 	case line == "":
-		if jsontext.Check(b.data, jsontext.Limits{}) == nil { // others are the carrier's own
+		if jsontext.Check(b.data, jsontext.Limits{}) == nil { // other events are the carrier's own
 			b.exchange.note(false, b.data)
 		}
 		breaks = b.id && b.cut != nil && b.cut()
