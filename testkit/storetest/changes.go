@@ -16,15 +16,15 @@ import (
 )
 
 // Changes runs the suite, in parallel; open gives a bus of its own each time and
-// registers with t.Cleanup what ends it. It publishes messages of up to 64 KiB, and
-// some MiB together.
+// registers with t.Cleanup what ends it. The suite publishes messages of up to 64 KiB, and
+// some MiB in total.
 func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 	t.Helper()
 	tests := []struct {
 		name, rule string
 		run        func(t *testing.T, b bus)
 	}{
-		{"NobodyListens", "Publish with nobody there is no error, and nothing is kept for who comes later.", changesNobody},
+		{"NobodyListens", "Publish without subscribers is no error, and the message is not kept for later ones.", changesNobody},
 		{"NilFirst", "The first call of a subscriber is nil: look for yourself at what happened before.", changesNilFirst},
 		{"Everybody", "Each message reaches all that are subscribed, equal messages included.", changesEverybody},
 		{"InOrder", "The messages of one publisher come in their order, each once.", changesOrder},
@@ -36,11 +36,11 @@ func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 		{"EndsWithTheContext", "Subscribe ends with its context, by the cause of that, and disturbs nobody else.", changesEnds},
 		{"NoCallAfterTheEnd", "There is no call after Subscribe has returned.", changesNoCallAfter},
 		{"PublishFromWithin", "A subscriber may publish from within its call.", changesWithin},
-		{"LateSubscriber", "Who comes later gets what is published from then on, and nothing from before.", changesLate},
+		{"LateSubscriber", "A later subscriber gets what is published from then on, and nothing from before.", changesLate},
 		{"ConcurrentPublishers", "The messages of each publisher come in their order, each once, however many publish.", changesPublishers},
-		{"OneAfterTheOther", "What is published after the Publish of another has returned comes after what that one said.", changesTurns},
-		{"ComeAndGo", "Who comes and goes disturbs nobody who stays.", changesComeAndGo},
-		{"SlowSubscriber", "Who is slow delays neither publishers nor others, and either misses nothing or is told by nil.", changesSlow},
+		{"OneAfterTheOther", "A message that is published after the Publish of another has returned comes after that one.", changesTurns},
+		{"ComeAndGo", "Subscribers that come and go do not disturb those that stay.", changesComeAndGo},
+		{"SlowSubscriber", "A slow subscriber delays neither publishers nor others, and either misses nothing or is told by nil.", changesSlow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,21 +119,21 @@ func (l *listener) note(m []byte) {
 	l.news = make(chan struct{})
 }
 
-// all that was heard so far.
+// all returns the messages so far.
 func (l *listener) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.heard)
 }
 
-// times it was told to look for itself.
+// times returns how often it got nil, which means: look for yourself.
 func (l *listener) times() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.nils
 }
 
-// until waits for what is asked for under the mutex.
+// until waits until is returns true. It is called under the mutex.
 func (l *listener) until(what string, is func() bool) {
 	l.t.Helper()
 	timeout := time.NewTimer(late)
@@ -154,8 +154,8 @@ func (l *listener) until(what string, is func() bool) {
 	}
 }
 
-// wants that this and nothing else is heard, in this order, and then a last message,
-// which it publishes. Those for others are not counted.
+// wants checks that these messages, and nothing else, are heard in this order. It publishes a
+// last message to know when to stop, and ignores the last messages for other listeners.
 func (b bus) wants(l *listener, want ...string) {
 	b.t.Helper()
 	last := fmt.Sprintf("last for %p", l)
@@ -205,7 +205,7 @@ func numbered(prefix string, n int) []string {
 	return out
 }
 
-// chatter publishes all the time, until the end.
+// chatter publishes all the time, until end is called.
 func (b bus) chatter() (end func()) {
 	var all sync.WaitGroup
 	done := make(chan struct{})

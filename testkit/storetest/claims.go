@@ -13,8 +13,8 @@ import (
 )
 
 // Claims runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it. It takes keys of up to 512 bytes and
-// values of up to 1 MiB, and lives that are short, but for stores with a [Clock].
+// registers with t.Cleanup what ends it. The suite uses keys of up to 512 bytes, values of up
+// to 1 MiB and, unless there is a [Clock], short lives.
 func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
@@ -22,7 +22,7 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 		name, rule string
 		run        func(t *testing.T, c claims)
 	}{
-		{"Claim", "Claim puts a value where nothing is, and otherwise returns what is there.", claimsClaim},
+		{"Claim", "Claim stores a value under a key that has none, and otherwise returns the value that is there.", claimsClaim},
 		{"Swap", "Swap replaces the value if, and only if, it is the old one.", claimsSwap},
 		{"Delete", "Delete forgets the key if its value is the old one; nothing there is no error.", claimsDelete},
 		{"Counter", "Add returns the sum; a counter that is not there begins at 0.", claimsCounter},
@@ -30,19 +30,19 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 		{"NoLife", "A life of 0 or less is an error, and changes nothing.", claimsNoLife},
 		{"AnyKey", "Keys are any bytes; one that contains another, or looks like it, is another.", claimsAnyKey},
 		{"AnyValue", "Values are any bytes.", claimsAnyValue},
-		{"NoValue", "A nil value is an empty one, but for Delete, where it is any.", claimsNoValue},
+		{"NoValue", "A nil value is an empty one, except in Delete, where it stands for any value.", claimsNoValue},
 		{"CopiesWhatItTakes", "A store does not keep the caller's slice.", claimsTaken},
 		{"CopiesWhatItGives", "A store does not hand out its own slice.", claimsGiven},
-		{"RaceOfClaims", "Of those who claim the same key at the same time exactly one has it.", claimsRace},
-		{"RaceOfSwaps", "Of those who swap the same old value at the same time exactly one succeeds.", claimsSwapRace},
+		{"RaceOfClaims", "Of concurrent claims of one key exactly one succeeds.", claimsRace},
+		{"RaceOfSwaps", "Of concurrent swaps of the same old value exactly one succeeds.", claimsSwapRace},
 		{"RaceOfAdds", "No Add is lost, and no two return the same sum.", claimsAddRace},
 		{"MutualExclusion", "A claim that its holder deletes is a lock: one holder at a time.", claimsExclusion},
-		{"Expiry", "A value is there until its life is over, and for nobody afterwards; one new claim wins.", claimsExpiry},
+		{"Expiry", "A value is there until its life is over, and not afterwards; then one new claim wins.", claimsExpiry},
 		{"ClaimDoesNotProlong", "A Claim that finds something leaves its life as it is.", claimsNotProlonged},
-		{"SwapProlongs", "Swap begins the life anew: a longer one counts.", claimsProlonged},
-		{"SwapShortens", "Swap begins the life anew: a shorter one counts.", claimsShortened},
+		{"SwapProlongs", "Swap restarts the life, also with a longer one.", claimsProlonged},
+		{"SwapShortens", "Swap restarts the life, also with a shorter one.", claimsShortened},
 		{"FailedSwapDoesNotProlong", "A Swap that fails leaves the life as it is.", claimsFailedSwap},
-		{"DeleteEndsTheLife", "What comes after a deleted value does not inherit its end.", claimsDeletedLife},
+		{"DeleteEndsTheLife", "A value that follows a deleted one does not inherit its expiry.", claimsDeletedLife},
 		{"CounterExpires", "The life of a counter begins with its first Add, and later ones do not prolong it.", claimsCounterExpires},
 	}
 	for _, tt := range tests {

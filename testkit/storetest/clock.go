@@ -14,7 +14,7 @@ type settings struct {
 	now     func() time.Time
 }
 
-// settle is what the options say.
+// settle returns the settings of the options.
 func settle(opts []Option) settings {
 	set := settings{now: time.Now}
 	for _, o := range opts {
@@ -25,16 +25,16 @@ func settle(opts []Option) settings {
 	return set
 }
 
-// Clock is for stores whose time a test can advance: the suite calls it where it
-// would wait otherwise, and takes the time to stand still meanwhile. The tests run
-// one after the other then, so advance may be about the store that was opened last.
+// Clock is for stores whose time a test can advance. The suite calls advance instead of waiting,
+// and assumes that time stands still otherwise. The tests then run one after another, so that
+// advance may apply to the store that was opened last.
 func Clock(advance func(time.Duration)) Option {
 	return func(s *settings) { s.advance = advance }
 }
 
-// Now is for stores whose time is not that of [time.Now]. One that expires what it
-// holds by a clock of its own, but asks time.Now when it takes a record, needs it
-// not: its time stands still as far as a record can tell.
+// Now is for stores that compare the Created of a record with a time other than that of
+// [time.Now]. A store that expires records by a clock of its own, but uses time.Now when it
+// takes a record, does not need it.
 func Now(now func() time.Time) Option {
 	return func(s *settings) {
 		if now != nil {
@@ -43,14 +43,14 @@ func Now(now func() time.Time) Option {
 	}
 }
 
-// clock is the store's, or the real one where there is no advance. Not safe for
+// clock is the clock of the store, or the real one without advance. It is not safe for
 // concurrent use.
 type clock struct {
 	advance  func(time.Duration)
 	advanced time.Duration
 }
 
-// stopwatch gives what tells how much time has passed since.
+// stopwatch returns a function that returns how much time has passed since.
 func (c *clock) stopwatch() func() time.Duration {
 	if c.advance == nil {
 		start := time.Now()
@@ -70,8 +70,8 @@ func (c *clock) pass(d time.Duration) {
 	c.advanced += d
 }
 
-// lives are short ones, to be tried in turn until one is long enough for what is
-// done within it.
+// lives returns short lives, to be tried in turn until one is long enough for the operations
+// that must happen within it.
 func (c *clock) lives() []time.Duration {
 	if c.advance == nil {
 		return []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1600 * time.Millisecond, 6400 * time.Millisecond}
@@ -80,20 +80,20 @@ func (c *clock) lives() []time.Duration {
 }
 
 const (
-	early = 5 * time.Millisecond // that a store may round off a life
-	late  = 30 * time.Second     // that it may take to see that one is over, or that there is something
+	early = 5 * time.Millisecond // how much a store may round off a life
+	late  = 30 * time.Second     // how long it may take to notice that a life is over, or an event
 )
 
-// mortal is something that must end.
+// mortal is something that must expire.
 type mortal struct {
 	key  string
 	life time.Duration
-	age  func() time.Duration // at least its own
+	age  func() time.Duration // not less than its true age
 }
 
-// young does what must be done in less than the life of the key, which begins in
-// try. What went wrong is a fault only if it was done in time: an expiry is always
-// to be expected otherwise, and try gets another key and more time.
+// young calls try, which creates something under the key that lives that long, and uses it. An
+// error is a fault only if try has taken less than the life. Otherwise the value may have
+// expired, and try is called again with another key and a longer life.
 func (c *clock) young(t testing.TB, try func(key string, life time.Duration) error) mortal {
 	t.Helper()
 	for _, life := range c.lives() {
@@ -111,7 +111,7 @@ func (c *clock) young(t testing.TB, try func(key string, life time.Duration) err
 	return mortal{}
 }
 
-// end waits for the end of what is mortal, which must come neither early nor late.
+// end waits until m has expired, which must happen neither early nor late.
 func (c *clock) end(t testing.TB, m mortal, over func() bool) {
 	t.Helper()
 	for !over() {
@@ -125,7 +125,7 @@ func (c *clock) end(t testing.TB, m mortal, over func() bool) {
 	}
 }
 
-// told makes a failure tell the rule: whoever sees it has not written the test.
+// told logs the rule if the test fails, for those who have not written the test.
 func told(t testing.TB, rule string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -136,7 +136,7 @@ func told(t testing.TB, rule string) {
 	})
 }
 
-// said is an error that may be none, for messages.
+// said returns the text of an error that may be nil, for messages.
 func said(err error) string {
 	if err == nil {
 		return "no error"

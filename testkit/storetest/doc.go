@@ -10,7 +10,7 @@
 //
 // The suites test what a port promises and nothing else, so that all implementations pass
 // the same tests. The amounts are small enough for the bounds of any sensible
-// configuration; the bounds themselves are left to each store's own tests. Only what has to
-// go where there is no room is tested here, too: [TasksFull] and [EventsFull] open small
-// stores. Run the suites with -race: they use stores from many goroutines.
+// configuration; the bounds themselves are left to each store's own tests. Only what a full
+// store drops is tested here, too: [TasksFull] and [EventsFull] open small stores. Run the
+// suites with -race: they use stores from many goroutines.
 package storetest

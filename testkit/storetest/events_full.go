@@ -11,18 +11,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// EventsFull runs the suite of stores that bound all streams together, in parallel. open
-// gives an empty store each time that has room for so many bytes, what it needs besides the
-// frames included, and registers with t.Cleanup what ends it.
+// EventsFull runs the suite of stores that bound the total size of all streams, in parallel.
+// open gives an empty store each time and registers with t.Cleanup what ends it. total is the
+// room of the store in bytes, including what it needs besides the frames.
 func EventsFull(t *testing.T, open func(t testing.TB, total int) eventlog.Store) {
 	t.Helper()
 	tests := []struct {
 		name, rule string
 		run        func(t *testing.T, e log)
 	}{
-		{"SmallAmongLarge", "Large streams, however many, push out no small ones that take little together.", eventsSmallAmongLarge},
+		{"SmallAmongLarge", "Large streams, however many, do not push out small ones that take little together.", eventsSmallAmongLarge},
 		{"LargeAmongSmall", "Small streams, however many, do not push out a large one.", eventsLargeAmongSmall},
-		{"Any", "What was just appended can be read, small streams stay, and of others all is there or expired.", eventsAny},
+		{"Any", "What was just appended can be read, small streams stay, and other streams are complete or expired.", eventsAny},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

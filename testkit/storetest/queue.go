@@ -12,48 +12,48 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// QueueStore is what the suite of a task.Queue is for.
+// QueueStore is a store of tasks that is also a queue, which the suite [Queue] tests.
 type QueueStore interface {
 	task.Store
 	task.Queue
 }
 
-// Queue runs the suite, in parallel, by the real clock. open gives an empty store
-// each time, whose leases have that life, and registers with t.Cleanup what ends it.
-// a and b are two nodes that share it; the same where there is but one. The lives are
-// an hour where no lease is to run out, and some tenths of a second up to some
-// seconds where one is: a store must see within ten seconds more that it did.
+// Queue runs the suite, in parallel, by the real clock. open gives an empty store each time,
+// whose leases have that life, and registers with t.Cleanup what ends it. a and b are two nodes
+// that share the store; they may be the same. The life is an hour if no lease is to expire in
+// the test, and otherwise from some tenths of a second up to some seconds: a store must notice
+// within 30 seconds more that a lease has expired.
 func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b QueueStore)) {
 	t.Helper()
 	tests := []struct {
 		name, rule string
 		run        func(t *testing.T, a, b line)
 	}{
-		{"Take", "A task that is created as working is in line, and is given to one who takes, with a token of its own.", queueTake},
-		{"CreateOfWhatDoesNotWork", "What is not working is not in line.", queueIdle},
-		{"CreateOfWhatExists", "A Create that fails puts nobody in line, and takes nobody's lease.", queueExists},
-		{"Answered", "An Update that turns a task to working puts it in line, in one step.", queueAnswered},
-		{"Conflict", "An Update that is refused moves nobody.", queueConflict},
-		{"Progress", "Who is working is in line once, or leased, whatever changes besides.", queueProgress},
-		{"InOrder", "Those that waited longest come first, more or less.", queueOrder},
-		{"EndedInLine", "Nobody is handed out who does not work any more.", queueEnded},
-		{"ExpiredInLine", "What expires in line is handed out to nobody, and holds up nobody behind it.", queueExpired},
+		{"Take", "A task that is created as working is queued, and Take gives it to one worker, with a token of its own.", queueTake},
+		{"CreateOfWhatDoesNotWork", "A task that is not working is not queued.", queueIdle},
+		{"CreateOfWhatExists", "A Create that fails queues nothing, and ends no lease.", queueExists},
+		{"Answered", "An Update that turns a task to working queues it in the same step.", queueAnswered},
+		{"Conflict", "An Update that is refused changes nothing in the queue.", queueConflict},
+		{"Progress", "A working task is queued once, or leased, whatever else changes.", queueProgress},
+		{"InOrder", "Tasks that have waited longest come first, approximately.", queueOrder},
+		{"EndedInLine", "A task that is no longer working is not handed out.", queueEnded},
+		{"ExpiredInLine", "A task that expires in the queue is not handed out, and does not hold up those behind it.", queueExpired},
 		{"CreatedAnew", "A task has nothing to do with another one that had its id.", queueAnew},
-		{"TakeWaits", "Take waits until there is something: a new task, one that goes on, or one that is released.", queueWaits},
-		{"ManyWait", "Those who wait have one each when there is enough for all, and one who goes takes nobody's chance away.", queueManyWait},
+		{"TakeWaits", "Take waits for a task: a new one, one that is working again, or one that is released.", queueWaits},
+		{"ManyWait", "Each waiting Take gets one task when there are enough, and one that stops waiting costs no other its task.", queueManyWait},
 		{"TakeEnds", "Take ends with its context, at once.", queueTakeEnds},
-		{"Renew", "A lease can be renewed by who holds it.", queueRenew},
-		{"RenewOfWhatEnded", "Renewing a lease of what does not work any more is ErrLost.", queueRenewEnded},
+		{"Renew", "Its holder can renew a lease.", queueRenew},
+		{"RenewOfWhatEnded", "Renewing the lease of a task that is no longer working is ErrLost.", queueRenewEnded},
 		{"NoLease", "A lease that nobody was given is lost.", queueNoLease},
-		{"Release", "A task that is released while it works is in line at once, as if nobody had taken it.", queueRelease},
-		{"ReleaseOfWhatEnded", "The queue forgets what is released and does not work any more.", queueReleaseEnded},
-		{"ReleasedTwice", "A lease that is released is nobody's, and gives nothing back.", queueReleaseTwice},
-		{"AnsweredBeforeRelease", "A task that goes on before its worker has let go is in line once, and the old lease is worth nothing.", queueAnsweredFirst},
-		{"AskedAgain", "A task is in line once after any number of turns before anybody lets go.", queueAskedAgain},
-		{"RaceOfTakes", "Each task is given to one of all who wait.", queueRace},
-		{"RaceOfReleases", "At each time a task is one worker's.", queueReleaseRace},
-		{"RaceOfTakesThatEnd", "Who stops waiting takes nothing with it.", queueEndRace},
-		{"RaceOfCancellations", "As soon as a cancellation is done nobody is given the task.", queueCancelRace},
+		{"Release", "A task that is released while it is working is queued at once, as if nobody had taken it.", queueRelease},
+		{"ReleaseOfWhatEnded", "The queue forgets a task that is released when it is no longer working.", queueReleaseEnded},
+		{"ReleasedTwice", "A lease that is released is lost, and releasing it again does nothing.", queueReleaseTwice},
+		{"AnsweredBeforeRelease", "A task that is working again before its worker has released it is queued once, and the old lease is lost.", queueAnsweredFirst},
+		{"AskedAgain", "A task is queued once after any number of turns before a release.", queueAskedAgain},
+		{"RaceOfTakes", "Each task is given to exactly one of all who wait.", queueRace},
+		{"RaceOfReleases", "At any time a task belongs to one worker.", queueReleaseRace},
+		{"RaceOfTakesThatEnd", "A Take that stops waiting takes no task with it.", queueEndRace},
+		{"RaceOfCancellations", "After a cancellation nobody is given the task.", queueCancelRace},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func lineOf(t testing.TB, s QueueStore, life time.Duration) line {
 	return line{tasks{t, s, &clock{}, time.Now}, s, life}
 }
 
-// briefly is how long it is waited for what must not come.
+// briefly is how long a test waits for what must not come.
 const briefly = 50 * time.Millisecond
 
 // tryTake takes within some time. It does not tell why there is nothing.
@@ -119,7 +119,7 @@ func (l line) take() task.Lease {
 	return lease
 }
 
-// first takes a task that has not been taken since it is working, or was released.
+// first takes a task whose lease must not have Again set.
 func (l line) first(id string) task.Lease {
 	l.t.Helper()
 	lease := l.take()
@@ -129,7 +129,7 @@ func (l line) first(id string) task.Lease {
 	return lease
 }
 
-// nothing says that nobody is in line: whoever comes now is the first.
+// nothing checks that the queue is empty: a task that is added now must come first.
 func (l line) nothing() {
 	l.t.Helper()
 	if lease, ok := l.tryTake(briefly); ok {
@@ -391,7 +391,7 @@ func (l line) begin(id string) task.Lease {
 	return l.first(id)
 }
 
-// takes in the background; a lease without anything if there is nothing.
+// takes calls tryTake in the background. It sends an empty lease if there is nothing.
 func (l line) takes(within time.Duration) <-chan task.Lease {
 	taken := make(chan task.Lease, 1)
 	go func() {

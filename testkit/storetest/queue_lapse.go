@@ -22,18 +22,18 @@ type lapseTest struct {
 
 func lapses() []lapseTest {
 	return []lapseTest{
-		{"LeaseRunsOut", "A lease that runs out makes the task somebody else's, with Again set; the first worker has lost it.", lapseOnce},
-		{"RenewKeeps", "As long as a worker renews in time nobody else is given its task.", lapseRenewed},
-		{"ReleaseAfterAgain", "Who gives a task back that ran out before has not let it run out: the next one has no Again.", lapseReleased},
-		{"EndedLeaseRunsOut", "A lease of what does not work any more runs out unseen.", lapseEnded},
-		{"OldLeaseRunsOut", "The lease of an earlier turn says nothing about the next.", lapseOld},
-		{"ManyRunOut", "Of many that a dead worker has left each is given to one.", lapseMany},
-		{"ManyWaitForLeases", "Those who wait already have what runs out, each one of it.", lapseAwaited},
+		{"LeaseRunsOut", "When a lease expires, another worker gets the task, with Again set; the first worker has lost it.", lapseOnce},
+		{"RenewKeeps", "As long as a worker renews in time, nobody else is given its task.", lapseRenewed},
+		{"ReleaseAfterAgain", "A task that expired once and is then released is handed out without Again.", lapseReleased},
+		{"EndedLeaseRunsOut", "When the lease of a task that is no longer working expires, nothing happens.", lapseEnded},
+		{"OldLeaseRunsOut", "The lease of an earlier turn does not affect the next.", lapseOld},
+		{"ManyRunOut", "Each of many tasks that a dead worker has left is given to one worker.", lapseMany},
+		{"ManyWaitForLeases", "Workers that already wait get the tasks whose leases expire, each one of them.", lapseAwaited},
 	}
 }
 
-// errSlow says that the test has taken longer than leases live, so that it is no
-// wonder if one has run out.
+// errSlow means that the test has taken longer than the life of a lease, so that a lease may
+// rightly have expired.
 var errSlow = errors.New("too slow")
 
 // lapse tries with longer and longer lives.

@@ -13,7 +13,7 @@ import (
 )
 
 // Sessions runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it. It takes ids and principals of up to 512
+// registers with t.Cleanup what ends it. The suite uses ids and principals of up to 512
 // bytes, data of up to 1 MiB, and lives that are short by the real clock.
 func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 	t.Helper()
@@ -23,7 +23,7 @@ func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 	}{
 		{"Create", "Create keeps a record as version 1; an id that is there is ErrExists, whoever asks, and changes nothing.", sessionsCreate},
 		{"KeepsEverything", "A record is read as it was written: any principal, and times in any zone.", sessionsEverything},
-		{"KeepsNothing", "What is empty stays empty, and replaces what is not.", sessionsNothing},
+		{"KeepsNothing", "Empty fields stay empty, and replace fields that are not.", sessionsNothing},
 		{"Update", "Update replaces Expires and Data, raises the version by one, touches no other record and creates none.", sessionsUpdate},
 		{"Conflict", "Update of another version than the stored one is ErrConflict, and changes nothing.", sessionsConflict},
 		{"PrincipalStays", "Update leaves the principal as Create kept it.", sessionsStay},
@@ -33,21 +33,21 @@ func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 		{"AnyData", "Data are any bytes, of any length up to 1 MiB.", sessionsAnyData},
 		{"CopiesWhatItTakes", "A store does not keep the caller's slice.", sessionsTaken},
 		{"CopiesWhatItGives", "A store does not hand out its own slice.", sessionsGiven},
-		{"RaceOfCreates", "Of those who create the same id at the same time exactly one succeeds, and its record is there.", sessionsCreateRace},
+		{"RaceOfCreates", "Of concurrent Creates of one id exactly one succeeds, and its record is there.", sessionsCreateRace},
 		{"RaceOfUpdates", "Of those who have read the same version exactly one writes the next; the others get ErrConflict.", sessionsUpdateRace},
-		{"RaceOfRetries", "Who tries again until it succeeds loses nothing, nor does anybody else.", sessionsRetryRace},
-		{"RaceWithTouches", "A Touch is no conflict, and takes nothing of an Update back.", sessionsTouchRace},
-		{"RaceWithDeletes", "What is deleted comes back by nothing but Create.", sessionsDeleteRace},
-		{"Expiry", "A record is there until it expires, and for nobody afterwards; its id may be created anew.", sessionsExpiry},
-		{"ExpiredAtOnce", "What has expired already is there for nobody.", sessionsStillborn},
+		{"RaceOfRetries", "Those who read and update again after each conflict lose nothing.", sessionsRetryRace},
+		{"RaceWithTouches", "A Touch causes no conflict, and does not undo an Update.", sessionsTouchRace},
+		{"RaceWithDeletes", "Only Create brings a deleted record back.", sessionsDeleteRace},
+		{"Expiry", "A record is there until it expires, and not afterwards; its id may be created anew.", sessionsExpiry},
+		{"ExpiredAtOnce", "A record that has already expired is not there.", sessionsStillborn},
 		{"UpdateProlongs", "The Expires of an Update counts: a later one prolongs the life.", sessionsUpdateProlongs},
 		{"UpdateShortens", "The Expires of an Update counts: an earlier one shortens the life.", sessionsUpdateShortens},
 		{"TouchProlongs", "Touch prolongs the life.", sessionsTouchProlongs},
 		{"TouchShortens", "Touch shortens the life.", sessionsTouchShortens},
 		{"ExpiryTakenAway", "An Expires that is zero means never, also where there was one before.", sessionsUnlimited},
-		{"ExpiryGiven", "A record that lived for ever may be given an end.", sessionsLimited},
+		{"ExpiryGiven", "A record that never expired can be given an expiry.", sessionsLimited},
 		{"ConflictDoesNotProlong", "An Update that is refused does not prolong the life.", sessionsConflictLife},
-		{"DeleteEndsTheLife", "What comes after a deleted record does not inherit its end.", sessionsDeletedLife},
+		{"DeleteEndsTheLife", "A record that follows a deleted one does not inherit its expiry.", sessionsDeletedLife},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,9 +15,8 @@ import (
 )
 
 // Tasks runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it. It takes ids and owners of up to 512
-// bytes, records of some MiB and TTLs that are short, but for stores with a
-// [Clock]; where that is the time of Created, too, there is [Now].
+// registers with t.Cleanup what ends it. The suite uses ids and owners of up to 512 bytes,
+// records of some MiB and, unless there is a [Clock], short TTLs. See also [Now].
 func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
@@ -27,36 +26,36 @@ func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 	}{
 		{"Create", "Create keeps a record as version 1; an id that is there is ErrExists, whoever asks, and changes nothing.", tasksCreate},
 		{"KeepsEverything", "A record is read as it was written, times to the nanosecond.", tasksEverything},
-		{"KeepsNothing", "What is empty stays empty, and replaces what is not.", tasksNothing},
+		{"KeepsNothing", "Empty fields stay empty, and replace fields that are not.", tasksNothing},
 		{"Update", "Update replaces the record, raises the version by one, touches no other and creates none.", tasksUpdate},
 		{"Conflict", "Update of another version than the stored one is ErrConflict, and changes nothing.", tasksConflict},
 		{"OwnerAndCreatedStay", "Update leaves Owner and Created as Create kept them.", tasksStay},
 		{"Delete", "Delete forgets the record; nothing there is no error, and the id may be created anew.", tasksDelete},
 		{"AnyName", "Ids and owners are any bytes; one that contains another, or looks like it, is another.", tasksAnyName},
-		{"AnyBytes", "What is opaque is any bytes.", tasksAnyBytes},
+		{"AnyBytes", "Opaque fields are any bytes.", tasksAnyBytes},
 		{"Large", "Records may be large, and become small again.", tasksLarge},
 		{"CopiesWhatItTakes", "A store does not keep the caller's slices.", tasksTaken},
 		{"CopiesWhatItGives", "A store does not hand out its own slices.", tasksGiven},
 		{"List", "List gives the records of an owner page by page, beginning after an id.", tasksList},
 		{"ListIsInOrderOfCreation", "A list is in the order of the calls of Create: neither times nor later events matter.", tasksListOrder},
 		{"ListLimits", "A list has as many records as the limit allows, and none where it allows none.", tasksListLimits},
-		{"ListOwners", "Nobody sees another's records, nor learns of their ids.", tasksListOwners},
-		{"ListAfterWhatIsGone", "A list goes on where a record was that is there no more.", tasksListGone},
-		{"ListWhileItChanges", "Who reads page by page while tasks come and go sees each that stays exactly once.", tasksListChanges},
-		{"Count", "Count is how many records of an owner have not ended.", tasksCount},
-		{"RaceOfCreates", "Of those who create the same id at the same time exactly one succeeds, and its record is there.", tasksCreateRace},
+		{"ListOwners", "An owner sees neither the records nor the ids of another.", tasksListOwners},
+		{"ListAfterWhatIsGone", "A list continues after a record that is gone.", tasksListGone},
+		{"ListWhileItChanges", "A list that is read page by page while tasks come and go has each task that stays exactly once.", tasksListChanges},
+		{"Count", "Count returns how many records of an owner are not terminal.", tasksCount},
+		{"RaceOfCreates", "Of concurrent Creates of one id exactly one succeeds, and its record is there.", tasksCreateRace},
 		{"RaceOfUpdates", "Of those who have read the same version exactly one writes the next; the others get ErrConflict.", tasksUpdateRace},
-		{"RaceOfRetries", "Who tries again until it succeeds loses nothing, nor does anybody else.", tasksRetryRace},
-		{"RaceOfEnds", "What ends a task is what all see, however many try.", tasksEndRace},
+		{"RaceOfRetries", "Those who read and update again after each conflict lose nothing.", tasksRetryRace},
+		{"RaceOfEnds", "However many try to end a task, all see the same end.", tasksEndRace},
 		{"RaceWithLists", "While tasks come, change and go, a list is in order and has each that stays.", tasksListRace},
-		{"Expiry", "A record is there until Created + TTL, and for nobody afterwards; its id may be created anew.", tasksExpiry},
+		{"Expiry", "A record is there until Created + TTL, and not afterwards; its id may be created anew.", tasksExpiry},
 		{"UpdateDoesNotProlong", "The TTL is counted from the creation, whatever has happened since.", tasksNotProlonged},
 		{"TTLProlonged", "A longer TTL prolongs the life.", tasksProlonged},
 		{"TTLTakenAway", "A TTL of 0 means for ever, also where there was one before.", tasksUnlimited},
 		{"TTLShortened", "A shorter TTL shortens the life.", tasksShortened},
-		{"TTLGiven", "A record that lived for ever may be given a TTL.", tasksLimited},
+		{"TTLGiven", "A record that never expired can be given a TTL.", tasksLimited},
 		{"NoTTL", "A record without a TTL does not expire.", tasksNoTTL},
-		{"ListAfterWhatExpired", "A list goes on where a record was that has expired.", tasksListExpired},
+		{"ListAfterWhatExpired", "A list continues after a record that has expired.", tasksListExpired},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

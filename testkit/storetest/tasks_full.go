@@ -10,10 +10,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// TasksFull runs the suite of stores that let tasks that have ended go where there is no
-// room, and refuse an owner more of the others than a share, in parallel. open gives an empty
-// store each time that has room for so many tasks, in so many bytes, of all owners together
-// or of each, and registers with t.Cleanup what ends it.
+// TasksFull runs the suite of stores that drop terminal tasks when there is no room, and give
+// the other tasks of an owner no more than a share, in parallel. open gives an empty store each
+// time and registers with t.Cleanup what ends it. most and bytes bound the number and the size
+// of the tasks in the store, of all owners together or of each.
 func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
@@ -23,13 +23,13 @@ func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store
 		most, bytes int
 		run         func(t *testing.T, s tasks)
 	}{
-		{"FirstEndedFirst", "Of one owner the task that ended first goes first.", 8, roomy, tasksFirstEnded},
-		{"Number", "Who ends many tasks pushes out none of those who end few.", 16, roomy, tasksManyEnded},
-		{"Bytes", "Who ends large tasks pushes out none of those who end small ones.", 1000, 64 << 10, tasksLargeEnded},
-		{"Open", "Who has large tasks that have not ended leaves room for those of others.", 1000, 64 << 10, tasksOpen},
-		{"Growth", "A task that has not ended grows within its owner's share; it can always end.", 1000, 64 << 10, tasksGrow},
-		{"Expiry", "What has expired takes nothing of its owner's share.", 1000, 64 << 10, tasksExpireOpen},
-		{"Shares", "Those who end as many tasks have as much room.", 16, roomy, tasksSameEnded},
+		{"FirstEndedFirst", "Of the tasks of one owner, the one that ended first is dropped first.", 8, roomy, tasksFirstEnded},
+		{"Number", "An owner with many terminal tasks does not push out those of an owner with few.", 16, roomy, tasksManyEnded},
+		{"Bytes", "An owner with large terminal tasks does not push out those of an owner with small ones.", 1000, 64 << 10, tasksLargeEnded},
+		{"Open", "An owner with large tasks that are not terminal leaves room for those of others.", 1000, 64 << 10, tasksOpen},
+		{"Growth", "A task that is not terminal can grow within its owner's share, and can always end.", 1000, 64 << 10, tasksGrow},
+		{"Expiry", "An expired task does not count against its owner's share.", 1000, 64 << 10, tasksExpireOpen},
+		{"Shares", "Owners with equally many terminal tasks have the same room.", 16, roomy, tasksSameEnded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
