@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Settled is for goleak.VerifyTestMain of a carrier over HTTP: it runs m and waits, for
-// a minute at most, until no worker of an endpoint is left. One that has nothing to do
-// stays for half a second where the host does not stop, as none does that a test leaves
-// to itself.
+// Settled is for goleak.VerifyTestMain of a carrier over HTTP: it runs m and waits, for a minute
+// at most, until no worker of an endpoint is left. If a test does not shut its host down, an idle
+// worker remains for half a second.
 func Settled(m interface{ Run() int }) interface{ Run() int } { return settled{m} }
 
 type settled struct{ m interface{ Run() int } }

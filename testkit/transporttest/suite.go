@@ -7,12 +7,11 @@
 //		})
 //	}
 //
-// What it tests: frames are accepted in order and not concurrently, each accepted
-// frame is served exactly once, exchanges run concurrently, frames arrive whole
-// and in the order of the calls of Send, no side sees the other's buffers, what
-// belongs to no exchange arrives, a panic of the host costs one exchange, Close
-// cancels what runs and releases who waits, and the end of the one side is the
-// end of the other.
+// It tests that frames are accepted in order and not concurrently, that each accepted
+// frame is served exactly once, that exchanges run concurrently, that frames arrive whole
+// and in the order of the calls of Send, that no side sees the other's buffers, that frames
+// which belong to no exchange arrive, that a panic of the host ends one exchange only, that
+// Close cancels what runs and ends what waits, and that the end of one side ends the other.
 //
 // The scripted host speaks JSON-RPC frames of its own, not MCP: a carrier that
 // wants a session or headers needs an adapter in open. What the carrier does when
@@ -70,14 +69,14 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 		{"Echo", "A frame arrives as it was sent, whatever is in it.", testEcho},
 		{"AcceptOrder", "The frames of a connection are accepted in the order in which they were written.", testAcceptOrder},
 		{"NotesBeforeResult", "What an exchange sends arrives complete, in its order, and before its result.", testNotesBeforeResult},
-		{"SlowDoesNotBlockFast", "Exchanges run concurrently: one that takes its time holds up no other.", testSlow},
+		{"SlowDoesNotBlockFast", "Exchanges run concurrently: a slow one does not hold up others.", testSlow},
 		{"LargeFrames", "Frames of any size up to the limit arrive whole.", testLarge},
 		{"ConcurrentSendersDoNotMix", "What several goroutines of an exchange send arrives whole, and in the order of each.", testSenders},
 		{"ConcurrentWritersDoNotMix", "What several goroutines of a client write arrives whole, and each is answered.", testWriters},
 		{"Unsolicited", "What the host sends outside of an exchange arrives.", testUnsolicited},
 		{"OneConnection", "All frames of a connection have the same Connection, no others have it, and OnClose is called when it ends, not before.", testConnection},
 		{"SilentExchange", "An exchange may end without an answer, and disturbs nobody.", testSilent},
-		{"PanicCostsOneExchange", "A panic of the host is answered by an error that does not tell what it was, and costs this exchange alone.", testPanic},
+		{"PanicCostsOneExchange", "A panic of the host is answered by an error that does not contain the panic, and ends this exchange only.", testPanic},
 		{"ReadLosesNoFrame", "A Read that ends with its context takes no frame with it.", testReadContext},
 		{"CloseCancelsExchanges", "Close cancels the exchanges that run, with a cause.", testCloseCancels},
 		{"CloseReleasesReader", "Close ends a Read that waits.", testCloseReleasesReader},
@@ -94,7 +93,7 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 	}
 }
 
-// told makes a failure tell the rule: whoever sees it has not written the test.
+// told logs the rule if the test fails, for those who have not written the test.
 func told(t testing.TB, rule string) {
 	t.Helper()
 	t.Cleanup(func() {
