@@ -11,9 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
-// toolArguments makes the arguments object of a call from the command line: one
-// JSON object, or key=value pairs whose values take the types of the schema. What
-// does not fit is sent as text, for the server explains best what it wants.
+// toolArguments makes the arguments object of a call from the command line: one JSON object, or
+// key=value pairs whose values take the types of the schema. A value that does not fit is sent
+// as text, because the server explains best what it wants.
 func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage, error) {
 	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
 		if !json.Valid([]byte(args[0])) {
@@ -179,8 +179,8 @@ func enumMember(s *surface.Schema, text string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// jsonKind is the JSON type of a text that is JSON, else "". A number without
-// fraction and exponent is an integer.
+// jsonKind returns the JSON type of a text that is JSON, else "". A number without fraction and
+// exponent is an "integer".
 func jsonKind(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || !json.Valid([]byte(text)) {
@@ -204,7 +204,7 @@ func jsonKind(text string) string {
 	return "integer"
 }
 
-// quote is text as a JSON string, without the HTML escapes of json.Marshal.
+// quote returns text as a JSON string, without the HTML escapes of json.Marshal.
 func quote(text string) json.RawMessage {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -20,7 +20,7 @@ type limit struct {
 	open  int       // questions that a person is answering
 }
 
-// limited is a context that ends after d; 0: never.
+// limited returns a context that ends after d; with 0, it does not.
 func limited(ctx context.Context, d time.Duration) (context.Context, *limit) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &limit{cancel: cancel, after: d, left: d}

@@ -38,8 +38,8 @@ func printResult(w io.Writer, r *protocol.CallToolResult) {
 	v.print(w, "")
 }
 
-// repeats says whether text is the same JSON value as structured, or as its
-// member "result" (the wrapping of 2025-06-18 and 2025-11-25 for non-objects).
+// repeats reports whether text is the same JSON value as structured, or as its member "result"
+// (the wrapping of 2025-06-18 and 2025-11-25 for non-objects).
 func repeats(text string, structured json.RawMessage) bool {
 	if len(structured) == 0 {
 		return false
@@ -208,7 +208,7 @@ func (v visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// kept is a writer that keeps its first error, for those who print do not look at it.
+// kept is a writer that keeps its first error, because the functions that print ignore errors.
 type kept struct {
 	w   io.Writer
 	err error

@@ -11,7 +11,7 @@ import (
 
 // cli is one run of the program: its streams and flags.
 type cli struct {
-	in   io.Reader // a terminal, if it is one
+	in   io.Reader // questions are asked here if it is a terminal
 	out  io.Writer
 	errs io.Writer
 

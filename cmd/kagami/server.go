@@ -152,7 +152,7 @@ func join[T fmt.Stringer](items []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// program is the server's command, not yet started. cleanup removes what was built.
+// program returns the server's command, not started yet. cleanup removes what was built.
 //
 // The command does not carry ctx: the client closes the server's stdin first and
 // kills only what does not listen (2026-07-28 basic/transports/stdio, shutdown).
