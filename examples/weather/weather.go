@@ -147,8 +147,8 @@ func unknownCity(name string) error {
 func mean(f Forecast) Mean {
 	var high, low, rain float64
 	for _, d := range f.Days {
-		high += float64(d.HighC)
-		low += float64(d.LowC)
+		high += d.HighC
+		low += d.LowC
 		rain += float64(d.RainChance)
 	}
 	n := float64(len(f.Days))
