@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +26,7 @@ type fakeTB struct {
 	mu       sync.Mutex
 	failed   []string
 	logged   []string
+	skipped  bool
 	cleanups []func()
 }
 
@@ -39,6 +43,19 @@ func (f *fakeTB) Failed() bool {
 }
 
 func (f *fakeTB) FailNow() { runtime.Goexit() }
+
+func (f *fakeTB) SkipNow() {
+	f.mu.Lock()
+	f.skipped = true
+	f.mu.Unlock()
+	runtime.Goexit()
+}
+
+func (f *fakeTB) Skipped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.skipped
+}
 
 func (f *fakeTB) Helper() {}
 
@@ -129,6 +146,25 @@ func TestCallInCleanup(t *testing.T) { //nolint:tparallel // it looks at what ea
 		if len(got) != 1 || !strings.Contains(got[0], "t.Cleanup") {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// A test that is skipped has not come to the end of its script, and fails for nothing.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "skipped.jsonl")
+	got := failures(t, func(t testing.TB) {
+		s := testkit.New(t, newHandles().app())
+		s.Record(path)
+		s.OnElicit("name", "Ann")
+		s.Rounds("greet", "").Tamper()
+		t.SkipNow()
+	})
+	if len(got) != 0 {
+		t.Errorf("complaints: %q", got)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the record was written: %v", err)
 	}
 }
 

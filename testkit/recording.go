@@ -54,8 +54,8 @@ type recordLine struct {
 }
 
 // Record writes the session's frames, redacted and normalised, to a file for [Replay]. It
-// is written when the test ends, unless the test failed, with all frames of the session
-// from its beginning, one per line. It begins with who called: subject, issuer, scopes and
+// is written when the test ends, unless the test failed or was skipped, with all frames of the
+// session from its beginning, one per line. It begins with who called: subject, issuer, scopes and
 // claims.
 //
 // Redacted are: strings under names that speak of secrets (framework.SecretName) and under
@@ -70,7 +70,7 @@ func (s *Session) Record(path string) {
 	}
 	s.t.Cleanup(func() {
 		s.t.Helper()
-		if s.unmet(); s.t.Failed() {
+		if s.unmet(); s.endedEarly() {
 			return
 		}
 		frames, dropped := s.wire.exchange.all()

@@ -51,7 +51,7 @@ func (s *Session) Rounds(name, arguments string) *Rounds {
 	r.send(r.call)
 	s.t.Cleanup(func() {
 		s.t.Helper()
-		if r.change.any() && !s.t.Failed() {
+		if r.change.any() && !s.endedEarly() {
 			s.t.Errorf("testkit: %s\nsent: %s", unsent, r.answer.sent)
 		}
 	})

@@ -95,8 +95,8 @@ func (s *Session) unmet() {
 	if fault := s.site.fault.take(); fault != "" {
 		s.t.Errorf("testkit: %s", fault) // noted after the last wait
 	}
-	if s.t.Failed() {
-		return // a test that ended early leaves answers
+	if s.endedEarly() {
+		return // which leaves answers
 	}
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
@@ -117,6 +117,10 @@ func (s *Session) unmet() {
 	}
 }
 
+// endedEarly reports whether the test has failed or was skipped, so that it may not have come to
+// its end.
+func (s *Session) endedEarly() bool { return s.t.Failed() || s.t.Skipped() }
+
 // needs ends the test if the session lacks a capability.
 func (s *Session) needs(capability, what string) {
 	s.t.Helper()
@@ -133,7 +137,7 @@ func (s *Session) needs(capability, what string) {
 //
 // The defaults of the form fill in what the value leaves out. The test fails if a value
 // does not fit the form, if a question is not answered, or if an answer was not asked for
-// when the session ends, unless the revision has no such questions.
+// when the session ends, unless the revision has no such questions or the test was skipped.
 func (s *Session) OnElicit(text string, answer any) {
 	s.t.Helper()
 	s.needs("elicitation", fmt.Sprintf("OnElicit(%q)", text))
