@@ -311,18 +311,7 @@ func TestNodesAnswersFillTheClaims(t *testing.T) {
 func TestNodesBusWasAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &hooks{}
-		all := make([]*framework.Server, 2)
-		store := memory.New()
-		for i := range all {
-			app := quiet(framework.WithStore(hooked{store, h}))
-			for _, uri := range []string{"x://1", "x://2", "x://3"} {
-				app.Add(framework.Resource(uri, func(context.Context) (string, error) { return "", nil }))
-			}
-			all[i] = build(t, app)
-			if err := all[i].Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		all := twoHooked(t, h, "x://1", "x://2", "x://3")
 		p := dial(t, all[0], core)
 		for _, uri := range []string{"x://1", "x://2", "x://3"} {
 			p.call("resources/subscribe", `{"uri":"`+uri+`"}`).ok()

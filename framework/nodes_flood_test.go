@@ -1,15 +1,11 @@
 package framework_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/store/memory"
 )
 
 // TestNodesFloodOfOneClient: what one client sends for nobody does not push out what the
@@ -22,18 +18,7 @@ func TestNodesFloodOfOneClient(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				h := &hooks{}
-				all := make([]*framework.Server, 2)
-				store := memory.New()
-				for i := range all {
-					app := quiet(framework.WithStore(hooked{store, h}))
-					for _, uri := range []string{"x://1", "x://2"} {
-						app.Add(framework.Resource(uri, func(context.Context) (string, error) { return "", nil }))
-					}
-					all[i] = build(t, app)
-					if err := all[i].Start(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				}
+				all := twoHooked(t, h, "x://1", "x://2")
 				p, evil := dial(t, all[0], core), dial(t, all[1], core)
 				for _, uri := range []string{"x://1", "x://2"} {
 					p.call("resources/subscribe", `{"uri":"`+uri+`"}`).ok()

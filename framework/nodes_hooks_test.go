@@ -2,8 +2,10 @@ package framework_test
 
 import (
 	"context"
+	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
@@ -26,6 +28,24 @@ type hooks struct {
 type hooked struct {
 	*memory.Store
 	h *hooks
+}
+
+// twoHooked are two started servers with these resources, on one store.
+func twoHooked(t *testing.T, h *hooks, uris ...string) []*framework.Server {
+	t.Helper()
+	all := make([]*framework.Server, 2)
+	store := memory.New()
+	for i := range all {
+		app := quiet(framework.WithStore(hooked{store, h}))
+		for _, uri := range uris {
+			app.Add(framework.Resource(uri, func(context.Context) (string, error) { return "", nil }))
+		}
+		all[i] = build(t, app)
+		if err := all[i].Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 type hookedTasks struct {
