@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -201,6 +204,41 @@ func TestPointer(t *testing.T) {
 	if got := jsontext.PointerIndex("/p", 10); got != "/p/10" {
 		t.Errorf("PointerIndex = %q", got)
 	}
+}
+
+// Characters of three bytes are told from what only looks like them, wherever a text ends.
+func TestQuoteThreeBytes(t *testing.T) {
+	t.Parallel()
+	for lead := 0xE0; lead <= 0xEF; lead++ {
+		for second := range 256 {
+			for _, third := range []byte{0, '"', 0x7F, 0x80, 0x93, 0xA7, 0xA8, 0xA9, 0xAA, 0xBF, 0xC0, 0xFF} {
+				text := []byte{byte(lead), byte(second), third}
+				for _, s := range [][]byte{text, text[:2], slices.Concat(text, text[:1])} {
+					if got, want := jsontext.QuoteBytes(nil, s), quotedByRunes(s); !bytes.Equal(got, want) {
+						t.Fatalf("QuoteBytes(%x) = %s, want %s", s, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// quotedByRunes is Quote, one character after another.
+func quotedByRunes(s []byte) []byte {
+	quoted := []byte{'"'}
+	for _, r := range string(s) {
+		switch one := jsontext.Quote(nil, "x"+string(r)); {
+		case r == utf8.RuneError: // no text here has a valid one
+			quoted = append(quoted, `\ufffd`...)
+		case r == '\u2028', r == '\u2029':
+			quoted = fmt.Appendf(quoted, `\u%x`, r)
+		case r < utf8.RuneSelf:
+			quoted = append(quoted, one[2:len(one)-1]...)
+		default:
+			quoted = utf8.AppendRune(quoted, r)
+		}
+	}
+	return append(quoted, '"')
 }
 
 func TestAppendingAllocatesNothing(t *testing.T) {
