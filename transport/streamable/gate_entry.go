@@ -77,28 +77,41 @@ func (e *Entry) NoEvents() *Reply {
 // Principal is a key by which principals are told apart; empty where there is none.
 func (e *Entry) Principal() string { return e.who }
 
-// enter counts one more open stream of a client, until leave. It returns false if the client
-// has too many.
-func (g *Gate) enter(client string) bool {
+// holder is whose open streams are counted: a session, or else a client by its key.
+type holder struct {
+	session *session
+	client  string
+}
+
+// enter counts one more open stream of a holder, until leave. It returns false if there are too
+// many.
+func (g *Gate) enter(h holder) bool {
+	if h.session != nil {
+		return h.session.enter(g.cfg.MaxStreams)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	open := g.streams[client]
+	open := g.streams[h.client]
 	if open >= g.cfg.MaxStreams {
 		return false
 	}
-	g.streams[client] = open + 1
+	g.streams[h.client] = open + 1
 	return true
 }
 
 // leave undoes enter.
-func (g *Gate) leave(client string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if open := g.streams[client]; open > 1 {
-		g.streams[client] = open - 1
+func (g *Gate) leave(h holder) {
+	if h.session != nil {
+		h.session.open.Add(-1)
 		return
 	}
-	delete(g.streams, client)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if open := g.streams[h.client]; open > 1 {
+		g.streams[h.client] = open - 1
+		return
+	}
+	delete(g.streams, h.client)
 }
 
 // client returns the key under which limits count a caller: its principal, else its address.

@@ -117,14 +117,14 @@ func (v *Visit) admit(s *Stream, p *posting) *Reply {
 	return reply
 }
 
-// limited returns the key under which the client's streams are counted: its session if it names
-// one of its own, else its principal or address. Other ids do not count: inventing them would
-// evade the limit.
-func (v *Visit) limited() string {
+// limited returns whose streams are counted: those of the session if the client names one of its
+// own, else of its principal or address. Other ids do not count: inventing them would evade the
+// limit.
+func (v *Visit) limited() holder {
 	if len(v.ids) == 1 {
 		if v.here = v.e.lookup(&v.Entry, v.ids[0]); v.here != nil {
-			return v.here.id // unlike ids[0] it does not keep the request's memory
+			return holder{session: v.here}
 		}
 	}
-	return client(v.ctx, v.r)
+	return holder{client: client(v.ctx, v.r)}
 }

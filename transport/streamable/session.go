@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -33,6 +34,8 @@ type session struct {
 	link      *transport.Connection
 	single    bool    // serves one request of a stateless endpoint, and ends with it
 	record    *record // nil: the session is this process's alone
+
+	open atomic.Int32 // streams, with requests that may become one; see Gate.enter
 
 	mu       sync.Mutex    // guards the fields below
 	lone     *stream       // the standalone stream; nil: not needed yet
@@ -88,6 +91,19 @@ func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener strin
 	s.ctx = transport.Connect(&s.life, peer)
 	s.link = transport.ConnectionFrom(s.ctx)
 	return s
+}
+
+// enter counts one more open stream. It returns false if there are as many as there may be.
+func (s *session) enter(most int) bool {
+	for {
+		open := s.open.Load()
+		if int(open) >= most {
+			return false
+		}
+		if s.open.CompareAndSwap(open, open+1) {
+			return true
+		}
+	}
 }
 
 // cancel ends the context of the session.

@@ -37,10 +37,10 @@ func (s *Stream) expiring(e *Entry) *Stream {
 	return s
 }
 
-// holdsPlace makes the end of the stream free the client's place that it takes; see Gate.enter.
-func (s *Stream) holdsPlace(g *Gate, client string) {
+// holdsPlace makes the end of the stream free the place that it takes; see Gate.enter.
+func (s *Stream) holdsPlace(g *Gate, who holder) {
 	after := s.leave
-	s.leave = func() { g.leave(client); after() }
+	s.leave = func() { g.leave(who); after() }
 }
 
 // life returns ctx, ended by the expiry of the token.
