@@ -105,16 +105,24 @@ func RetryAfterFrom(ctx context.Context) time.Duration { return marks(ctx).retry
 // sent even if contexts have ended. status is the HTTP status that belongs to it, if none
 // has been written yet. Other marks of ctx are kept.
 func Final(ctx context.Context, status int) context.Context {
-	return new(Answer).Final(ctx, status)
+	m := &marked{}
+	m.mark(ctx)
+	m.status, m.final = status, true
+	return m
 }
 
 // Answer has room for the context of one answer, in memory of whoever sends it. The zero
 // Answer is ready for use, once.
 type Answer struct{ m marked }
 
-// Final is like the function of that name.
+// Final is like the function of that name, but keeps marks of ctx only if ctx is itself what
+// Challenged or RetryAfter returned: it does not walk up the chain of contexts.
 func (a *Answer) Final(ctx context.Context, status int) context.Context {
-	a.m.mark(ctx)
+	if m, ok := ctx.(*marked); ok {
+		a.m = *m
+	} else {
+		a.m.parent = ctx
+	}
 	a.m.status, a.m.final = status, true
 	return &a.m
 }
