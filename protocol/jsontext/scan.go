@@ -120,6 +120,10 @@ func scanString(text []byte, i int) (end int, escaped bool, reason string) {
 // end, or at a byte outside ASCII that begins no valid character.
 func scanRunes(text []byte, i int) int {
 	for i < len(text) && text[i] >= utf8.RuneSelf {
+		if plainRune(text, i) {
+			i += 3
+			continue
+		}
 		_, size := utf8.DecodeRune(text[i:])
 		if size == 1 {
 			return i

@@ -207,15 +207,28 @@ func TestPointer(t *testing.T) {
 }
 
 // Characters of three bytes are told from what only looks like them, wherever a text ends.
-func TestQuoteThreeBytes(t *testing.T) {
+func TestThreeBytes(t *testing.T) {
 	t.Parallel()
+	for s := range threeBytes {
+		if got, want := jsontext.QuoteBytes(nil, s), quotedByRunes(s); !bytes.Equal(got, want) {
+			t.Fatalf("QuoteBytes(%x) = %s, want %s", s, got, want)
+		}
+		text := slices.Concat([]byte{'"'}, s, []byte{'"'})
+		if err, want := jsontext.Check(text, jsontext.Limits{}), json.Valid(text) && utf8.Valid(s); (err == nil) != want {
+			t.Fatalf("Check of the string %x: %v, want it to pass: %v", s, err, want)
+		}
+	}
+}
+
+// threeBytes yields texts that begin as a character of three bytes does.
+func threeBytes(yield func([]byte) bool) {
 	for lead := 0xE0; lead <= 0xEF; lead++ {
 		for second := range 256 {
 			for _, third := range []byte{0, '"', 0x7F, 0x80, 0x93, 0xA7, 0xA8, 0xA9, 0xAA, 0xBF, 0xC0, 0xFF} {
 				text := []byte{byte(lead), byte(second), third}
 				for _, s := range [][]byte{text, text[:2], slices.Concat(text, text[:1])} {
-					if got, want := jsontext.QuoteBytes(nil, s), quotedByRunes(s); !bytes.Equal(got, want) {
-						t.Fatalf("QuoteBytes(%x) = %s, want %s", s, got, want)
+					if !yield(s) {
+						return
 					}
 				}
 			}
