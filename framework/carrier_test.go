@@ -66,6 +66,12 @@ func TestServerOfCarriers(t *testing.T) {
 	}
 }
 
+// counter counts how often it was released.
+type counter int
+
+// Release implements transport.Releaser.
+func (c *counter) Release() { *c++ }
+
 func TestReleaseStream(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Add(doing(func(ctx context.Context) error {
@@ -77,11 +83,11 @@ func TestReleaseStream(t *testing.T) {
 		p.tool("t", `{}`).mentions("done") // not over HTTP
 		p.with(&transport.Request{})
 		p.tool("t", `{}`).mentions("done") // over HTTP, but it cannot be released
-		released := 0
-		p.with(&transport.Request{Release: func() { released++ }})
+		released := new(counter)
+		p.with(&transport.Request{Stream: released})
 		p.tool("t", `{}`).mentions("done")
-		if released != 1 {
-			t.Errorf("released %d times", released)
+		if *released != 1 {
+			t.Errorf("released %d times", *released)
 		}
 	})
 	framework.ReleaseStream(t.Context()) // outside of a handler

@@ -55,7 +55,7 @@ func Track[T any](ctx context.Context, items []T, label string) iter.Seq2[int, T
 // stream open. Elsewhere it does nothing. The call goes on either way; what it sends from
 // now on is kept until the client asks for it.
 func ReleaseStream(ctx context.Context) {
-	if r := transport.RequestFrom(ctx); r != nil && r.Release != nil {
-		r.Release()
+	if r := transport.RequestFrom(ctx); r != nil && r.Stream != nil {
+		r.Stream.Release()
 	}
 }

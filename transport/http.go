@@ -42,12 +42,16 @@ type Request struct {
 	// the context, as on HTTP+SSE, and no header speaks of the frame.
 	Sessions Sessions
 
-	// Release ends the response early where the client may come back for the
-	// rest (2025-11-25 basic/transports, SEP-1699). Nil: it cannot.
-	Release func()
+	// Stream is the response, where it may end before the answer. Nil: it cannot.
+	Stream Releaser
 
 	first carried // the context that WithRequest made first
 }
+
+// Releaser is a response that may end early, because the client comes back for the rest
+// (2025-11-25 basic/transports, SEP-1699). Release may be called by any goroutine, and at any
+// time; more than once has no effect.
+type Releaser interface{ Release() }
 
 // carried is a context that carries a Request. It is part of the Request, which saves an
 // allocation: most requests are put into exactly one context.

@@ -143,7 +143,7 @@ func TestContextOfExchanges(t *testing.T) {
 	var links []*transport.Connection
 	e := legacysse.New(hostFunc(func(ctx context.Context, frame []byte, out transport.Outbound) error {
 		r := transport.RequestFrom(ctx)
-		if r == nil || r.Sessions != nil || r.Release != nil || r.RemoteAddr != "192.0.2.1:9" || r.Fields.Header().Get("X-Body") != string(frame) {
+		if r == nil || r.Sessions != nil || r.Stream != nil || r.RemoteAddr != "192.0.2.1:9" || r.Fields.Header().Get("X-Body") != string(frame) {
 			t.Errorf("the request is %+v", r)
 		}
 		links = append(links, transport.ConnectionFrom(ctx))

@@ -94,7 +94,7 @@ func (x *postedExchange) plan(plan transport.Plan) {
 		st.log = x.v.e.events
 	}
 	if plan.Polls && st.log != nil {
-		x.request.Release = st.release
+		x.request.Stream = st
 	}
 	if plan.Answered {
 		st.lender = x.v.r.Lender

@@ -374,7 +374,7 @@ func TestAcceptedCallsFinish(t *testing.T) {
 			case "asks":
 				<-answered
 			default:
-				transport.RequestFrom(ctx).Release()
+				transport.RequestFrom(ctx).Stream.Release()
 				time.Sleep(time.Second)
 			}
 			return http.StatusOK, `{"a":1}`

@@ -327,9 +327,9 @@ func (st *stream) gone(cause error) {
 	st.settle()
 }
 
-// release closes the connection before the answer exists: the client polls for the answer
+// Release closes the connection before the answer exists: the client polls for the answer
 // (2025-11-25 basic/transports, SEP-1699).
-func (st *stream) release() {
+func (st *stream) Release() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !st.plan.Polls || st.log == nil || st.ended || !st.sse {

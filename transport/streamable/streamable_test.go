@@ -167,8 +167,8 @@ func TestRelease(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
 				time.Sleep(before)
-				transport.RequestFrom(ctx).Release()
-				transport.RequestFrom(ctx).Release()
+				transport.RequestFrom(ctx).Stream.Release()
+				transport.RequestFrom(ctx).Stream.Release()
 				time.Sleep(time.Minute)
 				return http.StatusOK, `{"a":1}`
 			}}, streamable.Config{})

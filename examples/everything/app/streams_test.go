@@ -19,14 +19,18 @@ func TestReconnectionElsewhere(t *testing.T) {
 	})
 }
 
+// moment is when it was released.
+type moment struct{ time.Time }
+
+// Release implements transport.Releaser.
+func (m *moment) Release() { m.Time = time.Now() }
+
 func TestReconnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		var released time.Time
-		ctx, cancel := context.WithCancelCause(transport.WithRequest(t.Context(), &transport.Request{
-			Release: func() { released = time.Now() },
-		}))
+		var released moment
+		ctx, cancel := context.WithCancelCause(transport.WithRequest(t.Context(), &transport.Request{Stream: &released}))
 		if _, err := reconnection(ctx, none{}); err != nil {
 			t.Error(err)
 		}
