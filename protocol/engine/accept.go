@@ -144,7 +144,7 @@ func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fa
 	} else {
 		x.dialect = d
 	}
-	meta, fault := x.dialect.DecodeMetaObject(b.meta)
+	meta, fault := c.e.metas.decode(x.dialect, b.meta)
 	if fault != nil {
 		return fault
 	}

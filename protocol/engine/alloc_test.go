@@ -14,17 +14,16 @@ import (
 
 // budgets are the allocations of one exchange through the engine alone. Three are the
 // fake catalog's result, but for ping. The engine's are: the exchange with all that
-// belongs to it, the params, the name in them, and the context of the answer; for
-// progress the _meta and the token; on 2026-07-28 the _meta with room for the client.
+// belongs to it, the params, and the name in them; for progress the _meta and the token.
 // Raise one only with a reason.
 var budgets = []struct {
 	name, frame string
 	most        float64
 }{
-	{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 3},
-	{"tools/call", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}`, 7},
-	{"tools/call with progress token", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":"p"}}}`, 9},
-	{"tools/call 2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},` + modernMeta + `}}`, 8},
+	{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 2},
+	{"tools/call", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}`, 6},
+	{"tools/call with progress token", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":"p"}}}`, 8},
+	{"tools/call 2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},` + modernMeta + `}}`, 6},
 }
 
 func TestAllocations(t *testing.T) {
@@ -106,7 +105,7 @@ func postings() []posting {
 			"2026-07-28", "",
 			[]byte(call + `,` + modernMeta + `}}`),
 			fields{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"}},
-			10, // three more are the fake catalog's
+			9, // three more are the fake catalog's
 		},
 	}
 }

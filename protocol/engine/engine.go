@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -140,6 +141,7 @@ type Engine struct {
 	sessions map[string]*conn // by the id of their session, where other nodes may know it
 
 	introductions introductions
+	metas         metas
 }
 
 // New makes an engine. It starts nothing.
@@ -176,6 +178,7 @@ func New(cfg Config) *Engine {
 		gaveUp:     make(chan struct{}),
 		inside:     gate{idle: make(chan struct{})},
 		nodes:      newNodes(),
+		metas:      metas{seed: maphash.MakeSeed()},
 	}
 	e.agrees = own && e.sharesClaims()
 	// Without icons and the like, which initialize and server/discover tell: they may be large.

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,8 +75,55 @@ func TestIntroductionsAreNotLent(t *testing.T) {
 		p.initialize("2025-11-25", said)
 		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`), `"text":"c"`)
 	}
-	if len(seen) != 2 || seen[0] != seen[1] || seen[0] == 0 {
+	p := connect(t, e)
+	for range 4 {
+		shows(t, p.ask(saying("c", said, "")), `"text":"c"`)
+	}
+	if len(seen) != 6 || slices.Max(seen) != slices.Min(seen) || seen[0] == 0 {
 		t.Errorf("capabilities with %v entries", seen)
+	}
+}
+
+// saying is a call of 2026-07-28 by a client of that name.
+func saying(client, capabilities, more string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{` + more +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + capabilities +
+		`,"io.modelcontextprotocol/clientInfo":{"name":"` + client + `","version":"1"}}}}`
+}
+
+// Requests that say different things of their client are told apart, whether their _meta has
+// come before or not, and whatever else is in it.
+func TestMetasAreToldApart(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, catalog{"echo": func(_ context.Context, c *engine.Call) (protocol.Result, error) {
+		return text(fmt.Sprintf("%s %v %v %s %s", c.Client().Name, c.Capabilities().Roots, c.Meta.ProgressToken, c.Meta.LogLevel, c.Meta.Raw)), nil
+	}})
+	p, q := connect(t, e), connect(t, e)
+	for range 3 {
+		for n := range 300 {
+			name := fmt.Sprint("client", n)
+			token := fmt.Sprintf(`"progressToken":%d,`, n%2)
+			for _, tt := range []struct{ capabilities, more, want string }{
+				{`{}`, ``, ` false   {`},
+				{`{"roots":{}}`, ``, ` true   {`},
+				{`{}`, token, fmt.Sprintf(` false %d  {`, n%2)},
+				{`{}`, `"io.modelcontextprotocol/logLevel":"error",`, ` false  error {`},
+				{`{}`, `"io.modelcontextprotocol/logLevel":"none",`, `-32602`},
+				{`[]`, ``, `-32602`},
+			} {
+				request := saying(name, tt.capabilities, tt.more)
+				p.send(request)
+				q.send(request)
+				for _, answer := range []string{p.next(), q.next()} {
+					meta, _ := json.Marshal(request[strings.Index(request, `"_meta":`)+8 : len(request)-2])
+					if tt.want != "-32602" {
+						shows(t, answer, name+tt.want, string(meta[1:len(meta)-1]))
+						continue
+					}
+					shows(t, answer, tt.want)
+				}
+			}
+		}
 	}
 }
 

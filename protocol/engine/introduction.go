@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"bytes"
+	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // introduction is what a client said about itself in the handshake. Immutable, and shared by the
@@ -13,8 +18,7 @@ type introduction struct {
 	capabilities protocol.ClientCapabilities
 }
 
-// Bounds of introductions: how many are shared, and up to which length of the parameters of
-// initialize.
+// Bounds of introductions and metas: how many are shared, and up to which length of their text.
 const (
 	maxIntroduced   = 256
 	maxIntroduction = 4 << 10
@@ -34,7 +38,7 @@ func (s *introductions) of(p *protocol.InitializeParams, raw []byte) *introducti
 		return known
 	}
 	i := &introduction{p.Client, p.Capabilities}
-	if len(raw) > maxIntroduction || i.lends() {
+	if len(raw) > maxIntroduction || lends(&i.client, &i.capabilities) {
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxIntroduced {
@@ -44,8 +48,47 @@ func (s *introductions) of(p *protocol.InitializeParams, raw []byte) *introducti
 	return i
 }
 
-// lends reports whether the introduction has slices or maps, which handlers get and could change:
-// then it must not be shared with other sessions.
-func (i *introduction) lends() bool {
-	return i.client.Icons != nil || i.capabilities.Extensions != nil || i.capabilities.Experimental != nil
+// lends reports whether there are slices or maps, which handlers get and could change: then they
+// must not be shared with other sessions or requests.
+func lends(client *protocol.Implementation, can *protocol.ClientCapabilities) bool {
+	return client != nil && client.Icons != nil || can != nil && (can.Extensions != nil || can.Experimental != nil)
+}
+
+// metas remembers what clients say of themselves in the _meta of each request of 2026-07-28: most
+// say the same in all of theirs. A text is remembered when it comes for the second time, since
+// those with a trace or a token never do. Safe for concurrent use, and without a lock.
+type metas struct {
+	seed  maphash.Seed
+	last  [maxIntroduced]atomic.Uint64             // the hash of the text that was decoded last, by itself
+	known [maxIntroduced]atomic.Pointer[knownMeta] // by the hash of the text
+}
+
+// knownMeta is a _meta and its text. Immutable.
+type knownMeta struct {
+	dialect *dialect.Dialect
+	text    []byte
+	meta    protocol.RequestMeta // without Raw
+}
+
+// decode returns what the dialect reads in a _meta.
+func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+	text := o.Raw()
+	if len(text) > maxIntroduction {
+		return d.DecodeMetaObject(o)
+	}
+	hash := maphash.Bytes(m.seed, text)
+	place := &m.known[hash%maxIntroduced]
+	if known := place.Load(); known != nil && known.dialect == d && bytes.Equal(known.text, text) {
+		meta := known.meta
+		meta.Raw = text
+		return meta, nil
+	}
+	meta, fault := d.DecodeMetaObject(o)
+	again := m.last[hash%maxIntroduced].Swap(hash) == hash
+	if again && fault == nil && !lends(meta.Client, meta.Capabilities) {
+		known := &knownMeta{dialect: d, text: bytes.Clone(text), meta: meta}
+		known.meta.Raw = nil // it is part of the frame
+		place.Store(known)
+	}
+	return meta, fault
 }
