@@ -52,7 +52,7 @@ type Gate struct {
 	server  transport.Server // nil: the host offers no more than Accept
 
 	mu      sync.Mutex     // guards streams
-	streams map[string]int // open, by client; those of sessions are counted there
+	streams map[string]int // open, by client; sessions count their own
 
 	heartbeats heartbeats // of the streams
 
