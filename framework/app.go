@@ -215,8 +215,8 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		onStop:   slices.Clone(a.onStop),
 		quit:     make(chan struct{}),
 		starting: make(chan struct{}, 1),
-		ports:    portsOf(a.cfg.store),
 	}
+	s.ports = portsOf(a.cfg.store, s.storePanicked)
 	if err := s.enter(stage); err != nil {
 		return nil, err
 	}

@@ -306,10 +306,15 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()))
 	}
+	s.cfg.logger.Error(message, withStack(fields, err)...)
+}
+
+// withStack adds the stack of a panic.
+func withStack(fields []zap.Field, err error) []zap.Field {
 	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 		fields = append(fields, zap.ByteString("stack", panicked.Stack))
 	}
-	s.cfg.logger.Error(message, fields...)
+	return fields
 }
 
 // failure is err for the log, without the arguments that are secret by their tag or name.

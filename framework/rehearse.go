@@ -26,7 +26,7 @@ func (s *Server) enter(stage *rehearsal.Stage) error {
 		s.cfg.plans = known
 	}
 	if stage.Store != nil && s.cfg.store == nil {
-		s.ports = portsOf(stage.Store())
+		s.ports = portsOf(stage.Store(), s.storePanicked)
 	}
 	if stage.Claims != nil {
 		s.claims, s.shared = stage.Claims, true

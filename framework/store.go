@@ -3,7 +3,10 @@ package framework
 import (
 	"reflect"
 
+	"go.uber.org/zap"
+
 	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/shield"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
@@ -20,6 +23,8 @@ import (
 // of calls that are asked in rounds, and what middleware counts. With a queue, a task is
 // run by any of the processes that share the store, and by another one if the first dies;
 // without, by the process that took the call.
+//
+// A panic in a port fails that operation, and is logged with its stack.
 type Store interface {
 	Sessions() session.Store
 	Tasks() task.Store
@@ -100,23 +105,36 @@ type ports struct {
 	changes  change.Bus    // nil: there are no other servers to tell
 }
 
-// portsOf are those of the store, completed by ports in memory.
-func portsOf(given Store) ports {
+// portsOf are those of the store, whose panics are told and become errors, completed by ports in
+// memory.
+func portsOf(given Store, tell shield.Tell) ports {
 	own := memory.New()
 	p := ports{events: own.Events(), tasks: own.Tasks(), claims: own.Claims()}
 	if given == nil {
 		return p
 	}
 	if events := given.Events(); events != nil {
-		p.events = events
+		p.events = shield.Events(events, tell)
 	}
 	if tasks := given.Tasks(); tasks != nil {
-		p.tasks = tasks
-		p.queue, _ = tasks.(task.Queue)
+		p.tasks = shield.Tasks(tasks, tell)
+		if queue, ok := tasks.(task.Queue); ok {
+			p.queue = shield.Queue(queue, tell)
+		}
 	}
 	if with, ok := given.(interface{ Claims() claim.Store }); ok && with.Claims() != nil {
-		p.claims, p.shared = with.Claims(), true
+		p.claims, p.shared = shield.Claims(with.Claims(), tell), true
 	}
-	p.sessions, p.changes = given.Sessions(), given.Changes()
+	if sessions := given.Sessions(); sessions != nil {
+		p.sessions = shield.Sessions(sessions, tell)
+	}
+	if changes := given.Changes(); changes != nil {
+		p.changes = shield.Changes(changes, tell)
+	}
 	return p
+}
+
+// storePanicked logs the panic of a port, which may have happened in the background.
+func (s *Server) storePanicked(err error) {
+	s.cfg.logger.Error("the store panicked", withStack([]zap.Field{zap.Error(err)}, err)...)
 }

@@ -62,7 +62,7 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/shield", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
@@ -72,6 +72,9 @@ var table = []rule{
 	{prefix: "framework/internal/redisserver"},
 	{prefix: "framework/internal/place"},
 	{prefix: "framework/internal/outlive"},
+	{prefix: "framework/internal/shield", internal: []string{
+		"protocol/change", "protocol/claim", "protocol/engine", "protocol/eventlog", "protocol/session", "protocol/task",
+	}},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/internal/outlive", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
