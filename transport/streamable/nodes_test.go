@@ -303,6 +303,19 @@ func TestLogPanics(t *testing.T) {
 	s.stop()
 }
 
+// TestSharedNoLife: a session that ends at once is no reason to panic.
+func TestSharedNoLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, polling, streamable.Config{SessionIdle: 1}, answers)
+		defer p.stop()
+		time.Sleep(time.Minute)
+		if r := p.a.do(http.MethodPost, "get"); r.Status != http.StatusNotFound {
+			t.Errorf("idle: %d", r.Status)
+		}
+	})
+}
+
 // TestSharedLife: use on one node keeps the session on all, costs the store little, and
 // a node forgets on its own what it does not use.
 func TestSharedLife(t *testing.T) {

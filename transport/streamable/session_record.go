@@ -167,7 +167,7 @@ func (s *session) expires() time.Time {
 }
 
 // refresh is the shortest time between two touches of the record of a session in use.
-func (e *Endpoint) refresh() time.Duration { return e.cfg.SessionIdle / 4 }
+func (e *Endpoint) refresh() time.Duration { return max(e.cfg.SessionIdle/4, time.Millisecond) }
 
 // touch extends the life of the record. It returns false if the record is gone. If the store is
 // unavailable, the next request tries again.
