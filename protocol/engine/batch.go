@@ -17,8 +17,9 @@ import (
 // their answers go out as one array when all are there, while notifications and
 // requests of ours go out as they happen.
 type batch struct {
-	conn    *conn
-	members []*exchange
+	conn      *conn
+	members   []*exchange
+	uncounted bool // as of an exchange
 }
 
 var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision"}
@@ -41,6 +42,10 @@ func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.
 	for _, f := range frames {
 		b.members = append(b.members, c.acceptMember(f, request))
 	}
+	if c.e.closing.Load() && b.isNeeded() {
+		b.uncounted = true
+		return b, nil
+	}
 	if !c.e.enter(c) {
 		for _, x := range b.members {
 			if x.filed {
@@ -50,6 +55,12 @@ func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.
 		return nil, ErrShutdown
 	}
 	return b, nil
+}
+
+// isNeeded reports whether the batch has nothing but what is accepted while the server stops: see
+// admit.
+func (b *batch) isNeeded() bool {
+	return !slices.ContainsFunc(b.members, func(x *exchange) bool { return x.run == nil })
 }
 
 // acceptMember refuses a member that claims a revision of its own: those have no
@@ -68,7 +79,9 @@ func (c *conn) acceptMember(frame []byte, request *transport.Request) *exchange 
 
 // Serve runs the members and sends their answers.
 func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
-	defer b.conn.e.leave(b.conn)
+	if !b.uncounted {
+		defer b.conn.e.leave(b.conn)
+	}
 	collect := &collector{next: out}
 	var wg sync.WaitGroup
 	for _, x := range b.members {

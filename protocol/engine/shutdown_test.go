@@ -3,12 +3,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -78,6 +80,39 @@ func TestShutdownGivesUp(t *testing.T) {
 					}
 				}
 				p.next() // the handler has ended
+			})
+		})
+	}
+}
+
+// TestShutdownTakesAnswers: a call that ends while the server stops may need the client's answer, in
+// a batch or not. A batch with a request is refused.
+func TestShutdownTakesAnswers(t *testing.T) {
+	t.Parallel()
+	for _, frame := range []string{`{"jsonrpc":"2.0","id":%s,"result":{}}`, `[{"jsonrpc":"2.0","id":%s,"result":{}}]`} {
+		t.Run(frame, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+					_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+					return text("answered"), err
+				}})
+				p := &peer{t: t, e: e, frames: make(chan string, 100)}
+				p.ctx = transport.Connect(context.Background(), transport.Peer{Out: p})
+				p.initialize("2025-03-26", `{}`)
+				question := p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`)
+				stopped := make(chan error)
+				go func() { stopped <- e.Shutdown(context.Background()) }()
+				synctest.Wait()
+				if _, err := e.Accept(p.ctx, []byte(`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`)); !errors.Is(err, engine.ErrShutdown) {
+					t.Errorf("a request: %v", err)
+				}
+				id, _ := jsontext.Member([]byte(question), "id")
+				p.send(fmt.Sprintf(frame, id))
+				shows(t, p.next(), `"id":1`, `answered`)
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
 			})
 		})
 	}
