@@ -43,7 +43,10 @@ func (s *Server) stepUp(ctx context.Context, scopes []string) error {
 	if !can || request == nil || request.Sessions == nil || transport.PrincipalFrom(ctx) == nil {
 		return nil
 	}
-	return up.InsufficientScope(scopes)
+	if challenge := up.InsufficientScope(scopes); challenge != nil {
+		return challenge
+	}
+	return nil
 }
 
 // deniedError is what steps of PhaseTrace see of a call that was refused because of missing

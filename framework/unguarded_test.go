@@ -3,6 +3,8 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -56,5 +58,33 @@ func TestAuthenticatorThatIsNotReady(t *testing.T) {
 		if err := carrier.Serve(t.Context(), s); err == nil || !strings.Contains(err.Error(), "WithAuth: no issuer") {
 			t.Errorf("Serve: %v", err)
 		}
+	}
+}
+
+// shrug lets everybody in, and never asks for more scopes.
+type shrug struct{}
+
+func (shrug) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	return &transport.Principal{Subject: "anyone"}, nil
+}
+func (shrug) InsufficientScope([]string) *transport.AuthError { return nil }
+
+// What needs scopes does not exist where the authenticator has no challenge.
+func TestNoChallenge(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet(framework.WithAuth(shrug{})).Add(framework.Tool("t", none, framework.Scopes("a"))))
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(call))
+	for name, value := range map[string]string{
+		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "t",
+	} {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	nethttp.Handler(s).ServeHTTP(w, r)
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "-32602") || !strings.Contains(body, "nknown tool") {
+		t.Errorf("%d %s", w.Code, body)
 	}
 }

@@ -14,6 +14,10 @@ import (
 //
 // It is called concurrently, and must not change header. Returning neither a principal nor
 // an error is answered with 401, as is any error that is not an [*AuthError].
+//
+// It may have two more methods. Ready() error says why it can let nobody in, before anything
+// is served. InsufficientScope(scopes []string) *AuthError is the answer to a caller who
+// names a component and lacks some of its scopes; nil: to that caller it does not exist.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
