@@ -307,35 +307,6 @@ func TestNodesAnswersFillTheClaims(t *testing.T) {
 	}
 }
 
-// 10. a bus that is away while something is told
-func TestNodesBusWasAway(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		h := &hooks{}
-		all := twoHooked(t, h, "x://1", "x://2", "x://3")
-		p := dial(t, all[0], core)
-		for _, uri := range []string{"x://1", "x://2", "x://3"} {
-			p.call("resources/subscribe", `{"uri":"`+uri+`"}`).ok()
-		}
-		synctest.Wait()
-		var tries atomic.Int32
-		h.publish = func() error {
-			if tries.Add(1) > 1 {
-				return nil
-			}
-			time.Sleep(time.Second) // the others are told meanwhile
-			return errors.New("away")
-		}
-		for _, uri := range []string{"x://1", "x://2", "x://3"} {
-			all[1].ResourceUpdated(t.Context(), uri)
-		}
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if got := fmt.Sprintf("%s", p.notifications("notifications/resources/updated")); !strings.Contains(got, "x://2") || !strings.Contains(got, "x://3") {
-			t.Errorf("what was told after the one that was lost: %s", got)
-		}
-	})
-}
-
 // TestNodesLostReplies: whichever change of a task the store makes without saying so, who
 // listens is told of each status, and a handler that was cancelled ends at once.
 func TestNodesLostReplies(t *testing.T) {

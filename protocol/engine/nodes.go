@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -24,10 +25,12 @@ const (
 	newsRoots   newsKind = "roots"   // the roots of the client of Session changed
 	newsKept    newsKind = "kept"    // the kept state of Session changed: to Frame, at Version
 	newsVisited newsKind = "visited" // the page of the elicitation Visit is done
+	newsLost    newsKind = "lost"    // the node has lost messages before they were on the bus
 )
 
 // news is a message between the nodes that share a store. It says where to look, or what to do now.
-// Messages may be lost, so what must not be missed is also polled for.
+// Messages may be lost, so what must not be missed is also polled for. After a loss that is noticed,
+// whatever a message could have been about is taken to have changed.
 type news struct {
 	Kind    newsKind        `json:"engine"` // a bus carries messages of others, too
 	Node    string          `json:"node"`
@@ -57,12 +60,16 @@ type nodes struct {
 	id      string
 	running sync.WaitGroup
 
+	listening atomic.Bool // the bus has been heard
+
 	mu     sync.Mutex // guards the fields below
 	stop   context.CancelFunc
 	outbox [][]byte        // messages that wait for the bus, oldest first
 	bytes  int             // the size of the outbox
+	gap    bool            // messages of the outbox were lost, and the others do not know
 	dirty  map[string]bool // tasks to look at
 	all    bool            // messages may have been lost: look at everything
+	doubt  bool            // and tell the clients so
 	out    chan struct{}   // 1-buffered: there is something in the outbox
 	look   chan struct{}   // 1-buffered: there is something to look at
 }
@@ -160,7 +167,7 @@ func (e *Engine) tell(n news) {
 	s.outbox, s.bytes = append(s.outbox, message), s.bytes+len(message)
 	for len(s.outbox) > maxOutbox || s.bytes > outboxBytes {
 		s.bytes -= len(s.outbox[0])
-		s.outbox = s.outbox[1:]
+		s.outbox, s.gap = s.outbox[1:], true
 	}
 	signal(s.out)
 }
@@ -192,10 +199,13 @@ func (e *Engine) telling(ctx context.Context) {
 }
 
 // publishAll publishes the outbox. It returns false at a message that the bus does not take. That
-// message is lost, as any may be (see news).
+// message is lost, as any may be (see news); the next one then says so.
 func (e *Engine) publishAll(ctx context.Context) bool {
 	for message := e.nodes.next(); message != nil; message = e.nodes.next() {
 		if err := e.toBus(ctx, message); err != nil {
+			e.nodes.mu.Lock()
+			e.nodes.gap = true
+			e.nodes.mu.Unlock()
 			e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
 			return false
 		}
@@ -209,10 +219,16 @@ func (e *Engine) toBus(ctx context.Context, message []byte) error {
 	return e.cfg.Changes.Publish(ctx, message)
 }
 
-// next takes the oldest message from the outbox; nil: it is empty.
+// next takes the oldest message from the outbox, behind one that says that others were lost; nil: it
+// is empty.
 func (s *nodes) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.gap {
+		s.gap = false
+		message, _ := json.Marshal(news{Kind: newsLost, Node: s.id}) // of texts that are valid
+		return message
+	}
 	if len(s.outbox) == 0 {
 		s.outbox = nil
 		return nil
@@ -226,10 +242,7 @@ func (s *nodes) next() []byte {
 // been lost. It must not block.
 func (e *Engine) heard(message []byte) {
 	if message == nil {
-		e.nodes.mu.Lock()
-		e.nodes.all = true
-		e.nodes.mu.Unlock()
-		signal(e.nodes.look)
+		e.lookAtAll(e.nodes.listening.Swap(true)) // before the first call nobody has told this node anything
 		return
 	}
 	var n news
@@ -261,7 +274,19 @@ func (e *Engine) heard(message []byte) {
 		}
 	case newsVisited:
 		e.visited(n.Visit)
+	case newsLost:
+		e.lookAtAll(true)
 	}
+}
+
+// lookAtAll makes the looking goroutine read all tasks again, because messages may have been lost,
+// and doubt what clients watch. It never blocks.
+func (e *Engine) lookAtAll(doubt bool) {
+	e.nodes.mu.Lock()
+	e.nodes.all = true
+	e.nodes.doubt = e.nodes.doubt || doubt
+	e.nodes.mu.Unlock()
+	signal(e.nodes.look)
 }
 
 // Visited lets the other nodes know that the page of an elicitation is done: the one that
@@ -362,8 +387,8 @@ func (e *Engine) looking(ctx context.Context) {
 		}
 		s := &e.nodes
 		s.mu.Lock()
-		dirty, all := s.dirty, s.all
-		s.dirty, s.all = nil, false
+		dirty, all, doubts := s.dirty, s.all, s.doubt
+		s.dirty, s.all, s.doubt = nil, false, false
 		s.mu.Unlock()
 		if all {
 			dirty = e.everything(dirty)
@@ -371,7 +396,25 @@ func (e *Engine) looking(ctx context.Context) {
 		for id := range dirty {
 			e.reread(ctx, id)
 		}
+		if doubts && e.doubt() {
+			_ = pause(ctx, doubtPause) // the next wait ends the loop
+		}
 	}
+}
+
+// doubtPause keeps a bus that loses messages all the time from making clients read all the time.
+const doubtPause = time.Second
+
+// doubt tells all feeds of the resources that they watch: each may have changed, and nobody would say
+// so again. It returns false if there is nothing to tell.
+func (e *Engine) doubt() bool {
+	names := e.resources.names()
+	for _, name := range names {
+		for _, h := range e.resources.of(name) {
+			h.feed.updated(name, name)
+		}
+	}
+	return len(names) > 0
 }
 
 // everything adds all tasks that this node knows to dirty, because messages were lost, and makes all
