@@ -16,7 +16,8 @@
 //     WriteTimeout. At the end a server of New goes on with the connection, unless it has
 //     TLS or the client speaks HTTP/1.0; a mounted one closes it. Middleware that
 //     compresses does not see streams.
-//   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config.
+//   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config. Nor does
+//     fasthttp's own context, if the UserContext derives from it: see Context.
 //   - Errors are written as JSON-RPC, and never reach the app's ErrorHandler. That of
 //     a mounted app still answers what Fiber refuses before routing: its own BodyLimit,
 //     and header fields beyond its ReadBufferSize of 4 KiB by default.

@@ -75,6 +75,8 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	if c.context != nil {
 		ctx = c.context(ctx, f)
 	}
+	ctx, end := borrow(ctx, rc)
+	defer end()
 	reply := c.answer(ctx, rc, door)
 	if reply.Stream == nil {
 		write(rc, reply)

@@ -168,7 +168,8 @@ func WithoutHTTPSSE() Option {
 
 // Context makes the handlers' context carry what the program's own Fiber middleware found
 // out, such as transport.WithPrincipal. It runs once per request, before anything is
-// decided; it must copy what it takes from c, since Fiber reuses that memory.
+// decided; it must copy what it takes from c, since Fiber reuses that memory. A context that
+// derives from c.Context() has, after the request, only the values that were looked for before.
 func Context(fn func(ctx context.Context, c *fiber.Ctx) context.Context) Option {
 	return optionFunc(func(c *config) { c.context = fn })
 }
