@@ -93,7 +93,8 @@ type Next func(ctx context.Context, frame []byte, out Outbound) error
 // decoded again: a middleware observes it, wraps out to see and change what is sent, or
 // refuses by returning an error instead of calling next; the host answers a request with
 // that error. A middleware that returns nil without calling next must have answered the
-// request through out.
+// request through out. It may keep frame, but not change it, since the host reads it, too;
+// what is sent is copied if it is to be kept beyond Send, whose memory is used again.
 type Middleware func(next Next) Next
 
 // OutboundFunc is a function that is an Outbound.
