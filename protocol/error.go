@@ -8,6 +8,11 @@ const (
 	CodeInternal      = -32603
 )
 
+// CodeInterrupted is the error code for a request whose server process has ended before the
+// answer: what it was to do may have been done or not. No revision defines one; the number is that
+// of the corresponding HTTP status, as with [CodeTooMany].
+const CodeInterrupted = 502
+
 // Error is a JSON-RPC error. A handler that returns one answers with it as it is.
 type Error struct {
 	Code    int

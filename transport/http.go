@@ -135,6 +135,15 @@ type Planned interface {
 	Plan() Plan
 }
 
+// Interruptible is an Exchange whose client is told if the process ends before the answer, where
+// the carrier can still do that.
+type Interruptible interface {
+	Exchange
+	// Interrupted returns the answer for that case; nil: none is due. It may be called
+	// while Serve runs.
+	Interrupted() []byte
+}
+
 // Server is a Host that offers what HTTP carriers can use. *framework.Server is one.
 type Server interface {
 	Host

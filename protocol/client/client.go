@@ -171,6 +171,9 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 // refusal is a JSON-RPC error, with the carrier's error if there is one.
 func refusal(d *dialect.Dialect, got answer) error {
 	err := d.DecodeError(got.msg.Error)
+	if got.msg.Error.Code == protocol.CodeInterrupted {
+		err = &interruptedError{err}
+	}
 	if got.status == nil {
 		return err
 	}

@@ -62,7 +62,8 @@
 // lose: a stream that breaks before the answer, and cannot be resumed, ends its call with
 // that error, a refused request ends with an [*HTTPError], and one without a response with
 // the *url.Error of net/http; other calls go on. A call that may have reached the server is
-// never repeated automatically. Errors of the server are a *protocol.Error or
+// never repeated automatically. A server that says that it has lost a call
+// ([protocol.CodeInterrupted]) ends it with that error, which wraps io.ErrUnexpectedEOF, too. Errors of the server are a *protocol.Error or
 // *protocol.Fault, for errors.As; [protocol.RetryAfter] returns how long to wait before
 // another attempt.
 //

@@ -40,6 +40,12 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("tool %q: %s", e.Tool, text)
 }
 
+// interruptedError is the server's word that there will be no answer (protocol.CodeInterrupted).
+type interruptedError struct{ error }
+
+// Unwrap returns what the server has sent, and the error of all answers that are lost.
+func (e *interruptedError) Unwrap() []error { return []error{e.error, io.ErrUnexpectedEOF} }
+
 // errLost is the error if the other side has ended the connection and nothing more is known.
 var errLost = fmt.Errorf("client: the connection was lost: %w", io.ErrUnexpectedEOF)
 

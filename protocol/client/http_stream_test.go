@@ -307,3 +307,42 @@ func TestHTTPListenStream(t *testing.T) {
 		t.Error("a notification was sent where the end of the response says it")
 	}
 }
+
+// TestHTTPInterrupted: a server that says that there will be no answer is heard at once, as one
+// whose answer is lost. A wait for a task goes on.
+func TestHTTPInterrupted(t *testing.T) {
+	t.Parallel()
+	const state = `"taskId":"t","createdAt":"2025-11-25T10:00:00Z","lastUpdatedAt":"2025-11-25T10:00:00Z","ttl":null`
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		switch {
+		case v.Method == protocol.MethodInitialize:
+			v.result(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":` + serverInfo + `}`)
+		case v.Method == protocol.MethodCallTool, v.Method == protocol.MethodTaskResult && v.n == 0:
+			v.stream()
+			v.write("retry: 1\nid: " + string(v.ID) + "\ndata:\n\n")
+		case v.header("Last-Event-ID") != "":
+			v.stream()
+			v.event("e", `{"jsonrpc":"2.0","id":`+v.header("Last-Event-ID")+`,"error":{"code":502,"message":"interrupted"}}`)
+		case v.Method == protocol.MethodGetTask:
+			v.result(`{` + state + `,"status":"completed"}`)
+		case v.Method == protocol.MethodTaskResult:
+			v.result(`{"content":[{"type":"text","text":"done"}]}`)
+		default:
+			return false
+		}
+		return true
+	})
+	c := visitor(t, s, nil)
+	_, err := c.CallTool(t.Context(), "x", nil)
+	e, ok := errors.AsType[*protocol.Error](err)
+	if !ok || e.Code != protocol.CodeInterrupted || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v", err)
+	}
+	if n := s.count("POST tools/call"); n != 1 {
+		t.Errorf("called %d times", n)
+	}
+	r, err := c.Task("t").Wait(t.Context())
+	if text := textIn(t, r, err); text != "done" {
+		t.Errorf("the task: %q", text)
+	}
+}

@@ -109,13 +109,16 @@ func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 }
 
 // passes says that a failed request may succeed later: it went over HTTP, and neither the
-// server nor the caller has refused it.
+// server nor the caller has refused it. It must be one that can be repeated.
 func (c *Client) passes(ctx context.Context, err error) bool {
 	if c.http == nil || ctx.Err() != nil || c.link.failure() != nil {
 		return false
 	}
 	if status, ok := errors.AsType[*HTTPError](err); ok { // whatever the body is
 		return status.Status >= 500 || status.Status == 429
+	}
+	if _, interrupted := errors.AsType[*interruptedError](err); interrupted {
+		return true
 	}
 	if _, refused := errors.AsType[*protocol.Error](err); refused {
 		return false

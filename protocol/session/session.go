@@ -37,6 +37,15 @@ type Record struct {
 	Data      []byte    // opaque to the store
 }
 
+// Exclusive is a Store that one process has at a time, such as a locked file: whoever opens it
+// knows that all who had it before have ended.
+type Exclusive interface {
+	Store
+	// Opening is a name for the time from when the store was opened until it is closed, or
+	// its process ends. It is not empty, and another one each time.
+	Opening() string
+}
+
 // Store keeps records until they expire or are deleted. Its methods are atomic with
 // respect to each other, across all processes that share the store. It is safe for
 // concurrent use, and neither retains slices of its callers nor returns them to others.

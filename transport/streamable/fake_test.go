@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // host is a scripted transport.Server. Frames are {"id":..,"method":..}.
 type host struct {
 	plan    transport.Plan
-	refuses bool // every initialize
+	will    string // of each exchange; see transport.Interruptible
+	refuses bool   // every initialize
 	auth    transport.Authenticator
 	log     eventlog.Store
 	closing chan struct{}
@@ -82,6 +83,8 @@ func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, er
 }
 
 func (x *exchange) Plan() transport.Plan { return x.plan }
+
+func (x *exchange) Interrupted() []byte { return []byte(x.h.will) }
 
 func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	if x.code != 0 {

@@ -123,7 +123,7 @@ func pairOver(t *testing.T, plan transport.Plan, cfg streamable.Config, all *mem
 	p := &pair{store: &watched{Store: all.Sessions()}, all: all}
 	node := func() *host {
 		return &host{
-			plan: plan, log: all.Events(), sessions: p.store, changes: bus, closing: make(chan struct{}),
+			plan: plan, will: interrupted, log: all.Events(), sessions: p.store, changes: bus, closing: make(chan struct{}),
 			handle: func(ctx context.Context, method string, send func(string) error) (int, string) {
 				link, _ := transport.RequestFrom(ctx).Sessions.Find()
 				switch name, rest, _ := strings.Cut(method, " "); name {

@@ -15,12 +15,11 @@ import (
 // handlers may keep their contexts, which point into it.
 type postedExchange struct {
 	posting
-	body     []byte
-	exchange transport.Exchange
-	request  transport.Request
-	stream   stream
-	ctx      frameContext
-	reply    Reply
+	body    []byte
+	request transport.Request
+	stream  stream
+	ctx     frameContext
+	reply   Reply
 }
 
 // frameContext is the context of an exchange. It ends with the exchange or with its parent, the
@@ -62,7 +61,7 @@ func (v *Visit) run(body []byte) *Reply {
 		}
 		return shuttingDown()
 	}
-	x.exchange = exchange
+	x.stream.exchange = exchange
 	plan := transport.Plan{Answered: true}
 	if planned, ok := exchange.(transport.Planned); ok {
 		plan = planned.Plan()
@@ -142,10 +141,10 @@ func (x *postedExchange) serve() {
 	defer e.running.End()
 	defer x.release()
 	defer e.linger(&x.stream)
-	defer x.stream.finish()
+	defer x.stream.served()
 	defer x.ctx.End(nil)
-	guarded.Serve(&x.ctx, x.exchange, &x.stream, x.body)
-	x.body, x.exchange = nil, nil // a resumable stream is kept for a while, and keeps x alive
+	guarded.Serve(&x.ctx, x.stream.exchange, &x.stream, x.body)
+	x.body = nil // a resumable stream is kept for a while, and keeps x alive
 	if x.opened && x.session.link.Refused() {
 		e.endSession(x.session, errSessionEnded)
 	}

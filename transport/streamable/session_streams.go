@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
@@ -176,28 +175,6 @@ func (st *stream) holds(after uint64) bool {
 	}
 	_, err := st.log.After(st.session.ctx, st.key(), after)
 	return !errors.Is(err, eventlog.ErrExpired)
-}
-
-// begin appends an empty event to a shared log, so that the log knows the stream before the client,
-// once primed, asks another node for it. The caller holds st.mu.
-func (st *stream) begin() {
-	if st.numbered && st.seq == 0 && st.session.record.made() {
-		// Without it only this node resumes the stream before it has an event.
-		_, _ = st.log.Append(st.session.ctx, st.key(), nil)
-	}
-}
-
-// markTime is how long the log may take for the mark of an end.
-const markTime = 5 * time.Second
-
-// mark appends the empty event that tells followers of the stream on other nodes that it has ended.
-func (st *stream) mark() {
-	if !st.session.record.made() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(st.session.ctx), markTime)
-	defer cancel()
-	_, _ = st.log.Append(ctx, st.key(), nil) // without it they give up after a while
 }
 
 // end ends the stream. If stays, its events stay in the log, for other nodes.

@@ -131,7 +131,7 @@ func (st *stream) replay(a *attachment, from position) bool {
 	f := st.flows()
 	for i, event := range events {
 		last := i == len(events)-1
-		if len(event.Frame) > 0 { // an empty event is for other nodes
+		if !internal(event) {
 			f.buf, f.seq = appendEvent(f.buf, st.eventID(event.Seq), event.Frame), event.Seq
 		}
 		if len(f.buf) == 0 || len(f.buf) < crowd && !last {

@@ -35,22 +35,24 @@ type stream struct {
 	json, sse  bool              // response types that the client accepts
 	life       *lifetime.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
 
-	mu        sync.Mutex    // guards the fields below, and the order of what is written
-	waiter    *waiter       // of the request, while that waits for its response to be decided; else nil
-	lender    Lender        // lends memory for an answer while the request waits; else nil
-	settled   bool          // a carrier has attached, or never will
-	attached  chan struct{} // closed when settled; nil: nobody waits for it
-	number    uint64        // unique in the session; 0 is the standalone stream
-	numbered  bool          // number was assigned; see name
-	seq       uint64        // of the last event
-	delivered uint64        // the highest seq that was written to a connection
-	streaming bool          // the response is an SSE stream; false: not decided yet
-	releasing bool          // release was called before a connection had attached: the next one is given back
-	ended     bool          // nothing more is sent
-	lost      bool          // the connection has gone before the stream ended
-	answer    answer        // the whole response, if the exchange sent nothing before its answer
-	at        *attachment   // the connection that carries the stream now; nil: none
-	flow      *flow         // nil: no event was written yet
+	mu        sync.Mutex         // guards the fields below, and the order of what is written
+	exchange  transport.Exchange // constant until it was served, then nil; nil: the stream belongs to none
+	waiter    *waiter            // of the request, while that waits for its response to be decided; else nil
+	lender    Lender             // lends memory for an answer while the request waits; else nil
+	settled   bool               // a carrier has attached, or never will
+	attached  chan struct{}      // closed when settled; nil: nobody waits for it
+	number    uint64             // unique in the session; 0 is the standalone stream
+	numbered  bool               // number was assigned; see name
+	begun     bool               // begin was called
+	seq       uint64             // of the last event
+	delivered uint64             // the highest seq that was written to a connection
+	streaming bool               // the response is an SSE stream; false: not decided yet
+	releasing bool               // release was called before a connection had attached: the next one is given back
+	ended     bool               // nothing more is sent
+	lost      bool               // the connection has gone before the stream ended
+	answer    answer             // the whole response, if the exchange sent nothing before its answer
+	at        *attachment        // the connection that carries the stream now; nil: none
+	flow      *flow              // nil: no event was written yet
 }
 
 // answer is a response of one message; status 0: there is none.
@@ -229,6 +231,7 @@ func (st *stream) event(frame []byte) error {
 		return nil
 	}
 	if st.log != nil {
+		st.begin()
 		seq, err := st.log.Append(st.session.ctx, st.key(), frame)
 		switch {
 		case err == nil:
@@ -295,9 +298,22 @@ func (st *stream) whole(reply *Reply) bool {
 func (st *stream) finish() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.finishLocked()
+}
+
+// finishLocked is finish. The caller holds st.mu.
+func (st *stream) finishLocked() {
 	if !st.ended {
 		st.endLocked()
 	}
+}
+
+// served is finish, and lets the exchange go, which has been served.
+func (st *stream) served() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.exchange = nil
+	st.finishLocked()
 }
 
 // endLocked is finish for a stream whose ended may be set already. The caller holds st.mu.

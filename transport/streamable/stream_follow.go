@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -14,13 +15,12 @@ const (
 	minPause = 25 * time.Millisecond
 	maxPause = 250 * time.Millisecond
 	// doubt is how often a follower that finds nothing new checks whether the writer is alive.
-	doubt = 5 * time.Second
+	doubt = time.Second
 )
 
 // follower carries the rest of a stream that another node writes. It ends with the stream, whose
-// end the writer marks by an empty event. A node that has died marks nothing: then the follower
-// ends when it notices that, and a client that resumes is told that there is nothing to resume.
-// Only the goroutine of serve uses a follower.
+// end the writer marks in the log. A node that has died marks nothing: when the follower notices
+// that, it ends the stream itself; see conclude. Only the goroutine of serve uses a follower.
 type follower struct {
 	s     *session
 	mark  uint16 // of the node that writes
@@ -38,20 +38,28 @@ type follower struct {
 func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
 	st := &stream{session: s, log: v.e.events, number: number}
 	f := &follower{s: s, mark: uint16(number >> markAt), key: st.key(), after: after, id: st.eventID} //nolint:gosec // 16 bits are what is left
-	if err := f.look(v.ctx); errors.Is(err, eventlog.ErrExpired) {
-		return nothingToResume()
-	} else if err != nil {
-		return unavailable()
+	err := f.look(v.ctx)
+	dead := err == nil && !f.complete() && !v.e.node.Lives(v.ctx, f.mark)
+	if dead {
+		err = f.conclude(v.ctx)
 	}
-	if f.nothing() && !v.e.node.Lives(v.ctx, f.mark) {
+	switch {
+	case errors.Is(err, eventlog.ErrExpired), err == nil && dead && f.nothing():
 		return nothingToResume()
+	case err != nil:
+		return unavailable()
 	}
 	return v.admit(&Stream{follow: f}, p)
 }
 
-// nothing reports whether nothing new was read, except the empty event that begins a stream.
+// nothing reports whether nothing new was read, except the event that begins a stream.
 func (f *follower) nothing() bool {
-	return len(f.news) == 0 || len(f.news) == 1 && f.news[0].Seq == 1 && len(f.news[0].Frame) == 0
+	return len(f.news) == 0 || len(f.news) == 1 && begins(f.news[0])
+}
+
+// complete reports whether the end of the stream was read.
+func (f *follower) complete() bool {
+	return len(f.news) > 0 && ends(f.news[len(f.news)-1])
 }
 
 // look reads the events after f.after into f.news.
@@ -65,13 +73,14 @@ func (f *follower) look(ctx context.Context) (err error) {
 func (f *follower) tell(a *attachment) bool {
 	for _, event := range f.news {
 		f.after = event.Seq
-		if len(event.Frame) == 0 && event.Seq > 1 {
-			return false
+		frame := event.Frame
+		switch {
+		case begins(event):
+			continue
+		case ends(event):
+			frame = bytes.TrimPrefix(frame, []byte{willMark})
 		}
-		if len(event.Frame) == 0 {
-			continue // see begin
-		}
-		if a.put(appendEvent(nil, f.id(event.Seq), event.Frame)) != nil {
+		if len(frame) > 0 && a.put(appendEvent(nil, f.id(event.Seq), frame)) != nil || ends(event) {
 			return false
 		}
 	}
@@ -128,7 +137,7 @@ func (f *follower) advance(ctx context.Context) bool {
 	if now.Sub(f.proven) > doubt {
 		f.proven = now
 		if !f.s.e.node.Lives(ctx, f.mark) {
-			return false
+			return f.conclude(ctx) == nil && len(f.news) > 0
 		}
 	}
 	return now.Sub(f.heard) <= f.s.e.cfg.SessionIdle

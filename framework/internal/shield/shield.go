@@ -30,13 +30,27 @@ func (tell Tell) caught(operation string, err *error) {
 	}
 }
 
-// Sessions shields a session.Store.
-func Sessions(s session.Store, tell Tell) session.Store { return sessions{s, tell} }
+// Sessions shields a session.Store. The result is a session.Exclusive if s is, with the opening
+// that s has now.
+func Sessions(s session.Store, tell Tell) session.Store {
+	shielded := sessions{s, tell}
+	if x, ok := s.(session.Exclusive); ok {
+		return exclusive{shielded, x.Opening()}
+	}
+	return shielded
+}
 
 type sessions struct {
 	session.Store
 	tell Tell
 }
+
+type exclusive struct {
+	sessions
+	opening string
+}
+
+func (e exclusive) Opening() string { return e.opening }
 
 func (s sessions) Create(ctx context.Context, r session.Record) (err error) {
 	defer s.tell.caught("Sessions.Create", &err)

@@ -97,3 +97,19 @@ func TestSubscribesAgain(t *testing.T) {
 		}
 	})
 }
+
+type locked struct{ session.Store }
+
+func (locked) Opening() string { return "today" }
+
+// TestExclusive: a shielded store is as exclusive as it was.
+func TestExclusive(t *testing.T) {
+	t.Parallel()
+	x, ok := shield.Sessions(locked{}, nil).(session.Exclusive)
+	if !ok || x.Opening() != "today" {
+		t.Errorf("%v, %v", x, ok)
+	}
+	if x, ok := shield.Sessions(struct{ session.Store }{}, nil).(session.Exclusive); ok {
+		t.Errorf("%v", x)
+	}
+}

@@ -104,6 +104,15 @@ func TestLineAfterRestart(t *testing.T) {
 	}
 }
 
+func opening(t testing.TB, s *boltstore.Store) string {
+	t.Helper()
+	store, ok := s.Sessions().(session.Exclusive)
+	if !ok {
+		t.Fatal("it is not exclusive")
+	}
+	return store.Opening()
+}
+
 // TestRestart: all ports have what they had.
 func TestRestart(t *testing.T) {
 	t.Parallel()
@@ -123,9 +132,13 @@ func TestRestart(t *testing.T) {
 	if err := errors.Join(err, errAdd, errAppend); err != nil {
 		t.Fatal(err)
 	}
+	first := opening(t, s)
 	closes(t, s)
 
 	s = reopen(t, path)
+	if now := opening(t, s); now == first || now == "" || now != opening(t, s) {
+		t.Errorf("the opening is %q, after %q", now, first)
+	}
 	if list, err := s.Tasks().List(ctx, "owner", "b", 9); err != nil || len(list) != 2 || list[0].ID != "c" {
 		t.Errorf("behind b, which is gone: %+v, %v", list, err)
 	}

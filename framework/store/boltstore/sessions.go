@@ -12,9 +12,15 @@ import (
 
 // sessions is the session.Store. The id is the key, and not in the record.
 type sessions struct {
-	file  *file
-	table table
+	file    *file
+	table   table
+	opening string
 }
+
+var _ session.Exclusive = (*sessions)(nil)
+
+// Opening is random.
+func (s *sessions) Opening() string { return s.opening }
 
 // sessionKey has a prefix, because an id may be empty and a key may not.
 func sessionKey(id string) []byte { return append([]byte{'s'}, id...) }

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"sync"
@@ -73,7 +74,7 @@ func newStore(main, logged *file, set *settings) *Store {
 	line := newLine(set.leaseLife)
 	main.moved = line.apply
 	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
-	s.sessions = sessions{main, newTable(sessionsName, set.sessionRecords, set.sessionBytes, session.ErrFull)}
+	s.sessions = sessions{main, newTable(sessionsName, set.sessionRecords, set.sessionBytes, session.ErrFull), rand.Text()}
 	s.claims = claims{main, newTable(claimsName, set.claimEntries, set.claimBytes, claim.ErrFull)}
 	s.claims.table.spare = set.claimBytes / 4 // for the marks by which nothing happens twice
 	s.tasks = tasks{file: main, line: line, most: taskBounds{set.taskRecords, set.taskBytes}, closed: s.closing}
@@ -85,7 +86,8 @@ func newStore(main, logged *file, set *settings) *Store {
 	return s
 }
 
-// Sessions returns the session.Store. When there is no room, a new session is refused.
+// Sessions returns the session.Store, which is also a session.Exclusive. When there is no room, a
+// new session is refused.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
 // Tasks returns the task.Store, which is also a task.Queue. When there is no room, tasks

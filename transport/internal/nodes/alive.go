@@ -53,16 +53,28 @@ func (n *Node) say(ctx context.Context) {
 	defer cancel()
 	until := time.Now().Add(lifeAfter)
 	if err := n.Sessions.Touch(ctx, aliveKey(n.Mark), until); errors.Is(err, session.ErrNotFound) {
-		_ = n.Sessions.Create(ctx, session.Record{ID: aliveKey(n.Mark), Expires: until})
+		_ = n.Sessions.Create(ctx, session.Record{ID: aliveKey(n.Mark), Expires: until, Data: []byte(n.opening())})
 	}
 }
 
+// opening is that of the store, if the store has one; else it is empty.
+func (n *Node) opening() string {
+	if store, ok := n.Sessions.(session.Exclusive); ok {
+		return store.Opening()
+	}
+	return ""
+}
+
 // Lives says whether the node with that mark runs. While the store cannot be asked it says
-// yes.
+// yes. A node that was killed counts as running for up to lifeAfter, unless its process had an
+// exclusive store: then this one could not have opened that.
 func (n *Node) Lives(ctx context.Context, mark uint16) bool {
 	if mark == n.Mark {
 		return true
 	}
-	_, err := n.Sessions.Get(ctx, aliveKey(mark))
-	return !errors.Is(err, session.ErrNotFound)
+	r, err := n.Sessions.Get(ctx, aliveKey(mark))
+	if err != nil {
+		return !errors.Is(err, session.ErrNotFound)
+	}
+	return string(r.Data) == n.opening()
 }

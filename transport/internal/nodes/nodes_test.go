@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport/internal/nodes"
 )
 
@@ -147,6 +149,82 @@ func TestMessages(t *testing.T) {
 		if got, err := json.Marshal(m); string(got) != want || err != nil {
 			t.Errorf("%s, %v", got, err)
 		}
+	}
+}
+
+// mortal is a store that takes nothing from a node that was killed.
+type mortal struct {
+	session.Store
+	killed *atomic.Bool
+}
+
+func (m mortal) Touch(ctx context.Context, id string, until time.Time) error {
+	if m.killed.Load() {
+		return errors.New("away")
+	}
+	return m.Store.Touch(ctx, id, until)
+}
+
+func (m mortal) Delete(ctx context.Context, id string) error {
+	if m.killed.Load() {
+		return errors.New("away")
+	}
+	return m.Store.Delete(ctx, id)
+}
+
+// exclusive is a store of one process.
+type exclusive struct {
+	session.Store
+	opening string
+}
+
+func (e exclusive) Opening() string { return e.opening }
+
+// TestLives: a node lives until it ends or, killed, has not said for long that it does, and no
+// longer than the opening of a store that is exclusive.
+func TestLives(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		writer, reader string // openings; empty: the store is not exclusive
+		killed         bool
+		after          time.Duration
+		want           bool
+	}{
+		"running":              {after: time.Hour, want: true},
+		"just killed":          {killed: true, after: 14 * time.Second, want: true},
+		"killed":               {killed: true, after: 21 * time.Second},
+		"another node in here": {writer: "1", reader: "1", after: time.Hour, want: true},
+		"an earlier process":   {writer: "1", reader: "2", after: 0},
+		"an older program":     {reader: "2", after: 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var killed atomic.Bool
+				common := mortal{memory.New().Sessions(), &killed}
+				node := func(opening string) *nodes.Node {
+					d := nodes.Duties{Period: time.Hour, Look: func(context.Context) {}}
+					if opening == "" {
+						return nodes.New(common, nil, d)
+					}
+					return nodes.New(exclusive{common, opening}, nil, d)
+				}
+				writer, reader := node(tt.writer), node(tt.reader)
+				writer.Begin(t.Context())
+				defer writer.End()
+				time.Sleep(time.Minute)
+				killed.Store(tt.killed)
+				time.Sleep(tt.after)
+				if got := reader.Lives(t.Context(), writer.Mark); got != tt.want {
+					t.Errorf("lives: %v", got)
+				}
+				writer.End()
+				if !tt.killed && reader.Lives(t.Context(), writer.Mark) {
+					t.Error("it lives after its end")
+				}
+			})
+		})
 	}
 }
 

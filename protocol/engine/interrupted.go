@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+var (
+	_ transport.Interruptible = (*exchange)(nil)
+	_ transport.Interruptible = (*batch)(nil)
+)
+
+// interrupted is what the client of a request hears whose process has ended before the answer.
+var interrupted = &jsonrpc.Error{
+	Code: protocol.CodeInterrupted,
+	Message: "interrupted: the server process that worked on this request has ended. " +
+		"What the request was to do may have been done, in part or in full; it is not done again.",
+}
+
+// Interrupted returns that error as the answer.
+func (x *exchange) Interrupted() []byte {
+	if x.run != nil || x.id.IsZero() {
+		return nil
+	}
+	return jsonrpc.AppendError(nil, x.id, interrupted, false)
+}
+
+// Interrupted returns one error for each request, in an array, as flush sends the answers.
+func (b *batch) Interrupted() []byte {
+	var all []byte
+	for _, x := range b.members {
+		if answer := x.Interrupted(); answer != nil {
+			all = append(append(all, ','), answer...)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	all[0] = '['
+	return append(all, ']')
+}
