@@ -2,13 +2,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/target"
@@ -22,21 +23,33 @@ func main() {
 	}))
 }
 
+// buffers are those of one request.
+type buffers struct {
+	request bytes.Buffer
+	answer  []byte
+}
+
 func serve(echo *target.Echo, l net.Listener) error {
+	var pool sync.Pool // of buffers, as Fiber has them
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
-		request, err := io.ReadAll(r.Body)
-		if err != nil {
+		b, _ := pool.Get().(*buffers)
+		if b == nil {
+			b = &buffers{}
+		}
+		defer pool.Put(b)
+		b.request.Reset()
+		if _, err := b.request.ReadFrom(r.Body); err != nil {
 			return // who asked is gone
 		}
-		answer := echo.Append(nil, request)
+		b.answer = echo.Append(b.answer[:0], b.request.Bytes())
 		header := w.Header()
 		header.Set("Content-Type", echo.Kind)
-		header.Set("Content-Length", strconv.Itoa(len(answer)))
+		header.Set("Content-Length", strconv.Itoa(len(b.answer)))
 		if echo.Close {
 			header.Set("Connection", "close")
 		}
-		_, _ = w.Write(answer)
+		_, _ = w.Write(b.answer)
 	})
 	return http.Serve(l, mux) //nolint:gosec // nothing but the bench speaks to it
 }
