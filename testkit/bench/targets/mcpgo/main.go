@@ -1,5 +1,6 @@
 // Command mcpgo is the same server on mcp-go. As it is shipped it validates nothing;
-// BENCH_MODE=validate has it validate arguments and results, as the others do.
+// BENCH_MODE=validate has it validate arguments and results, as the others do. Panics are
+// recovered in both modes, as the others do, which is one deferred function a call.
 package main
 
 import (
@@ -52,7 +53,7 @@ func newServer() *server.MCPServer {
 	s.AddTool(tool("blob", sample.BlobText, sample.EmptySchema), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(blob), nil
 	})
-	s.AddTool(tool("notify", sample.NotifyText, sample.NotifySchema), mcp.NewStructuredToolHandler(notify))
+	s.AddTool(tool("notify", sample.NotifyText, sample.NotifySchema, mcp.WithOutputSchema[sample.AddOut]()), mcp.NewStructuredToolHandler(notify))
 	tools, templates := sample.Extras()
 	for i := range tools {
 		add(s, sample.ExtraName(i), sample.ExtraText, sample.ExtraSchema, sample.Extra)
