@@ -184,12 +184,14 @@ func idle(ctx context.Context, b *bench) error {
 	return b.idleStreams(ctx, "idle listen streams", now, stateless)
 }
 
+// start compares programs with one tool or none, and those of all tables, which have four.
 func start(ctx context.Context, b *bench) error {
 	return b.cold(ctx, "cold start", []server{
 		{name: nameConstant, program: "constant"},
 		{name: nameLinked, program: "linked"},
 		{name: nameHello, program: "hello"},
 		{name: nameFX, program: "kagamifx"},
+		{name: nameKagami, program: "kagami"},
 		{name: nameSDK, program: "gosdk"},
 		{name: nameMCPGo, program: "mcpgo"},
 	})
