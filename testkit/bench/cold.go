@@ -20,8 +20,8 @@ func (b *bench) cold(ctx context.Context, id string, servers []server) error {
 		starts = 2
 	}
 	for i := range starts {
-		for j := range servers {
-			s := servers[(i+j)%len(servers)]
+		for _, j := range turnsOf(i, len(servers)) {
+			s := servers[j]
 			took, err := b.start(ctx, s)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", id, s.name, err)

@@ -66,8 +66,8 @@ func (w *pipeLoad) driver(p *proc.Process) (*load.Stdio, error) {
 func (b *bench) inside(ctx context.Context, id, tool, arguments string, servers []server) error {
 	b.begin(id)
 	for i := range b.rounds {
-		for j := range servers {
-			s := servers[(i+j)%len(servers)]
+		for _, j := range turnsOf(i, len(servers)) {
+			s := servers[j]
 			cost, err := b.piped(ctx, s, tool, arguments)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", id, s.name, err)

@@ -97,12 +97,11 @@ func (b *bench) turns(ctx context.Context, workload string, entrants []*entrant,
 		}
 	}
 	for i := range b.rounds {
-		for j := range entrants {
+		for _, j := range turnsOf(i, len(entrants)) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			// Nobody always follows the same one.
-			if err := b.turn(ctx, workload, entrants[(i+j)%len(entrants)], per); err != nil {
+			if err := b.turn(ctx, workload, entrants[j], per); err != nil {
 				return err
 			}
 		}
