@@ -10,7 +10,7 @@
 // Each server is a program of its own below targets/, built by the command. All of
 // them offer the tools of package sample. Targets take turns, round by round; what is
 // compared are ratios within rounds. Every answer is looked at: the command fails
-// where one was wrong.
+// where one was wrong, and where the first ones of two targets differ.
 //
 // The command needs Linux and the go tool.
 package main

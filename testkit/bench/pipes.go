@@ -28,10 +28,10 @@ func (b *bench) pipes(ctx context.Context, w pipeLoad) (err error) {
 	b.begin(w.id)
 	var entrants []*entrant
 	defer func() { err = errors.Join(err, stopAll(entrants)) }()
-	var answered load.Answer
+	var answered sampled
 	for _, s := range w.servers {
 		if s.echo {
-			if s, err = b.repeat(s, &answered, false); err != nil {
+			if s, err = b.repeat(s, answered.first, false); err != nil {
 				return err
 			}
 		}
@@ -46,10 +46,9 @@ func (b *bench) pipes(ctx context.Context, w pipeLoad) (err error) {
 			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
 		}
 		e.run = driver.Run
-		if answered.Body == nil {
-			if answered.Body, err = driver.Sample(); err != nil {
-				return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
-			}
+		body, err := driver.Sample()
+		if err := answered.compare(load.Answer{Body: body}, err); err != nil {
+			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
 		}
 	}
 	return b.turns(ctx, w.id, entrants, max(1, w.reports))

@@ -29,10 +29,10 @@ func (b *bench) web(ctx context.Context, w webLoad) (err error) {
 	b.begin(w.id)
 	var entrants []*entrant
 	defer func() { err = errors.Join(err, stopAll(entrants)) }()
-	var answered load.Answer // of the first, which the echoes repeat
+	var answered sampled
 	for _, s := range w.servers {
 		if s.echo {
-			if s, err = b.repeat(s, &answered, w.reports > 0); err != nil {
+			if s, err = b.repeat(s, answered.first, w.reports > 0); err != nil {
 				return err
 			}
 		}
@@ -48,10 +48,8 @@ func (b *bench) web(ctx context.Context, w webLoad) (err error) {
 		}
 		driver := load.NewHTTP(w.message, to, w.connections, w.reports)
 		e.run, e.close = driver.Run, driver.Close
-		if answered.Body == nil {
-			if answered, err = driver.Sample(); err != nil {
-				return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
-			}
+		if err := answered.compare(driver.Sample()); err != nil {
+			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
 		}
 	}
 	return b.turns(ctx, w.id, entrants, max(1, w.reports))

@@ -25,7 +25,6 @@ type Client struct {
 	conn   net.Conn // nil after an end
 	reader *Reader
 	answer Answer
-	Dials  int // connections that it took
 }
 
 // NewClient makes a client; it dials when it has something to say.
@@ -51,7 +50,6 @@ func (c *Client) send(request []byte) error {
 			return err
 		}
 		c.conn = conn
-		c.Dials++
 		c.reader.Reset(conn)
 		if err := conn.SetDeadline(time.Now().Add(life)); err != nil {
 			return err
@@ -138,15 +136,6 @@ func (h *HTTP) Close() error {
 	return err
 }
 
-// Dials is how many connections were opened so far.
-func (h *HTTP) Dials() int {
-	n := 0
-	for _, c := range h.clients {
-		n += c.Dials
-	}
-	return n
-}
-
 // Sample is the answer to one request.
 func (h *HTTP) Sample() (Answer, error) {
 	h.requests[0].Next()
@@ -208,7 +197,7 @@ func (h *HTTP) judge(a *Answer, r *Request, round *Round) error {
 	}
 	var f follower
 	err := errors.New("a stream without a result")
-	events(a.Body, func(message []byte) {
+	Events(a.Body, func(message []byte) {
 		if Notification(message) {
 			f.report(message)
 			return

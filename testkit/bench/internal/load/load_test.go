@@ -190,18 +190,25 @@ func TestStdioEnds(t *testing.T) {
 	}
 }
 
-// TestStdioProgress has reports come after the result they belong before.
+// TestStdioProgress has reports come after the result they belong before, with the next
+// answer. Those of a sample are not the round's.
 func TestStdioProgress(t *testing.T) {
 	t.Parallel()
+	late := ""
 	in, out := lines(t, func(line string) string {
-		id := idOf(t, line)
+		id, before := idOf(t, line), late
+		late = ""
 		if strings.Contains(line, `"ping"`) {
-			return result(id) + "\n"
+			return before + result(id) + "\n"
 		}
-		return report(1, id) + "\n" + result(id) + "\n" + report(2, id) + "\n"
+		late = report(2, id) + "\n"
+		return before + report(1, id) + "\n" + result(id) + "\n"
 	})
 	s, err := load.NewStdio(load.Handshake().Reported("x", `{}`), in, out, 1, 3)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sample(); err != nil {
 		t.Fatal(err)
 	}
 	round := s.Run(t.Context(), time.Millisecond)

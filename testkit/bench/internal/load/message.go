@@ -89,9 +89,6 @@ func (e Era) Read(uri string) Message {
 // List is a tools/list.
 func (e Era) List() Message { return e.request("tools/list", "", false) }
 
-// Discover asks who the server is, where there are no sessions.
-func (e Era) Discover() Message { return e.request("server/discover", "", false) }
-
 // Listen is a subscriptions/listen for changes of the list of tools.
 func (e Era) Listen() Message {
 	return e.request("subscriptions/listen", `"notifications":{"toolsListChanged":true}`, false)

@@ -71,9 +71,9 @@ func tokenOf(message []byte) (id uint64, ok bool) {
 	return digits(value)
 }
 
-// events calls f with the data of each event of a stream. Servers of the bench put a
+// Events calls f with the data of each event of a stream. Servers of the bench put a
 // message into one line.
-func events(stream []byte, f func(message []byte)) {
+func Events(stream []byte, f func(message []byte)) {
 	for len(stream) > 0 {
 		line := stream
 		if i := bytes.IndexByte(stream, '\n'); i >= 0 {

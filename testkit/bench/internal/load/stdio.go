@@ -65,7 +65,8 @@ func Greet(era Era, in io.Writer, out io.Reader) error {
 	return err
 }
 
-// Sample is the answer to one request, without its newline.
+// Sample is the answer to one request, without its newline. Reports that come after it are
+// read over: a round must not count those of a call that is none of its own.
 func (s *Stdio) Sample() ([]byte, error) {
 	var round Round
 	var sample []byte
@@ -76,6 +77,9 @@ func (s *Stdio) Sample() ([]byte, error) {
 		if err := s.receive(&round, &sample); err != nil {
 			return nil, err
 		}
+	}
+	if s.reports > 0 && round.Err == nil {
+		s.drain(&round)
 	}
 	return sample, round.Err
 }

@@ -97,7 +97,7 @@ func (p *Process) follow(errs io.Reader, listening chan<- string) {
 	for lines.Scan() {
 		line := lines.Text()
 		var m target.Memory
-		if n, _ := fmt.Sscanf(line, target.MemoryLine, &m.Heap, &m.Stacks, &m.Goroutines); n == 3 {
+		if n, _ := fmt.Sscanf(line, target.MemoryLine, &m.Heap, &m.Stacks); n == 2 {
 			p.memory <- m
 			continue
 		}
@@ -155,7 +155,8 @@ func answered[T any](p *Process, s os.Signal, answer <-chan T) (said T, err erro
 	return said, fmt.Errorf("%s does not answer to %v", p.cmd.Path, s)
 }
 
-// Resident is the memory that the process alone keeps resident, in bytes.
+// Resident is the memory of the process that is resident, in bytes: what it shares with
+// others, as the pages of its program, included.
 func (p *Process) Resident() (int, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/smaps_rollup")
 	if err != nil {

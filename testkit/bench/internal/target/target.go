@@ -24,13 +24,12 @@ import (
 
 // Memory of a process, after two collections and after what is free was returned.
 type Memory struct {
-	Heap       uint64 // bytes of live objects
-	Stacks     uint64 // bytes
-	Goroutines int
+	Heap   uint64 // bytes of live objects
+	Stacks uint64 // bytes
 }
 
 // MemoryLine is how a server reports its memory on stderr.
-const MemoryLine = "memory: heap %d stacks %d goroutines %d"
+const MemoryLine = "memory: heap %d stacks %d"
 
 // ProfileVar is the variable of the environment with the file for a profile.
 const ProfileVar = "BENCH_PROFILE"
@@ -51,7 +50,7 @@ func Observe() {
 				continue
 			}
 			m := measure()
-			_, _ = fmt.Fprintf(os.Stderr, MemoryLine+"\n", m.Heap, m.Stacks, m.Goroutines)
+			_, _ = fmt.Fprintf(os.Stderr, MemoryLine+"\n", m.Heap, m.Stacks)
 		}
 	}()
 }
@@ -87,7 +86,7 @@ func measure() Memory {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return Memory{m.HeapAlloc, m.StackInuse, runtime.NumGoroutine()}
+	return Memory{m.HeapAlloc, m.StackInuse}
 }
 
 // Server is a server that is no Kagami program.
