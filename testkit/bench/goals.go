@@ -117,11 +117,14 @@ func (g goal) values(r results) stats.Series {
 	return r.ratios(g.workload, g.target, g.base, g.metric)
 }
 
+// unknown is the verdict of a goal without figures.
+const unknown = "not measured"
+
 // verdict compares the median with the goal.
 func (g goal) verdict(s stats.Series) string {
 	switch m := s.Median(); {
 	case math.IsNaN(m):
-		return "not measured"
+		return unknown
 	case m <= g.most:
 		return "reached"
 	}

@@ -59,7 +59,11 @@ func growth(ctx context.Context, b *bench) error {
 					return fmt.Errorf("%s: %w", id, err)
 				}
 				for _, f := range g.figures {
-					b.results.add(id, nameKagami, f.name, found[f.name])
+					value, ok := found[f.name]
+					if !ok {
+						return fmt.Errorf("%s: the figure %s is missing", id, f.name)
+					}
+					b.results.add(id, nameKagami, f.name, value)
 				}
 			}
 		}

@@ -39,7 +39,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	set.SetOutput(errs)
 	var o options
 	var only string
-	set.StringVar(&o.out, "out", "", "directory with performance.md, to write tables and plots into")
+	set.StringVar(&o.out, "out", "", "directory with performance.md, to write all tables and plots into")
 	set.StringVar(&o.data, "data", "", "file that keeps the figures: those of earlier runs that are not measured now are shown, too")
 	set.StringVar(&o.profile, "profile", "", "directory for CPU profiles of Kagami, one for each workload over HTTP and stdio")
 	set.StringVar(&only, "only", "", "groups to run, by commas: "+strings.Join(names(), ","))
@@ -65,8 +65,11 @@ func parse(args []string, errs io.Writer) (options, error) {
 			o.round = 30 * time.Millisecond
 		}
 	}
-	if o.rounds < 1 || o.round <= 0 || set.NArg() > 0 {
-		return o, errors.New("want at least one round that takes some time, and no arguments")
+	if set.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag; -only says what to measure", set.Arg(0))
+	}
+	if o.rounds < 1 || o.round <= 0 {
+		return o, errors.New("want at least one round that takes some time")
 	}
 	return o, nil
 }
@@ -94,14 +97,17 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	known, err := o.prepare()
+	if err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	b := &bench{bin: scratch, scratch: scratch, rounds: o.rounds, round: o.round, profile: o.profile, few: o.quick, log: errs}
-	if b.results, err = earlier(o.data); err != nil {
-		return err
+	b := &bench{
+		bin: scratch, scratch: scratch, rounds: o.rounds, round: o.round, profile: o.profile, few: o.quick, results: known, log: errs,
 	}
 	b.say("building")
 	if err := build(ctx, scratch); err != nil {
@@ -113,10 +119,48 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	return show(b.results, o.out, out)
 }
 
-// all runs the groups that are asked for; none means all. Figures are kept after each.
+// prepare reads the figures of earlier runs, and finds out now what would go wrong when
+// all is measured.
+func (o *options) prepare() (results, error) {
+	known, err := earlier(o.data)
+	if err != nil {
+		return nil, err
+	}
+	if o.out != "" {
+		if _, err := known.page(o.out); err != nil {
+			return nil, err
+		}
+		if missing := o.missing(known); len(missing) > 0 {
+			return nil, fmt.Errorf("-out writes the whole page, but there would be no figures of %s: "+
+				"measure them as well, or have -data name the file of a run that did", strings.Join(missing, ", "))
+		}
+	}
+	if o.profile != "" {
+		if err := os.MkdirAll(o.profile, 0o755); err != nil { //nolint:gosec // profiles for everybody
+			return nil, err
+		}
+	}
+	return known, known.keep(o.data)
+}
+
+// missing are the groups that are not asked for, and were not measured earlier.
+func (o *options) missing(known results) []string {
+	var missing []string
+	for _, s := range known.sections() {
+		if slices.Contains(names(), s.name) && !o.wants(s.name) && strings.Contains(s.text, notMeasured) {
+			missing = append(missing, s.name)
+		}
+	}
+	return missing
+}
+
+// wants says whether a group is asked for; naming none asks for all.
+func (o *options) wants(group string) bool { return len(o.only) == 0 || slices.Contains(o.only, group) }
+
+// all runs the groups that are asked for. Figures are kept after each.
 func (b *bench) all(ctx context.Context, o options) error {
 	for _, g := range groups {
-		if len(o.only) > 0 && !slices.Contains(o.only, g.name) {
+		if !o.wants(g.name) {
 			continue
 		}
 		if err := g.run(ctx, b); err != nil {

@@ -15,33 +15,66 @@ const (
 	ends   = "<!-- end of %s -->"
 )
 
-// show prints all sections that have something, and writes them and the pictures into
-// the page below out, if there is one.
+// show prints what was measured, and writes all sections and the pictures into the page
+// below out, if there is one.
 func show(r results, out string, to io.Writer) error {
-	sections := append(r.sections(), section{"machine", machine()})
-	for _, s := range sections {
-		if _, err := fmt.Fprintf(to, "## %s\n\n%s\n", s.name, s.text); err != nil {
+	for _, s := range append(r.sections(), machine()) {
+		text := s.measured()
+		if text == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(to, "## %s\n\n%s\n", s.name, text); err != nil {
 			return err
 		}
 	}
 	if out == "" {
 		return nil
 	}
-	path := filepath.Join(out, "performance.md")
-	page, err := os.ReadFile(path)
+	text, err := r.page(out)
 	if err != nil {
 		return err
 	}
-	text := string(page)
-	for _, s := range sections {
-		if text, err = replace(text, s); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a page for everybody
+	if err := os.WriteFile(pathOf(out), []byte(text), 0o644); err != nil { //nolint:gosec // a page for everybody
 		return err
 	}
 	return r.draw(filepath.Join(out, "performance"))
+}
+
+// measured is the section without goals that were not measured; empty if nothing was.
+func (s section) measured() string {
+	if strings.Contains(s.text, notMeasured) {
+		return ""
+	}
+	var b strings.Builder
+	figures := s.name != "goals"
+	for line := range strings.Lines(s.text) {
+		if strings.HasSuffix(line, "| "+unknown+" |\n") {
+			continue
+		}
+		figures = figures || strings.Contains(line, "≤")
+		b.WriteString(line)
+	}
+	if !figures {
+		return ""
+	}
+	return b.String()
+}
+
+func pathOf(dir string) string { return filepath.Join(dir, "performance.md") }
+
+// page is the page in a directory with the sections of r.
+func (r results) page(dir string) (string, error) {
+	page, err := os.ReadFile(pathOf(dir))
+	if err != nil {
+		return "", err
+	}
+	text := string(page)
+	for _, s := range append(r.sections(), machine()) {
+		if text, err = replace(text, s); err != nil {
+			return "", fmt.Errorf("%s: %w", pathOf(dir), err)
+		}
+	}
+	return text, nil
 }
 
 // replace puts a section between its markers.
@@ -71,7 +104,7 @@ func (r results) draw(dir string) error {
 }
 
 // machine is what the figures depend on.
-func machine() string {
-	return fmt.Sprintf("Measured on %d cores, shared by the server and the load generator, with %s on %s/%s.\n",
-		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func machine() section {
+	return section{"machine", fmt.Sprintf("Measured on %d cores, shared by the server and the load generator, with %s on %s/%s.\n",
+		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 }

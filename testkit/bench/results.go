@@ -93,7 +93,7 @@ func earlier(path string) (results, error) {
 	return r, nil
 }
 
-// keep writes them for a later run.
+// keep writes them for a later run. What was kept before stays until all is written.
 func (r results) keep(path string) error {
 	if path == "" {
 		return nil
@@ -102,5 +102,8 @@ func (r results) keep(path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o600)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/load"
 )
 
+// notMeasured stands where a table would be.
+const notMeasured = "Not measured."
+
 // column is a workload in a table, or one of its metrics.
 type column struct{ head, workload, metric, base string }
 
@@ -27,7 +30,7 @@ func (r results) grid(columns []column) string {
 		}
 	}
 	if len(names) == 0 {
-		return "Not measured.\n"
+		return notMeasured + "\n"
 	}
 	var rows [][]string
 	for _, name := range names {
@@ -57,7 +60,7 @@ func (r results) cell(name string, c column) string {
 	if name == c.base || len(ratios) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s (%s %s)", text, ratio(ratios.Median()), noise(ratios))
+	return fmt.Sprintf("%s (%s)", text, strings.TrimSpace(ratio(ratios.Median())+" "+noise(ratios)))
 }
 
 // section is what stands between two markers of the page.
@@ -194,12 +197,16 @@ func (r results) coldTable() string {
 func (r results) growthTables() string {
 	var b strings.Builder
 	for _, g := range grown {
+		sizes := r.growthSizes(g.what)
+		if len(sizes) == 0 {
+			return notMeasured + "\n"
+		}
 		head := []string{g.what}
 		for _, f := range g.figures {
 			head = append(head, f.text)
 		}
 		var rows [][]string
-		for _, n := range r.growthSizes(g.what) {
+		for _, n := range sizes {
 			row := []string{number(float64(n))}
 			for _, f := range g.figures {
 				s := r.series(growthID(g.what, n), nameKagami, f.name)
