@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strconv"
+
+	"github.com/kagami-mcp/kagami/testkit/bench/internal/proc"
 )
 
 // sizes are the numbers at which costs are measured.
@@ -48,25 +49,31 @@ func growth(ctx context.Context, b *bench) error {
 			id := growthID(g.what, n)
 			b.begin(id)
 			for range min(b.rounds, 3) {
-				cmd := exec.CommandContext(ctx, b.program("growth"), g.what, strconv.Itoa(n))
-				cmd.Stderr = b.log
-				out, err := cmd.Output()
-				if err != nil {
+				if err := b.grow(ctx, id, g.what, n, g.figures); err != nil {
 					return fmt.Errorf("%s: %w", id, err)
-				}
-				var found map[string]float64
-				if err := json.Unmarshal(out, &found); err != nil {
-					return fmt.Errorf("%s: %w", id, err)
-				}
-				for _, f := range g.figures {
-					value, ok := found[f.name]
-					if !ok {
-						return fmt.Errorf("%s: the figure %s is missing", id, f.name)
-					}
-					b.results.add(id, nameKagami, f.name, value)
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// grow adds what the program growth finds at one number.
+func (b *bench) grow(ctx context.Context, id, what string, n int, figures []figure) error {
+	out, err := proc.Output(ctx, b.program("growth"), nil, b.log, what, strconv.Itoa(n))
+	if err != nil {
+		return err
+	}
+	var found map[string]float64
+	if err := json.Unmarshal(out, &found); err != nil {
+		return err
+	}
+	for _, f := range figures {
+		value, ok := found[f.name]
+		if !ok {
+			return fmt.Errorf("the figure %s is missing", f.name)
+		}
+		b.results.add(id, nameKagami, f.name, value)
 	}
 	return nil
 }

@@ -110,10 +110,13 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 		bin: scratch, scratch: scratch, rounds: o.rounds, round: o.round, profile: o.profile, few: o.quick, results: known, log: errs,
 	}
 	b.say("building")
-	if err := build(ctx, scratch); err != nil {
-		return err
+	if err = build(ctx, scratch); err == nil {
+		err = b.all(ctx, o)
 	}
-	if err := b.all(ctx, o); err != nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // what else went wrong did so because of it
+	}
+	if err != nil {
 		return err
 	}
 	return show(b.results, o.out, out)

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strconv"
 
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/load"
@@ -24,41 +21,23 @@ type pipeLoad struct {
 }
 
 // pipes measures one workload.
-func (b *bench) pipes(ctx context.Context, w pipeLoad) (err error) {
-	b.begin(w.id)
-	var entrants []*entrant
-	defer func() { err = errors.Join(err, stopAll(entrants)) }()
-	var answered sampled
-	for _, s := range w.servers {
-		if s.echo {
-			if s, err = b.repeat(s, answered.first, false); err != nil {
-				return err
-			}
-		}
-		p, err := proc.Stdio(ctx, b.program(s.program), b.environment(w.id, s))
-		if err != nil {
-			return err
-		}
-		e := &entrant{server: s, process: p}
-		entrants = append(entrants, e)
-		driver, err := w.driver(p)
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
-		}
-		e.run = driver.Run
-		body, err := driver.Sample()
-		if err := answered.compare(load.Answer{Body: body}, err); err != nil {
-			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
-		}
-	}
-	return b.turns(ctx, w.id, entrants, max(1, w.reports))
+func (b *bench) pipes(ctx context.Context, w pipeLoad) error {
+	return b.measure(ctx, workload{w.id, w.servers, w.reports, proc.Stdio, w.meet})
 }
 
-func (w *pipeLoad) driver(p *proc.Process) (*load.Stdio, error) {
+// meet greets a server.
+func (w *pipeLoad) meet(e *entrant) (load.Answer, error) {
+	p := e.process
 	if err := load.Greet(load.Handshake(), p.In, p.Out); err != nil {
-		return nil, err
+		return load.Answer{}, err
 	}
-	return load.NewStdio(w.message, p.In, p.Out, w.depth, w.reports)
+	driver, err := load.NewStdio(w.message, p.In, p.Out, w.depth, w.reports)
+	if err != nil {
+		return load.Answer{}, err
+	}
+	e.run = driver.Run
+	body, err := driver.Sample()
+	return load.Answer{Body: body}, err
 }
 
 // inside measures calls within the process of the server, through a pipe in memory.
@@ -84,10 +63,7 @@ func (b *bench) piped(ctx context.Context, s server, tool, arguments string) (ta
 	if b.few {
 		calls = 200
 	}
-	cmd := exec.CommandContext(ctx, b.program(s.program), target.PipeCommand, tool, arguments, strconv.Itoa(calls))
-	cmd.Env = append(os.Environ(), s.env...)
-	cmd.Stderr = b.log
-	out, err := cmd.Output()
+	out, err := proc.Output(ctx, b.program(s.program), s.env, b.log, target.PipeCommand, tool, arguments, strconv.Itoa(calls))
 	if err != nil {
 		return target.Piped{}, err
 	}

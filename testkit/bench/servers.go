@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 // Names of the targets, as the tables have them.
@@ -64,6 +65,9 @@ func build(ctx context.Context, dir string) error {
 	for name, path := range programs {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), path)
 		cmd.Stderr = os.Stderr
+		cmd.Env = append(os.Environ(), "GOTMPDIR="+dir)                       // if it is stopped, it leaves files
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it waits for its compilers
+		cmd.WaitDelay = time.Minute
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", path, err)
 		}

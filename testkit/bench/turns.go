@@ -58,17 +58,26 @@ type entrant struct {
 	progress load.Progress
 }
 
-// late is how much longer than it should a round may take.
+// late is how much longer than it should a round may take, and how long a first answer.
 const late = time.Minute
 
-// ask runs a round. A server that does not answer is killed, so that the round ends.
-func (e *entrant) ask(ctx context.Context, d time.Duration) load.Round {
-	stuck := time.AfterFunc(d+late, e.process.Kill)
-	round := e.run(ctx, d)
-	if !stuck.Stop() {
-		round.Err = errors.Join(fmt.Errorf("killed, %v after the round should have ended", late), round.Err)
-	}
+// ask runs a round.
+func (e *entrant) ask(ctx context.Context, d time.Duration) (round load.Round) {
+	round.Err = within(e.process, d+late, func() error {
+		round = e.run(ctx, d)
+		return round.Err
+	})
 	return round
+}
+
+// within asks a server something. One that does not answer is killed, so that it ends.
+func within(p *proc.Process, most time.Duration, do func() error) error {
+	stuck := time.AfterFunc(most, p.Kill)
+	err := do()
+	if !stuck.Stop() {
+		err = errors.Join(fmt.Errorf("killed, as it has not answered for %v", most), err)
+	}
+	return err
 }
 
 func (e *entrant) stop() error {

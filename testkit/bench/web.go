@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/load"
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/proc"
-	"github.com/kagami-mcp/kagami/testkit/bench/internal/target"
 )
 
 // webLoad is a workload over HTTP.
@@ -25,48 +21,19 @@ type webLoad struct {
 }
 
 // web measures one workload.
-func (b *bench) web(ctx context.Context, w webLoad) (err error) {
-	b.begin(w.id)
-	var entrants []*entrant
-	defer func() { err = errors.Join(err, stopAll(entrants)) }()
-	var answered sampled
-	for _, s := range w.servers {
-		if s.echo {
-			if s, err = b.repeat(s, answered.first, w.reports > 0); err != nil {
-				return err
-			}
-		}
-		p, err := proc.HTTP(ctx, b.program(s.program), b.environment(w.id, s))
-		if err != nil {
-			return err
-		}
-		e := &entrant{server: s, process: p}
-		entrants = append(entrants, e)
-		to, err := w.site(p.Addr, s)
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
-		}
-		driver := load.NewHTTP(w.message, to, w.connections, w.reports)
-		e.run, e.close = driver.Run, driver.Close
-		if err := answered.compare(driver.Sample()); err != nil {
-			return fmt.Errorf("%s, %s: %w", w.id, s.name, err)
-		}
-	}
-	return b.turns(ctx, w.id, entrants, max(1, w.reports))
+func (b *bench) web(ctx context.Context, w webLoad) error {
+	return b.measure(ctx, workload{w.id, w.servers, w.reports, proc.HTTP, w.meet})
 }
 
-// repeat has an echo answer what was answered.
-func (b *bench) repeat(s server, a *load.Answer, closing bool) (server, error) {
-	kind := "application/json"
-	if a.SSE {
-		kind = "text/event-stream"
+// meet makes the connections to a server.
+func (w *webLoad) meet(e *entrant) (load.Answer, error) {
+	to, err := w.site(e.process.Addr, e.server)
+	if err != nil {
+		return load.Answer{}, err
 	}
-	path := filepath.Join(b.scratch, "sample")
-	s = s.with(target.SampleVar+"="+path, target.KindVar+"="+kind)
-	if closing {
-		s = s.with(target.CloseVar + "=1")
-	}
-	return s, os.WriteFile(path, a.Body, 0o600)
+	driver := load.NewHTTP(w.message, to, w.connections, w.reports)
+	e.run, e.close = driver.Run, driver.Close
+	return driver.Sample()
 }
 
 // site opens a session, where the revision has them. Who wants streams of a peer must

@@ -1,8 +1,12 @@
 package proc_test
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +34,54 @@ func TestCPU(t *testing.T) {
 		}
 	}
 	t.Error("the clock of a process that computes stands still")
+}
+
+// asParent has the test binary start a program, say its id, and wait.
+const asParent = "PROC_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asParent) != "" {
+		p, err := proc.Stdio(context.Background(), "sleep", nil, "600")
+		if err != nil {
+			panic(err)
+		}
+		_, _ = fmt.Println(p.PID())
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// TestParentKilled: a server does not outlive who started it.
+func TestParentKilled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are bound to each other on Linux only")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), asParent+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	_, err = fmt.Fscan(out, &pid)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") { // or who is to fetch it has not yet
+			return
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("it still runs: %s", stat)
+		}
+	}
 }
 
 func TestNoProcess(t *testing.T) {

@@ -29,6 +29,14 @@ type Process struct {
 	errs     []string      // the last lines of stderr; read once it has ended
 }
 
+// Output runs a program to its end, and returns what it prints; its stderr goes to errs.
+func Output(ctx context.Context, program string, env []string, errs io.Writer, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), errs
+	bind(cmd)
+	return cmd.Output()
+}
+
 // patience is how long a server may take to start, to report or to end.
 const patience = time.Minute
 
@@ -75,6 +83,7 @@ func Stdio(ctx context.Context, program string, env []string, args ...string) (*
 
 func newProcess(cmd *exec.Cmd, env []string) *Process {
 	cmd.Env = append(os.Environ(), env...)
+	bind(cmd)
 	return &Process{cmd: cmd, memory: make(chan target.Memory, 1), profiled: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 

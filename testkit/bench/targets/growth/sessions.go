@@ -55,6 +55,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Flush is there for streams, which nothing here opens.
+func (w *writer) Flush() {}
+
 func (s *web) post(session, frame string, want int) (*writer, error) {
 	r, err := http.NewRequestWithContext(s.ctx, http.MethodPost, "http://127.0.0.1/mcp", bytes.NewReader([]byte(frame)))
 	if err != nil {
