@@ -9,6 +9,7 @@ require github.com/kagami-mcp/kagami v0.0.0
 require (
 	go.uber.org/fx v1.24.0
 	go.uber.org/goleak v1.3.0
+	go.uber.org/zap v1.28.0
 	modernc.org/sqlite v1.60.1
 )
 
@@ -37,7 +38,6 @@ require (
 	github.com/valyala/fasthttp v1.73.0 // indirect
 	go.uber.org/dig v1.19.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
-	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

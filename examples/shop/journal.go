@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"database/sql"
-	"fmt"
+
+	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -19,10 +20,10 @@ func newJournal(db *sql.DB) framework.Middleware {
 		if outcome == framework.OutcomePending { // the user is being asked: there will be another round
 			return result, err
 		}
-		// What happened has happened, also where the caller is gone.
+		// What happened has happened: also where the caller is gone, and where there is no room to write it down.
 		_, failed := db.ExecContext(context.WithoutCancel(ctx), `INSERT INTO journal VALUES (?, ?, ?)`, call.ID, call.Name, outcome)
 		if failed != nil {
-			return nil, fmt.Errorf("writing the journal: %w", failed)
+			framework.ServerFrom(ctx).Logger().Error("a call is not in the journal", zap.String("call", call.ID), zap.Error(failed))
 		}
 		return result, err
 	})

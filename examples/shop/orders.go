@@ -18,7 +18,7 @@ type Order struct {
 	Quantity int    `json:"quantity"`
 	Total    int64  `json:"total" doc:"in cents"`
 	Receipt  string `json:"receipt"`
-	Status   string `json:"status" validate:"oneof=placed cancelled"`
+	Status   string `json:"status" validate:"oneof=unpaid placed cancelled"`
 	Placed   string `json:"placed" doc:"when, as RFC 3339"`
 }
 
@@ -26,7 +26,11 @@ func (o *Order) columns() []any {
 	return []any{&o.ID, &o.Customer, &o.SKU, &o.Quantity, &o.Total, &o.Receipt, &o.Status, &o.Placed}
 }
 
-const selectOrders = `SELECT id, customer, sku, quantity, total, receipt, status, placed FROM orders `
+const (
+	orderColumns = `id, customer, sku, quantity, total, receipt, status, placed`
+	selectOrders = `SELECT ` + orderColumns + ` FROM orders `
+	returnOrder  = `RETURNING ` + orderColumns
+)
 
 // Orders are all of them.
 type Orders struct {
@@ -66,51 +70,66 @@ type PlaceIn struct {
 	Quantity int    `json:"quantity" doc:"how many" default:"1" validate:"min=1,max=100"`
 }
 
-// Place answers place_order. Where the user is asked in rounds it runs again from the
-// top with each answer: reading twice does no harm, and what must happen once is in
-// framework.Once.
+// offer is what the user is asked about.
+type offer struct {
+	Product  Product
+	Customer Customer
+	Total    int64
+}
+
+// Place answers place_order. Where the user is asked in rounds it runs again from the top
+// with each answer, so everything before and after the question is in framework.Once: what
+// is charged is what was asked, and nothing happens twice. The goods are taken off the shelf
+// before the money is: somebody else may buy the last of them while this user thinks.
 func (o *Orders) Place(ctx context.Context, in PlaceIn) (Order, error) {
-	product, customer, err := o.parties(ctx, in)
+	offer, err := framework.Once(ctx, "offer", func(ctx context.Context) (offer, error) { return o.offer(ctx, in) })
 	if err != nil {
 		return Order{}, err
 	}
-	total := product.Price * int64(in.Quantity)
-	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Charge %s with %s for %d × %s?", customer.Name, euros(total), in.Quantity, product.Name))
+	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Charge %s with %s for %d × %s?",
+		offer.Customer.Name, euros(offer.Total), in.Quantity, offer.Product.Name))
 	if err != nil {
 		return Order{}, err
 	}
 	if !sure {
 		return Order{}, framework.UserErrorf("The user does not want this order. Nothing was charged.")
 	}
+	order, err := framework.Once(ctx, "reserve", func(ctx context.Context) (Order, error) {
+		return o.reserve(ctx, framework.IdempotencyKey(ctx), in, offer.Total)
+	})
+	if err != nil {
+		return Order{}, err
+	}
 	receipt, err := framework.Once(ctx, "charge", func(ctx context.Context) (string, error) {
-		return o.payments.Charge(ctx, framework.IdempotencyKey(ctx), customer, total)
+		return o.payments.Charge(ctx, order.ID, offer.Customer, order.Total)
 	})
 	if errors.Is(err, ErrDeclined) {
-		return Order{}, framework.UserErrorf("The bank declined the card of %s. Nothing was charged.", customer.Name)
+		if err := o.release(ctx, order); err != nil {
+			return Order{}, err
+		}
+		return Order{}, framework.UserErrorf("The bank declined the card of %s. Nothing was charged.", offer.Customer.Name)
 	}
-	if err != nil {
-		return Order{}, fmt.Errorf("charging customer %d: %w", in.Customer, err)
+	if err != nil { // nobody knows whether money moved: the order stays unpaid, and can be cancelled
+		return Order{}, fmt.Errorf("charging customer %d for order %d: %w", in.Customer, order.ID, err)
 	}
-	return framework.Once(ctx, "record", func(ctx context.Context) (Order, error) {
-		return o.record(ctx, framework.IdempotencyKey(ctx), in, total, receipt)
-	})
+	return o.paid(ctx, order, receipt)
 }
 
-func (o *Orders) parties(ctx context.Context, in PlaceIn) (Product, Customer, error) {
+func (o *Orders) offer(ctx context.Context, in PlaceIn) (offer, error) {
 	product, err := o.catalogue.find(ctx, in.SKU)
 	if err != nil {
-		return product, Customer{}, err
+		return offer{}, err
 	}
 	if product.Stock < in.Quantity {
-		return product, Customer{}, framework.UserErrorf("Only %d × %s are left.", product.Stock, product.Name)
+		return offer{}, framework.UserErrorf("Only %d × %s are left.", product.Stock, product.Name)
 	}
 	customer, err := o.customers.find(ctx, in.Customer)
-	return product, customer, err
+	return offer{product, customer, product.Price * int64(in.Quantity)}, err
 }
 
-// record takes the goods off the shelf and writes the order down. The key makes a
+// reserve takes the goods off the shelf and writes the order down. The key makes a
 // second attempt find the order of the first.
-func (o *Orders) record(ctx context.Context, key string, in PlaceIn, total int64, receipt string) (Order, error) {
+func (o *Orders) reserve(ctx context.Context, key string, in PlaceIn, total int64) (Order, error) {
 	tx, err := o.db.BeginTx(ctx, nil)
 	if err != nil {
 		return Order{}, err
@@ -121,17 +140,41 @@ func (o *Orders) record(ctx context.Context, key string, in PlaceIn, total int64
 	if !errors.Is(err, sql.ErrNoRows) {
 		return order, err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE products SET stock = stock - ? WHERE sku = ?`, in.Quantity, in.SKU); err != nil {
+	taken, err := tx.ExecContext(ctx, `UPDATE products SET stock = stock - ?1 WHERE sku = ?2 AND stock >= ?1`, in.Quantity, in.SKU)
+	if err != nil {
 		return Order{}, fmt.Errorf("taking %d × %s: %w", in.Quantity, in.SKU, err)
 	}
+	n, err := taken.RowsAffected()
+	if err != nil {
+		return Order{}, err
+	}
+	if n == 0 {
+		return Order{}, framework.UserErrorf("There are no %d × %s left by now. Nothing was charged.", in.Quantity, in.SKU)
+	}
 	err = tx.QueryRowContext(ctx,
-		`INSERT INTO orders (once, customer, sku, quantity, total, receipt, status, placed) VALUES (?, ?, ?, ?, ?, ?, 'placed', ?)
-		 RETURNING id, customer, sku, quantity, total, receipt, status, placed`,
-		key, in.Customer, in.SKU, in.Quantity, total, receipt, o.now().UTC().Format(time.RFC3339)).Scan(order.columns()...)
+		`INSERT INTO orders (once, customer, sku, quantity, total, receipt, status, placed) VALUES (?, ?, ?, ?, ?, '', 'unpaid', ?) `+returnOrder,
+		key, in.Customer, in.SKU, in.Quantity, total, o.now().UTC().Format(time.RFC3339)).Scan(order.columns()...)
 	if err != nil {
 		return Order{}, fmt.Errorf("writing the order down: %w", err)
 	}
 	return order, tx.Commit()
+}
+
+func (o *Orders) paid(ctx context.Context, order Order, receipt string) (Order, error) {
+	err := o.db.QueryRowContext(ctx, `UPDATE orders SET status = 'placed', receipt = ? WHERE id = ? AND status <> 'cancelled' `+returnOrder,
+		receipt, order.ID).Scan(order.columns()...)
+	if err != nil {
+		return Order{}, fmt.Errorf("writing down that order %d is paid: %w", order.ID, err)
+	}
+	changed(ctx, order)
+	return order, nil
+}
+
+// changed tells those who watch.
+func changed(ctx context.Context, order Order) {
+	server := framework.ServerFrom(ctx)
+	server.ResourceUpdated(ctx, fmt.Sprintf("shop://orders/%d", order.ID))
+	server.ResourceUpdated(ctx, "shop://products/"+order.SKU)
 }
 
 // OrderRef names an order, in a URI or as an argument.
@@ -159,38 +202,41 @@ func (o *Orders) Cancel(ctx context.Context, in OrderRef) (Order, error) {
 	if !form.Confirm {
 		return Order{}, framework.UserErrorf("The user keeps the order.")
 	}
-	framework.Log(ctx).Info("cancelling an order")
+	framework.Log(ctx).Info("cancelling an order: " + form.Reason)
 	_, err = framework.Once(ctx, "refund", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, o.payments.Refund(ctx, framework.IdempotencyKey(ctx), order.Receipt)
+		return struct{}{}, o.payments.Refund(ctx, order.ID)
 	})
 	if err != nil {
 		return Order{}, fmt.Errorf("refunding order %d: %w", order.ID, err)
 	}
-	if err := o.restock(ctx, order); err != nil {
+	if err := o.release(ctx, order); err != nil {
 		return Order{}, err
 	}
-	framework.ServerFrom(ctx).ResourceUpdated(ctx, fmt.Sprintf("shop://orders/%d", order.ID))
 	return o.find(ctx, order.ID)
 }
 
-// restock changes nothing when it is done twice.
-func (o *Orders) restock(ctx context.Context, order Order) error {
+// release cancels an order and puts its goods back. Done twice, it changes nothing.
+func (o *Orders) release(ctx context.Context, order Order) error {
 	tx, err := o.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to roll back
-	changed, err := tx.ExecContext(ctx, `UPDATE orders SET status = 'cancelled' WHERE id = ? AND status = 'placed'`, order.ID)
+	ended, err := tx.ExecContext(ctx, `UPDATE orders SET status = 'cancelled' WHERE id = ? AND status <> 'cancelled'`, order.ID)
 	if err != nil {
 		return fmt.Errorf("cancelling order %d: %w", order.ID, err)
 	}
-	if n, err := changed.RowsAffected(); err != nil || n == 0 {
+	if n, err := ended.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE products SET stock = stock + ? WHERE sku = ?`, order.Quantity, order.SKU); err != nil {
 		return fmt.Errorf("putting %d × %s back: %w", order.Quantity, order.SKU, err)
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	changed(ctx, order)
+	return nil
 }
 
 // Order answers shop://orders/{id}.

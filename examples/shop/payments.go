@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
-// Payments takes money and gives it back. The same key twice moves it once.
+// Payments takes money and gives it back. The number of the order makes both idempotent:
+// an order is charged once and refunded once, and not at all if it was never charged.
 type Payments interface {
-	Charge(ctx context.Context, key string, customer Customer, cents int64) (receipt string, err error)
-	Refund(ctx context.Context, key, receipt string) error
+	Charge(ctx context.Context, order int64, customer Customer, cents int64) (receipt string, err error)
+	Refund(ctx context.Context, order int64) error
 }
 
 // ErrDeclined is the bank's answer, not a failure of ours.
@@ -19,10 +21,10 @@ type paper struct{}
 
 func newPayments() Payments { return paper{} }
 
-// Charge makes a receipt of the key.
-func (paper) Charge(_ context.Context, key string, _ Customer, _ int64) (string, error) {
-	return "paper-" + key, nil
+// Charge makes a receipt of the order.
+func (paper) Charge(_ context.Context, order int64, _ Customer, _ int64) (string, error) {
+	return fmt.Sprintf("paper-%d", order), nil
 }
 
 // Refund has nothing to give back.
-func (paper) Refund(context.Context, string, string) error { return nil }
+func (paper) Refund(context.Context, int64) error { return nil }

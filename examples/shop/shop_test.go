@@ -34,28 +34,28 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bank remembers what was charged and refunded, and declines Alan.
+// bank remembers which orders were charged and refunded, and declines Alan.
 type bank struct {
 	mu                sync.Mutex
-	charged, refunded map[string]int64 // by idempotency key
+	charged, refunded map[int64]int // how often each order
 }
 
-func newBank() *bank { return &bank{charged: map[string]int64{}, refunded: map[string]int64{}} }
+func newBank() *bank { return &bank{charged: map[int64]int{}, refunded: map[int64]int{}} }
 
-func (b *bank) Charge(_ context.Context, key string, customer Customer, cents int64) (string, error) {
+func (b *bank) Charge(_ context.Context, order int64, customer Customer, _ int64) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if customer.Name == "Alan Turing" {
 		return "", ErrDeclined
 	}
-	b.charged[key] = cents
+	b.charged[order]++
 	return "receipt", nil
 }
 
-func (b *bank) Refund(_ context.Context, key, _ string) error {
+func (b *bank) Refund(_ context.Context, order int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refunded[key]++
+	b.refunded[order]++
 	return nil
 }
 
@@ -122,7 +122,7 @@ func TestNothingIsChargedUnasked(t *testing.T) {
 		s.CallRaw("place_order", `{"customer":1,"sku":"coffee"}`).IsError().Mentions("shop://products")
 		s.CallRaw("place_order", `{"customer":9,"sku":"sencha"}`).IsError().Mentions("find_customer")
 		s.CallRaw("place_order", `{"customer":1,"sku":"sencha","quantity":0}`).IsError().Mentions("quantity", "1")
-		s.CallRaw("cancel_order", `{"id":1}`).IsError().Mentions("no order 1")
+		s.CallRaw("cancel_order", `{"id":9}`).IsError().Mentions("no order 9")
 		if len(b.charged) != 0 {
 			t.Errorf("charged %v", b.charged)
 		}
@@ -150,6 +150,84 @@ func TestReading(t *testing.T) {
 		s.Get("thank", map[string]string{"id": "1"}).OK().Mentions("Ada Lovelace")
 		s.Get("thank", map[string]string{"id": "9"}).IsError().Mentions("find_customer")
 	})
+}
+
+// The last kettle goes to somebody else while this user thinks: nobody pays for it.
+func TestSoldWhileAsked(t *testing.T) {
+	var db *sql.DB
+	var b *bank
+	app := func(t testing.TB) *framework.App {
+		b = newBank()
+		return shop(t, b, fx.Populate(&db))
+	}
+	testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) {
+		s.OnElicit("Charge Ada Lovelace", func(testkit.Form) any {
+			if _, err := db.ExecContext(t.Context(), `UPDATE products SET stock = 1 WHERE sku = 'kettle'`); err != nil {
+				t.Error(err)
+			}
+			return true
+		})
+		s.CallRaw("place_order", `{"customer":1,"sku":"kettle","quantity":2}`).IsError().Mentions("no 2 × kettle left", "Nothing was charged")
+		if len(b.charged) != 0 {
+			t.Errorf("charged %v", b.charged)
+		}
+	})
+}
+
+// What was reserved for a card that is declined goes back on the shelf.
+func TestDeclinedCard(t *testing.T) {
+	testkit.BothEras(t, func(t testing.TB) *framework.App { return shop(t, newBank()) }, func(t *testing.T, s *testkit.Session) {
+		s.OnElicit("Charge Alan Turing", true)
+		s.CallRaw("place_order", `{"customer":3,"sku":"kettle","quantity":2}`).IsError().Mentions("bank", "Nothing was charged")
+		if p, err := testkit.ReadAs[Product](s, "shop://products/kettle"); err != nil || p.Stock != 2 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if o, err := testkit.ReadAs[Order](s, "shop://orders/1"); err != nil || o.Status != "cancelled" {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
+}
+
+// A server that crashes after each effect charges once, and the whole stock may be in it.
+func TestCrashes(t *testing.T) {
+	file, b := filepath.Join(t.TempDir(), "tea.db"), newBank()
+	s := testkit.New(t, func(t testing.TB) *framework.App {
+		return mcpfxtest.App(t, program(), fx.Supply(Config{Database: file}), mcpfxtest.Replace[Payments](b))
+	})
+	s.Chaos()
+	s.OnElicit("Charge Ada Lovelace", true)
+	s.CallRaw("place_order", `{"customer":1,"sku":"kettle","quantity":2}`).OK()
+	if len(b.charged) != 1 || b.charged[1] == 0 {
+		t.Errorf("charged %v", b.charged)
+	}
+	if p, err := testkit.ReadAs[Product](s, "shop://products/kettle"); err != nil || p.Stock != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A cancellation that breaks off after the refund can be made again, and those who watch hear of it.
+func TestCancelAgain(t *testing.T) {
+	var db *sql.DB
+	b := newBank()
+	s := testkit.New(t, shop(t, b, fx.Populate(&db)))
+	run := func(statement string) {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.OnElicit("Charge", true)
+	s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).OK()
+	run(`CREATE TRIGGER broken BEFORE UPDATE ON orders BEGIN SELECT raise(ABORT, 'broken'); END`)
+	s.OnElicit("Cancel order 1", Cancellation{Confirm: true, Reason: "too late"})
+	s.CallRaw("cancel_order", `{"id":1}`).IsError()
+	run(`DROP TRIGGER broken`)
+	s.Subscribe("shop://products/sencha")
+	s.OnElicit("Cancel order 1", Cancellation{Confirm: true, Reason: "too late"})
+	s.CallRaw("cancel_order", `{"id":1}`).OK().Mentions("cancelled")
+	s.AwaitNotification(protocol.NotificationResourceUpdated)
+	if len(b.refunded) != 1 || b.refunded[1] != 2 { // the bank knows that it is the same refund
+		t.Errorf("refunded %v", b.refunded)
+	}
 }
 
 // The report is an ordinary result for clients without tasks, and a task for others.
@@ -181,6 +259,17 @@ func TestJournal(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	}
+}
+
+// What was sold is sold, also where it cannot be written down.
+func TestNoJournal(t *testing.T) {
+	var db *sql.DB
+	s := testkit.New(t, shop(t, newBank(), fx.Populate(&db)))
+	if _, err := db.ExecContext(t.Context(), `DROP TABLE journal`); err != nil {
+		t.Fatal(err)
+	}
+	s.OnElicit("Charge", true)
+	s.CallRaw("place_order", `{"customer":1,"sku":"oolong"}`).OK()
 }
 
 // kagami inspect finds what it wants: fx starts the program, which shows itself and ends.
