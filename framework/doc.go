@@ -23,7 +23,8 @@
 //
 // Guarantees. No registration input makes anything panic: Build returns one *BuildError.
 // Panics in handlers are recovered. Error texts that are not meant for clients stay in the
-// log. A Server is safe for concurrent use, an App is not. A handler's context ends when
+// log. A Server is safe for concurrent use, an App is not. Handlers run concurrently and
+// guard what they share. A handler's context ends when
 // its client cancels, when the client disconnects (except over HTTP on handshake revisions,
 // where the call goes on), when its Timeout expires, or when the server stops; results
 // returned after that are not sent. A handler owns the byte slices it gets; it must not

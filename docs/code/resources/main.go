@@ -3,14 +3,20 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-var notes = map[string]string{"milk": "buy milk", "moon": "look at the moon"}
+// Notes are texts by name. Handlers run concurrently, so they are guarded.
+type Notes struct {
+	mu    sync.RWMutex
+	texts map[string]string
+}
 
 // Note is one note.
 type Note struct {
@@ -23,9 +29,11 @@ type NoteRef struct {
 	Name string `uri:"name" doc:"name of the note"`
 }
 
-// ReadNote reads one of a family of resources.
-func ReadNote(_ context.Context, ref NoteRef) (Note, error) {
-	text, ok := notes[ref.Name]
+// Read reads one of a family of resources.
+func (n *Notes) Read(_ context.Context, ref NoteRef) (Note, error) {
+	n.mu.RLock()
+	text, ok := n.texts[ref.Name]
+	n.mu.RUnlock()
 	if !ok {
 		return Note{}, framework.NotFoundf("no note %q", ref.Name)
 	}
@@ -33,22 +41,19 @@ func ReadNote(_ context.Context, ref NoteRef) (Note, error) {
 }
 
 // Index is a fixed resource.
-func Index(context.Context) (string, error) {
-	return strings.Join(noteNames(), "\n"), nil
+func (n *Notes) Index(context.Context) (string, error) {
+	return strings.Join(n.names(), "\n"), nil
 }
 
-func noteNames() []string {
-	names := make([]string, 0, len(notes))
-	for name := range notes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+func (n *Notes) names() []string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Sorted(maps.Keys(n.texts))
 }
 
 // completeName offers the names that begin with what was typed.
-func completeName(_ context.Context, prefix string, _ map[string]string) ([]string, error) {
-	return slices.DeleteFunc(noteNames(), func(n string) bool { return !strings.HasPrefix(n, prefix) }), nil
+func (n *Notes) completeName(_ context.Context, prefix string, _ map[string]string) ([]string, error) {
+	return slices.DeleteFunc(n.names(), func(name string) bool { return !strings.HasPrefix(name, prefix) }), nil
 }
 
 // WriteIn is a note.
@@ -58,8 +63,10 @@ type WriteIn struct {
 }
 
 // Write changes a note and tells whoever subscribed to it.
-func Write(ctx context.Context, in WriteIn) (struct{}, error) {
-	notes[in.Name] = in.Text
+func (n *Notes) Write(ctx context.Context, in WriteIn) (struct{}, error) {
+	n.mu.Lock()
+	n.texts[in.Name] = in.Text
+	n.mu.Unlock()
 	framework.ServerFrom(ctx).ResourceUpdated(ctx, "notes://"+in.Name)
 	return struct{}{}, nil
 }
@@ -75,12 +82,13 @@ func mayWatch(ctx context.Context, uri string) error {
 
 // NewApp registers everything.
 func NewApp() *framework.App {
+	n := &Notes{texts: map[string]string{"milk": "buy milk", "moon": "look at the moon"}}
 	return framework.New("notes", "1.0.0").Add(
-		framework.Resource("notes://index", Index,
+		framework.Resource("notes://index", n.Index,
 			framework.Describe("The names of all notes."), framework.MIME("text/plain")),
-		framework.ResourceTemplate("notes://{name}", ReadNote,
-			framework.Describe("One note."), framework.Complete("name", completeName), framework.MaySubscribe(mayWatch)),
-		framework.Tool("write", Write, framework.Describe("Write a note.")),
+		framework.ResourceTemplate("notes://{name}", n.Read,
+			framework.Describe("One note."), framework.Complete("name", n.completeName), framework.MaySubscribe(mayWatch)),
+		framework.Tool("write", n.Write, framework.Describe("Write a note.")),
 	)
 }
 

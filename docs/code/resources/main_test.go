@@ -2,8 +2,11 @@ package main
 
 import (
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -26,4 +29,29 @@ func TestNotes(t *testing.T) {
 		alice.CallRaw("write", `{"name":"diary-alice","text":"…"}`).OK()
 		alice.AwaitNotification("notifications/resources/updated")
 	})
+}
+
+// Handlers run concurrently: the race detector sees to it.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	c, err := client.Connect(t.Context(), client.InMemory(testkit.New(t, NewApp).Server()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if _, err := c.CallTool(t.Context(), "write", WriteIn{Name: strconv.Itoa(i), Text: "x"}); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.ReadResource(t.Context(), "notes://index"); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.ReadResource(t.Context(), "notes://"+strconv.Itoa(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -19,8 +19,12 @@ type Order struct {
 	Status string `json:"status" doc:"where it stands"`
 }
 
-// Shop has state and methods, like any Go type.
-type Shop struct{ orders map[string]Order }
+// Shop has state and methods, like any Go type. Handlers run concurrently: it guards what
+// they share.
+type Shop struct {
+	mu     sync.Mutex
+	orders map[string]Order
+}
 
 // FindIn selects orders.
 type FindIn struct {
@@ -36,6 +40,8 @@ type FindOut struct {
 
 // Find is a tool.
 func (s *Shop) Find(_ context.Context, in FindIn) (FindOut, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	out := FindOut{}
 	for _, id := range []string{"a1", "b2", "c3"} {
 		o, ok := s.orders[id]
@@ -58,6 +64,8 @@ type ShipIn struct {
 
 // Ship returns an error that the model can act on.
 func (s *Shop) Ship(ctx context.Context, in ShipIn) (Order, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	o, ok := s.orders[in.ID]
 	if !ok {
 		return Order{}, framework.UserErrorf("there is no order %q: use find to list the orders", in.ID)

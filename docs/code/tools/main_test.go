@@ -5,6 +5,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -30,7 +32,28 @@ func TestShop(t *testing.T) {
 	})
 }
 
-// TestReport holds the report that the page shows against a real one.
+// Handlers run concurrently: the race detector sees to it.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	shop := &Shop{orders: map[string]Order{"a1": {ID: "a1", Status: "open"}}}
+	var shipped atomic.Int64
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if _, err := shop.Find(t.Context(), FindIn{Limit: 1}); err != nil {
+				t.Error(err)
+			}
+			if _, err := shop.Ship(t.Context(), ShipIn{ID: "a1"}); err == nil {
+				shipped.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := shipped.Load(); n != 1 {
+		t.Errorf("shipped %d times", n)
+	}
+}
+
 func TestTypesOfOthers(t *testing.T) {
 	watch := framework.Tool("watch", Watch, framework.Describe("Watch the log."))
 	s := testkit.New(t, framework.New("log", "1.0.0", framework.WithStrict()).Add(watch))
@@ -40,6 +63,7 @@ func TestTypesOfOthers(t *testing.T) {
 	testkit.Mistakes(t, watch)
 }
 
+// TestReport holds the report that the page shows against a real one.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../tools.md")
