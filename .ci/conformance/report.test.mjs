@@ -43,14 +43,13 @@ const cases = {
   "a scenario that broke off": [1, "left no checks", [{ name: "s", scenarios: { a: null } }]],
   "a suite that did not run": [2, "did not run", [{ name: "s", status: 1, scenarios: {} }]],
   "a client that failed after its checks": [1, "status 1", [{ name: "client@1 a", status: 1, scenarios: { a: ["SUCCESS"] } }]],
-  "expected": [0, "", [{ name: "s", scenarios: { a: ["FAILURE"], b: ["SUCCESS"] } }], "a ROUNDS why"],
-  "expected, and good in one place": [0, "", [{ name: "s", scenarios: { a: ["SUCCESS"] } }, { name: "r", scenarios: { a: ["FAILURE"] } }], "a TASKS why"],
-  "stale": [1, "STALE expected.txt:2: a", [{ name: "s", scenarios: { a: ["SUCCESS"] } }], "# why\na ROUNDS why"],
-  "no such scenario": [1, "STALE expected.txt:1: c", [{ name: "s", scenarios: { a: ["SUCCESS"] } }], "c SUITE why"],
-  "of the client, not of the server": [1, "UNEXPECTED a (s)", [{ name: "s", scenarios: { a: ["FAILURE"] } }, { name: "client a", status: 1, scenarios: { a: ["FAILURE"] } }], "client/a ROUNDS why"],
-  "no reason": [2, "expected.txt:1", [{ name: "s", scenarios: { a: ["FAILURE"] } }], "a ROUNDS"],
-  "an unknown issue": [2, "expected.txt:1", [{ name: "s", scenarios: { a: ["FAILURE"] } }], "a LATER why"],
-  "twice": [2, "expected.txt:2", [{ name: "s", scenarios: { a: ["FAILURE"] } }], "a ROUNDS why\na ROUNDS why"],
+  "expected": [0, "", [{ name: "s", scenarios: { a: ["FAILURE"], b: ["SUCCESS"] } }], "a why"],
+  "expected, and good in one place": [0, "", [{ name: "s", scenarios: { a: ["SUCCESS"] } }, { name: "r", scenarios: { a: ["FAILURE"] } }], "a why"],
+  "stale": [1, "STALE expected.txt:2: a", [{ name: "s", scenarios: { a: ["SUCCESS"] } }], "# why\na why"],
+  "no such scenario": [1, "STALE expected.txt:1: c", [{ name: "s", scenarios: { a: ["SUCCESS"] } }], "c why"],
+  "of the client, not of the server": [1, "UNEXPECTED a (s)", [{ name: "s", scenarios: { a: ["FAILURE"] } }, { name: "client a", status: 1, scenarios: { a: ["FAILURE"] } }], "client/a why"],
+  "no reason": [2, "expected.txt:1", [{ name: "s", scenarios: { a: ["FAILURE"] } }], "a"],
+  "twice": [2, "expected.txt:2", [{ name: "s", scenarios: { a: ["FAILURE"] } }], "a why\na why"],
 };
 
 for (const [name, [status, says, runs, expected = ""]] of Object.entries(cases))
@@ -61,6 +60,6 @@ for (const [name, [status, says, runs, expected = ""]] of Object.entries(cases))
   });
 
 test("nothing is stale where not everything was run", (t) => {
-  const got = judge(t, "client/b ROUNDS why", [{ name: "s", scenarios: { a: ["SUCCESS"] } }], ["server"]);
+  const got = judge(t, "client/b why", [{ name: "s", scenarios: { a: ["SUCCESS"] } }], ["server"]);
   assert.equal(got.status, 0, got.text);
 });
