@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -12,11 +13,21 @@ import (
 // requests in turn through one pipe, all at once, and holds each answer against
 // the era of its request.
 func TestBothErasOnOneProcess(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), everything)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	const calls = 200
+	var requests bytes.Buffer
+	fmt.Fprintln(&requests, `{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{`+modern+`}}`)
+	fmt.Fprintln(&requests, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	fmt.Fprintln(&requests, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i := range calls {
+		params := `"name":"test_simple_text"`
+		if i%2 == 1 {
+			params += "," + modern
+		}
+		fmt.Fprintf(&requests, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s}}`+"\n", i, params)
 	}
+	cmd := exec.CommandContext(t.Context(), everything)
+	cmd.Stdin = &requests
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -24,21 +35,6 @@ func TestBothErasOnOneProcess(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-	const calls = 200
-	go func() {
-		defer in.Close()
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{`+modern+`}}`)
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		for i := range calls {
-			params := `"name":"test_simple_text"`
-			if i%2 == 1 {
-				params += "," + modern
-			}
-			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s}}`+"\n", i, params)
-		}
-	}()
 	answered := 0
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

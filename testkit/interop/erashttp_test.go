@@ -102,7 +102,7 @@ func post(t *testing.T, at *site, header http.Header, frame string) (http.Header
 	if err != nil {
 		return nil, nil, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode/100 != 2 {
 		err = fmt.Errorf("status %d", answer.StatusCode)

@@ -50,7 +50,7 @@ func TestListenThenCall(t *testing.T) {
 		}
 		updated, done := false, false
 		late := time.NewTimer(10 * time.Second) // a slow machine loses nothing
-		for open := true; open && !(done && updated); {
+		for open := true; open && (!done || !updated); {
 			select {
 			case line, more := <-lines:
 				updated = updated || strings.Contains(line, "notifications/resources/updated") && strings.Contains(line, fmt.Sprintf(`"listen%d"`, i))

@@ -48,7 +48,9 @@ func open(t *testing.T, command, version string) *pipe {
 		return p
 	}
 	p.request(t, "initialize", `"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}`, nil)
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if _, err := fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -61,7 +63,9 @@ func (p *pipe) request(t *testing.T, method, params string, into any) {
 	} else if p.meta != "" {
 		params = p.meta[1:]
 	}
-	fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`+"\n", p.id, method, params)
+	if _, err := fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`+"\n", p.id, method, params); err != nil {
+		t.Fatal(err)
+	}
 	line, err := p.out.ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)

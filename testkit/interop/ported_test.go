@@ -58,7 +58,7 @@ func (p *portedPeer) connect(t *testing.T, rev protocol.Revision) {
 		to = client.HTTP(web.URL)
 	}
 	c, err := client.Connect(t.Context(), to, client.Revisions(rev), client.OnElicit(
-		func(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
+		func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
 			return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"value": true}}, nil
 		}))
 	if err != nil {

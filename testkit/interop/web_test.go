@@ -104,7 +104,7 @@ func (w *web) ended(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusNotFound {
 		t.Errorf("the ended session answers with status %d", answer.StatusCode)
 	}
