@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -93,7 +94,7 @@ func NewApp(ctx context.Context, other client.Target) (*framework.App, error) {
 	app := framework.New("proxy", "1.0.0").OnStop(func(context.Context, *framework.Server) error { return c.Close() })
 	all, err := Proxy(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.Close())
 	}
 	return app.Add(framework.Group("other", all...)), nil
 }
