@@ -2,8 +2,9 @@
 // client. The suite starts it once for each scenario, with the server's URL as the
 // last argument and the rest in the environment:
 //
-//	MCP_CONFORMANCE_SCENARIO=tools_call everything-client http://127.0.0.1:8080/mcp
+//	MCP_CONFORMANCE_SCENARIO=http-standard-headers go run ./examples/everything-client http://127.0.0.1:8080/mcp
 //
+// It prints nothing when the server (here ./examples/everything --http :8080) passes.
 // The scenarios of authorization are not among them.
 package main
 

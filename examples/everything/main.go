@@ -1,6 +1,9 @@
 // Command everything serves one of everything that a server can offer (see package
 // app) on the carriers that every Kagami program has. Command nethttp, beside it,
 // serves the same under a mux of net/http.
+//
+//	go run ./cmd/kagami call ./examples/everything test_simple_text
+//	go run ./examples/everything --http :8080
 package main
 
 import (

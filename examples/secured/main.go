@@ -4,8 +4,9 @@
 //
 //	go run ./examples/secured
 //
-// It prints commands to try it with. The flags are those of package serve: --http is
-// another address than 127.0.0.1:8080, as is SECURED_HTTP, --inspect shows what there is, and
+// It prints commands to try it with. The flags are those of package serve, but without any
+// it serves HTTP, for on stdio nobody has a token. --http is another address than
+// 127.0.0.1:8080, as is SECURED_HTTP, --inspect shows what there is, and
 // kagami inspect ./examples/secured --chain what stands in front of it.
 //
 // The tokens come from an issuer that the program starts itself (issuer.go). That one is
@@ -40,9 +41,9 @@ func main() {
 	os.Exit(serve.ExitCode(err))
 }
 
-// run serves MCP on address, or that of --http, until ctx ends, and besides, on a port of this machine only,
-// what strangers should not reach: the metrics, and here the issuer. The commands to try
-// and the audit go to out.
+// run serves MCP on address, or that of --http, until ctx ends, and besides, on a port of
+// this machine only, what strangers should not reach: the metrics, and here the issuer. The
+// commands to try and the audit go to out.
 func run(ctx context.Context, address string, args []string, out io.Writer) error {
 	address, options := reached(address, args), []fiberhttp.Option(nil)
 	if strings.HasSuffix(address, ":0") { // the system chooses, before the tokens are made

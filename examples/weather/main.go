@@ -2,6 +2,7 @@
 // some real cities: two tools, a resource, a resource template and a prompt.
 //
 //	go run ./cmd/kagami call ./examples/weather forecast city=Kyoto days=2
+//	go run ./examples/weather --http :8080
 package main
 
 import (

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -132,8 +131,11 @@ func (a *Agent) Days(ctx context.Context, city string) ([]string, error) {
 func (a *Agent) Close() error { return a.client.Close() }
 
 func main() {
-	ctx := context.Background()
-	a, err := Connect(ctx, client.HTTP(strings.Join(os.Args[1:], "")), func(context.Context, string, *client.Form) (map[string]any, error) { return nil, errNo })
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: client URL")
+		os.Exit(2)
+	}
+	a, err := Connect(context.Background(), client.HTTP(os.Args[1]), func(context.Context, string, *client.Form) (map[string]any, error) { return nil, errNo })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

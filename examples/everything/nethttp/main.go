@@ -20,8 +20,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// grace is how long calls may go on after the program was told to end.
-const grace = 10 * time.Second
+const (
+	headerTime = 10 * time.Second // for the headers of a request
+	grace      = 10 * time.Second // how long calls may go on after the program was told to end
+)
 
 func main() {
 	addr := flag.String("http", "127.0.0.1:8080", "address to listen on")
@@ -50,7 +52,7 @@ func serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("The MCP endpoint is /mcp.\n"))
 	})
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: grace}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(l) }()
 	select {
