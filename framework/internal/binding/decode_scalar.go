@@ -54,8 +54,14 @@ func (n *intNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return strconv.AppendInt(dst, v.Int(), 10)
 }
 
+// schema has the bounds of the type unless that has 64 bits: a client that keeps numbers as
+// doubles passes 2^63 on for the largest int64, and a model's API that reads its tools into
+// such integers then refuses all of them.
 func (n *intNode) schema(*schemer, *constraints) keywords {
 	k := typed("integer")
+	if n.t.Bits() == 64 {
+		return k
+	}
 	top := int64(math.MaxInt64) >> (64 - n.t.Bits())
 	k.set("minimum", strconv.AppendInt(nil, -top-1, 10))
 	k.set("maximum", strconv.AppendInt(nil, top, 10))
@@ -83,10 +89,13 @@ func (n *uintNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return strconv.AppendUint(dst, v.Uint(), 10)
 }
 
+// schema has the bounds of the type, as that of an intNode.
 func (n *uintNode) schema(*schemer, *constraints) keywords {
 	k := typed("integer")
 	k.set("minimum", []byte("0"))
-	k.set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
+	if n.t.Bits() < 64 {
+		k.set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
+	}
 	return k
 }
 
@@ -95,12 +104,13 @@ func (d *decoder) beyondWhole(n node, raw []byte, c *constraints) string {
 	if _, whole := bigOf(raw); !whole {
 		return ""
 	}
-	return d.beyond(n, c)
+	return d.beyond(n, raw, c)
 }
 
-// beyond says that the type has bounds, unless the words of what is wanted have some.
-func (d *decoder) beyond(n node, c *constraints) string {
-	if rangeWords(d.plan.printer.words(n, c)) != "" {
+// beyond says that the type has bounds, unless raw is out of those that the words of what
+// is wanted have.
+func (d *decoder) beyond(n node, raw []byte, c *constraints) string {
+	if clamp(d.plan.printer.words(n, c), raw) != nil {
 		return ""
 	}
 	return fmt.Sprintf("It is beyond the range of numbers of %d bits.", n.goType().Bits())
@@ -166,7 +176,7 @@ func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	}
 	f, err := strconv.ParseFloat(string(raw), n.t.Bits())
 	if err != nil || v.OverflowFloat(f) {
-		d.refuseWith(ruleRange, d.beyond(n, c), n, raw, c)
+		d.refuseWith(ruleRange, d.beyond(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetFloat(f)

@@ -136,7 +136,7 @@ The validate tag is the one source of constraints: each rule is enforced when ar
 - ` + "`,`" + ` is and, ` + "`|`" + ` is or: ` + "`validate:\"hexcolor|rgb\"`" + ` becomes anyOf where each side has keywords. Write 0x2C for a comma and 0x7C for a bar in a parameter.
 - ` + "`dive`" + ` leads to the elements of a list or map; ` + "`keys`…`endkeys`" + ` behind it hold the rules of a map's keys (propertyNames). Structs in lists and maps are validated without it.
 - ` + "`structonly` and `nostructlevel`" + ` steer the validator and say nothing about a value.
-- Integers carry the bounds of their Go type; of two bounds the stricter one is shown.
+- Integers of up to 32 bits carry the bounds of their Go type, unsigned ones the 0. The schema leaves out what 64 bits can hold, which is enforced all the same: clients that keep numbers as doubles would change such a bound, and model APIs refuse a tool for it. Of two bounds the stricter one is shown.
 - ` + "`framework.Validation`" + ` adds a tag with its check, its keywords and its words. Use it as any other.
 - An interface of ` + "`framework.OneOf`" + ` is a oneOf of its variants' schemas; the rules of the variant that was sent hold.
 

@@ -3,9 +3,12 @@ package binding_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +63,38 @@ func accepts(t testing.TB, s *jsonschema.Schema, raw []byte) bool {
 		t.Fatalf("value %s: %v", raw, err)
 	}
 	return s.Validate(doc) == nil
+}
+
+// agreeOn says whether schema and plan judge alike. The bounds of 64 bits, and they alone,
+// are the plan's only.
+func agreeOn(legal bool, err error) bool {
+	if legal == (err == nil) {
+		return true
+	}
+	var invalid *binding.Invalid
+	return legal && errors.As(err, &invalid) && !slices.ContainsFunc(invalid.Issues, func(i binding.Issue) bool {
+		return !strings.Contains(i.Hint, "of 64 bits")
+	})
+}
+
+// TestNumbersSurviveDoubles: a bound that a client cannot keep exactly is not listed, for
+// what it makes of it may be none of 64 bits: APIs of models refuse the whole request then.
+func TestNumbersSurviveDoubles(t *testing.T) {
+	t.Parallel()
+	whole := regexp.MustCompile(`[:,\[](-?[0-9]+)[,}\]]`)
+	seen := 0
+	for _, c := range typeCases() {
+		p := mustCompile(t, c.t, modes[c.mode], binding.Options{})
+		for _, found := range whole.FindAllSubmatch(p.Schema(), -1) {
+			seen++
+			if n, err := strconv.ParseInt(string(found[1]), 10, 64); err != nil || n > 1<<53 || n < -1<<53 {
+				t.Errorf("%s has the number %s\n%s", c.name, found[1], p.Schema())
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d numbers: this proves nothing", seen)
+	}
 }
 
 func TestSchemasAreGolden(t *testing.T) {
