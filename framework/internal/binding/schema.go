@@ -209,6 +209,12 @@ func (s *schemer) root(n node) (json.RawMessage, bool) {
 	if n != bare(n) && s.mode == Output { // arguments are never null
 		k = nullable(k)
 	}
+	if s.mode == Input && !k.has("properties") {
+		// JSON Schema does without, but OpenAI's API refuses a function whose parameters
+		// have none, and many servers and clients copy that.
+		k = slices.Clone(k)
+		k.set("properties", []byte("{}"))
+	}
 	if len(s.done) > 0 {
 		var defs keywords
 		for name, raw := range s.done {
