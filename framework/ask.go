@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
 // AskOption configures one question to the user. Sealed.
@@ -215,6 +216,7 @@ func mutedError(doing string) error {
 // askFailure is the error that the handler gets because a question failed with err.
 func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
 	var fault *protocol.Fault
+	var answered *protocol.Error
 	var unsupported *unsupportedError
 	switch {
 	case errors.Is(err, ErrPending):
@@ -233,6 +235,10 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return Because(UserErrorf("The client gave no answer in time."), fmt.Errorf("%s: %w", n.doing, err))
 	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
 		return ErrDeclined
+	case errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound:
+		// It has declared this and cannot do it: so are bridges that pass on what clients
+		// declare, but no questions.
+		return &unsupportedError{what: n.doing + " is not possible: the client does not know the method"}
 	}
 	if _, wrong := journalDialect().AppendParams(nil, p, nil); wrong != nil { // at any revision
 		return fmt.Errorf("%s: %w", n.doing, wrong)

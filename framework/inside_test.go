@@ -512,6 +512,16 @@ func TestGenerateAndRoots(t *testing.T) {
 	}, `"error":{"code":-1,"message":"User rejected sampling request"}`)
 	r.isError().mentions("declined")
 	r, _ = elicits(t, func(ctx context.Context) (string, error) {
+		_, err := framework.Elicit[bool](ctx, "?")
+		if errors.Is(err, framework.ErrUnsupported) {
+			return "without asking", nil
+		}
+		return "", err
+	}, `"error":{"code":-32601,"message":"Method not found"}`)
+	if r.text() != "without asking" {
+		t.Errorf("a bridge that passes on what the client declares, but no questions: %s", r.text())
+	}
+	r, _ = elicits(t, func(ctx context.Context) (string, error) {
 		roots, err := framework.Roots(ctx)
 		return fmt.Sprint(roots[0].URI, roots[0].Name), err
 	}, `"result":{"roots":[{"uri":"file:///a","name":"a"}]}`)
