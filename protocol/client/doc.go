@@ -58,14 +58,14 @@
 // A call ends with its context, open questions included: the server is told by
 // notifications/cancelled, over HTTP of 2026-07-28 by the end of the response, and a late
 // answer is dropped. When the connection is lost, every call ends with an error that wraps
-// [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no connection to
-// lose: a stream that breaks before the answer, and cannot be resumed, ends its call with
-// that error, a refused request ends with an [*HTTPError], and one without a response with
-// the *url.Error of net/http; other calls go on. A call that may have reached the server is
-// never repeated automatically. A server that says that it has lost a call
-// ([protocol.CodeInterrupted]) ends it with that error, which wraps io.ErrUnexpectedEOF, too. Errors of the server are a *protocol.Error or
-// *protocol.Fault, for errors.As; [protocol.RetryAfter] returns how long to wait before
-// another attempt.
+// [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no connection
+// to lose: a stream that breaks before the answer, and cannot be resumed, ends its call
+// with that error, a refused request ends with an [*HTTPError], and one without a response
+// with the *url.Error of net/http; other calls go on. A call that may have reached the
+// server is never repeated automatically. A server that says that it has lost a call
+// ([protocol.CodeInterrupted]) ends it with that error, which wraps io.ErrUnexpectedEOF,
+// too. Errors of the server are a *protocol.Error or *protocol.Fault, for errors.As;
+// [protocol.RetryAfter] returns how long to wait before another attempt.
 //
 // A Client owns its goroutines; Close ends them and waits for them. JSON that it returns
 // (schemas, structured content, notification parameters) belongs to the caller.
