@@ -37,6 +37,7 @@ func HTTPServer(t *testing.T, server ServerFunc) {
 		"Paths":     func(t *testing.T) { testPaths(t, serve) },
 		"Taken":     func(t *testing.T) { testTakenPaths(t, server) },
 		"Stuck":     func(t *testing.T) { testStuck(t, serve) },
+		"Late":      func(t *testing.T) { testLate(t, server) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,6 +101,53 @@ func testStuck(t *testing.T, serve SiteFunc) {
 	}
 	release()
 	eventually(t, "the handler to end", func() bool { return host.ended.Load() == 1 })
+}
+
+// lateListener has accepted a connection when it is closed, but returns it only after that.
+type lateListener struct {
+	net.Listener
+	accepted, closed chan struct{}
+	release          chan struct{} // the connection is returned when this is closed
+	close            func() error
+}
+
+func newLateListener(t *testing.T) *lateListener {
+	t.Helper()
+	var config net.ListenConfig
+	inner, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lateListener{Listener: inner, accepted: make(chan struct{}), closed: make(chan struct{}), release: make(chan struct{})}
+	l.close = sync.OnceValue(func() error { defer close(l.closed); return inner.Close() })
+	return l
+}
+
+func (l *lateListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		close(l.accepted) // of one connection
+		<-l.release
+	}
+	return conn, err
+}
+
+func (l *lateListener) Close() error { return l.close() }
+
+// testLate: the request on a connection that was accepted when the server closed its
+// listener is refused, so that the client knows that it can send it elsewhere.
+func testLate(t *testing.T, server ServerFunc) {
+	l := newLateListener(t)
+	stop := run(t, newHTTPHost(t), server("", Settings{Listener: l}))
+	c := dialRaw(t, site(l.Addr(), nil, stop).URL)
+	within(t, "the connection to be accepted", l.accepted)
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	within(t, "the listener to be closed", l.closed)
+	time.Sleep(50 * time.Millisecond) // time to do wrong
+	close(l.release)
+	c.roundTrip(echoing()).refused(t, 503)
+	within(t, "the end of the server", stopped)
 }
 
 // testAddresses: a port alone is this machine only, and what others reach needs names.

@@ -17,9 +17,8 @@ import (
 type conns struct {
 	timeout time.Duration
 
-	mu      sync.Mutex // guards the fields below
-	closing bool
-	all     map[*tracked]struct{}
+	mu  sync.Mutex // guards all
+	all map[*tracked]struct{}
 }
 
 // newConns makes an empty set. timeout is how long a client may take to read a piece.
@@ -81,24 +80,19 @@ func under(conn net.Conn) *tracked {
 // arrival is how long a new connection has for its first request while the server closes. That
 // request is refused (503), and can be sent elsewhere; if the connection were closed instead, the
 // client would not know whether its request was served.
-const arrival = 250 * time.Millisecond
+const arrival = time.Second
 
 // shutdown closes idle connections at once, new ones after arrival, and those on which a request is
-// being answered when the answer is written, or at the latest when ctx ends.
+// being answered when the answer is written, or at the latest when ctx ends. No connection may come
+// any more.
 func (c *conns) shutdown(ctx context.Context, s Server) {
+	c.close(func(t *tracked) bool { return !t.answering.Load() && t.asked.Load() })
+	c.await(ctx) // before Shutdown, after which net/http reads requests and does not answer them
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		_ = s.Shutdown(ctx) // it says only that ctx has ended
 	}()
-	c.close(func(t *tracked) bool { return !t.answering.Load() && t.asked.Load() })
-	timer := time.NewTimer(arrival)
-	defer timer.Stop()
-	select {
-	case <-stopped:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 	c.close(func(t *tracked) bool { return !t.answering.Load() })
 	select {
 	case <-stopped:
@@ -108,32 +102,46 @@ func (c *conns) shutdown(ctx context.Context, s Server) {
 	<-stopped
 }
 
-// close closes the connections that which selects. From now on add refuses new ones.
-func (c *conns) close(which func(*tracked) bool) {
-	c.mu.Lock()
-	c.closing = true
-	var chosen []*tracked
-	for t := range c.all {
-		if which(t) {
-			chosen = append(chosen, t)
+// await returns when there was a request on each connection, or after arrival.
+func (c *conns) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, arrival)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for len(c.which(func(t *tracked) bool { return !t.asked.Load() })) > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
 		}
 	}
-	c.mu.Unlock()
-	for _, t := range chosen {
+}
+
+// close closes the connections that which selects.
+func (c *conns) close(which func(*tracked) bool) {
+	for _, t := range c.which(which) {
 		t.drop()
 		_ = t.Conn.Close() // it is given up
 	}
 }
 
-// add adds a connection. It returns false if the set is closing.
-func (c *conns) add(t *tracked) bool {
+// which returns the connections that are so.
+func (c *conns) which(so func(*tracked) bool) []*tracked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing {
-		return false
+	var found []*tracked
+	for t := range c.all {
+		if so(t) {
+			found = append(found, t)
+		}
 	}
+	return found
+}
+
+func (c *conns) add(t *tracked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.all[t] = struct{}{}
-	return true
 }
 
 // tracking is a listener whose connections are put into a set.
@@ -155,10 +163,7 @@ func (l *tracking) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		t := &tracked{Conn: cheaper(conn), conns: l.conns, remote: text(conn.RemoteAddr())}
-		if !l.conns.add(t) {
-			_ = conn.Close()
-			return nil, net.ErrClosed
-		}
+		l.conns.add(t)
 		return t, nil
 	}
 }

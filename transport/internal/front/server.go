@@ -14,7 +14,7 @@ import (
 
 // Server is an HTTP library's server.
 type Server interface {
-	// Serve takes connections until its listener is closed.
+	// Serve takes connections until its listener is closed; those it has may go on then.
 	Serve(l net.Listener) error
 	// Shutdown closes what is idle, and waits for the rest until ctx ends.
 	Shutdown(ctx context.Context) error
@@ -69,9 +69,9 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	within(detached, r.Grace, r.gaveUp, func(ctx context.Context) {
 		_ = r.front.Shutdown(ctx) // what had to be cancelled knows it
 	})
-	_ = l.Close() // before the last look at the connections
+	_ = l.Close()
+	<-served // now all connections that were accepted are in the set
 	within(detached, r.WriteTimeout, nil, func(ctx context.Context) { r.conns.shutdown(ctx, r.server) })
-	<-served
 	if failure != nil {
 		return fmt.Errorf("serving %s: %w", l.Addr(), failure)
 	}
