@@ -199,16 +199,6 @@ func (j *Journal) Answered(key string) (*Answer, bool) {
 	return nil, false
 }
 
-// Happened finds an effect by key.
-func (j *Journal) Happened(key string) (*Effect, bool) {
-	for i := range j.Effects {
-		if j.Effects[i].Key == key {
-			return &j.Effects[i], true
-		}
-	}
-	return nil, false
-}
-
 // Clone copies the journal; the values are shared.
 func (j *Journal) Clone() *Journal {
 	c := *j

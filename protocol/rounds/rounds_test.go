@@ -108,12 +108,6 @@ func TestClone(t *testing.T) {
 	if _, ok := j.Answered("q3"); ok {
 		t.Error("an open question is answered")
 	}
-	if e, ok := j.Happened("charge"); !ok || string(e.Value) != `"id"` {
-		t.Errorf("the effect of charge: %v, %v", e, ok)
-	}
-	if _, ok := j.Happened("q1"); ok {
-		t.Error("an answer has happened as an effect")
-	}
 }
 
 // TestSealer: only what was sealed for a use opens, for that use.

@@ -25,17 +25,6 @@ func (r *Record) WasAsked(key string) bool {
 	return slices.Contains(r.Asked, fingerprint(key))
 }
 
-// IsOpen reports whether a question with this key waits for its answer.
-func (r *Record) IsOpen(key string) bool {
-	return slices.ContainsFunc(r.Questions, func(q Question) bool { return q.Key == key })
-}
-
-// Counted returns how many open questions an Answer with these keys would close. Keys that
-// were never asked, are already answered or come twice do not count.
-func (r *Record) Counted(keys []string) int {
-	return len(r.Questions) - len(r.without(keys))
-}
-
 // without returns the open questions whose keys are not among these, in their order.
 func (r *Record) without(keys []string) []Question {
 	answered := make(map[string]bool, len(keys))
