@@ -174,7 +174,8 @@ func testAddresses(t *testing.T, server ServerFunc) {
 	}
 }
 
-// testHealth: load balancers know addresses only, and take a server that stops out.
+// testHealth: load balancers know addresses only, and take a server that stops out. It
+// keeps no connection.
 func testHealth(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{})
@@ -184,6 +185,9 @@ func testHealth(t *testing.T, serve SiteFunc) {
 	get := func(path string) int { return call(http.MethodGet, path).StatusCode }
 	if a, b := get("/healthz"), get("/readyz"); a != 200 || b != 200 {
 		t.Errorf("healthz %d, readyz %d", a, b)
+	}
+	if call(http.MethodGet, "/readyz").Close {
+		t.Error("a server that is ready closes its connections")
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if a := call(http.MethodPost, path); a.Header.Get("Allow") != "GET, HEAD" {
@@ -198,8 +202,8 @@ func testHealth(t *testing.T, serve SiteFunc) {
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); site.Stop() }()
 	eventually(t, "readyz to say that the server stops", func() bool { return get("/readyz") == 503 })
-	if got := get("/healthz"); got != 200 {
-		t.Errorf("healthz of a server that stops: %d", got)
+	if a := call(http.MethodGet, "/healthz"); a.StatusCode != 200 || !a.Close {
+		t.Errorf("healthz of a server that stops: %d, close %v", a.StatusCode, a.Close)
 	}
 	close(host.released)
 	within(t, "the carrier to end", stopped)

@@ -94,6 +94,9 @@ func (s *server) newApp() *fiber.App {
 			return
 		}
 		route(rc)
+		if front.Stops(s.stopping) {
+			rc.SetConnectionClose()
+		}
 	}
 	for path, stopping := range map[string]<-chan struct{}{front.Healthz: nil, front.Readyz: s.stopping} {
 		app.All(path, func(f *fiber.Ctx) error {

@@ -48,7 +48,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 // server is that of one run.
 func (c *config) server(f *front.Front, stopping <-chan struct{}, metadata http.Handler) front.Server {
 	return &server{http.Server{
-		Handler:           marking(c.mux(f, stopping, metadata)),
+		Handler:           marking(c.mux(f, stopping, metadata), stopping),
 		TLSConfig:         c.Secure("h2", "http/1.1"),
 		ReadHeaderTimeout: c.ReadTimeout,
 		ReadTimeout:       c.ReadTimeout,
@@ -101,10 +101,13 @@ type connKey struct{}
 
 // marking tells front which connections have a request (front.Answering). A POST counts only once its
 // body has been read, so that a stopping server does not wait for a client that stalls.
-func marking(next http.Handler) http.Handler {
+func marking(next http.Handler, stopping <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			answering(r)
+		}
+		if front.Stops(stopping) {
+			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -98,12 +98,22 @@ func Health(method string, stopping <-chan struct{}) *streamable.Reply {
 	if method != http.MethodGet && method != http.MethodHead {
 		return NotAllowed("GET, HEAD")
 	}
-	select {
-	case <-stopping:
+	if Stops(stopping) {
 		return streamable.Refusal(503, "the server is shutting down")
-	default:
 	}
 	return &streamable.Reply{Status: 200, Header: []streamable.Field{{Name: "Content-Type", Value: "text/plain"}}, Body: []byte("ok\n")}
+}
+
+// Stops reports whether a server stops. Its answers then end their connections: on one that
+// is kept, the next request could meet the end, and nobody would know whether it was served
+// (RFC 9112 section 9.6).
+func Stops(stopping <-chan struct{}) bool {
+	select {
+	case <-stopping:
+		return true
+	default:
+		return false
+	}
 }
 
 // NotAllowed is the reply of a server to a method that is not among methods.
