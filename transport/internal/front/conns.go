@@ -77,16 +77,17 @@ func under(conn net.Conn) *tracked {
 	return nil
 }
 
-// arrival is how long a new connection has for its first request while the server closes. That
-// request is refused (503), and can be sent elsewhere; if the connection were closed instead, the
-// client would not know whether its request was served.
-const arrival = time.Second
+// What comes while the server closes is refused (503), and can be sent elsewhere. If its connection
+// were closed instead, the client would not know whether its request was served.
+const (
+	arrival = time.Second           // in which a new connection must have sent its first request
+	quiet   = 50 * time.Millisecond // in which nothing came on an idle connection: then they are closed
+	glance  = 5 * time.Millisecond  // between two looks at them
+)
 
-// shutdown closes idle connections at once, new ones after arrival, and those on which a request is
-// being answered when the answer is written, or at the latest when ctx ends. No connection may come
-// any more.
+// shutdown closes new and idle connections after await, and those on which a request is being
+// answered when the answer is written, or at the latest when ctx ends. No connection may come any more.
 func (c *conns) shutdown(ctx context.Context, s Server) {
-	c.close(func(t *tracked) bool { return !t.answering.Load() && t.asked.Load() })
 	c.await(ctx) // before Shutdown, after which net/http reads requests and does not answer them
 	stopped := make(chan struct{})
 	go func() {
@@ -102,13 +103,23 @@ func (c *conns) shutdown(ctx context.Context, s Server) {
 	<-stopped
 }
 
-// await returns when there was a request on each connection, or after arrival.
+// await gives requests that are on their way time to come. It returns when there was one on each
+// connection and idle ones have been quiet, or after arrival.
 func (c *conns) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	for len(c.which(func(t *tracked) bool { return !t.asked.Load() })) > 0 {
+	still, before := time.Duration(0), -1
+	for {
+		fresh := len(c.which(func(t *tracked) bool { return !t.asked.Load() }))
+		idle := len(c.which(func(t *tracked) bool { return t.asked.Load() && !t.answering.Load() }))
+		if still += glance; idle != before { // an answer ends its connection: see Stops
+			still = 0
+		}
+		if before = idle; fresh == 0 && (idle == 0 || still >= quiet) {
+			return
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
