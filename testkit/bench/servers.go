@@ -63,7 +63,7 @@ var programs = map[string]string{
 // build makes all programs in dir, stripped as one would ship them.
 func build(ctx context.Context, dir string) error {
 	for name, path := range programs {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), path)
+		cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, name), path)
 		cmd.Stderr = os.Stderr
 		cmd.Env = append(os.Environ(), "GOTMPDIR="+dir)                       // if it is stopped, it leaves files
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it waits for its compilers
