@@ -110,14 +110,13 @@ func (c *conns) await(ctx context.Context) {
 	defer cancel()
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	still, before := time.Duration(0), -1
+	last, still := -1, time.Duration(0) // the number of idle ones, and for how long it was that
 	for {
-		fresh := len(c.which(func(t *tracked) bool { return !t.asked.Load() }))
-		idle := len(c.which(func(t *tracked) bool { return t.asked.Load() && !t.answering.Load() }))
-		if still += glance; idle != before { // an answer ends its connection: see Stops
-			still = 0
+		fresh, idle := c.count()
+		if still += glance; idle != last { // an answer ends its connection: see Stops
+			last, still = idle, 0
 		}
-		if before = idle; fresh == 0 && (idle == 0 || still >= quiet) {
+		if fresh == 0 && (idle == 0 || still >= quiet) {
 			return
 		}
 		select {
@@ -128,25 +127,35 @@ func (c *conns) await(ctx context.Context) {
 	}
 }
 
+// count returns how many connections had no request yet, and how many are idle after one.
+func (c *conns) count() (fresh, idle int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range c.all {
+		switch {
+		case !t.asked.Load():
+			fresh++
+		case !t.answering.Load():
+			idle++
+		}
+	}
+	return fresh, idle
+}
+
 // close closes the connections that which selects.
 func (c *conns) close(which func(*tracked) bool) {
-	for _, t := range c.which(which) {
+	c.mu.Lock()
+	var chosen []*tracked
+	for t := range c.all {
+		if which(t) {
+			chosen = append(chosen, t)
+		}
+	}
+	c.mu.Unlock()
+	for _, t := range chosen {
 		t.drop()
 		_ = t.Conn.Close() // it is given up
 	}
-}
-
-// which returns the connections that are so.
-func (c *conns) which(so func(*tracked) bool) []*tracked {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var found []*tracked
-	for t := range c.all {
-		if so(t) {
-			found = append(found, t)
-		}
-	}
-	return found
 }
 
 func (c *conns) add(t *tracked) {

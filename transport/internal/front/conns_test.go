@@ -21,10 +21,16 @@ type waiting struct{ *conns }
 func (waiting) Serve(net.Listener) error { return nil }
 
 func (w waiting) Shutdown(ctx context.Context) error {
-	for len(w.which(func(*tracked) bool { return true })) > 0 && ctx.Err() == nil {
+	for w.left() > 0 && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	return ctx.Err()
+}
+
+func (w waiting) left() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
 }
 
 // TestConnectionsAtTheEnd: how long each connection lives when the server stops. A request
