@@ -54,7 +54,7 @@ func BenchmarkHTTPList(b *testing.B) {
 	}
 }
 
-func benchSite(b *testing.B, c faultCarrier, tools int) *faultSite {
+func benchSite(b testing.TB, c faultCarrier, tools int) *faultSite {
 	b.Helper()
 	l := faultListener(b)
 	s := &faultSite{t: b, addr: l.Addr().String(), hub: newFaultHub(), ended: make(chan struct{})}

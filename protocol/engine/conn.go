@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"crypto/rand"
 	"maps"
 	"slices"
@@ -20,10 +19,9 @@ import (
 //
 // Locks are taken in the order job.telling, job.mu, conn.mu, feed.mu, topics.mu, Engine.mu.
 type conn struct {
-	e      *Engine
-	link   *transport.Connection // nil: the carrier does not distinguish connections
-	single bool                  // belongs to one lone exchange: no other frame shares it
-	place  place                 // in the list of lone exchanges; guarded by that list
+	e     *Engine
+	link  *transport.Connection // nil: the carrier does not distinguish connections
+	place place                 // in the list of lone exchanges; guarded by that list
 
 	session atomic.Pointer[session] // nil: none is open; set under mu, and read without it by each frame
 
@@ -36,6 +34,8 @@ type conn struct {
 	version uint64                   // of the kept state (transport.Kept) that the session has
 	gone    bool                     // the connection has ended: nothing more may wait for it
 
+	single bool // constant: belongs to one lone exchange, no other frame shares it; here, as gone leaves room
+
 	expected *expected // early notifications of tasks that our requests may become; nil: none can be
 
 	left *leftAnswers // counts the answers that were left for other nodes; nil: none
@@ -45,7 +45,7 @@ type conn struct {
 type session struct {
 	*introduction
 	id       string
-	init     []byte // the parameters of initialize, for other nodes; nil if there are no other nodes
+	init     string // the parameters of initialize, for other nodes; empty if there are no other nodes
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
 	feed     *feed
@@ -161,7 +161,7 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 		id:           id, dialect: d, feed: newFeed(e, d),
 	}
 	if e.shares() {
-		s.init, s.feed.session = bytes.Clone(raw), id
+		s.init, s.feed.session = string(raw), id
 	}
 	return s
 }

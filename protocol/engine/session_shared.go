@@ -15,7 +15,7 @@ import (
 // keptSession is what every node that serves a session must know of it.
 type keptSession struct {
 	ID    string          `json:"id"`
-	Init  json.RawMessage `json:"init"` // the parameters of initialize, as they came
+	Init  json.RawMessage `json:"init,omitempty"` // the parameters of initialize, as they came
 	Ready bool            `json:"ready,omitempty"`
 	Level protocol.Level  `json:"level,omitempty"`
 	URIs  []string        `json:"uris,omitempty"`
@@ -47,7 +47,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	err := kept.Change(ctx, func(data []byte) []byte {
 		var k keptSession
 		if data == nil {
-			k.ID, k.Init = s.id, s.init
+			k.ID, k.Init = s.id, json.RawMessage(s.init)
 		} else if unreadable = json.Unmarshal(data, &k); unreadable != nil {
 			return data // for those who can read it
 		}

@@ -54,7 +54,7 @@ func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error
 			call.Principal = &recordedPrincipal{Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires}
 		}
 		if s := x.session; s != nil {
-			call.Init, call.Level = s.init, s.logLevel()
+			call.Init, call.Level = json.RawMessage(s.init), s.logLevel()
 		}
 	}
 	text, err := json.Marshal(call)

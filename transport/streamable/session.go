@@ -32,10 +32,9 @@ type session struct {
 	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life, with link in it
 	link      *transport.Connection
-	single    bool    // serves one request of a stateless endpoint, and ends with it
-	record    *record // nil: the session is this process's alone
-
-	open atomic.Int32 // streams, with requests that may become one; see Gate.enter
+	single    bool         // serves one request of a stateless endpoint, and ends with it
+	open      atomic.Int32 // streams, with requests that may become one; see Gate.enter
+	record    *record      // nil: the session is this process's alone
 
 	mu       sync.Mutex    // guards the fields below
 	lone     *stream       // the standalone stream; nil: not needed yet
