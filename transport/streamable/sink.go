@@ -37,6 +37,9 @@ func (a *attachment) putPart(part []byte, last bool) error {
 			return err
 		}
 	}
+	if a.primer != nil {
+		part, a.primer = append(a.primer, part...), nil
+	}
 	a.wrote.Store(true)
 	if end, ok := a.sink.(Ender); ok && last {
 		return end.Last(part)
@@ -100,7 +103,11 @@ func (st *stream) greet(a *attachment, from position) bool {
 		if from.fresh {
 			after = st.delivered
 		}
-		return a.put(appendPriming(nil, st.primingID(after), st.gate.cfg.Retry.Milliseconds())) == nil
+		a.primer = appendPriming(make([]byte, 0, 256), st.primingID(after), st.gate.cfg.Retry.Milliseconds())
+		if st.attached != nil { // a sender waits for this connection: its event follows at once
+			return true
+		}
+		return a.put(nil) == nil
 	case st.greeting != nil:
 		return a.put(st.greeting) == nil
 	case from.fresh, from.resumed:
@@ -162,9 +169,12 @@ func (st *stream) part(a *attachment) {
 	if st.flow != nil && st.flow.to == a {
 		_ = st.drain() // the sender gets the error from Send
 	}
-	if !a.committed && st.ended {
+	switch { // a client that is gone does not matter any more
+	case a.primer != nil:
+		_ = a.putPart(nil, st.ended)
+	case !a.committed && st.ended:
 		a.committed = true
-		_ = st.nothing().write(a) // a client that is gone does not matter any more
+		_ = st.nothing().write(a)
 	}
 	st.detachLocked(a)
 }

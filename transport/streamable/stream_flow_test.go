@@ -142,9 +142,6 @@ func TestFlood(t *testing.T) {
 				defer s.stop()
 				v := newValve(t)
 				_, over := beginFlood(t, s.do(http.MethodPost, "x"), v)
-				if plan.Polls {
-					v.let <- nil // the priming event
-				}
 				for range single {
 					v.let <- nil
 					settle()
@@ -330,7 +327,7 @@ func TestEndedStreamIsReplayed(t *testing.T) {
 		defer s.stop()
 		first := newValve(t)
 		_, over := beginFlood(t, s.do(http.MethodPost, "x"), first)
-		first.let <- nil // the priming event
+		first.let <- nil // the priming event, and one more
 		first.let <- errCut
 		<-over
 		settle()

@@ -117,6 +117,7 @@ type attachment struct {
 	header    []Field
 	leave     func() // called once, at the very end
 	committed bool   // the header was written; guarded by stream.mu, or by pour while it runs
+	primer    []byte // priming event that the next part begins with; nil: none; guarded like committed
 
 	wrote  atomic.Bool   // something was written since the last beat
 	closed atomic.Bool   // nothing more is sent here

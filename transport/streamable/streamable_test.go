@@ -86,6 +86,39 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestPrimingWrite: the priming event does not take a write of its own when the event that opens
+// the stream is there already, and is written even if that event does not come after all.
+func TestPrimingWrite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
+		if err := send(`{"n":1}`); err != nil {
+			t.Error(err)
+		}
+		return http.StatusOK, `{"answer":true}`
+	}}, streamable.Config{Patience: time.Minute})
+	defer s.stop()
+	c := s.carry(s.do(http.MethodPost, "x"), 1).wait() // one write, and the connection breaks
+	if got := c.events(); len(got) != 2 || got[0].data != "" || got[0].id == "" || got[1].data != `{"n":1}` {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestPrimingWithoutEvent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
+		if err := send(`{"n":1}`); err == nil {
+			t.Error("an event is sent on a stream that has ended")
+		}
+		return http.StatusOK, `{"answer":true}`
+	}}, streamable.Config{Patience: time.Minute})
+	defer s.stop()
+	r := s.do(http.MethodPost, "x") // the handler waits for the connection
+	s.do(http.MethodDelete, "")
+	if got := s.carry(r, -1).wait().events(); len(got) != 1 || got[0].data != "" || got[0].id == "" {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestAccept: a client that takes only one of the two gets that.
 func TestAccept(t *testing.T) {
 	t.Parallel()
