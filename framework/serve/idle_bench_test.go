@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// The goal for an idle session is 1 KB (docs/performance.md); a tenth more is for what is not its own.
+// TestIdleSessionsAreSmall: the goal is 1 KB (docs/performance.md); a tenth more is for what is not their own.
 // Not in parallel: it measures the heap.
 func TestIdleSessionsAreSmall(t *testing.T) {
 	const sessions, most = 10_000, 1126

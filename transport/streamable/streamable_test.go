@@ -87,7 +87,7 @@ func TestStream(t *testing.T) {
 }
 
 // TestPrimingWrite: the priming event does not take a write of its own when the event that opens
-// the stream is there already, and is written even if that event does not come after all.
+// the stream is there already.
 func TestPrimingWrite(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
@@ -103,6 +103,8 @@ func TestPrimingWrite(t *testing.T) {
 	}
 }
 
+// TestPrimingWithoutEvent: the priming event is written even if the event that it was to go with does
+// not come after all, as the session has ended.
 func TestPrimingWithoutEvent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, &host{plan: polling, log: &keeper{}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
