@@ -128,8 +128,15 @@ func many(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// onPipes is the servers on stdio.
-func onPipes() []server { return []server{kagami, sdk, mcpgo, mcpgoBare, pipeEcho} }
+// onPipes is the servers on stdio. With one call at a time there is one more, which shows what a short
+// delay costs by itself, because the client's processor falls asleep meanwhile.
+func onPipes(depth int) []server {
+	servers := []server{kagami, sdk, mcpgo, mcpgoBare, pipeEcho}
+	if depth == 1 {
+		servers = append(servers, busyEcho)
+	}
+	return servers
+}
 
 func overPipes(ctx context.Context, b *bench) error {
 	era := load.Handshake()
@@ -137,7 +144,7 @@ func overPipes(ctx context.Context, b *bench) error {
 		for tool, arguments := range map[string]string{"add": sample.AddCall, "search": sample.SearchCall} {
 			w := pipeLoad{
 				id:      fmt.Sprintf("stdio %s depth %d", tool, depth),
-				message: era.Call(tool, arguments), depth: depth, servers: onPipes(),
+				message: era.Call(tool, arguments), depth: depth, servers: onPipes(depth),
 			}
 			if err := b.pipes(ctx, w); err != nil {
 				return err

@@ -51,7 +51,7 @@ func TestEverything(t *testing.T) {
 // all demands that each workload has the targets that it is to have.
 func all(t *testing.T, r results) {
 	t.Helper()
-	for workload, want := range map[string]int{"http add json": 6, "http add sse": 6, "http search": 6, "http notify": 6, "http blob": 6, "http list": 6, "stdio add": 5, "stdio search": 5, "http progress": 3, "stdio progress": 3, "inside": 4, "idle": 3, "cold": 7, "http read": 7, "http add 1000": 7} {
+	for workload, want := range map[string]int{"http add json": 6, "http add sse": 6, "http search": 6, "http notify": 6, "http blob": 6, "http list": 6, "stdio add depth 1": 6, "stdio add depth 64": 5, "stdio search depth 1": 6, "stdio search depth 64": 5, "http progress": 3, "stdio progress": 3, "inside": 4, "idle": 3, "cold": 7, "http read": 7, "http add 1000": 7} {
 		found := 0
 		for id := range r {
 			if !strings.HasPrefix(id, workload) {

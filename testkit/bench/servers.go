@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/kagami-mcp/kagami/testkit/bench/internal/target"
 )
 
 // Names of the targets, as the tables have them.
@@ -18,6 +20,7 @@ const (
 	nameFiber     = "bare Fiber"
 	nameNet       = "bare net/http"
 	namePipes     = "bare pipes"
+	nameBusyPipes = "bare pipes, after 2 µs of work"
 	nameHello     = "Kagami, examples/hello"
 	nameFX        = "Kagami, fx"
 	nameConstant  = "bare Go"
@@ -26,7 +29,7 @@ const (
 
 // order of the targets in tables.
 var order = []string{
-	nameKagami, nameHello, nameFX, nameSDK, nameMCPGo, nameMCPGoBare, nameFiber, nameNet, namePipes, nameConstant, nameLinked,
+	nameKagami, nameHello, nameFX, nameSDK, nameMCPGo, nameMCPGoBare, nameFiber, nameNet, namePipes, nameBusyPipes, nameConstant, nameLinked,
 }
 
 // server is how a target is started.
@@ -51,6 +54,7 @@ var (
 	fiberEcho = server{name: nameFiber, program: "fiberecho", echo: true}
 	netEcho   = server{name: nameNet, program: "httpecho", echo: true}
 	pipeEcho  = server{name: namePipes, program: "stdioecho", echo: true}
+	busyEcho  = server{name: nameBusyPipes, program: "stdioecho", echo: true, env: []string{target.WaitVar + "=2us"}}
 )
 
 // programs are the directories that are built, by the names of the programs.

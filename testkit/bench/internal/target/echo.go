@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // Echo answers with the bytes that another server has answered with: the limit that
 // nothing gets below on that carrier.
 type Echo struct {
-	Kind  string // content type
-	Close bool   // each answer ends its connection
+	Kind  string        // content type
+	Close bool          // each answer ends its connection
+	Wait  time.Duration // how long each answer keeps the processor busy
 
 	body []byte
 	at   int // where the id stands
@@ -22,6 +24,7 @@ const (
 	SampleVar = "BENCH_SAMPLE" // file with the answer of another server
 	KindVar   = "BENCH_KIND"   // its content type
 	CloseVar  = "BENCH_CLOSE"  // set: each answer ends its connection
+	WaitVar   = "BENCH_WAIT"   // how long each answer keeps the processor busy, as time.ParseDuration reads it
 )
 
 const (
@@ -38,6 +41,11 @@ func newEcho() (*Echo, error) {
 	e := &Echo{Kind: os.Getenv(KindVar), Close: os.Getenv(CloseVar) != "", body: body}
 	if e.at, err = idAt(body); err != nil {
 		return nil, err
+	}
+	if wait := os.Getenv(WaitVar); wait != "" {
+		if e.Wait, err = time.ParseDuration(wait); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", WaitVar, err)
+		}
 	}
 	return e, nil
 }
@@ -81,6 +89,8 @@ func (e *Echo) Append(to, request []byte) []byte {
 	body, place := e.body, e.at
 	if bytes.Contains(request[:min(len(request), 128)], initialize) {
 		body, place = handshake, len(`{"jsonrpc":"2.0","id":`)
+	}
+	for received := time.Now(); e.Wait > 0 && time.Since(received) < e.Wait; { //nolint:revive // a busy processor is the point
 	}
 	start := len(to)
 	to = append(to, body...)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/target"
 )
@@ -80,6 +81,23 @@ func TestEchoWithoutID(t *testing.T) {
 	cmd.Stderr = &errs
 	if err := cmd.Run(); err == nil || !strings.Contains(errs.String(), "ten digits") {
 		t.Errorf("%v: %s", err, &errs)
+	}
+}
+
+func TestEchoWaits(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, sample)
+	cmd.Env = append(cmd.Env, target.WaitVar+"=50ms")
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1234567890,"method":"tools/call"}` + "\n")
+	start := time.Now()
+	out, err := cmd.Output()
+	if took := time.Since(start); err != nil || len(out) == 0 || took < 50*time.Millisecond {
+		t.Errorf("%q after %v, %v", out, took, err)
+	}
+	cmd = command(t, sample)
+	cmd.Env = append(cmd.Env, target.WaitVar+"=soon")
+	if err := cmd.Run(); err == nil {
+		t.Error("it waits for soon")
 	}
 }
 
