@@ -129,7 +129,7 @@ func many(ctx context.Context, b *bench) error {
 }
 
 // onPipes is the servers on stdio. With one call at a time there is one more, which shows what a short
-// delay costs by itself, because the client's processor falls asleep meanwhile.
+// delay costs by itself: the client's processor can fall asleep meanwhile.
 func onPipes(depth int) []server {
 	servers := []server{kagami, sdk, mcpgo, mcpgoBare, pipeEcho}
 	if depth == 1 {
