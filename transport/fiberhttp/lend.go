@@ -7,13 +7,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
-// lender lends memory for the body of one response: that which the connection keeps, or,
-// for a long body, some that goes back when it is written, lest each connection keep as
-// much as its longest answer.
+// lender gives a request what belongs to its connection: the connection itself (see Take), and
+// memory for the body of the response. That is what the connection keeps, or, for a long body, some
+// that goes back when it is written, lest each connection keep as much as its longest answer.
 type lender struct {
-	rc     *fasthttp.RequestCtx // of a request that waits while the memory is written to
-	memory *front.Memory
-	long   *front.Body // nil: it was not long
+	rc      *fasthttp.RequestCtx // of a request that waits while the memory is written to
+	carrier *carrier
+	long    *front.Body // nil: it was not long
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 // Lend implements streamable.Lender.
 func (l *lender) Lend(size int) []byte {
 	if size > short {
-		l.long = l.memory.Take(size)
+		l.long = l.carrier.memory.Take(size)
 		return l.long.Bytes
 	}
 	if own := l.rc.Response.SwapBody(nil); cap(own) >= size {
@@ -39,7 +39,7 @@ func (l *lender) Lend(size int) []byte {
 // Swap implements streamable.Lender.
 func (l *lender) Swap(body []byte) (other []byte) {
 	if len(body) > short || cap(body) > kept {
-		l.long = l.memory.Take(0)
+		l.long = l.carrier.memory.Take(0)
 		return l.long.Swap(body)
 	}
 	return l.rc.Response.SwapBody(nil)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/kagami-mcp/kagami/transport/internal/front"
 )
 
@@ -40,34 +42,58 @@ func claim(conn net.Conn, lost *time.Timer) {
 	}
 }
 
-// lent is a connection as fasthttp has it.
+// lent is a connection as fasthttp has it. When a stream has taken it from a handler that still runs,
+// what fasthttp does at the end of the handler has no effect: it writes a response, which is
+// discarded, and closes the connection, since the response says so.
 type lent struct {
 	net.Conn
 	loan
 	early []byte // what was read from it before
 
+	ahead   int    // how much more was read than the requests so far have; see alone
+	unsent  bool   // nothing was written since the last handler returned
 	holding bool   // Write holds what it gets
 	held    []byte // by it
 }
 
 // Read returns what was read early, and then reads the connection.
-func (l *lent) Read(p []byte) (int, error) {
+func (l *lent) Read(p []byte) (n int, err error) {
 	if len(l.early) == 0 {
-		return l.Conn.Read(p)
+		n, err = l.Conn.Read(p)
+	} else {
+		n = copy(p, l.early)
+		l.early = l.early[n:]
 	}
-	n := copy(p, l.early)
-	l.early = l.early[n:]
-	return n, nil
+	l.ahead += n
+	return n, err
 }
 
 // Write writes p, or holds it for Join.
 func (l *lent) Write(p []byte) (int, error) {
-	if l.holding {
+	l.unsent = false
+	switch {
+	case l.holding:
 		l.held = p
+		return len(p), nil
+	case l.kept.Load():
 		return len(p), nil
 	}
 	return l.Conn.Write(p)
 }
+
+// begin counts a request, for which fasthttp calls its handler.
+func (l *lent) begin(r *fasthttp.Request) {
+	h := &r.Header
+	l.ahead -= len(h.Method()) + len(" ") + len(h.RequestURI()) + len(" HTTP/1.1\r\n") + len(h.RawHeaders()) + h.ContentLength()
+}
+
+// alone reports whether fasthttp's buffers have nothing but the request of the handler that runs: no
+// part of a next one, and no earlier answer. Where requests have unusual forms (chunks, empty
+// lines before them) it is false from then on.
+func (l *lent) alone() bool { return l.ahead == 0 && !l.unsent }
+
+// end is called when the handler has returned.
+func (l *lent) end() { l.unsent = true }
 
 // Join implements front.Joiner.
 func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {

@@ -77,12 +77,14 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	}
 	ctx, end := borrow(ctx, rc)
 	defer end()
-	reply := c.answer(ctx, rc, door)
-	if reply.Stream == nil {
+	switch reply := c.answer(ctx, rc, door); {
+	case reply.Taken:
+		rc.SetConnectionClose() // fasthttp has lost it
+	case reply.Stream != nil:
+		c.open(context.WithoutCancel(ctx), rc, reply.Stream)
+	default:
 		write(rc, reply)
-		return
 	}
-	c.open(context.WithoutCancel(ctx), rc, reply.Stream)
 }
 
 func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) *streamable.Reply {
@@ -104,8 +106,10 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 	case err != nil:
 		return visit.Unreadable()
 	}
-	r.lender = lender{rc: rc, memory: &c.memory}
-	r.Lender = &r.lender
+	r.lender = lender{rc: rc, carrier: c}
+	if r.Lender = &r.lender; r.lender.takes() {
+		r.Taker = &r.lender
+	}
 	reply := visit.Serve(body)
 	if reply.Lent {
 		r.lender.settle(reply)

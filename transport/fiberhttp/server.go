@@ -87,16 +87,11 @@ func (s *server) newApp() *fiber.App {
 	}
 	route := app.Server().Handler
 	app.Server().Handler = func(rc *fasthttp.RequestCtx) {
-		front.Answering(rc.Conn(), true)
-		distrust(rc)
-		if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
-			write(rc, front.NotAllowed("GET, POST, DELETE"))
-			return
+		if conn, ok := rc.Conn().(*lent); ok {
+			conn.begin(&rc.Request)
+			defer conn.end()
 		}
-		route(rc)
-		if front.Stops(s.stopping) {
-			rc.SetConnectionClose()
-		}
+		s.handle(rc, route)
 	}
 	for path, stopping := range map[string]<-chan struct{}{front.Healthz: nil, front.Readyz: s.stopping} {
 		app.All(path, func(f *fiber.Ctx) error {
@@ -106,6 +101,20 @@ func (s *server) newApp() *fiber.App {
 	}
 	s.mount(app, pattern)
 	return app
+}
+
+// handle is what fasthttp calls for each request.
+func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) {
+	front.Answering(rc.Conn(), true)
+	distrust(rc)
+	if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
+		write(rc, front.NotAllowed("GET, POST, DELETE"))
+		return
+	}
+	route(rc)
+	if front.Stops(s.stopping) {
+		rc.SetConnectionClose()
+	}
 }
 
 // escapes of bytes in a path.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -30,6 +31,7 @@ type Endpoint struct {
 
 	running *tally.Tally // requests, exchanges and open streams
 	crew    *crew.Crew[*postedExchange]
+	apart   atomic.Bool // all exchanges get goroutines of their own; see deserted
 	waiting *waiting
 	dues    dues
 	node    *nodes.Node // nil: sessions are this process's alone
@@ -91,7 +93,8 @@ type Visit struct {
 	e         *Endpoint
 	json, sse bool     // what the client accepts as the response
 	ids       []string // the values of Mcp-Session-Id; more than one name no session
-	here      *session // the session of the id, as far as limited has looked it up; else nil
+	place     holder   // whose streams count this request; its session is that of the id, as far as limited has looked it up
+	placed    bool     // the request takes one of those streams' places
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the
@@ -181,11 +184,10 @@ func (v *Visit) Serve(body []byte) *Reply {
 		}
 	}()
 	reply := v.serve(body)
-	if streams = reply.Stream != nil; !streams {
-		return reply.with(v.common)
+	if streams = reply.streams(); streams {
+		return reply // the end of the stream counts the request out
 	}
-	reply.Stream.header = append(reply.Stream.header, v.common...)
-	return reply // the end of the stream counts the request out
+	return reply.with(v.common)
 }
 
 // goesOn reports whether the request may belong to a call that was accepted before the

@@ -32,6 +32,9 @@ type Request struct {
 	// Reply.Lent.
 	Lender Lender
 
+	// Taker, if not nil, can take the connection over from a goroutine that is in Visit.Serve.
+	Taker Taker
+
 	visit Visit // filled by Check, if the request passes
 }
 

@@ -56,19 +56,14 @@ func (p *posting) discard() {
 // post serves one frame. A request takes one of the client's stream places before it is
 // accepted, so that a request which is refused for lack of a place has not run.
 func (v *Visit) post(body []byte) *Reply {
-	who := v.limited()
-	if !v.e.enter(who) {
-		if Asks(body) {
-			return tooManyStreams()
-		}
-		return v.run(body)
+	v.limited()
+	if v.placed = v.e.enter(v.place); !v.placed && Asks(body) {
+		return tooManyStreams()
 	}
 	reply := v.run(body)
-	if reply.Stream == nil {
-		v.e.leave(who)
-		return reply
+	if v.placed && !reply.streams() {
+		v.e.leave(v.place)
 	}
-	reply.Stream.holdsPlace(v.e.Gate, who)
 	return reply
 }
 
@@ -97,34 +92,36 @@ func (v *Visit) open(s *Stream, p *posting) *Reply {
 	if session != nil {
 		session.use()
 	}
-	s.header, s.leave = p.issued(), func() { // must not keep the request's memory
+	s.header, s.leave = append(p.issued(), v.common...), func() { // must not keep the request's memory
 		if session != nil {
 			session.release()
 		}
 		e.running.End()
+	}
+	if v.placed {
+		s.holdsPlace(e.Gate, v.place)
 	}
 	return &Reply{Stream: s}
 }
 
 // admit is open for a GET. It refuses a client that has too many streams.
 func (v *Visit) admit(s *Stream, p *posting) *Reply {
-	who := v.limited()
-	if !v.e.enter(who) {
+	v.limited()
+	if v.placed = v.e.enter(v.place); !v.placed {
 		return tooManyStreams()
 	}
-	reply := v.open(s.expiring(&v.Entry), p)
-	s.holdsPlace(v.e.Gate, who)
-	return reply
+	return v.open(s.expiring(&v.Entry), p)
 }
 
-// limited returns whose streams are counted: those of the session if the client names one of its
+// limited decides whose streams are counted: those of the session if the client names one of its
 // own, else of its principal or address. Other ids do not count: inventing them would evade the
 // limit.
-func (v *Visit) limited() holder {
+func (v *Visit) limited() {
 	if len(v.ids) == 1 {
-		if v.here = v.e.lookup(&v.Entry, v.ids[0]); v.here != nil {
-			return holder{session: v.here}
+		if s := v.e.lookup(&v.Entry, v.ids[0]); s != nil {
+			v.place = holder{session: s}
+			return
 		}
 	}
-	return holder{client: client(v.ctx, v.r)}
+	v.place = holder{client: client(v.ctx, v.r)}
 }

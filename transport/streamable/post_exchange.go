@@ -46,8 +46,9 @@ func (c *frameContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// run has the host accept a frame, and serves it in a goroutine of its own, because the exchange
-// may outlive the request. The calling goroutine waits until it is known what the response is.
+// run has the host accept a frame, and serves it: in the calling goroutine if the carrier can take
+// the connection from there (see direct), else in one of its own, because the exchange may outlive
+// the request. Then the calling goroutine waits until it is known what the response is.
 func (v *Visit) run(body []byte) *Reply {
 	x := &postedExchange{posting: posting{v: v}, body: body}
 	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting}
@@ -75,6 +76,9 @@ func (v *Visit) run(body []byte) *Reply {
 	if !plan.Answered {
 		v.e.crew.Do(x)
 		return &Reply{Status: http.StatusAccepted}
+	}
+	if v.r.Taker != nil && !v.e.apart.Load() {
+		return x.direct()
 	}
 	return x.await()
 }
@@ -122,7 +126,7 @@ func (x *postedExchange) within(request context.Context) {
 // answer is the first message and comes in time, else a stream that a carrier takes over.
 func (x *postedExchange) await() *Reply {
 	v, st := x.v, &x.stream
-	w := v.e.waiting.add()
+	w := v.e.waiting.add(nil)
 	st.waiter = w
 	v.e.crew.Do(x)
 	w.wait(v.ctx)

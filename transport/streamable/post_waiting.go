@@ -8,14 +8,19 @@ import (
 
 // waiter is a request that waits until its response is decided.
 type waiter struct {
-	wake       chan struct{} // 1-buffered
-	late       time.Duration // when it has waited long enough, since waiting.began
-	prev, next *waiter       // in the queue of waiting
-	queued     bool          // is in the queue
+	wake       chan struct{}   // 1-buffered
+	direct     *postedExchange // is served by the goroutine of the request, which does not wait; nil: it waits for wake
+	late       time.Duration   // when it has waited long enough, since waiting.began
+	prev, next *waiter         // in the queue of waiting
+	queued     bool            // is in the queue
 }
 
 // rouse wakes the waiter. It never blocks. Further calls have no effect.
 func (w *waiter) rouse() {
+	if w.direct != nil {
+		go w.direct.overdue()
+		return
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -53,15 +58,16 @@ func newWaiting(limit time.Duration) *waiting {
 	return &waiting{limit: limit, began: time.Now()}
 }
 
-// add takes a waiter from the pool and queues it. It is woken after limit at the latest.
-func (p *waiting) add() *waiter {
+// add takes a waiter from the pool and queues it. It is woken after limit at the latest. direct is
+// nil if the request waits.
+func (p *waiting) add(direct *postedExchange) *waiter {
 	w, ok := p.spare.Get().(*waiter)
 	if !ok {
 		w = &waiter{wake: make(chan struct{}, 1)}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.late = time.Since(p.began) + p.limit
+	w.direct, w.late = direct, time.Since(p.began)+p.limit
 	w.prev, w.next, w.queued = p.last, nil, true
 	if p.last == nil {
 		p.first = w
@@ -91,6 +97,7 @@ func (p *waiting) remove(w *waiter) {
 	p.mu.Lock()
 	p.unlink(w)
 	p.mu.Unlock()
+	w.direct = nil
 	select {
 	case <-w.wake:
 	default:

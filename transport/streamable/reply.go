@@ -24,7 +24,13 @@ type Reply struct {
 
 	// Stream, if not nil, takes the response over; the other fields are unset.
 	Stream *Stream
+
+	// Taken says that the Taker has taken the response over; the other fields are unset.
+	Taken bool
 }
+
+// streams reports whether the response is still open.
+func (r *Reply) streams() bool { return r.Stream != nil || r.Taken }
 
 // The media types of Streamable HTTP.
 const (

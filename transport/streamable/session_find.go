@@ -15,7 +15,7 @@ import (
 // it.
 func (v *Visit) find(id string) (*session, error) {
 	if v.e.node == nil {
-		s := v.here
+		s := v.place.session
 		if s == nil {
 			s = v.e.lookup(&v.Entry, id)
 		}

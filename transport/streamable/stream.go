@@ -38,6 +38,8 @@ type stream struct {
 	mu        sync.Mutex         // guards the fields below, and the order of what is written
 	exchange  transport.Exchange // constant until it was served, then nil; nil: the stream belongs to none
 	waiter    *waiter            // of the request, while that waits for its response to be decided; else nil
+	direct    *postedExchange    // whose goroutine is that of the request, which still may write the response; else nil
+	taken     chan struct{}      // closed when the Taker has taken the connection; nil: it was not asked
 	lender    Lender             // lends memory for an answer while the request waits; else nil
 	settled   bool               // a carrier has attached, or never will
 	attached  chan struct{}      // closed when settled; nil: nobody waits for it
@@ -195,6 +197,7 @@ func (st *stream) stream(ctx context.Context) error {
 	st.streaming = true
 	st.name()
 	st.tell()
+	st.giveAway()
 	if st.standalone || st.at != nil || st.log != nil && st.settled {
 		return nil
 	}
@@ -277,13 +280,15 @@ func (st *stream) settle() {
 	}
 }
 
-// whole writes the response into reply if it is a single answer; false: it is a stream. From now on
-// the request does not wait: nobody wakes it, and the Lender's memory is the carrier's again.
+// whole writes the response into reply if it is a single answer; false: it is a stream, or taken. From
+// now on the request does not wait: nobody wakes it, and the Lender's memory is the carrier's again.
 func (st *stream) whole(reply *Reply) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.waiter, st.lender = nil, nil
+	st.waiter, st.direct, st.lender = nil, nil, nil
 	switch {
+	case st.taken != nil:
+		return false
 	case st.answer.status != 0:
 		st.answer.reply(reply)
 		return true
@@ -354,6 +359,7 @@ func (st *stream) Release() {
 	st.streaming = true
 	st.name()
 	st.tell()
+	st.giveAway()
 	if st.at == nil {
 		st.releasing = !st.settled
 		return
