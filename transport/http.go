@@ -126,6 +126,7 @@ type Plan struct {
 	Resumable     bool // a broken response may be resumed
 	Polls         bool // an event with an id primes the client to resume
 	CancelByClose bool // a closed response cancels the exchange
+	Lasts         bool // the exchange waits for something to happen, as subscriptions/listen does
 }
 
 // Planned is an Exchange that has a Plan. Without one an exchange is answered and

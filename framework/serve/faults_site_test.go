@@ -95,8 +95,15 @@ func serveFaultsOn(t testing.TB, c faultCarrier, f faultLimits, l net.Listener) 
 	if f.auth {
 		opts = append(opts, framework.WithAuth(faultBearer{}))
 	}
-	s := &faultSite{t: t, addr: l.Addr().String(), hub: newFaultHub(), ended: make(chan struct{})}
-	server, err := s.hub.app(opts...).Build()
+	hub := newFaultHub()
+	return serveFaultApp(t, c, f, l, hub, hub.app(opts...))
+}
+
+// serveFaultApp serves an app, which need not have what hub does.
+func serveFaultApp(t testing.TB, c faultCarrier, f faultLimits, l net.Listener, hub *faultHub, app *framework.App) *faultSite {
+	t.Helper()
+	s := &faultSite{t: t, addr: l.Addr().String(), hub: hub, ended: make(chan struct{})}
+	server, err := app.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
 	"strconv"
@@ -56,25 +55,9 @@ func BenchmarkHTTPList(b *testing.B) {
 
 func benchSite(b testing.TB, c faultCarrier, tools int) *faultSite {
 	b.Helper()
-	l := faultListener(b)
-	s := &faultSite{t: b, addr: l.Addr().String(), hub: newFaultHub(), ended: make(chan struct{})}
-	app := s.hub.app(framework.WithLogger(zap.NewNop()), framework.WithPageSize(1000))
-	app = benchTools(app, tools)
-	server, err := app.Build()
-	if err != nil {
-		b.Fatal(err)
-	}
-	s.server = server
-	ctx, end := context.WithCancel(context.WithoutCancel(b.Context()))
-	s.end = end
-	go func() {
-		defer close(s.ended)
-		if err := server.Serve(ctx, c.make(l, faultLimits{streams: 4096})); err != nil {
-			b.Error(err)
-		}
-	}()
-	b.Cleanup(s.stop)
-	return s
+	hub := newFaultHub()
+	app := benchTools(hub.app(framework.WithLogger(zap.NewNop()), framework.WithPageSize(1000)), tools)
+	return serveFaultApp(b, c, faultLimits{streams: 4096}, faultListener(b), hub, app)
 }
 
 // benchTools makes it n tools, add among them: add itself only adds.

@@ -338,7 +338,7 @@ func (x *exchange) header(name string) (string, bool) {
 
 // Plan tells an HTTP carrier how to respond.
 func (x *exchange) Plan() transport.Plan {
-	p := transport.Plan{Answered: x.run == nil}
+	p := transport.Plan{Answered: x.run == nil, Lasts: x.feed != nil || x.method == protocol.MethodTaskResult}
 	if d := x.dialect; d != nil {
 		p.Resumable, p.Polls, p.CancelByClose = d.Resumable(), d.PollStreams(), d.CancelByClose()
 	}

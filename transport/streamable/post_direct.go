@@ -51,6 +51,7 @@ func (x *postedExchange) deserted() {
 	x.v.e.apart.Store(true)
 	x.v.e.running.Join() // Visit.Serve, which is ending, counts one out, and so does the stream
 	x.overdue()
+	<-x.stream.taken
 }
 
 // giveAway has the Taker take the connection, if the exchange is served by the goroutine that read

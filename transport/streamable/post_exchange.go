@@ -77,10 +77,10 @@ func (v *Visit) run(body []byte) *Reply {
 		v.e.crew.Do(x)
 		return &Reply{Status: http.StatusAccepted}
 	}
-	if v.r.Taker != nil && !v.e.apart.Load() {
-		return x.direct()
+	if v.r.Taker == nil || plan.Lasts || v.e.apart.Load() {
+		return x.await()
 	}
-	return x.await()
+	return x.direct()
 }
 
 // broken is the reply to a frame on which the host panicked.

@@ -184,6 +184,36 @@ func TestRevisionsAreNamedInOnePlace(t *testing.T) {
 	}
 }
 
+// TestMethodsAreNotLookedUp by names that the linker does not know, where a server is built with
+// validator's tag against that: it would keep all methods of all types, 11 MB of them. What only
+// framework.Methods needs is in a program only if it calls that.
+func TestMethodsAreNotLookedUp(t *testing.T) {
+	t.Parallel()
+	for _, f := range load(t) {
+		served := slices.ContainsFunc([]string{"framework", "protocol", "transport", "middleware"}, func(dir string) bool { return below(f.dir, dir) })
+		if f.test || !served || f.path == "framework/methods.go" || !strings.Contains(f.text, `"reflect"`) || strings.HasPrefix(f.text, "//go:build !validator_novalidatefn\n") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && looksUpMethod(call) {
+				t.Errorf("%s: see framework/internal/binding/lint_method.go", f.fset.Position(call.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+// looksUpMethod says that a call may be one of Method or MethodByName of package reflect with a name, or
+// a number, which is no constant.
+func looksUpMethod(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) != 1 || f.Sel.Name != "Method" && f.Sel.Name != "MethodByName" {
+		return false
+	}
+	_, literal := call.Args[0].(*ast.BasicLit)
+	return !literal || f.Sel.Name == "Method"
+}
+
 func TestExportedIsDocumented(t *testing.T) {
 	t.Parallel()
 	for _, f := range load(t) {

@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -27,7 +26,7 @@ func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
 func wayOut(r rule, t reflect.Type) string {
 	switch {
 	case r.name == ruleMethod:
-		return fmt.Sprintf("Give the type a method %s() error, or remove the rule", methodOf(r))
+		return methodAdvice(r)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return "Remove it: what is in the text was decoded already"
 	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
@@ -38,22 +37,6 @@ func wayOut(r rule, t reflect.Type) string {
 
 // ruleMethod is the rule that calls a method of the value.
 const ruleMethod = "validateFn"
-
-func methodOf(r rule) string { return cmp.Or(r.param, "Validate") }
-
-// judged reports whether t has the method that r names, and its first result is one that
-// validator understands, a bool or an error. For an interface that is not known.
-func judged(r rule, t reflect.Type) bool {
-	if t.Kind() == reflect.Interface || has(t, valuerType) {
-		return true
-	}
-	m, ok := reflect.PointerTo(t).MethodByName(methodOf(r))
-	if !ok || m.Type.NumOut() == 0 {
-		return false
-	}
-	first := m.Type.Out(0)
-	return first.Kind() == reflect.Bool || first.Kind() == reflect.Interface && first.Implements(reflect.TypeFor[error]())
-}
 
 // hopeless reports whether the rule, or each part of it, refuses every value of t.
 func (c *compiler) hopeless(r rule, t reflect.Type) bool {

@@ -1,0 +1,73 @@
+package serve_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// TestConnectionOfARunningHandler: a client whose stream was released asks the next thing on the
+// same connection, and need not wait for the handler, whoever's goroutine that runs in.
+func TestConnectionOfARunningHandler(t *testing.T) {
+	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
+		release := make(chan struct{})
+		s := serveFaultApp(t, c, faultLimits{}, faultListener(t), newFaultHub(), newReadersApp(func(ctx context.Context) {
+			framework.ReleaseStream(ctx)
+			<-release
+		}))
+		e := s.era(protocol.Rev20251125)
+		w := s.dial()
+		defer w.close()
+		w.send(e.call(1, "run", `{}`, false))
+		r := w.open()
+		if text, err := io.ReadAll(r.Body); err != nil || strings.Contains(string(text), `"result"`) {
+			t.Errorf("%q, %v", text, err)
+		}
+		if !r.Close {
+			w.send(e.call(2, "name", `{}`, false))
+			if _, _, body := w.whole(); !strings.Contains(body, `"id":2,"result"`) {
+				t.Errorf("%q", body)
+			}
+		}
+		close(release)
+	})
+}
+
+// TestGoexitOverHTTP: a handler that ends its goroutine, which may be that of its connection, is
+// answered, and so is what its client asks next.
+func TestGoexitOverHTTP(t *testing.T) {
+	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
+		s := serveFaultApp(t, c, faultLimits{}, faultListener(t), newFaultHub(), newReadersApp(func(context.Context) { runtime.Goexit() }))
+		for _, revision := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
+			e := s.era(revision)
+			w := s.dial()
+			for range 3 {
+				w.send(e.call(1, "run", `{}`, false))
+				if status, _, body := w.whole(); status != http.StatusOK || !strings.Contains(body, `"code":-32603`) {
+					t.Errorf("%d, %q", status, body)
+				}
+				w.send(e.call(2, "name", `{}`, false))
+				if _, _, body := w.whole(); !strings.Contains(body, `"id":2,"result"`) {
+					t.Errorf("%q", body)
+				}
+			}
+			w.close()
+		}
+	})
+}
+
+// newReadersApp has a tool that runs something, and one that answers at once.
+func newReadersApp(run func(context.Context)) *framework.App {
+	return framework.New("readers", "1", framework.WithLogger(zap.NewNop())).Add(
+		framework.Tool("run", func(ctx context.Context, _ struct{}) (string, error) { run(ctx); return "ran", nil }),
+		framework.Tool("name", func(context.Context, struct{}) (string, error) { return "a name", nil }),
+	)
+}
