@@ -127,6 +127,8 @@ func write(rc *fasthttp.RequestCtx, reply *streamable.Reply) {
 			rc.Response.Header.SetContentType(f.Value)
 		case "Vary":
 			rc.Response.Header.Add(f.Name, f.Value) // middleware has its own reasons
+		case "Cache-Control", "X-Accel-Buffering": // of each event stream, and canonical already
+			rc.Response.Header.SetCanonical([]byte(f.Name), []byte(f.Value))
 		default:
 			rc.Response.Header.Set(f.Name, f.Value)
 		}

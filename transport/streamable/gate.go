@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -54,8 +53,7 @@ type Gate struct {
 	origins origins
 	server  transport.Server // nil: the host offers no more than Accept
 
-	mu      sync.Mutex     // guards streams
-	streams map[string]int // open, by client; sessions count their own
+	places places // of open streams; sessions count their own
 
 	heartbeats heartbeats // of the streams
 
@@ -65,7 +63,7 @@ type Gate struct {
 // NewGate guards host.
 func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
-	g := &Gate{cfg: cfg.withDefaults(), server: server, streams: make(map[string]int)}
+	g := &Gate{cfg: cfg.withDefaults(), server: server, places: places{taken: make(map[string]*int)}}
 	g.origins = newOrigins(g.cfg.AllowedOrigins)
 	g.heartbeats.every, g.heartbeats.closing = g.cfg.Heartbeat, g.Closing()
 	return g

@@ -77,52 +77,15 @@ func (e *Entry) NoEvents() *Reply {
 // Principal is a key by which principals are told apart; empty where there is none.
 func (e *Entry) Principal() string { return e.who }
 
-// holder is whose open streams are counted: a session, or else a client by its key.
-type holder struct {
-	session *session
-	client  string
-}
-
-// enter counts one more open stream of a holder, until leave. It returns false if there are too
-// many.
-func (g *Gate) enter(h holder) bool {
-	if h.session != nil {
-		return h.session.enter(g.cfg.MaxStreams)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	open := g.streams[h.client]
-	if open >= g.cfg.MaxStreams {
-		return false
-	}
-	g.streams[h.client] = open + 1
-	return true
-}
-
-// leave undoes enter.
-func (g *Gate) leave(h holder) {
-	if h.session != nil {
-		h.session.open.Add(-1)
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if open := g.streams[h.client]; open > 1 {
-		g.streams[h.client] = open - 1
-		return
-	}
-	delete(g.streams, h.client)
-}
-
 // client returns the key under which limits count a caller: its principal, else its address.
-func client(ctx context.Context, r *Request) string {
-	if p := transport.PrincipalFrom(ctx); p != nil {
-		return principalKey(ctx)
+func (e *Entry) client() string {
+	if e.who != "" {
+		return e.who
 	}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+	if host, _, err := net.SplitHostPort(e.r.RemoteAddr); err == nil {
 		return host
 	}
-	return r.RemoteAddr
+	return e.r.RemoteAddr
 }
 
 // principalKey returns a key that tells principals apart; empty if ctx has none.
@@ -142,8 +105,11 @@ const usualAccept = typeJSON + ", " + typeSSE
 // it (RFC 9110 section 12.5.1).
 func accepted(f transport.Fields) (json, sse bool) {
 	values := f.Values("Accept")
-	if len(values) == 0 || len(values) == 1 && values[0] == usualAccept {
+	switch {
+	case len(values) == 0, len(values) == 1 && values[0] == usualAccept:
 		return true, true
+	case len(values) == 1 && values[0] == typeSSE:
+		return false, true
 	}
 	var j, s wish
 	for _, value := range values {

@@ -32,10 +32,10 @@ func (p *posting) Find() (*transport.Connection, error) {
 // Open implements transport.Sessions. Other requests find the session only after the frame was
 // accepted; see Endpoint.keep.
 func (p *posting) Open() (*transport.Connection, error) {
-	if !p.v.e.room(client(p.v.ctx, p.v.r)) {
+	if !p.v.e.room(p.v.client()) {
 		return nil, errTooMany
 	}
-	p.session, p.opened = p.v.e.newSession(p.v.ctx, p.v.r), true
+	p.session, p.opened = p.v.e.newSession(&p.v.Entry), true
 	return p.session.link, nil
 }
 
@@ -57,7 +57,7 @@ func (p *posting) discard() {
 // accepted, so that a request which is refused for lack of a place has not run.
 func (v *Visit) post(body []byte) *Reply {
 	v.limited()
-	if v.placed = v.e.enter(v.place); !v.placed && Asks(body) {
+	if v.placed = v.e.enter(&v.place); !v.placed && Asks(body) {
 		return tooManyStreams()
 	}
 	reply := v.run(body)
@@ -107,7 +107,7 @@ func (v *Visit) open(s *Stream, p *posting) *Reply {
 // admit is open for a GET. It refuses a client that has too many streams.
 func (v *Visit) admit(s *Stream, p *posting) *Reply {
 	v.limited()
-	if v.placed = v.e.enter(v.place); !v.placed {
+	if v.placed = v.e.enter(&v.place); !v.placed {
 		return tooManyStreams()
 	}
 	return v.open(s.expiring(&v.Entry), p)
@@ -123,5 +123,5 @@ func (v *Visit) limited() {
 			return
 		}
 	}
-	v.place = holder{client: client(v.ctx, v.r)}
+	v.place = holder{client: v.client()}
 }

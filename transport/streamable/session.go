@@ -60,8 +60,8 @@ type numbered struct {
 }
 
 // newSession makes a session that nobody can find yet.
-func (e *Endpoint) newSession(ctx context.Context, r *Request) *session {
-	return e.makeSession(ctx, r, rand.Text(), client(ctx, r))
+func (e *Endpoint) newSession(entry *Entry) *session {
+	return e.makeSession(entry.ctx, entry.r, rand.Text(), entry.client())
 }
 
 // singleSession makes a session for one request of a stateless endpoint. It begins with one use,

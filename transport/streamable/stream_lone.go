@@ -35,8 +35,8 @@ func (l *Lone) Finish() { l.st.finish() }
 // Reply hands the stream over to the carrier. It refuses, and left is not called,
 // where the client has too many streams.
 func (l *Lone) Reply(e *Entry) *Reply {
-	who := holder{client: client(e.ctx, e.r)}
-	if !l.st.gate.enter(who) {
+	who := holder{client: e.client()}
+	if !l.st.gate.enter(&who) {
 		return tooManyStreams().with(e.common)
 	}
 	leave := func() {
