@@ -27,7 +27,7 @@ func TestConnectionOfARunningHandler(t *testing.T) {
 		w := s.dial()
 		defer w.close()
 		w.send(e.call(1, "run", `{}`, false))
-		r := w.open()
+		r := w.open() //nolint:bodyclose // the connection is closed
 		if text, err := io.ReadAll(r.Body); err != nil || strings.Contains(string(text), `"result"`) {
 			t.Errorf("%q, %v", text, err)
 		}
