@@ -14,6 +14,7 @@ type lender struct {
 	rc      *fasthttp.RequestCtx // of a request that waits while the memory is written to
 	carrier *carrier
 	long    *front.Body // nil: it was not long
+	handler *handler    // of the request, if its connection was taken; else nil
 }
 
 const (

@@ -44,7 +44,7 @@ func claim(conn net.Conn, lost *time.Timer) {
 
 // lent is a connection as fasthttp has it. When a stream has taken it from a handler that still runs,
 // what fasthttp does at the end of the handler has no effect: it writes a response, which is
-// discarded, and closes the connection, since the response says so.
+// discarded, and closes the connection, unless that was given back.
 type lent struct {
 	net.Conn
 	loan
@@ -52,6 +52,7 @@ type lent struct {
 
 	ahead   int    // how much more was read than the requests so far have; see alone
 	unsent  bool   // nothing was written since the last handler returned
+	mute    bool   // the next Write is of a response that a stream has sent already
 	holding bool   // Write holds what it gets
 	held    []byte // by it
 }
@@ -75,10 +76,19 @@ func (l *lent) Write(p []byte) (int, error) {
 	case l.holding:
 		l.held = p
 		return len(p), nil
-	case l.kept.Load():
+	case l.mute, l.kept.Load():
+		l.mute = false
 		return len(p), nil
 	}
 	return l.Conn.Write(p)
+}
+
+// goOn lets fasthttp have the connection again, from which early was read. It writes its response, an
+// empty one, at once, since nothing else is in its buffers; see alone.
+func (l *lent) goOn(early []byte) {
+	l.early, l.mute = early, true
+	l.kept.Store(false)
+	_ = l.SetReadDeadline(time.Time{}) // the one that has ended the stream's reading; it fails only on what is closed
 }
 
 // begin counts a request, for which fasthttp calls its handler.

@@ -79,7 +79,6 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	defer end()
 	switch reply := c.answer(ctx, rc, door); {
 	case reply.Taken:
-		rc.SetConnectionClose() // fasthttp has lost it
 	case reply.Stream != nil:
 		c.open(context.WithoutCancel(ctx), rc, reply.Stream)
 	default:
@@ -111,8 +110,11 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 		r.Taker = &r.lender
 	}
 	reply := visit.Serve(body)
-	if reply.Lent {
+	switch {
+	case reply.Lent:
 		r.lender.settle(reply)
+	case reply.Taken:
+		r.lender.returned()
 	}
 	r.lender = lender{} // whoever keeps the request must not keep the connection's memory
 	return reply

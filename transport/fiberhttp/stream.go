@@ -58,6 +58,7 @@ type line struct {
 	sink
 	streams *tally.Tally
 	again   *again
+	handler *handler       // that runs in fasthttp's goroutine; nil: fasthttp has given the connection away
 	gone    func()         // tells the stream that the client has left
 	carried sync.WaitGroup // the stream
 	read    [16]byte
@@ -110,13 +111,17 @@ func (l *line) watch() {
 	}
 	l.gone()
 	l.carried.Wait()
-	if !left && l.keeps && l.opened && !l.failed && l.again.begin() {
+	goesOn := !left && l.keeps && l.opened && !l.failed
+	switch {
+	case l.handler.end(goesOn, l.early):
+		l.streams.End()
+	case goesOn && l.again.begin():
 		l.streams.End()
 		l.again.serve(l.conn, l.early)
-		return
+	default:
+		_ = l.conn.Close() // the client has all that there was
+		l.streams.End()
 	}
-	_ = l.conn.Close() // the client has all that there was
-	l.streams.End()
 }
 
 // wait returns when the client has disconnected (left) or the stream is over.

@@ -10,9 +10,9 @@ import (
 // Visit.Serve. That goroutine then runs handlers itself, since waking another one costs more than a
 // small call (ADR 20).
 type Taker interface {
-	// Take carries s as the response of the request. It is called at most once, in another
-	// goroutine than Serve, which waits for it and returns a Reply that is Taken; where the handler
-	// has ended its goroutine (runtime.Goexit), Serve does neither.
+	// Take carries s as the response of the request. It is called at most once, while Serve runs,
+	// which then returns a Reply that is Taken; where the handler has ended its goroutine
+	// (runtime.Goexit), Serve does not return.
 	Take(ctx context.Context, s *Stream)
 }
 
@@ -55,14 +55,16 @@ func (x *postedExchange) deserted() {
 }
 
 // giveAway has the Taker take the connection, if the exchange is served by the goroutine that read
-// it, and still may answer there. The caller holds st.mu.
+// it, and still may answer there. The caller holds st.mu, which is unlocked meanwhile.
 func (st *stream) giveAway() {
 	x := st.direct
 	if x == nil {
 		return
 	}
 	st.direct, st.lender, st.taken = nil, nil, make(chan struct{})
-	go x.give()
+	st.mu.Unlock()
+	defer st.mu.Lock()
+	x.give()
 }
 
 func (x *postedExchange) give() {
