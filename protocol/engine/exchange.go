@@ -24,12 +24,12 @@ type exchange struct {
 	dialect  *dialect.Dialect // nil: not known yet
 	session  *session         // nil on 2026-07-28 and before initialize
 	snapshot Snapshot
-	call     *Call       // nil for responses, for requests that were refused, and for most notifications
-	filed    bool        // Accept has put the request in flight
-	unfiled  atomic.Bool // it has been taken out again; see conn.unfile
+	call     *Call // nil for responses, for requests that were refused, and for most notifications
+	filed    bool  // Accept has put the request in flight
 
 	uncounted bool               // accepted while the server stops: Shutdown does not wait for it
 	forwarded bool               // another node has received it from the client
+	unfiled   atomic.Bool        // it has been taken out of flight again; see conn.unfile
 	feed      *feed              // of a listen request; nil for all others
 	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
 	record    *record            // the claim of this round; nil: its outcome is not recorded

@@ -28,11 +28,11 @@ type stream struct {
 	gate       *Gate
 	session    *session // nil without one
 	plan       transport.Plan
-	log        eventlog.Store    // nil: not resumable
 	standalone bool              // it belongs to no exchange
+	json, sse  bool              // response types that the client accepts
+	log        eventlog.Store    // nil: not resumable
 	onClosing  func()            // called when the host begins to stop or the token expires, instead of ending the connection; nil: that ends
 	greeting   []byte            // the first bytes of a standalone stream; nil: a comment
-	json, sse  bool              // response types that the client accepts
 	life       *lifetime.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
 
 	mu        sync.Mutex         // guards the fields below, and the order of what is written
