@@ -10,14 +10,14 @@
 // What holds besides the rules of packages streamable and legacysse:
 //
 //   - Short answers are ordinary responses on a connection that is kept. Whatever
-//     stays open takes its connection over, so that middleware
-//     neither buffers it nor cuts it off: header fields that middleware set are sent,
+//     stays open takes its connection over, so that middleware neither buffers it nor
+//     cuts it off: header fields that middleware set are sent,
 //     a client that leaves is seen at once, and one that does not read is dropped after
 //     WriteTimeout. At the end a server of New goes on with the connection, unless it has
 //     TLS or the client speaks HTTP/1.0; a mounted one closes it. Middleware that
 //     compresses does not see streams.
-//   - A server of New runs handlers in the goroutine that reads the connection, and lets others
-//     go on with the connection when a handler takes long (ADR 20).
+//   - A server of New without TLS runs handlers in the goroutine that reads the connection, and
+//     lets others go on with the connection when a handler takes long (ADR 20).
 //   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config. Nor does
 //     fasthttp's own context, if the UserContext derives from it: see Context.
 //   - Errors are written as JSON-RPC, and never reach the app's ErrorHandler. That of

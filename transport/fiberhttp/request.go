@@ -121,11 +121,9 @@ func (f *fields) several(name string) []string {
 	return values
 }
 
-// same compares names of equal length, which is not 0; names of different lengths could be equal only by
-// case folding outside ASCII.
-func same(a, b string) bool {
-	return (a[0]^b[0])&^('a'-'A') == 0 && (a == b || strings.EqualFold(a, b))
-}
+// same compares names of equal length; names of different lengths could be equal only by case folding
+// outside ASCII.
+func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 
 // Header is all of them.
 func (f *fields) Header() http.Header {
