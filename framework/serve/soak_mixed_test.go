@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,15 +30,20 @@ type mixedIn struct {
 	Panic   bool `json:"panic,omitempty"`
 }
 
-// newMixedApp has a tool that does what its caller asks for, and says who that is.
-func newMixedApp() *framework.App {
+// newMixedApp has a tool that does what its caller asks for, and says who that is. It counts the
+// calls that end early because their client has left.
+func newMixedApp(left *atomic.Int64) *framework.App {
 	return framework.New("mixed", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(faultBearer{})).Add(
 		framework.Tool("mixed", func(ctx context.Context, in mixedIn) (soakOut, error) {
 			for i := range in.Reports {
 				framework.Progress(ctx, i+1, in.Reports, "")
 			}
 			if in.Rest > 0 {
-				time.Sleep(time.Duration(in.Rest) * time.Millisecond)
+				select {
+				case <-time.After(time.Duration(in.Rest) * time.Millisecond):
+				case <-ctx.Done():
+					left.Add(1)
+				}
 			}
 			if in.Panic {
 				panic("scripted: in a tool")
@@ -53,79 +57,68 @@ func newMixedApp() *framework.App {
 // client gets what it asked for, in order, and nothing is left behind.
 func TestSoakMixed(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
-		s := serveFaultApp(t, c, faultLimits{}, faultListener(t), newFaultHub(), newMixedApp())
+		var left atomic.Int64
+		s := serveFaultApp(t, c, faultLimits{}, faultListener(t), newFaultHub(), newMixedApp(&left))
 		clients := make([]*mixedClient, soakWorkers)
 		for i := range clients {
 			revision := protocol.Rev20260728
 			if i%2 == 0 {
 				revision = protocol.Rev20251125
 			}
-			who := fmt.Sprint("user", i)
 			clients[i] = &mixedClient{
-				addr: s.addr, who: who, era: s.era(revision, "Authorization: Bearer "+who),
+				site: s, worker: i, era: s.era(revision, soakBearer(i)),
 				random: rand.New(rand.NewPCG(1, uint64(i))), //nolint:gosec // a test; the index is not negative
 			}
 			defer clients[i].leave(false)
 		}
-		mixed := func(calls int) {
-			var all sync.WaitGroup
-			for _, client := range clients {
-				all.Go(func() {
-					for range calls / soakWorkers {
-						if err := client.next(); err != nil {
-							t.Errorf("%s: %v", client.who, err)
-							return
-						}
-					}
-				})
-			}
-			all.Wait()
-		}
+		call := func(worker, _ int) error { return clients[worker].next() }
+		soak(t, 2*soakWarm, call) // until the sessions keep as many events as they will
 		calls := soakCalls() / 5
-		mixed(2 * soakWarm) // until the sessions keep as many events as they will
-		soakGrowth(t, fmt.Sprint(calls, " mixed requests"), func() { mixed(calls) })
+		soakGrowth(t, fmt.Sprint(calls, " mixed requests"), func() { soak(t, calls, call) })
+		taken, again := 0, 0
+		for _, client := range clients {
+			taken, again = taken+client.taken, again+client.again
+		}
+		t.Logf("%d answers, %d of them on a connection that had carried another; %d running calls were left", taken, again, left.Load())
+		if again < taken/2 || left.Load() == 0 {
+			t.Error("connections do not go on, or nobody has left a running call")
+		}
 	})
 }
 
 // mixedClient is a client of TestSoakMixed. Its calls are drawn by lot, the same ones in each run.
 type mixedClient struct {
-	addr, who string
-	era       faultEra
-	random    *rand.Rand
-	number    int // of the last call
-	conn      *net.TCPConn
-	in        *bufio.Reader
+	site   *faultSite
+	worker int
+	era    faultEra
+	random *rand.Rand
+	number int // of the last call
+	taken  int // answers
+	again  int // those of them that were not the first on their connection
+	used   bool
+	wire   *faultWire // nil: none is open
 }
 
 // next makes one to three calls on its connection, and takes their answers or leaves.
 func (c *mixedClient) next() error {
-	if err := c.dial(); err != nil {
-		return err
+	if c.wire == nil {
+		c.wire, c.used = c.site.dial(), false
+	}
+	_ = c.wire.conn.SetDeadline(time.Now().Add(faultPatience))
+	if c.random.IntN(16) == 0 {
+		return c.vanish()
 	}
 	calls := make([]mixedIn, 1)
 	if c.random.IntN(8) == 0 {
-		calls = make([]mixedIn, 1+c.random.IntN(3))
+		calls = make([]mixedIn, 2+c.random.IntN(2))
 	}
 	var text strings.Builder
 	for i := range calls {
 		calls[i] = c.draw()
 		text.WriteString(c.request(calls[i]))
 	}
-	leaves := c.random.IntN(16) == 0
-	request := text.String()
-	if leaves {
-		request = request[:1+c.random.IntN(len(request))]
-	}
-	if _, err := io.WriteString(c.conn, request); err != nil {
+	if _, err := io.WriteString(c.wire.conn, text.String()); err != nil {
 		return fmt.Errorf("writing: %w", err)
-	}
-	if leaves {
-		if c.random.IntN(2) == 0 { // some of the answer, if one comes
-			_ = c.conn.SetReadDeadline(time.Now().Add(time.Duration(c.random.IntN(5)) * time.Millisecond))
-			_, _ = io.CopyN(io.Discard, c.in, c.random.Int64N(600))
-		}
-		c.leave(c.random.IntN(2) == 0)
-		return nil
 	}
 	for i, in := range calls {
 		open, err := c.take(in)
@@ -140,27 +133,32 @@ func (c *mixedClient) next() error {
 	return nil
 }
 
-func (c *mixedClient) dial() error {
-	if c.conn == nil {
-		conn, err := net.Dial("tcp", c.addr)
-		if err != nil {
-			return err
-		}
-		c.conn, _ = conn.(*net.TCPConn)
-		c.in = bufio.NewReaderSize(conn, 1024)
+// vanish leaves in the middle of a request, or of a call that goes on, of whose response it may
+// have read a part.
+func (c *mixedClient) vanish() error {
+	in := c.draw()
+	in.Rest = 60 // longer than any carrier takes to notice
+	request := c.request(in)
+	whole := c.random.IntN(4) > 0
+	if !whole {
+		request = request[:1+c.random.IntN(len(request)-1)]
 	}
-	return c.conn.SetDeadline(time.Now().Add(faultPatience))
+	if _, err := io.WriteString(c.wire.conn, request); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	if whole {
+		_ = c.wire.conn.SetReadDeadline(time.Now().Add(time.Duration(c.random.IntN(10)) * time.Millisecond))
+		_, _ = io.CopyN(io.Discard, c.wire.in, c.random.Int64N(600)) // what comes
+	}
+	c.leave(c.random.IntN(2) == 0)
+	return nil
 }
 
 func (c *mixedClient) leave(reset bool) {
-	if c.conn == nil {
-		return
+	if c.wire != nil {
+		c.wire.leave(reset)
+		c.wire = nil
 	}
-	if reset {
-		_ = c.conn.SetLinger(0)
-	}
-	_ = c.conn.Close()
-	c.conn = nil
 }
 
 func (c *mixedClient) draw() mixedIn {
@@ -180,13 +178,12 @@ func (c *mixedClient) draw() mixedIn {
 
 func (c *mixedClient) request(in mixedIn) string {
 	args, _ := json.Marshal(in)
-	request := c.era.call(in.Number, "mixed", string(args), true)
-	return strings.Replace(request, "\r\n", "\r\nAuthorization: Bearer "+c.who+"\r\n", 1)
+	return soakBy(c.worker, c.era.call(in.Number, "mixed", string(args), true))
 }
 
 // take reads the response to one call. open says that the connection goes on.
 func (c *mixedClient) take(in mixedIn) (open bool, err error) {
-	response, err := http.ReadResponse(c.in, nil) //nolint:bodyclose // it holds nothing but the connection
+	response, err := http.ReadResponse(c.wire.in, nil) //nolint:bodyclose // it holds nothing but the connection
 	if err != nil {
 		return false, fmt.Errorf("reading the header: %w", err)
 	}
@@ -197,6 +194,11 @@ func (c *mixedClient) take(in mixedIn) (open bool, err error) {
 	if response.StatusCode != http.StatusOK {
 		return false, fmt.Errorf("%s, %q", response.Status, body)
 	}
+	c.taken++
+	if c.used {
+		c.again++
+	}
+	c.used = true
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		return !response.Close, c.stream(in, string(body))
 	}
@@ -227,7 +229,7 @@ func (c *mixedClient) stream(in mixedIn, text string) error {
 
 func (c *mixedClient) answer(in mixedIn, text []byte) error {
 	if !in.Panic {
-		return soakCheck(text, in.Number, c.who)
+		return soakCheck(text, in.Number, fmt.Sprint("user", c.worker))
 	}
 	if id := fmt.Sprintf(`"id":%d,`, in.Number); !strings.Contains(string(text), id) || !strings.Contains(string(text), `"isError":true`) {
 		return fmt.Errorf("no error with %s in %q", id, text)

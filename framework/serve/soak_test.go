@@ -142,8 +142,7 @@ func TestSoakHTTP(t *testing.T) {
 	}
 	call := func(worker, number int) error {
 		who := fmt.Sprint("user", worker)
-		request := eras[worker].call(number, "whose", fmt.Sprintf(`{"number":%d}`, number), false)
-		request = strings.Replace(request, "\r\n", "\r\n"+soakBearer(worker)+"\r\n", 1)
+		request := soakBy(worker, eras[worker].call(number, "whose", fmt.Sprintf(`{"number":%d}`, number), false))
 		answer, err := clients[worker].roundTrip([]byte(request))
 		if err != nil {
 			return err
@@ -158,6 +157,11 @@ func TestSoakHTTP(t *testing.T) {
 }
 
 func soakBearer(worker int) string { return fmt.Sprint("Authorization: Bearer user", worker) }
+
+// soakBy is a request with the worker's token.
+func soakBy(worker int, request string) string {
+	return strings.Replace(request, "\r\n", "\r\n"+soakBearer(worker)+"\r\n", 1)
+}
 
 // soakSession is one that is opened, used and ended.
 func soakSession(c *benchClient, bearer string) error {
