@@ -18,12 +18,6 @@ func (door) Authenticate(context.Context, http.Header) (*transport.Principal, er
 	return nil, errors.New("closed")
 }
 
-// fields are header fields as a carrier over HTTP has them.
-type fields http.Header
-
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-func (f fields) Header() http.Header         { return http.Header(f) }
-
 // with puts a request into the context of all frames from now on.
 func (p *peer) with(r *transport.Request) { p.ctx = transport.WithRequest(p.ctx, r) }
 
@@ -104,7 +98,7 @@ func TestCallerOverHTTP(t *testing.T) {
 		})))
 		p := dial(t, s, rev)
 		for _, addr := range []string{"192.0.2.1:1000", "192.0.2.2:2000"} {
-			p.with(&transport.Request{Fields: fields{"X-From": {addr}}, RemoteAddr: addr})
+			p.with(&transport.Request{Fields: transport.HeaderFields{"X-From": {addr}}, RemoteAddr: addr})
 			p.tool("t", `{}`).ok()
 			if info.RemoteAddr != addr || info.Header.Get("X-From") != addr {
 				t.Errorf("from %s: address %q, header %v", addr, info.RemoteAddr, info.Header)
@@ -157,7 +151,7 @@ func TestMirroredArguments(t *testing.T) {
 				header.Set(k, v)
 			}
 			p := dial(t, s, protocol.Rev20260728)
-			p.with(&transport.Request{Fields: fields(header), Sessions: stateless{}})
+			p.with(&transport.Request{Fields: transport.HeaderFields(header), Sessions: stateless{}})
 			answer := p.tool(tt.tool, tt.arguments)
 			if tt.code != 0 {
 				answer.code(tt.code)

@@ -54,7 +54,7 @@ func TestBrief(t *testing.T) {
 			}
 		})).Add(framework.Tool("t", none)))
 		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann"}), withMeta("a", `1`))
-		p.with(&transport.Request{Fields: fields{}, RemoteAddr: "192.0.2.1:1"})
+		p.with(&transport.Request{Fields: transport.HeaderFields{}, RemoteAddr: "192.0.2.1:1"})
 		p.tool("t", `{}`).ok()
 		if brief.Principal != info.Principal || brief.Session != info.Session || brief.Revision != info.Revision ||
 			brief.RemoteAddr != info.RemoteAddr || brief.Task != info.Task || brief.Meta == nil || brief.Probe {

@@ -47,12 +47,6 @@ func build(t testing.TB, app *framework.App) *framework.Server {
 	return s
 }
 
-// fields are header fields as a carrier over HTTP has them.
-type fields http.Header
-
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-func (f fields) Header() http.Header         { return http.Header(f) }
-
 type stateless struct{}
 
 func (stateless) Find() (*transport.Connection, error) { return nil, nil } //nolint:nilnil // the request names none
@@ -64,7 +58,7 @@ func from(ctx context.Context, addr string, header map[string]string) context.Co
 	for k, v := range header {
 		h.Set(k, v)
 	}
-	return transport.WithRequest(ctx, &transport.Request{Fields: fields(h), RemoteAddr: addr, Sessions: stateless{}})
+	return transport.WithRequest(ctx, &transport.Request{Fields: transport.HeaderFields(h), RemoteAddr: addr, Sessions: stateless{}})
 }
 
 func as(ctx context.Context, subject string) context.Context {

@@ -215,11 +215,11 @@ type headerCarrier struct{ fields transport.Fields }
 
 // Get returns the field if it is there exactly once.
 func (c headerCarrier) Get(key string) string {
-	values := c.fields.Values(key)
-	if len(values) != 1 || len(values[0]) > maxTraceContext {
+	value, times := c.fields.Value(key)
+	if times != 1 || len(value) > maxTraceContext {
 		return ""
 	}
-	return values[0]
+	return value
 }
 
 // Set does nothing: a request is read only.

@@ -25,11 +25,32 @@ var ErrNoStream = errors.New("transport: the client takes no stream")
 // Fields are the header fields of one HTTP request. They are read-only, and remain valid
 // for as long as anything holds them.
 type Fields interface {
+	// Value is the first value of a field, and how often the request has the field; name in
+	// any case.
+	Value(name string) (first string, times int)
 	// Values are those of one field, in order of arrival; name in any case.
 	Values(name string) []string
 	// Header is all of them, built at most once.
 	Header() http.Header
 }
+
+// HeaderFields are the Fields of a header that is not changed any more.
+type HeaderFields http.Header
+
+// Value implements Fields.
+func (f HeaderFields) Value(name string) (first string, times int) {
+	values := http.Header(f).Values(name)
+	if len(values) == 0 {
+		return "", 0
+	}
+	return values[0], len(values)
+}
+
+// Values implements Fields.
+func (f HeaderFields) Values(name string) []string { return http.Header(f).Values(name) }
+
+// Header implements Fields.
+func (f HeaderFields) Header() http.Header { return http.Header(f) }
 
 // Request is the HTTP request that carries a frame. It goes into the context of
 // Accept and of Serve; carriers without requests have none. Immutable, once it is in one.

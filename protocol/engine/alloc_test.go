@@ -93,18 +93,18 @@ func BenchmarkPosted(b *testing.B) {
 type posting struct {
 	name, session string
 	frame         []byte
-	fields        fields
+	fields        transport.HeaderFields
 	most          float64
 }
 
 func postings() []posting {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}`
 	return []posting{
-		{"2025-11-25", "2025-11-25", []byte(call + `}}`), fields{"Mcp-Protocol-Version": {"2025-11-25"}}, 6},
+		{"2025-11-25", "2025-11-25", []byte(call + `}}`), transport.HeaderFields{"Mcp-Protocol-Version": {"2025-11-25"}}, 6},
 		{
 			"2026-07-28", "",
 			[]byte(call + `,` + modernMeta + `}}`),
-			fields{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"}},
+			transport.HeaderFields{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"}},
 			9, // three more are the fake catalog's
 		},
 	}

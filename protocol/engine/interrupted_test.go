@@ -21,7 +21,7 @@ func TestInterrupted(t *testing.T) {
 		`[` + note + `]`: nil,
 	} {
 		s := newSite(t, "2025-03-26")
-		ctx := transport.WithRequest(t.Context(), &transport.Request{Fields: fields{}, Sessions: s})
+		ctx := transport.WithRequest(t.Context(), &transport.Request{Fields: transport.HeaderFields{}, Sessions: s})
 		x, err := s.e.Accept(ctx, []byte(frame))
 		if err != nil {
 			t.Fatal(err)

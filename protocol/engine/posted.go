@@ -31,9 +31,9 @@ type posting struct {
 
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
 	p := posting{e: e, request: r}
-	if versions := r.Fields.Values(headerVersion); len(versions) > 0 {
-		p.version = strings.Trim(versions[0], " \t")
-		p.unclear = len(versions) > 1 || p.version == ""
+	if version, times := r.Fields.Value(headerVersion); times > 0 {
+		p.version = strings.Trim(version, " \t")
+		p.unclear = times > 1 || p.version == ""
 		p.modern, _ = dialect.PerRequest(p.version)
 	}
 	outline := e.outlines.take()
@@ -118,7 +118,7 @@ func mismatch(format string, args ...any) *protocol.Fault {
 
 // unlike is the fault of a header that does not repeat what the body says.
 func unlike(r *transport.Request, header, what string) *protocol.Fault {
-	switch n := len(r.Fields.Values(header)); n {
+	switch _, n := r.Fields.Value(header); n {
 	case 0:
 		return mismatch("%s is missing: it must repeat %s in the body", header, what)
 	case 1:
@@ -303,16 +303,16 @@ func (x *exchange) mirroredArguments(tool string, params jsontext.Object) *proto
 
 func (x *exchange) repeats(m *dialect.Mirror, arguments []byte) error {
 	want, present := m.Value(arguments)
-	value, ok := x.header(m.Header)
+	value, times := x.request.Fields.Value(m.Header)
 	switch {
-	case !present && len(x.request.Fields.Values(m.Header)) == 0:
+	case !present && times == 0:
 		return nil
 	case !present:
 		return errors.New("the arguments hold no such value")
-	case !ok:
+	case times != 1:
 		return errors.New("it must be there once")
 	}
-	text, err := dialect.DecodeMirror(value)
+	text, err := dialect.DecodeMirror(strings.Trim(value, " \t"))
 	if err != nil {
 		return err
 	}
@@ -329,11 +329,11 @@ func (x *exchange) byHeader() bool {
 
 // header returns a field that must occur exactly once, without space around it.
 func (x *exchange) header(name string) (string, bool) {
-	values := x.request.Fields.Values(name)
-	if len(values) != 1 {
+	value, times := x.request.Fields.Value(name)
+	if times != 1 {
 		return "", false
 	}
-	return strings.Trim(values[0], " \t"), true
+	return strings.Trim(value, " \t"), true
 }
 
 // Plan tells an HTTP carrier how to respond.

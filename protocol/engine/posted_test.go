@@ -12,12 +12,6 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// fields are the header of a request in a test.
-type fields http.Header
-
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-func (f fields) Header() http.Header         { return http.Header(f) }
-
 // site is an HTTP carrier reduced to what the engine sees of it: one session.
 type site struct {
 	t       testing.TB
@@ -52,7 +46,7 @@ type reply struct {
 // post sends one frame; header lines are "Name: value".
 func (s *site) post(frame string, header ...string) reply {
 	s.t.Helper()
-	f := fields{}
+	f := transport.HeaderFields{}
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ":")
 		http.Header(f).Add(name, strings.TrimPrefix(value, " "))

@@ -31,9 +31,10 @@ type answering struct {
 
 func (h *answering) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
 	r := transport.RequestFrom(ctx)
-	_ = r.Fields.Values("Mcp-Protocol-Version")
+	_, _ = r.Fields.Value("Mcp-Protocol-Version")
 	if h.modern {
-		_, _ = r.Fields.Values("Mcp-Method"), r.Fields.Values("Mcp-Name")
+		_, _ = r.Fields.Value("Mcp-Method")
+		_, _ = r.Fields.Value("Mcp-Name")
 		return h, nil
 	}
 	if bytes.Contains(frame, []byte(`"initialize"`)) {

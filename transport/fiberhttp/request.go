@@ -57,6 +57,12 @@ func (c *copier) copy(b []byte) string {
 	return c.String()[from:]
 }
 
+// add appends b, and returns where it ends.
+func (c *copier) add(b []byte) uint32 {
+	_, _ = c.Write(b)      // never fails
+	return uint32(c.Len()) //nolint:gosec // a header is not that long
+}
+
 // oneHost reports whether a target in absolute form names the same host as the Host field: fasthttp
 // would use that of the target.
 func oneHost(target []byte, host string) bool {
@@ -69,53 +75,59 @@ func oneHost(target []byte, host string) bool {
 
 // usual is how many fields need no memory besides the request's, which is of a size that is allocated
 // without waste.
-const usual = 11
+const usual = 14
 
-// fields are the header fields of one request, in order of arrival.
+// fields are the header fields of one request, in order of arrival. Where they are in the text takes
+// less memory than strings would.
 type fields struct {
-	names  []string
-	values []string // parallel to names, so that Values can return a part of it for most names
-	few    [2 * usual]string
-	once   sync.Once
-	all    http.Header
+	text string   // each name and then its value, without anything between
+	ends []uint32 // where each of them ends
+	few  [2 * usual]uint32
+	once sync.Once
+	all  http.Header
 }
 
-// copy takes the fields as middleware left them, not as they were sent: a program may
+// copy takes the fields into text, which is empty yet, as middleware left them, not as they were sent: a program may
 // rely on having removed one.
 func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
-	f.names, f.values = f.few[:0:usual], f.few[usual:usual]
+	f.ends = f.few[:0]
 	for name, value := range h.All() {
 		if string(name) == "Host" { // as net/http has it
 			continue
 		}
-		f.names = append(f.names, text.copy(name))
-		f.values = append(f.values, text.copy(value))
+		f.ends = append(f.ends, text.add(name), text.add(value))
 	}
+	f.text = text.String()
 }
 
-// Values are those of one field.
-func (f *fields) Values(name string) []string {
-	first := -1
-	for i, each := range f.names {
+// field is the field that begins at an index of ends.
+func (f *fields) field(i int) (name, value string) {
+	from := uint32(0)
+	if i > 0 {
+		from = f.ends[i-1]
+	}
+	return f.text[from:f.ends[i]], f.text[f.ends[i]:f.ends[i+1]]
+}
+
+// Value is the first value of a field, and how often the field is there.
+func (f *fields) Value(name string) (first string, times int) {
+	for i := 0; i < len(f.ends); i += 2 {
+		each, value := f.field(i)
 		if len(each) != len(name) || !same(each, name) { // few share the length
 			continue
 		}
-		if first >= 0 {
-			return f.several(name)
+		if times++; times == 1 {
+			first = value
 		}
-		first = i
 	}
-	if first < 0 {
-		return nil
-	}
-	return f.values[first : first+1 : first+1]
+	return first, times
 }
 
-func (f *fields) several(name string) []string {
-	var values []string
-	for i, each := range f.names {
-		if len(each) == len(name) && same(each, name) {
-			values = append(values, f.values[i])
+// Values are those of one field.
+func (f *fields) Values(name string) (values []string) {
+	for i := 0; i < len(f.ends); i += 2 {
+		if each, value := f.field(i); len(each) == len(name) && same(each, name) {
+			values = append(values, value)
 		}
 	}
 	return values
@@ -128,9 +140,9 @@ func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 // Header is all of them.
 func (f *fields) Header() http.Header {
 	f.once.Do(func() {
-		f.all = make(http.Header, len(f.names))
-		for i, name := range f.names {
-			f.all.Add(name, f.values[i])
+		f.all = make(http.Header, len(f.ends)/2)
+		for i := 0; i < len(f.ends); i += 2 {
+			f.all.Add(f.field(i))
 		}
 	})
 	return f.all

@@ -39,11 +39,6 @@ func (x exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	return x.serve(ctx, x.frame, out)
 }
 
-type fields http.Header
-
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-func (f fields) Header() http.Header         { return http.Header(f) }
-
 // sink is a response.
 type sink struct {
 	mu     sync.Mutex
@@ -67,7 +62,7 @@ func ask(t *testing.T, e *legacysse.Endpoint, role legacysse.Role, query, addr, 
 	t.Helper()
 	r := &legacysse.Request{Role: role, Query: query, Messages: "messages"}
 	r.Method, r.Host, r.RemoteAddr = string(role), "localhost", addr
-	r.Fields = fields{"Content-Type": {"application/json"}, "X-Body": {body}}
+	r.Fields = transport.HeaderFields{"Content-Type": {"application/json"}, "X-Body": {body}}
 	visit, refused := e.Check(t.Context(), r)
 	if refused != nil {
 		return refused

@@ -267,18 +267,9 @@ func (s *session) takePosted(data []byte) {
 	if p.Principal != nil {
 		ctx = transport.WithPrincipal(ctx, p.Principal)
 	}
-	ctx = s.within(ctx, &transport.Request{Fields: fields(p.Header), RemoteAddr: p.Remote})
+	ctx = s.within(ctx, &transport.Request{Fields: transport.HeaderFields(p.Header), RemoteAddr: p.Remote})
 	body = append([]byte(nil), body...) // the log's are shared, this is the host's
 	if !s.enter() || !s.start(ctx, body) {
 		s.refuse(ctx, body)
 	}
 }
-
-// fields is the header of a request to another node.
-type fields http.Header
-
-// Values implements transport.Fields.
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-
-// Header implements transport.Fields.
-func (f fields) Header() http.Header { return http.Header(f) }

@@ -78,7 +78,7 @@ func as(t *testing.T, e *legacysse.Endpoint, role legacysse.Role, user, query, b
 	t.Helper()
 	r := &legacysse.Request{Role: role, Query: query, Messages: "messages"}
 	r.Method, r.Host, r.RemoteAddr = string(role), "localhost", "192.0.2.9:1"
-	r.Fields = fields{"Content-Type": {"application/json"}, "X-Body": {body}, "Authorization": {user}, "Cookie": {"c=1"}, "X-Api-Key": {"k"}}
+	r.Fields = transport.HeaderFields{"Content-Type": {"application/json"}, "X-Body": {body}, "Authorization": {user}, "Cookie": {"c=1"}, "X-Api-Key": {"k"}}
 	visit, refused := e.Check(t.Context(), r)
 	if refused != nil {
 		return refused

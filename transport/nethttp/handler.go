@@ -116,20 +116,11 @@ func parts(w http.ResponseWriter) bool {
 func readRequest(r *http.Request) *front.Request {
 	return &front.Request{
 		Request: streamable.Request{
-			Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Fields: fields(r.Header), RemoteAddr: r.RemoteAddr,
+			Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Fields: transport.HeaderFields(r.Header), RemoteAddr: r.RemoteAddr,
 		},
 		Query: r.URL.RawQuery,
 	}
 }
-
-// fields is a header that is not changed any more.
-type fields http.Header
-
-// Values are those of one field.
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-
-// Header is all of them.
-func (f fields) Header() http.Header { return http.Header(f) }
 
 // sink writes a response.
 type sink struct {

@@ -91,10 +91,11 @@ func (e *Endpoint) joinNodes() {
 type Visit struct {
 	Entry
 	e         *Endpoint
-	json, sse bool     // what the client accepts as the response
-	ids       []string // the values of Mcp-Session-Id; more than one name no session
-	place     holder   // whose streams count this request; its session is that of the id, as far as limited has looked it up
-	placed    bool     // the request takes one of those streams' places
+	json, sse bool   // what the client accepts as the response
+	placed    bool   // the request takes one of place's streams
+	id        string // Mcp-Session-Id
+	ids       int    // how often it is there; more than one name no session
+	place     holder // whose streams count this request; its session is that of the id, as far as limited has looked it up
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the
@@ -197,13 +198,14 @@ func (v *Visit) goesOn(body []byte) bool {
 	case http.MethodPost:
 		return !Asks(body)
 	case http.MethodGet:
-		return len(v.r.Fields.Values(headerLastEvent)) > 0
+		_, ids := v.r.Fields.Value(headerLastEvent)
+		return ids > 0
 	}
 	return true
 }
 
 func (v *Visit) serve(body []byte) *Reply {
-	v.ids = v.r.Fields.Values(headerSession)
+	v.id, v.ids = v.r.Fields.Value(headerSession)
 	switch v.r.Method {
 	case http.MethodPost:
 		return v.post(body)

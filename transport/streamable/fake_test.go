@@ -104,12 +104,6 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	return out.Send(transport.Final(ctx, status), []byte(answer))
 }
 
-// fields are the header of a request in a test.
-type fields http.Header
-
-func (f fields) Values(name string) []string { return http.Header(f).Values(name) }
-func (f fields) Header() http.Header         { return http.Header(f) }
-
 var errCut = errors.New("cut")
 
 // sink is the client's end of one response.
@@ -239,7 +233,7 @@ func (s *site) doContext(ctx context.Context, method, call string, header ...str
 			f.Del(name)
 		}
 	}
-	visit, refused := s.e.Check(ctx, &streamable.Request{Method: method, Host: "localhost", Fields: fields(f), RemoteAddr: "127.0.0.1:1"})
+	visit, refused := s.e.Check(ctx, &streamable.Request{Method: method, Host: "localhost", Fields: transport.HeaderFields(f), RemoteAddr: "127.0.0.1:1"})
 	if refused != nil {
 		return refused
 	}

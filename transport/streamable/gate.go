@@ -145,13 +145,12 @@ func (g *Gate) hostListed(host string) bool {
 // origins, and answers a preflight. A request without Origin does not come from a page. The
 // fields belong into every reply to this request.
 func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
-	origins := r.Fields.Values("Origin")
-	if len(origins) == 0 {
+	origin, times := r.Fields.Value("Origin")
+	if times == 0 {
 		return nil, nil
 	}
-	origin := origins[0]
 	listed := g.origins.has(origin)
-	if len(origins) > 1 || !listed && !own(origin, r.Host) {
+	if times > 1 || !listed && !own(origin, r.Host) {
 		return nil, refuse(http.StatusForbidden, "this origin may not call")
 	}
 	if !listed {

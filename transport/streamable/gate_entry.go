@@ -104,15 +104,15 @@ const usualAccept = typeJSON + ", " + typeSSE
 // clients and from curl, it is both. A named type takes precedence over a range that includes
 // it (RFC 9110 section 12.5.1).
 func accepted(f transport.Fields) (json, sse bool) {
-	values := f.Values("Accept")
+	value, times := f.Value("Accept")
 	switch {
-	case len(values) == 0, len(values) == 1 && values[0] == usualAccept:
+	case times == 0, times == 1 && value == usualAccept:
 		return true, true
-	case len(values) == 1 && values[0] == typeSSE:
+	case times == 1 && value == typeSSE:
 		return false, true
 	}
 	var j, s wish
-	for _, value := range values {
+	for _, value := range f.Values("Accept") {
 		for item := range strings.SplitSeq(value, ",") {
 			name, params, _ := strings.Cut(item, ";")
 			takes := !weighsNothing(params)
@@ -162,14 +162,14 @@ func weighsNothing(params string) bool {
 // contentIsJSON reports whether the body is JSON in UTF-8. Bodies of some other types are
 // refused for safety, too: browsers send those cross-origin without a preflight.
 func contentIsJSON(f transport.Fields) bool {
-	values := f.Values("Content-Type")
-	if len(values) != 1 {
+	value, times := f.Value("Content-Type")
+	if times != 1 {
 		return false
 	}
-	if values[0] == typeJSON {
+	if value == typeJSON {
 		return true
 	}
-	name, params, err := mime.ParseMediaType(values[0])
+	name, params, err := mime.ParseMediaType(value)
 	charset := params["charset"]
 	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
@@ -180,7 +180,7 @@ func unreadableContent(f transport.Fields) *Reply {
 	if !contentIsJSON(f) {
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 	}
-	if len(f.Values("Content-Encoding")) > 0 {
+	if _, encoded := f.Value("Content-Encoding"); encoded > 0 {
 		return refuse(http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
 	}
 	return nil

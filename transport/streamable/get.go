@@ -11,12 +11,14 @@ func (v *Visit) get() *Reply {
 	}
 	p := &posting{v: v, session: s}
 	defer p.release()
-	ids := v.r.Fields.Values(headerLastEvent)
-	if len(ids) == 0 && v.e.Stops() {
+	id, ids := v.r.Fields.Value(headerLastEvent)
+	switch {
+	case ids == 0 && v.e.Stops():
 		return shuttingDown()
-	}
-	if len(ids) > 0 {
-		return v.resume(s, ids, p)
+	case ids == 1:
+		return v.resume(s, id, p)
+	case ids > 1:
+		return nothingToResume()
 	}
 	if refused := s.moveIn(v.ctx); refused != nil {
 		return refused
@@ -25,11 +27,11 @@ func (v *Visit) get() *Reply {
 }
 
 // resume continues the stream that an event id names, whichever node writes that stream.
-func (v *Visit) resume(s *session, ids []string, p *posting) *Reply {
-	if len(ids) != 1 || v.e.events == nil {
+func (v *Visit) resume(s *session, id string, p *posting) *Reply {
+	if v.e.events == nil {
 		return nothingToResume()
 	}
-	number, after, ok := parseEventID(ids[0], s.prefix())
+	number, after, ok := parseEventID(id, s.prefix())
 	if !ok {
 		return nothingToResume()
 	}

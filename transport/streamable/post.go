@@ -117,8 +117,8 @@ func (v *Visit) admit(s *Stream, p *posting) *Reply {
 // own, else of its principal or address. Other ids do not count: inventing them would evade the
 // limit.
 func (v *Visit) limited() {
-	if len(v.ids) == 1 {
-		if s := v.e.lookup(&v.Entry, v.ids[0]); s != nil {
+	if v.ids == 1 {
+		if s := v.e.lookup(&v.Entry, v.id); s != nil {
 			v.place = holder{session: s}
 			return
 		}

@@ -31,8 +31,8 @@ func (x *postedExchange) direct() *Reply {
 	}()
 	x.serve()
 	returned = true
-	if st.whole(&x.reply) {
-		return x.reply.with(x.issued())
+	if reply := st.whole(); reply != nil {
+		return reply.with(x.issued())
 	}
 	<-st.taken
 	return &Reply{Taken: true}

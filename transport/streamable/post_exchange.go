@@ -19,7 +19,6 @@ type postedExchange struct {
 	request transport.Request
 	stream  stream
 	ctx     frameContext
-	reply   Reply
 }
 
 // frameContext is the context of an exchange. It ends with the exchange or with its parent, the
@@ -130,10 +129,10 @@ func (x *postedExchange) await() *Reply {
 	st.waiter = w
 	v.e.crew.Do(x)
 	w.wait(v.ctx)
-	whole := st.whole(&x.reply)
+	whole := st.whole()
 	v.e.waiting.remove(w)
-	if whole {
-		return x.reply.with(x.issued())
+	if whole != nil {
+		return whole.with(x.issued())
 	}
 	return v.open(&Stream{st: st}, &x.posting)
 }

@@ -298,12 +298,12 @@ func (e *Endpoint) end(s *session, how ending) {
 // names none. On a stateless endpoint that is a session for this request alone.
 func (v *Visit) named() (*session, error) {
 	switch {
-	case len(v.ids) == 0 && v.e.cfg.Stateless:
+	case v.ids == 0 && v.e.cfg.Stateless:
 		return v.e.singleSession(v.ctx, v.r), nil
-	case len(v.ids) == 0:
+	case v.ids == 0:
 		return nil, nil
-	case len(v.ids) == 1:
-		return v.find(v.ids[0])
+	case v.ids == 1:
+		return v.find(v.id)
 	}
 	return nil, transport.ErrNoSession
 }

@@ -61,7 +61,7 @@ func (st *stream) attach(a *attachment, from position) bool {
 	defer st.settle()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.answer.status != 0 {
+	if st.answer.Status != 0 {
 		_ = st.writeAnswer(a) // a client that is gone does not matter any more
 		return false
 	}
@@ -190,9 +190,7 @@ func (st *stream) nothing() *Reply {
 func (st *stream) writeAnswer(a *attachment) error {
 	defer a.close()
 	a.committed = true
-	var reply Reply
-	st.answer.reply(&reply)
-	return reply.write(a)
+	return st.answer.write(a)
 }
 
 func (st *stream) detachLocked(a *attachment) {

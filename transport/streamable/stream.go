@@ -36,80 +36,63 @@ type stream struct {
 	life       *lifetime.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
 
 	mu        sync.Mutex         // guards the fields below, and the order of what is written
+	settled   bool               // a carrier has attached, or never will
+	begun     bool               // begin was called
+	streaming bool               // the response is an SSE stream; false: not decided yet
+	releasing bool               // release was called before a connection had attached: the next one is given back
+	ended     bool               // nothing more is sent
+	lost      bool               // the connection has gone before the stream ended
+	numbered  bool               // number was assigned; see name
+	number    uint64             // unique in the session; 0 is the standalone stream
+	seq       uint64             // of the last event
+	delivered uint64             // the highest seq that was written to a connection
 	exchange  transport.Exchange // constant until it was served, then nil; nil: the stream belongs to none
 	waiter    *waiter            // of the request, while that waits for its response to be decided; else nil
 	direct    *postedExchange    // whose goroutine is that of the request, which still may write the response; else nil
 	taken     chan struct{}      // closed when the Taker has taken the connection; nil: it was not asked
 	lender    Lender             // lends memory for an answer while the request waits; else nil
-	settled   bool               // a carrier has attached, or never will
 	attached  chan struct{}      // closed when settled; nil: nobody waits for it
-	number    uint64             // unique in the session; 0 is the standalone stream
-	numbered  bool               // number was assigned; see name
-	begun     bool               // begin was called
-	seq       uint64             // of the last event
-	delivered uint64             // the highest seq that was written to a connection
-	streaming bool               // the response is an SSE stream; false: not decided yet
-	releasing bool               // release was called before a connection had attached: the next one is given back
-	ended     bool               // nothing more is sent
-	lost      bool               // the connection has gone before the stream ended
-	answer    answer             // the whole response, if the exchange sent nothing before its answer
+	answer    Reply              // the whole response, if the exchange sent nothing before its answer; Status 0: none
 	at        *attachment        // the connection that carries the stream now; nil: none
 	flow      *flow              // nil: no event was written yet
 }
 
-// answer is a response of one message; status 0: there is none.
-type answer struct {
-	status    int
-	retry     time.Duration // for Retry-After; 0: the default of the status
-	challenge string        // for WWW-Authenticate; empty: none
-	body      []byte
-	events    bool // the client accepts only SSE: body is the answer as an event
-	lent      bool // body is memory of the Lender
+// answering returns a response of one message with the marks of ctx, but without its body.
+func answering(ctx context.Context, status int, header []Field) Reply {
+	r := Reply{Status: status, Header: header}
+	if retry := transport.RetryAfterFrom(ctx); retry > 0 {
+		seconds := int64((retry-1)/time.Second) + 1 // rounded up
+		r.add(Field{retryAfter.Name, strconv.FormatInt(seconds, 10)})
+	} else if status == http.StatusServiceUnavailable {
+		r.add(retryAfter)
+	}
+	if challenge := transport.ChallengeFrom(ctx); challenge != "" {
+		r.add(Field{"WWW-Authenticate", challenge})
+	}
+	return r
 }
 
-// answering returns an answer with the marks of ctx, without a body.
-func answering(ctx context.Context, status int) answer {
-	return answer{status: status, retry: transport.RetryAfterFrom(ctx), challenge: transport.ChallengeFrom(ctx)}
-}
-
-// compose copies frame into answer, using the Lender's memory if there is a Lender. The caller
+// compose makes a copy of frame the answer, as an event if the client accepts only SSE. The caller
 // holds st.mu.
 func (st *stream) compose(ctx context.Context, status int, frame []byte) {
-	a := answering(ctx, status)
-	a.events = !st.json && status == http.StatusOK // a refusal has its status whatever the client takes
-	size := len(frame)
-	if a.events {
-		size += len(eventStart) + len(eventEnd)
+	if st.json || status != http.StatusOK { // a refusal has its status whatever the client takes
+		st.answer = answering(ctx, status, jsonHeader)
+		st.answer.Body = append(st.borrow(len(frame)), frame...)
+		return
 	}
-	if a.lent = st.lender != nil; a.lent {
-		a.body = st.lender.Lend(size)[:0]
-	} else {
-		a.body = make([]byte, 0, size)
-	}
-	if a.events {
-		a.body = appendEvent(a.body, nil, frame)
-	} else {
-		a.body = append(a.body, frame...)
-	}
-	st.answer, st.lender = a, nil
+	st.answer = answering(ctx, status, eventsHeader)
+	st.answer.Body = appendEvent(st.borrow(len(eventStart)+len(frame)+len(eventEnd)), nil, frame)
 }
 
-// reply writes the answer into reply.
-func (a *answer) reply(reply *Reply) {
-	*reply = Reply{Status: a.status, Header: jsonHeader, Body: a.body, Lent: a.lent}
-	if a.events {
-		reply.Header = eventsHeader
+// borrow returns the Lender's memory for size bytes of the answer, or, without a Lender, some that is
+// made for it.
+func (st *stream) borrow(size int) []byte {
+	lender := st.lender
+	if lender == nil {
+		return make([]byte, 0, size)
 	}
-	switch {
-	case a.retry > 0:
-		seconds := int64((a.retry-1)/time.Second) + 1 // rounded up
-		reply.add(Field{retryAfter.Name, strconv.FormatInt(seconds, 10)})
-	case a.status == http.StatusServiceUnavailable:
-		reply.add(retryAfter)
-	}
-	if a.challenge != "" {
-		reply.add(Field{"WWW-Authenticate", a.challenge})
-	}
+	st.answer.Lent, st.lender = true, nil
+	return lender.Lend(size)[:0]
 }
 
 // Send sends one frame of the exchange. Frames are written in the order of the calls. A client
@@ -158,8 +141,8 @@ func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err err
 		return frame, st.Send(ctx, frame)
 	}
 	defer st.mu.Unlock()
-	st.answer = answering(ctx, status)
-	st.answer.body, st.answer.lent = frame, true
+	st.answer = answering(ctx, status, jsonHeader)
+	st.answer.Body, st.answer.Lent = frame, true
 	other, st.lender = st.lender.Swap(frame), nil
 	return other, st.respond()
 }
@@ -280,23 +263,21 @@ func (st *stream) settle() {
 	}
 }
 
-// whole writes the response into reply if it is a single answer; false: it is a stream, or taken. From
-// now on the request does not wait: nobody wakes it, and the Lender's memory is the carrier's again.
-func (st *stream) whole(reply *Reply) bool {
+// whole returns the response if it is a single answer; nil: it is a stream, or taken. From now on the
+// request does not wait: nobody wakes it, and the Lender's memory is the carrier's again.
+func (st *stream) whole() *Reply {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.waiter, st.direct, st.lender = nil, nil, nil
 	switch {
 	case st.taken != nil:
-		return false
-	case st.answer.status != 0:
-		st.answer.reply(reply)
-		return true
+		return nil
+	case st.answer.Status != 0:
+		return &st.answer
 	case st.ended && !st.streaming: // the exchange has sent no answer
-		*reply = Reply{Status: http.StatusAccepted}
-		return true
+		return &Reply{Status: http.StatusAccepted}
 	}
-	return false
+	return nil
 }
 
 // finish ends the stream: nothing more will be sent.

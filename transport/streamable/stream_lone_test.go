@@ -33,18 +33,13 @@ func (l late) Serve(context.Context, transport.Outbound) error {
 	return nil
 }
 
-type plain http.Header
-
-func (f plain) Values(name string) []string { return http.Header(f).Values(name) }
-func (f plain) Header() http.Header         { return http.Header(f) }
-
 // A response is due even when nothing was said in the end.
 func TestNothingSaid(t *testing.T) {
 	t.Parallel()
 	h := late{make(chan struct{})}
 	e := streamable.New(h, streamable.Config{})
 	visit, refused := e.Check(t.Context(), &streamable.Request{
-		Method: http.MethodPost, Host: "localhost", Fields: plain{"Content-Type": {"application/json"}},
+		Method: http.MethodPost, Host: "localhost", Fields: transport.HeaderFields{"Content-Type": {"application/json"}},
 	})
 	if refused != nil {
 		t.Fatalf("refused: %+v", refused)
@@ -68,7 +63,7 @@ func TestNothingSaid(t *testing.T) {
 func TestLone(t *testing.T) {
 	t.Parallel()
 	g := streamable.NewGate(late{}, streamable.Config{MaxStreams: 1})
-	entry, refused := g.Enter(t.Context(), &streamable.Request{Method: http.MethodGet, Host: "localhost", Fields: plain{}}, "GET")
+	entry, refused := g.Enter(t.Context(), &streamable.Request{Method: http.MethodGet, Host: "localhost", Fields: transport.HeaderFields{}}, "GET")
 	if refused != nil {
 		t.Fatalf("refused: %+v", refused)
 	}
