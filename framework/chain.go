@@ -345,7 +345,7 @@ func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, p
 		for i, e := range entries {
 			infos[i] = e.Handler.(*bound).info
 		}
-		ctx = &handling{Context: ctx, server: s, call: c, list: infos}
+		ctx = context.WithValue(&handling{Context: ctx, server: s, call: c}, listKey{}, infos)
 		result, err := run(ctx, &Call{Method: k.Method(), ID: c.ID(), Round: c.Round})
 		if err != nil {
 			_, err = (&bound{server: s, noun: "list"}).refusePlain(ctx, c, err)
@@ -361,11 +361,14 @@ func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, p
 
 var errContext = errors.New("a middleware replaced the context instead of deriving from it")
 
+// listKey finds the components of a list in its context.
+type listKey struct{}
+
 // listed is the innermost step of lists.
 func listed(ctx context.Context, _ *Call) (*Result, error) {
-	h := handlingFrom(ctx)
-	if h == nil {
+	infos, ok := ctx.Value(listKey{}).([]ComponentInfo)
+	if !ok {
 		return nil, errContext
 	}
-	return &Result{List: slices.Clone(h.list)}, nil
+	return &Result{List: slices.Clone(infos)}, nil
 }

@@ -52,19 +52,19 @@ type handling struct {
 	bound  *bound            // nil for lists and completions
 	uri    string            // of resources/read
 	vars   map[string]string // of a template
-	list   []ComponentInfo   // of a list
 	seen   Call              // the call as the outermost step gets it
 	inner  *inner            // set inside of an effect or a nested call; nil: this is the call itself
 
 	logging sync.Once
-	logger  *zap.Logger // the logger of Log, made at its first use
-	bucket  *bucket     // limits what logger sends to the client; nil: the client wants no log
+	asked   atomic.Int32 // counts questions without a key
+	logger  *zap.Logger  // the logger of Log, made at its first use
+	bucket  *bucket      // limits what logger sends to the client; nil: the client wants no log
 
-	asked  atomic.Int32              // counts questions without a key
-	asks   atomic.Bool               // a question was asked; see Asked; only in the outermost handling
-	keys   sync.Map                  // the keys of all questions of the call; only in the outermost handling
 	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; nil: none
 	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked yet; only in the outermost handling
+	asks   atomic.Bool               // a question was asked; see Asked; only in the outermost handling
+	keying sync.Mutex
+	keys   map[string]bool // of all questions of the call; only in the outermost handling; guarded by keying
 }
 
 type handlingKey struct{}

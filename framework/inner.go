@@ -93,8 +93,22 @@ func (h *handling) questionKey(q inquiry) (string, error) {
 	if roots { // if clients are asked live, roots may change during the call
 		return full, nil
 	}
-	if _, twice := h.top().keys.LoadOrStore(full, struct{}{}); twice {
+	if !h.top().fresh(full) {
 		return "", fmt.Errorf("two questions of one call have the key %q: give each a Key of its own", full)
 	}
 	return full, nil
+}
+
+// fresh reports whether no question of the call had the key yet.
+func (h *handling) fresh(key string) bool {
+	h.keying.Lock()
+	defer h.keying.Unlock()
+	if h.keys[key] {
+		return false
+	}
+	if h.keys == nil {
+		h.keys = make(map[string]bool)
+	}
+	h.keys[key] = true
+	return true
 }

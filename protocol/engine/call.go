@@ -32,18 +32,18 @@ type Call struct {
 	number uint64 // counts the logical calls that began in this engine
 	id     string // of a logical call that began in an earlier round, or on another node; empty: see number
 
-	round   atomic.Pointer[round] // nil until the client is asked in rounds, or answers
-	effects effects
-	silent  bool // nothing is sent for it: a check of replay
+	round atomic.Pointer[round]   // nil until the client is asked in rounds, or answers
+	once  atomic.Pointer[effects] // see effects; nil: nothing has used them
 
 	crashed  atomic.Pointer[error] // why Config.Performed or an unavailable store ended the execution; nil: they did not
 	returned atomic.Bool           // the handler has returned: it can ask no more
-
-	resumed *resumed // the state and answers that came with this round; nil: none
+	silent   bool                  // nothing is sent for it: a check of replay
 
 	detachable bool        // Detach makes it a task
 	detached   atomic.Bool // Detach was called: the call becomes a task when the handler returns
-	runs       int         // the task's Record.Runs when this execution began
+
+	resumed *resumed // the state and answers that came with this round; nil: none
+	runs    int      // the task's Record.Runs when this execution began
 }
 
 // resumed is what a client sent with another round of a call, and the result of claiming that
@@ -308,7 +308,7 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 		if err := j.own(); err != nil {
 			return nil, err
 		}
-		value, err := c.effects.run(ctx, key, effect, c.Pending)
+		value, err := c.effects().run(ctx, key, effect, c.Pending)
 		if err == nil && !c.silent {
 			err = j.keep(ctx, c)
 		}
@@ -317,7 +317,7 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 	if performed := c.x.conn.e.cfg.Performed; performed != nil && c.Dialect.InputRounds() {
 		effect = c.reported(key, effect, performed)
 	}
-	return c.effects.run(ctx, key, effect, c.Pending)
+	return c.effects().run(ctx, key, effect, c.Pending)
 }
 
 // reported returns an effect that calls performed (Config.Performed) after effect has happened. If

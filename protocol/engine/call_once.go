@@ -22,6 +22,19 @@ type effects struct {
 	wanted *wanted         // nil: Once was not called in this execution
 }
 
+// effects returns those of the call, in memory that most calls never need.
+func (c *Call) effects() *effects {
+	if f := c.once.Load(); f != nil {
+		return f
+	}
+	f := &effects{}
+	if c.x.job == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
+		f.limit = c.x.conn.e.stateLimit()
+	}
+	c.once.CompareAndSwap(nil, f) // else another goroutine was first
+	return c.once.Load()
+}
+
 // wanted are the effects that a handler asked for in this execution.
 type wanted struct {
 	keys []string                 // in order

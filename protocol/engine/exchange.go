@@ -47,6 +47,7 @@ type exchange struct {
 	// all that was sent before it, and nothing after it.
 	sending   sync.RWMutex
 	closed    bool        // guarded by sending
+	reported  bool        // progress; guarded by reporting
 	abandoned atomic.Bool // the client has cancelled the call: nothing more is sent for it
 
 	life   callContext             // of the request
@@ -55,8 +56,7 @@ type exchange struct {
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
 	reporting sync.Mutex
-	reported  bool // progress; guarded by reporting
-	progress  float64
+	progress  float64 // the last that was reported; guarded by reporting
 
 	last transport.Answer // room for the context of the answer's Send
 	own  Call             // room for what call points to, except in executions of tasks

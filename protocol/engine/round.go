@@ -52,36 +52,48 @@ func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, e
 	return h.Handle(ctx, c)
 }
 
-// inputs returns the answers and the state of a request whose handler may ask in rounds, and the
-// name and arguments to which its state is bound; in is nil for all other requests.
-func inputs(p protocol.Params) (in *protocol.Inputs, name string, arguments []byte) {
+// inputs returns the answers and the state of a request whose handler may ask in rounds; nil for all
+// other requests.
+func inputs(p protocol.Params) *protocol.Inputs {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
-		return &p.Inputs, p.Name, p.Arguments
+		return &p.Inputs
 	case *protocol.ReadResourceParams:
-		return &p.Inputs, p.URI, nil
+		return &p.Inputs
+	case *protocol.GetPromptParams:
+		return &p.Inputs
+	}
+	return nil
+}
+
+// wanting returns the name and arguments of a request that has inputs.
+func wanting(p protocol.Params) (name string, arguments []byte) {
+	switch p := p.(type) {
+	case *protocol.CallToolParams:
+		return p.Name, p.Arguments
+	case *protocol.ReadResourceParams:
+		return p.URI, nil
 	case *protocol.GetPromptParams:
 		raw, _ := json.Marshal(p.Arguments) // of a map of texts; sorted
-		return &p.Inputs, p.Name, raw
+		return p.Name, raw
 	}
-	return nil, "", nil
+	return "", nil
 }
 
 // inRounds runs a handler that may ask. Pending questions take precedence over what it returns. A
 // call that asks nothing has no overhead here.
 func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (protocol.Result, error) {
-	in, name, arguments := inputs(p)
+	in := inputs(p)
 	if in == nil {
 		return h.Handle(ctx, x.call)
 	}
-	bind := func() []byte { return x.binding(ctx, p.Method(), name, arguments) }
+	bind := func() []byte { return x.binding(ctx, p) }
 	if in.State != nil || in.Responses != nil {
 		if err := x.resume(ctx, in, bind); err != nil {
 			return nil, err
 		}
 		x.call.resumed = &resumed{inputs: in}
 	}
-	x.call.effects.limit = x.conn.e.stateLimit()
 	result, err := guarded(ctx, h, x.call)
 	x.call.returned.Store(true)
 	if earlier := x.call.resumed.outcome(); earlier != nil {
@@ -97,7 +109,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		}
 		return result, err
 	}
-	x.call.effects.finish()
+	x.call.effects().finish()
 	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
 		x.conn.e.failed(ctx, x.call, err)
 	}
@@ -113,25 +125,26 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	if !ok {
 		return nil, errors.New("engine: only a call of a tool can become a task")
 	}
-	x.call.effects.finish()
+	x.call.effects().finish()
 	journal := &rounds.Journal{}
 	if r != nil {
 		journal = x.call.journal(0)
 	}
-	journal.Effects = x.call.effects.all()
+	journal.Effects = x.call.effects().all()
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
 // binding returns a digest of what a state is bound to: the principal and the request. The state is
 // invalid with any other.
-func (x *exchange) binding(ctx context.Context, method, name string, arguments []byte) []byte {
+func (x *exchange) binding(ctx context.Context, asking protocol.Params) []byte {
+	name, arguments := wanting(asking)
 	h := sha256.New()
 	part := func(b string) { h.Write(append(strconv.AppendInt(nil, int64(len(b)), 10), ":"+b...)) }
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		part(p.Issuer)
 		part(p.Subject)
 	}
-	part(method)
+	part(asking.Method())
 	part(name)
 	part(string(jsontext.Canonical(nil, arguments))) // a client may write the same in another order
 	return h.Sum(nil)
@@ -150,7 +163,7 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 	}
 	r.journal = journal
 	x.call.id, x.call.Round = r.journal.Call, r.journal.Round
-	x.call.effects.done = r.journal.Effects
+	x.call.effects().done = r.journal.Effects
 	return r.take(in.Responses)
 }
 
@@ -305,7 +318,7 @@ func (r *round) pending() bool {
 func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) (protocol.Result, error) {
 	e := x.conn.e
 	j := r.journal
-	j.Effects = x.call.effects.all()
+	j.Effects = x.call.effects().all()
 	j.Open, j.Round, j.Expires = r.open, j.Round+1, e.cfg.Now().Add(e.cfg.StateTTL)
 	if j.Round > e.cfg.MaxRounds {
 		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", e.cfg.MaxRounds)

@@ -29,7 +29,7 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 		Params: x.call.Params, Dialect: x.call.Dialect, Meta: x.call.Meta, Round: x.call.Round,
 		x: x, id: x.call.ID(), silent: true,
 	}
-	probe.effects.done, probe.effects.only = x.call.effects.all(), true
+	probe.effects().done, probe.effects().only = x.call.effects().all(), true
 	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(context.WithValue(limit, callKey{}, probe))
@@ -52,13 +52,13 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	second.end()
 	asked, again := first.deeds(), second.deeds()
 	// The second run does not enter an effect: it has its result, or stops before it.
-	within := func(d deed) bool { return x.call.effects.inside(d.key) }
+	within := func(d deed) bool { return x.call.effects().inside(d.key) }
 	asked, again = slices.DeleteFunc(asked, within), slices.DeleteFunc(again, within)
 	if len(again) > 0 { // questions with names may come in any order
 		asked, again = alike(asked, again), alike(again, asked)
 	}
-	was := append(lines(asked), lines(slices.DeleteFunc(x.call.effects.deeds(), within))...)
-	is := append(lines(again), lines(slices.DeleteFunc(probe.effects.deeds(), within))...)
+	was := append(lines(asked), lines(slices.DeleteFunc(x.call.effects().deeds(), within))...)
+	is := append(lines(again), lines(slices.DeleteFunc(probe.effects().deeds(), within))...)
 	if err != nil && len(second.open) == 0 && !errors.Is(err, ErrPending) {
 		is = append(is, "fails: "+err.Error())
 	}

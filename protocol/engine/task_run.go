@@ -79,7 +79,7 @@ func (j *job) run() bool {
 	c.returned.Store(true)
 	asks := c.round.Load().end()
 	if asks {
-		c.effects.finish()
+		c.effects().finish()
 	}
 	if asks && j.e.cfg.ReplayCheck && j.ctx.Err() == nil {
 		c.x.checkReplay(context.WithoutCancel(ctx), j.h, c.round.Load())
@@ -103,7 +103,7 @@ func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int,
 	}
 	journal.Effects = j.takeUpProgress(journal.Effects)
 	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, id: journal.Call, runs: runs}
-	c.effects.done, c.effects.kept = journal.Effects, len(journal.Effects)
+	c.effects().done, c.effects().kept = journal.Effects, len(journal.Effects)
 	journal.Open = nil
 	c.newRound(journal)
 	x.call = c
@@ -252,7 +252,7 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j := r.journal.Clone()
-	j.Effects, j.Open, j.Round = c.effects.all(), r.open, j.Round+rounds
+	j.Effects, j.Open, j.Round = c.effects().all(), r.open, j.Round+rounds
 	if c.x.job != nil {
 		j.Effects = c.x.job.progressed(j.Effects)
 	}
@@ -327,7 +327,7 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 // they exceed the limit of a record, the task fails, and the handler gets the error: they could
 // never be stored, and another worker would repeat them.
 func (j *job) keep(ctx context.Context, c *Call) error {
-	if !c.effects.news() {
+	if !c.effects().news() {
 		return nil
 	}
 	err := j.change(ctx, c.runs, func(*task.Record) task.Event {
