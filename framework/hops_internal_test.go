@@ -97,7 +97,7 @@ func hop(tb testing.TB, arguments string, tool Component) func() {
 	p := &protocol.CallToolParams{Name: "t", Arguments: json.RawMessage(arguments)}
 	ctx := tb.Context()
 	return func() {
-		call := engine.Call{Params: p, Dialect: all[len(all)-1]}
+		call := engine.Call{Params: p, Dialect: all[len(all)-1], Meta: noMeta}
 		result, err := handler.Handle(ctx, &call)
 		if err != nil {
 			tb.Fatal(err)
@@ -107,6 +107,8 @@ func hop(tb testing.TB, arguments string, tool Component) func() {
 		}
 	}
 }
+
+var noMeta = engine.Meta{RequestMeta: dialect.NoMeta}
 
 // reads is resources/read of one of a hundred templates, the search included.
 func reads(tb testing.TB) func() {
@@ -127,7 +129,7 @@ func reads(tb testing.TB) func() {
 	p := &protocol.ReadResourceParams{URI: "shelf77://moby-dick/12"}
 	ctx := tb.Context()
 	return func() {
-		call := engine.Call{Params: p, Dialect: dialect.Handshake("")}
+		call := engine.Call{Params: p, Dialect: dialect.Handshake(""), Meta: noMeta}
 		handler, err := s.registry.Snapshot().Find(ctx, &call, p)
 		if err != nil {
 			tb.Fatal(err)

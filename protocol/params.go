@@ -23,7 +23,6 @@ type RequestMeta struct {
 	Capabilities   *ClientCapabilities // 2026-07-28: clientCapabilities; nil if absent
 	LogLevel       Level               // 2026-07-28; "" if absent
 	RelatedTask    string              // 2025-11-25: io.modelcontextprotocol/related-task
-	Raw            json.RawMessage     // the whole object as received; nil if absent
 	Extra          Meta                // encoding only: further members, such as trace context
 }
 

@@ -76,7 +76,7 @@ func (c *wireCase) again(d *dialect.Dialect, wire []byte) ([]byte, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	return d.AppendParams(nil, p, &m)
+	return d.AppendParams(nil, p, m)
 }
 
 // eachGolden runs over all golden files with their cases.

@@ -45,14 +45,14 @@ func readVersion(v []byte) (string, bool) {
 
 // DecodeMeta reads the _meta of a request. What is absent is zero, but on
 // 2026-07-28 protocolVersion and clientCapabilities are required (basic
-// "_meta"); the fault names the key. Raw and the raw parts alias params. It
-// allocates nothing where there is no _meta.
-func (d *Dialect) DecodeMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
+// "_meta"); the fault names the key. The raw parts alias params. The result is
+// never nil, and read-only: where there is no _meta, it is NoMeta.
+func (d *Dialect) DecodeMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
 	return d.DecodeMetaObject(MetaOf(jsontext.Bare(params)))
 }
 
 // DecodeMetaObject is DecodeMeta for what MetaOf has found.
-func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
 		return decodeMeta(d, handshakeMeta, meta)
 	}
@@ -60,7 +60,7 @@ func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (protocol.RequestMeta, 
 }
 
 // DecodeNotificationMeta reads the _meta of a notification, in which nothing is required.
-func (d *Dialect) DecodeNotificationMeta(params []byte) (protocol.RequestMeta, *protocol.Fault) {
+func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
 		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
 	}
@@ -85,21 +85,22 @@ func (m *largeMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
 func decodeMeta[T any, P interface {
 	*T
 	metaRoom
-}](d *Dialect, members fields[T], o jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+}](d *Dialect, members fields[T], o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	if o.Raw() == nil {
 		if f := members.missing(0); f != nil {
-			return protocol.RequestMeta{}, f.in("_meta").fault("params")
+			return NoMeta, f.in("_meta").fault("params")
 		}
-		return protocol.RequestMeta{}, nil
+		return NoMeta, nil
 	}
 	t := new(T)
-	m := P(t).meta()
-	m.Raw = o.Raw()
 	if f := members.decodeObject(d, t, o); f != nil {
-		return protocol.RequestMeta{}, f.in("_meta").fault("params")
+		return NoMeta, f.in("_meta").fault("params")
 	}
-	return *m, nil
+	return P(t).meta(), nil
 }
+
+// NoMeta is the _meta of a request that has none. Read-only.
+var NoMeta = new(protocol.RequestMeta)
 
 // handshakeMeta has the members of 2024-11-05 to 2025-11-25.
 var handshakeMeta = fields[smallMeta]{

@@ -158,7 +158,7 @@ func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fa
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, b, meta, name)
+	return c.understand(x, b, Meta{meta, b.meta.Raw()}, name)
 }
 
 // Bounds of the parameters of initialize, in bytes and in members and items: a session keeps
@@ -199,7 +199,7 @@ func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.
 		x.filed = false
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
-	x.session, x.dialect, x.call = s, s.dialect, x.newCall(p, protocol.RequestMeta{})
+	x.session, x.dialect, x.call = s, s.dialect, x.newCall(p, noMeta)
 	return nil
 }
 
@@ -209,12 +209,12 @@ func (c *conn) inSession(x *exchange, b *body) *protocol.Fault {
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, b, meta, "")
+	return c.understand(x, b, Meta{meta, b.meta.Raw()}, "")
 }
 
 // understand decodes a request for the dialect that was chosen, and files it. mirrored is
 // the name that the Mcp-Name header repeats; see exchange.mirrored.
-func (c *conn) understand(x *exchange, b *body, meta protocol.RequestMeta, mirrored string) *protocol.Fault {
+func (c *conn) understand(x *exchange, b *body, meta Meta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
 		return fault

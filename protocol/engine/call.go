@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -25,7 +26,7 @@ var ErrCannotAsk = errors.New("engine: the client cannot be asked")
 type Call struct {
 	Params  protocol.Params
 	Dialect *dialect.Dialect
-	Meta    protocol.RequestMeta
+	Meta    Meta
 	Round   int // of the logical call; 0 is the first
 
 	x      *exchange
@@ -45,6 +46,15 @@ type Call struct {
 	resumed *resumed // the state and answers that came with this round; nil: none
 	runs    int      // the task's Record.Runs when this execution began
 }
+
+// Meta is the _meta of a request. What was read in it is read-only, since requests with the same
+// _meta share it.
+type Meta struct {
+	*protocol.RequestMeta
+	Raw json.RawMessage // as received; nil: there was none
+}
+
+var noMeta = Meta{RequestMeta: dialect.NoMeta}
 
 // resumed is what a client sent with another round of a call, and the result of claiming that
 // round.

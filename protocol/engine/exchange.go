@@ -65,7 +65,7 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-func (x *exchange) newCall(p protocol.Params, m protocol.RequestMeta) *Call {
+func (x *exchange) newCall(p protocol.Params, m Meta) *Call {
 	c := &x.own
 	c.Params, c.Dialect, c.Meta, c.x, c.number = p, x.dialect, m, x, x.conn.e.calls.Add(1)
 	return c

@@ -67,11 +67,11 @@ type metas struct {
 type knownMeta struct {
 	dialect *dialect.Dialect
 	text    []byte
-	meta    protocol.RequestMeta // without Raw
+	meta    *protocol.RequestMeta
 }
 
-// decode returns what the dialect reads in a _meta.
-func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (protocol.RequestMeta, *protocol.Fault) {
+// decode returns what the dialect reads in a _meta: read-only, since it may be shared.
+func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	text := o.Raw()
 	if len(text) > maxIntroduction {
 		return d.DecodeMetaObject(o)
@@ -79,16 +79,12 @@ func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (protocol.RequestM
 	hash := maphash.Bytes(m.seed, text)
 	place := &m.known[hash%maxIntroduced]
 	if known := place.Load(); known != nil && known.dialect == d && bytes.Equal(known.text, text) {
-		meta := known.meta
-		meta.Raw = text
-		return meta, nil
+		return known.meta, nil
 	}
 	meta, fault := d.DecodeMetaObject(o)
 	again := m.last[hash%maxIntroduced].Swap(hash) == hash
 	if again && fault == nil && !lends(meta.Client, meta.Capabilities) {
-		known := &knownMeta{dialect: d, text: bytes.Clone(text), meta: meta}
-		known.meta.Raw = nil // it is part of the frame
-		place.Store(known)
+		place.Store(&knownMeta{dialect: d, text: bytes.Clone(text), meta: meta})
 	}
 	return meta, fault
 }

@@ -65,12 +65,14 @@ func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error
 }
 
 // read decodes the request again for each run, because a waiting task keeps only its text.
-func (j *job) read(r *task.Record) (protocol.Params, protocol.RequestMeta, error) {
+func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 	call, err := readCall(r)
 	if err != nil {
-		return nil, protocol.RequestMeta{}, err
+		return nil, noMeta, err
 	}
-	meta, fault := j.dialect.DecodeMeta(call.Params)
+	text := dialect.MetaOf(jsontext.Bare(call.Params))
+	read, fault := j.dialect.DecodeMetaObject(text)
+	meta := Meta{read, text.Raw()}
 	if fault != nil {
 		return nil, meta, fault
 	}
