@@ -44,7 +44,6 @@ type Call struct {
 	detached   atomic.Bool // Detach was called: the call becomes a task when the handler returns
 
 	resumed *resumed // the state and answers that came with this round; nil: none
-	runs    int      // the task's Record.Runs when this execution began
 }
 
 // Meta is the _meta of a request. What was read in it is read-only, since requests with the same
@@ -172,7 +171,7 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
-			j.setMessage(ctx, c.runs, message)
+			j.setMessage(ctx, c.x.job.began, message)
 		}
 		return
 	}

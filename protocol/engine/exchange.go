@@ -33,7 +33,7 @@ type exchange struct {
 	feed      *feed              // of a listen request; nil for all others
 	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
 	record    *record            // the claim of this round; nil: its outcome is not recorded
-	job       *job               // the task that this is an execution of; nil: the client's request itself
+	job       *execution         // of a task, which this is; nil: the client's request itself
 	created   *job               // the task that the call became; it is started after the answer
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
@@ -50,8 +50,7 @@ type exchange struct {
 	reported  bool        // progress; guarded by reporting
 	abandoned atomic.Bool // the client has cancelled the call: nothing more is sent for it
 
-	life   callContext             // of the request
-	cancel context.CancelCauseFunc // ends the execution of a task, for which life is not used; else nil
+	life callContext // of the request; not used in executions of tasks
 
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
@@ -213,8 +212,8 @@ func (x *exchange) await(ctx context.Context) *protocol.Fault {
 
 // end ends the context of the call. The handler returns then, and is answered.
 func (x *exchange) end(cause error) {
-	if x.cancel != nil {
-		x.cancel(cause)
+	if x.job != nil {
+		x.job.end(cause)
 		return
 	}
 	x.life.End(cause)

@@ -186,7 +186,7 @@ func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.x.job != nil
 // WillRetry says that a task runs again if its handler ends by an error of its own
 // now, one that is neither the client's nor the protocol's.
 func (c *Call) WillRetry() bool {
-	return c.x.job != nil && c.runs < c.x.job.policy.Retries
+	return c.x.job != nil && c.x.job.began < c.x.job.policy.Retries
 }
 
 // owner returns the owner of the tasks that this exchange may see: its principal, else its session,

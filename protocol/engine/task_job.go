@@ -51,6 +51,13 @@ type job struct {
 	progress *float64    // reported last, over all runs; nil: none
 }
 
+// execution is one run of a task's handler.
+type execution struct {
+	*job
+	end   context.CancelCauseFunc // of its context
+	began int                     // Record.Runs when it began
+}
+
 // jobs are the tasks of this process that are not over.
 type jobs struct {
 	mu   sync.Mutex // guards byID
