@@ -110,11 +110,13 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		defer cancel()
 		h.Context = ctx
 	}
-	h.seen = Call{Method: h.method(), Name: name, Arguments: arguments, Round: h.roundOf(), Component: b.info}
+	seen := &h.seen
+	seen.Method, seen.Name, seen.Arguments, seen.Round = h.method(), name, arguments, h.roundOf()
+	seen.Component = b.info
 	if len(b.steps) > 0 {
-		h.seen.ID = h.callID() // made only for steps, since it costs an allocation
+		seen.ID = h.callID() // made only for steps, since it costs an allocation
 	}
-	result, err := b.run(h, &h.seen)
+	result, err := b.run(h, seen)
 	if h.call.Pending() || errors.Is(err, ErrPending) { // which is no failure, whatever a step made of it
 		return nil, ErrPending
 	}

@@ -151,31 +151,38 @@ func (w *writer) exists(is bool, what string) {
 // resultMeta writes the _meta of a server's result: the user's members, and the
 // reserved ones, which win.
 func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
-	listen, isListen := r.(*protocol.ListenResult)
-	task, isTask := r.(*protocol.CreateTaskResult)
-	immediate := isTask && w.d.coreTasks && task.ImmediateResponse != ""
 	server = w.identity(r, server)
-	if len(m) == 0 && server == nil && !isListen && !immediate {
+	reserved, value := w.reserved(r)
+	if len(m) == 0 && server == nil && reserved == "" {
 		return
 	}
 	w.key("_meta")
 	w.open('{')
-	if isListen {
-		w.key(keySubscription)
-		w.b = listen.ID.Append(w.b)
-	}
-	if immediate {
-		w.str(keyImmediate, task.ImmediateResponse)
+	if reserved != "" {
+		w.key(reserved)
+		w.b = append(w.b, value...)
 	}
 	if server != nil {
 		w.key(keyServerInfo)
 		w.b = append(w.b, server...)
 	}
 	w.metaMembers(m, func(name string) bool {
-		return isListen && name == keySubscription || immediate && name == keyImmediate ||
-			server != nil && name == keyServerInfo
+		return reserved != "" && name == reserved || server != nil && name == keyServerInfo
 	})
 	w.shut('}')
+}
+
+// reserved returns the member of _meta that only results of this kind have; an empty name: none.
+func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
+	switch r := r.(type) {
+	case *protocol.ListenResult:
+		return keySubscription, r.ID.Append(nil)
+	case *protocol.CreateTaskResult:
+		if w.d.coreTasks && r.ImmediateResponse != "" {
+			return keyImmediate, jsontext.Quote(nil, r.ImmediateResponse)
+		}
+	}
+	return "", nil
 }
 
 // identity is the serverInfo to send: what a DiscoverResult says of itself, or what the

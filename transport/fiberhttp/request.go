@@ -52,9 +52,8 @@ func method(name []byte) string {
 type copier struct{ strings.Builder }
 
 func (c *copier) copy(b []byte) string {
-	from := c.Len()
-	_, _ = c.Write(b) // never fails
-	return c.String()[from:]
+	from, end := c.Len(), c.add(b)
+	return c.String()[from:end]
 }
 
 // add appends b, and returns where it ends.
@@ -80,57 +79,66 @@ const usual = 14
 // fields are the header fields of one request, in order of arrival. Where they are in the text takes
 // less memory than strings would.
 type fields struct {
-	text string   // each name and then its value, without anything between
-	ends []uint32 // where each of them ends
-	few  [2 * usual]uint32
-	once sync.Once
-	all  http.Header
+	text   string  // each name and then its value, without anything between
+	places []place // of each of them, in text
+	few    [usual]place
+	once   sync.Once
+	all    http.Header
 }
 
-// copy takes the fields into text, which is empty yet, as middleware left them, not as they were sent: a program may
-// rely on having removed one.
+// place is where a field is in the text: after the one before.
+type place struct {
+	name uint32 // how long the name is
+	end  uint32 // of the value
+}
+
+// copy takes the fields into text, which is empty yet: as middleware left them, not as they were
+// sent, since a program may rely on having removed one.
 func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
-	f.ends = f.few[:0]
+	f.places = f.few[:0]
 	for name, value := range h.All() {
 		if string(name) == "Host" { // as net/http has it
 			continue
 		}
-		f.ends = append(f.ends, text.add(name), text.add(value))
+		text.add(name)
+		f.places = append(f.places, place{name: uint32(len(name)), end: text.add(value)}) //nolint:gosec // see add
 	}
 	f.text = text.String()
 }
 
-// field is the field that begins at an index of ends.
-func (f *fields) field(i int) (name, value string) {
-	from := uint32(0)
-	if i > 0 {
-		from = f.ends[i-1]
-	}
-	return f.text[from:f.ends[i]], f.text[f.ends[i]:f.ends[i+1]]
-}
-
 // Value is the first value of a field, and how often the field is there.
 func (f *fields) Value(name string) (first string, times int) {
-	for i := 0; i < len(f.ends); i += 2 {
-		each, value := f.field(i)
-		if len(each) != len(name) || !same(each, name) { // few share the length
-			continue
+	from := uint32(0)
+	for _, p := range f.places {
+		if int(p.name) == len(name) && same(f.text[from:from+p.name], name) { // few share the length
+			if times++; times == 1 {
+				first = f.text[from+p.name : p.end]
+			}
 		}
-		if times++; times == 1 {
-			first = value
-		}
+		from = p.end
 	}
 	return first, times
 }
 
 // Values are those of one field.
 func (f *fields) Values(name string) (values []string) {
-	for i := 0; i < len(f.ends); i += 2 {
-		if each, value := f.field(i); len(each) == len(name) && same(each, name) {
+	for each, value := range f.each {
+		if len(each) == len(name) && same(each, name) {
 			values = append(values, value)
 		}
 	}
 	return values
+}
+
+// each yields all fields.
+func (f *fields) each(yield func(name, value string) bool) {
+	from := uint32(0)
+	for _, p := range f.places {
+		if !yield(f.text[from:from+p.name], f.text[from+p.name:p.end]) {
+			return
+		}
+		from = p.end
+	}
 }
 
 // same compares names of equal length; names of different lengths could be equal only by case folding
@@ -140,9 +148,9 @@ func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 // Header is all of them.
 func (f *fields) Header() http.Header {
 	f.once.Do(func() {
-		f.all = make(http.Header, len(f.ends)/2)
-		for i := 0; i < len(f.ends); i += 2 {
-			f.all.Add(f.field(i))
+		f.all = make(http.Header, len(f.places))
+		for name, value := range f.each {
+			f.all.Add(name, value)
 		}
 	})
 	return f.all
