@@ -63,8 +63,8 @@ type handling struct {
 	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; nil: none
 	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked yet; only in the outermost handling
 	asks   atomic.Bool               // a question was asked; see Asked; only in the outermost handling
-	keying sync.Mutex
-	keys   map[string]bool // of all questions of the call; only in the outermost handling; guarded by keying
+	keying sync.Mutex                // guards keys
+	keys   map[string]bool           // of all questions of the call; nil: none yet; only in the outermost handling
 }
 
 type handlingKey struct{}
@@ -110,13 +110,11 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		defer cancel()
 		h.Context = ctx
 	}
-	seen := &h.seen
-	seen.Method, seen.Name, seen.Arguments, seen.Round = h.method(), name, arguments, h.roundOf()
-	seen.Component = b.info
+	h.seen = Call{Method: h.method(), Name: name, Arguments: arguments, Round: h.roundOf(), Component: b.info}
 	if len(b.steps) > 0 {
-		seen.ID = h.callID() // made only for steps, since it costs an allocation
+		h.seen.ID = h.callID() // made only for steps, since it costs an allocation
 	}
-	result, err := b.run(h, seen)
+	result, err := b.run(h, &h.seen)
 	if h.call.Pending() || errors.Is(err, ErrPending) { // which is no failure, whatever a step made of it
 		return nil, ErrPending
 	}

@@ -171,7 +171,7 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
-			j.setMessage(ctx, c.x.job.began, message)
+			j.setMessage(ctx, j.began, message)
 		}
 		return
 	}

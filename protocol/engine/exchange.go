@@ -33,7 +33,7 @@ type exchange struct {
 	feed      *feed              // of a listen request; nil for all others
 	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
 	record    *record            // the claim of this round; nil: its outcome is not recorded
-	job       *execution         // of a task, which this is; nil: the client's request itself
+	job       *execution         // of a task, for which the exchange was made; nil: the client's request itself
 	created   *job               // the task that the call became; it is started after the answer
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer

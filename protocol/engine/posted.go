@@ -32,7 +32,7 @@ type posting struct {
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
 	p := posting{e: e, request: r}
 	if version, times := r.Fields.Value(headerVersion); times > 0 {
-		p.version = trimmed(version)
+		p.version = strings.Trim(version, " \t")
 		p.unclear = times > 1 || p.version == ""
 		p.modern, _ = dialect.PerRequest(p.version)
 	}
@@ -312,7 +312,7 @@ func (x *exchange) repeats(m *dialect.Mirror, arguments []byte) error {
 	case times != 1:
 		return errors.New("it must be there once")
 	}
-	text, err := dialect.DecodeMirror(trimmed(value))
+	text, err := dialect.DecodeMirror(strings.Trim(value, " \t"))
 	if err != nil {
 		return err
 	}
@@ -333,15 +333,7 @@ func (x *exchange) header(name string) (string, bool) {
 	if times != 1 {
 		return "", false
 	}
-	return trimmed(value), true
-}
-
-// trimmed is the value of a field without space around it, which carriers have taken away mostly.
-func trimmed(value string) string {
-	if value == "" || value[0] > ' ' && value[len(value)-1] > ' ' {
-		return value
-	}
-	return strings.Trim(value, " \t")
+	return strings.Trim(value, " \t"), true
 }
 
 // Plan tells an HTTP carrier how to respond.

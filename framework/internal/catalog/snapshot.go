@@ -18,7 +18,6 @@ type Snapshot struct {
 	lists        [listKinds]list
 	templates    templates
 	capabilities protocol.ServerCapabilities
-	mirroring    bool // there are tools with Mirrors
 	pages        pages
 }
 
@@ -44,7 +43,6 @@ func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) 
 	var templates []*Entry
 	for _, e := range all {
 		s.byKey[e.Kind][e.Key] = e
-		s.mirroring = s.mirroring || len(e.Mirrors) > 0
 		if e.Kind == Template {
 			templates = append(templates, e)
 		}
@@ -203,9 +201,6 @@ func notFound(uri string) *protocol.Fault {
 // a tool that is unknown or has none. Read-only. They are the same for all callers,
 // those included who may not see the tool.
 func (s *Snapshot) Mirrors(tool string) []dialect.Mirror {
-	if !s.mirroring { // as in most servers: for each call they would look up the tool twice
-		return nil
-	}
 	if e := s.byKey[Tool][tool]; e != nil {
 		return e.Mirrors
 	}
