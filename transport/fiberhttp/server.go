@@ -27,7 +27,9 @@ import (
 //
 // Serve may be called again after it has returned, unless there is a Listener.
 func New(addr string, opts ...Option) transport.Transport {
-	return &standalone{addr: addr, config: newConfig("/mcp", opts)}
+	c := newConfig("/mcp", opts)
+	c.Reactor = true
+	return &standalone{addr: addr, config: c}
 }
 
 type standalone struct {

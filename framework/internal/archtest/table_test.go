@@ -25,6 +25,7 @@ var table = []rule{
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
+	{prefix: "transport/internal/reactor", external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/internal/nodes", internal: []string{"protocol/change", "protocol/session"}},
 	{prefix: "transport/streamable", internal: []string{
 		"transport", "transport/internal", "transport/internal/nodes", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
@@ -39,7 +40,7 @@ var table = []rule{
 	{prefix: "transport/nethttp", internal: []string{
 		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
 	}},
-	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
+	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/internal/reactor", "transport/streamable", "transport/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lifetime", "protocol/rounds", "protocol/task",
 		"transport",
@@ -125,6 +126,6 @@ var table = []rule{
 
 // inTests may be imported by tests anywhere besides.
 var inTests = []string{
-	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/santhosh-tekuri/jsonschema/v6", "go.uber.org/zap",
+	"go.uber.org/goleak", "golang.org/x/net/nettest", "pgregory.net/rapid", "github.com/santhosh-tekuri/jsonschema/v6", "go.uber.org/zap",
 	"golang.org/x/text", "github.com/alicebob/miniredis/v2",
 }

@@ -29,6 +29,8 @@ type Config struct {
 	TLS      *tls.Config
 	Listener net.Listener
 	OnListen func(net.Addr)
+	Reactor  bool // connections are those of package reactor
+	Always   bool // and members of a loop from the start, for tests
 
 	ReadTimeout  time.Duration // of header and body; default 30 s
 	IdleTimeout  time.Duration // of a connection between requests; default 120 s

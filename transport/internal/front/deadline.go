@@ -22,10 +22,15 @@ type movable struct {
 // because their deadline errors may differ.
 func cheaper(conn net.Conn) net.Conn {
 	switch conn.(type) {
-	case *net.TCPConn, *net.UnixConn:
+	case *net.TCPConn, *net.UnixConn, joining:
 		return &movable{Conn: conn}
 	}
 	return conn
+}
+
+// joining is a connection of package reactor.
+type joining interface {
+	Together(head, p []byte) (int, error)
 }
 
 // Read fails when the deadline that was set last has come, and no earlier one.
@@ -55,6 +60,10 @@ func (c *movable) write(head, p []byte) error {
 	c.parts = [2][]byte{head, p}
 	c.whole = c.parts[:] // which becomes what is still to be written
 	defer func() { c.parts, c.whole = [2][]byte{}, nil }()
+	if conn, ok := c.Conn.(joining); ok {
+		_, err := conn.Together(head, p)
+		return err
+	}
 	for {
 		_, err := c.whole.WriteTo(c.Conn)
 		if err == nil || !c.writing.renew(err, c.Conn.SetWriteDeadline) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/reactor"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
@@ -33,6 +34,9 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 	l, err := c.listen(ctx, addr)
 	if err != nil {
 		return err
+	}
+	if c.Reactor {
+		l = reactor.Listener(l, c.Always)
 	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
 	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns}
