@@ -57,18 +57,28 @@ func (c *movable) Write(p []byte) (n int, err error) {
 
 // write writes head and p in one system call. Not to be called concurrently.
 func (c *movable) write(head, p []byte) error {
+	if conn, ok := c.Conn.(joining); ok {
+		return c.join(conn, head, p)
+	}
 	c.parts = [2][]byte{head, p}
 	c.whole = c.parts[:] // which becomes what is still to be written
 	defer func() { c.parts, c.whole = [2][]byte{}, nil }()
-	if conn, ok := c.Conn.(joining); ok {
-		_, err := conn.Together(head, p)
-		return err
-	}
 	for {
 		_, err := c.whole.WriteTo(c.Conn)
 		if err == nil || !c.writing.renew(err, c.Conn.SetWriteDeadline) {
 			return err
 		}
+	}
+}
+
+// join is write for a connection of package reactor.
+func (c *movable) join(conn joining, head, p []byte) error {
+	for {
+		n, err := conn.Together(head, p)
+		if err == nil || !c.writing.renew(err, c.Conn.SetWriteDeadline) {
+			return err
+		}
+		head, p = head[min(n, len(head)):], p[max(0, n-len(head)):]
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +34,7 @@ type Conn struct {
 	fd  int          // of a member
 
 	readable bool   // there may be something to read
-	hungUp   bool   // the end of what comes is there, or will be
+	special  bool   // that is so until it is tried: there was, or is, more than bytes to read
 	into     []byte // of the Read that waits; nil: none does
 	n        int    // its result
 	err      error  // its result
@@ -95,8 +96,9 @@ func (c *Conn) read(p []byte) (int, error) {
 	case n == 0:
 		return 0, io.EOF
 	}
-	// Less than was asked for is all there is, and more will be another event. The end has been one already.
-	c.readable = n == len(p) || c.hungUp
+	// Less than was asked for is all there is, and more will be another event. But the end has been one already,
+	// and a read ends at an urgent byte, too (tcp(7)).
+	c.readable = n == len(p) || c.special
 	c.owing = true
 	return n, nil
 }
@@ -111,6 +113,12 @@ func again(call func() (int, error)) (n int, err error) {
 	}
 }
 
+// Events of a descriptor.
+const (
+	readable = unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLRDHUP
+	special  = unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+)
+
 // event takes an event of a member. It reports whether the Read that waited has a result, so that it must be woken.
 func (c *Conn) event(is uint32) (wake bool) {
 	c.mu.Lock()
@@ -118,9 +126,8 @@ func (c *Conn) event(is uint32) (wake bool) {
 	if c.closed || c.tcp != nil {
 		return false
 	}
-	const over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
-	c.hungUp = c.hungUp || is&over != 0
-	c.readable = c.readable || is&(unix.EPOLLIN|over) != 0
+	c.special = c.special || is&special != 0
+	c.readable = c.readable || is&(readable|special) != 0
 	if is&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		c.push()
 		c.goOn()
@@ -170,7 +177,7 @@ func (c *Conn) send(p, more []byte) (n int, err error) {
 
 // write is send for a member. The caller holds c.mu. If it is due, the caller calls the loop's write.
 func (c *Conn) write(p, more []byte) (n int, due bool, err error) {
-	if more == nil && c.answers() {
+	if c.answers() && more == nil {
 		if c.queued, due = c.loop.put(c, p); c.queued != nil {
 			return len(p), due, nil
 		}
@@ -198,7 +205,7 @@ func writeBoth(tcp *net.TCPConn, p, more []byte) (int, error) {
 	return int(n), err
 }
 
-// answers reports whether what is to be written is the answer to what was read, and all there is to be written. The
+// answers reports whether what is to be written is the answer to what was read, and the first thing to be written. The
 // caller holds c.mu.
 func (c *Conn) answers() bool {
 	owing := c.owing
@@ -290,12 +297,38 @@ func (c *Conn) Close() error {
 	if c.tcp != nil {
 		return c.tcp.Close()
 	}
-	c.push()
-	c.queued = nil
+	c.finish()
 	c.fail(net.ErrClosed)
 	c.goOn()
 	c.loop.remove(c)
 	return os.NewSyscallError("close", unix.Close(c.fd))
+}
+
+// parting is how long a client may take to read what was put down before the connection was closed.
+const parting = 10 * time.Second
+
+// finish is called when nothing more will be written. If the socket does not take all that is queued, the rest is
+// written, and the writing ended, beside what the caller does. The caller holds c.mu.
+func (c *Conn) finish() (beside bool) {
+	c.push()
+	rest := c.queued
+	c.queued = nil
+	if len(rest) == 0 || c.unsent != nil {
+		return false
+	}
+	c.unsent = unix.EPIPE
+	tcp, err := c.another()
+	if err != nil {
+		return false
+	}
+	go func() {
+		defer func() { _ = tcp.Close() }()
+		_ = tcp.SetWriteDeadline(time.Now().Add(parting))
+		if _, err := tcp.Write(rest); err == nil {
+			_ = tcp.CloseWrite()
+		}
+	}()
+	return true
 }
 
 // CloseWrite ends what is written: the client reads an end.
@@ -308,7 +341,9 @@ func (c *Conn) CloseWrite() error {
 	case c.closed:
 		return c.failure("close", net.ErrClosed)
 	}
-	c.push()
+	if c.finish() {
+		return nil
+	}
 	return os.NewSyscallError("shutdown", unix.Shutdown(c.fd, unix.SHUT_WR))
 }
 

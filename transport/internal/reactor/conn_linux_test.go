@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/nettest"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -210,6 +211,113 @@ func putDown(t *testing.T, c *Conn, client *net.TCPConn) string {
 		t.Fatal("nothing was put down")
 	}
 	return "answer"
+}
+
+// That is so if the client has not read what came before, for which the socket has no more room.
+func TestPutDownThenClosedUnread(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*Conn) error{"Close": (*Conn).Close, "CloseWrite": (*Conn).CloseWrite} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, client := pair(t, listen(t, member))
+			if _, err := client.Write([]byte("first")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 5)); err != nil {
+				t.Fatal(err)
+			}
+			before := fill(t, c)
+			text := putDown(t, c, client)
+			c.loop.write()
+			if err := end(c); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Write([]byte("late")); err == nil {
+				t.Error("it can be written to still")
+			}
+			got, err := io.ReadAll(client)
+			if err != nil || len(got) != before+len(text) || !bytes.HasSuffix(got, []byte(text)) {
+				t.Errorf("read %d bytes of %d, %v", len(got), before+len(text), err)
+			}
+		})
+	}
+}
+
+// fill writes until the socket takes no more for a while.
+func fill(t *testing.T, c *Conn) (n int) {
+	t.Helper()
+	for full := 0; full < 20; {
+		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+		m, err := c.Write(make([]byte, 4<<10))
+		n += m
+		if full++; err == nil {
+			full = 0
+		}
+	}
+	_ = c.SetWriteDeadline(time.Time{})
+	return n
+}
+
+// A read ends at an urgent byte, and there may be more behind it.
+func TestUrgentByte(t *testing.T) {
+	t.Parallel()
+	for _, m := range modes {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			c, client := pair(t, listen(t, m))
+			raw, err := client.SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			const first, last = "GET / HTTP/1.1\r\nHo", "st: x\r\n\r\n"
+			_, err = client.Write([]byte(first))
+			failed := raw.Control(func(fd uintptr) { err = errors.Join(err, unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil)) })
+			_, also := client.Write([]byte(last))
+			if err = errors.Join(err, failed, also); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetReadDeadline(time.Now().Add(patience))
+			for got, p := "", make([]byte, 100); got != first+last; {
+				n, err := c.Read(p)
+				if got += string(p[:n]); err != nil {
+					t.Fatalf("read %q, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// Moving keeps the options of a socket.
+func TestOptionsMove(t *testing.T) {
+	t.Parallel()
+	under, err := (&net.ListenConfig{KeepAlive: -1}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, ok := Listener(under, true).(*listener)
+	if !ok {
+		t.Fatal("no listener of this package")
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	c, client := pair(t, l)
+	exchange := func() {
+		t.Helper()
+		if _, err := client.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exchange()
+	was := c.options()
+	c.loop.busy.Store(false)
+	exchange()
+	c.loop.busy.Store(true)
+	exchange()
+	if is := c.options(); is != was || is[len(kept)-1] != 0 {
+		t.Errorf("options were %v, are %v", was, is)
+	}
 }
 
 // What is written later comes later, also if the loop writes meanwhile.

@@ -67,8 +67,9 @@ func (l *loop) add(c *Conn) error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	event := unix.EpollEvent{Fd: int32(c.fd), Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff}
+	event := unix.EpollEvent{Fd: int32(c.fd), Events: readable | unix.EPOLLOUT | unix.EPOLLET&0xffffffff}
 	if err := l.control(unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
+		l.close()
 		return err
 	}
 	l.members[event.Fd] = c
@@ -87,8 +88,20 @@ func (l *loop) open() error {
 		return os.NewSyscallError("epoll_create1", err)
 	}
 	_ = unix.SetNonblock(fd, true) // or os.NewFile would not let Go's poller wait for it
-	l.epoll = os.NewFile(uintptr(fd), "epoll")
+	epoll := os.NewFile(uintptr(fd), "epoll")
+	if err := epoll.SetReadDeadline(time.Time{}); err != nil { // it does not wait for it, of which NewFile says nothing
+		return errors.Join(err, epoll.Close())
+	}
+	l.epoll = epoll
 	return nil
+}
+
+// close ends the loop's goroutine if there is no member. The caller holds l.mu.
+func (l *loop) close() {
+	if len(l.members) == 0 {
+		_ = l.epoll.Close()
+		l.epoll = nil
+	}
 }
 
 func (l *loop) control(op, fd int, event *unix.EpollEvent) error {
@@ -107,10 +120,7 @@ func (l *loop) remove(c *Conn) {
 	defer l.mu.Unlock()
 	_ = l.control(unix.EPOLL_CTL_DEL, c.fd, nil) // it is a member
 	delete(l.members, int32(c.fd))
-	if len(l.members) == 0 {
-		_ = l.epoll.Close() // which ends run
-		l.epoll = nil
-	}
+	l.close()
 }
 
 // end says that there will be no more members.
@@ -197,9 +207,9 @@ type reactor struct {
 
 // look asks for events, and does not wait. False: there are none.
 func (r *reactor) look(fd uintptr) bool {
-	n, err := unix.EpollWait(int(fd), r.events[:], 0)
-	r.n = max(n, 0)
-	return err != nil && err != unix.EINTR || n > 0
+	n, err := again(func() (int, error) { return unix.EpollWait(int(fd), r.events[:], 0) })
+	r.n = n
+	return err != nil || n > 0
 }
 
 // round serves all events that have come.

@@ -41,7 +41,7 @@ func (c *Conn) join() {
 	}
 	_ = c.tcp.Close() // the socket has the other descriptor
 	c.tcp = nil
-	c.readable, c.hungUp, c.owing = false, false, false // the first event says what there is
+	c.readable, c.special, c.owing = false, false, false // the first event says what there is
 	if c.woken == nil {
 		c.woken, c.space = make(chan struct{}, 1), make(chan struct{}, 1)
 	}
@@ -54,19 +54,8 @@ func (c *Conn) leave() {
 	if len(c.queued) > 0 || c.unsent != nil {
 		return
 	}
-	fd, err := unix.FcntlInt(uintptr(c.fd), unix.F_DUPFD_CLOEXEC, 0)
+	tcp, err := c.another()
 	if err != nil {
-		return
-	}
-	file := os.NewFile(uintptr(fd), "tcp")
-	conn, err := net.FileConn(file) // which has yet another
-	_ = file.Close()
-	if err != nil {
-		return
-	}
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		_ = conn.Close()
 		return
 	}
 	c.loop.remove(c)
@@ -77,4 +66,47 @@ func (c *Conn) leave() {
 	_ = tcp.SetReadDeadline(c.readEnd.at)
 	_ = tcp.SetWriteDeadline(c.writeEnd.at)
 	c.crowd = crowd{last: c.loop.reads.Load()}
+}
+
+// another makes a connection of package net with the socket of a member.
+func (c *Conn) another() (*net.TCPConn, error) {
+	fd, err := unix.FcntlInt(uintptr(c.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "tcp")
+	was := c.options()
+	conn, err := net.FileConn(file) // which has yet another, and sets options of the socket
+	_ = file.Close()
+	if err != nil {
+		return nil, err
+	}
+	c.restore(was)
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(errors.ErrUnsupported, conn.Close())
+	}
+	return tcp, nil
+}
+
+// kept are the options that package net sets when it makes a connection.
+var kept = [...]struct{ level, name int }{
+	{unix.IPPROTO_TCP, unix.TCP_NODELAY},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPCNT},
+	{unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+}
+
+func (c *Conn) options() (values [len(kept)]int) {
+	for i, o := range kept {
+		values[i], _ = unix.GetsockoptInt(c.fd, o.level, o.name) // it is a socket of TCP
+	}
+	return values
+}
+
+func (c *Conn) restore(values [len(kept)]int) {
+	for i, o := range kept {
+		_ = unix.SetsockoptInt(c.fd, o.level, o.name, values[i])
+	}
 }
