@@ -13,8 +13,8 @@ import (
 )
 
 // Conn is a TCP connection that waits for itself, or is a member of a loop. It is a net.Conn as any other, but for
-// one thing: the first Write after a Read may return before the kernel has its bytes. They are written soon, and
-// before those of a later Write, and before Close; if they cannot be, the next Write says so.
+// one thing: the first Write after a Read may return before the kernel has its bytes. They are written soon, before
+// those of a later Write, and also if the connection is closed; if they cannot be, the next Write says so.
 type Conn struct {
 	loop          *loop
 	local, remote net.Addr
