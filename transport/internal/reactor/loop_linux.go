@@ -202,7 +202,8 @@ type reactor struct {
 	ready  []*Conn
 	woken  []*Conn
 
-	rounds, served int // of the last few rounds
+	rounds, served int // of this window
+	windows        int // in a row, with much to do
 }
 
 // look asks for events, and does not wait. False: there are none.
@@ -254,19 +255,43 @@ const (
 	window = 64
 	// worth is how many connections must be read in a round, on average.
 	worth = 3
+	// lasting is for how many windows there must have been much to do, for having moved to be worth it.
+	lasting = 64
 )
 
-// judge sends the members away if there is little to do at a time. It takes longer to find them busy then.
+// judge sends the members away if there is little to do at a time.
 func (r *reactor) judge() {
 	r.rounds++
 	r.served += len(r.woken)
 	if r.rounds < window {
 		return
 	}
-	if !r.always && r.served < window*worth && r.busy.CompareAndSwap(true, false) {
-		r.need.Store(min(2*r.need.Load(), 1<<20))
-	}
+	much := r.served >= window*worth
 	r.rounds, r.served = 0, 0
+	if much || r.always {
+		r.windows++
+		return
+	}
+	if r.busy.CompareAndSwap(true, false) {
+		r.need.Store(r.convinced())
+	}
+	r.windows = 0
+}
+
+const (
+	// needed is how often in a row a connection must find others busy, at first, and after it was worth it.
+	needed = 4
+	// most bounds that.
+	most = 1 << 20
+)
+
+// convinced is how often it must be the next time: twice as often, if it was not worth it to move. Otherwise a load at
+// the border would have connections move all the time.
+func (r *reactor) convinced() uint64 {
+	if r.windows >= lasting {
+		return needed
+	}
+	return min(2*r.need.Load(), most)
 }
 
 // crowd is what a connection that waits for itself knows about others.
@@ -281,8 +306,6 @@ const (
 	others = 12
 	// pace is how much time there may be for each of them.
 	pace = 50 * time.Microsecond
-	// needed is how often that must be so in a row, at first.
-	needed = 4
 )
 
 // count counts a read of a connection that waits for itself. The loop is busy if there are many others.

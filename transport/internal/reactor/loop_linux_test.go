@@ -39,30 +39,35 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// A loop that does little at a time sends its members away, and is harder to convince the next time.
+// A loop that does little at a time sends its members away. If it was not busy for long, it is harder to convince the
+// next time.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		woken, rounds int
-		always, busy  bool
+		much, little int // windows
+		always, busy bool
+		need         uint64
 	}{
-		"much":           {worth, 10 * window, false, true},
-		"little":         {worth - 1, window, false, false},
-		"little, so far": {worth - 1, window - 1, false, true},
-		"always":         {1, window, true, true},
+		"much":                {much: 3, busy: true, need: 2 * needed},
+		"little":              {little: 1, need: 4 * needed},
+		"much, and little":    {much: lasting - 1, little: 1, need: 4 * needed},
+		"lasting, and little": {much: lasting, little: 1, need: needed},
+		"little for long":     {little: 100, need: 4 * needed},
+		"always":              {little: 100, always: true, busy: true, need: 2 * needed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &reactor{loop: newLoop(tt.always), woken: make([]*Conn, tt.woken)}
+			r := &reactor{loop: newLoop(tt.always)}
 			r.busy.Store(true)
-			for range tt.rounds {
-				r.judge()
+			r.need.Store(2 * needed)
+			for _, part := range []struct{ windows, woken int }{{tt.much, worth}, {tt.little, worth - 1}} {
+				r.woken = make([]*Conn, part.woken)
+				for range part.windows * window {
+					r.judge()
+				}
 			}
-			if r.busy.Load() != tt.busy {
-				t.Errorf("busy: %v", !tt.busy)
-			}
-			if need := r.need.Load(); !tt.busy && need != 2*needed || tt.busy && need != needed {
-				t.Errorf("need: %d", need)
+			if busy, need := r.busy.Load(), r.need.Load(); busy != tt.busy || need != tt.need {
+				t.Errorf("busy: %v; need: %d", busy, need)
 			}
 		})
 	}
