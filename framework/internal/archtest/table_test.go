@@ -25,7 +25,7 @@ var table = []rule{
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
-	{prefix: "transport/internal/reactor", external: []string{"golang.org/x/sys"}},
+	{prefix: "transport/internal/reactor", internal: []string{"transport/internal"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/internal/nodes", internal: []string{"protocol/change", "protocol/session"}},
 	{prefix: "transport/streamable", internal: []string{
 		"transport", "transport/internal", "transport/internal/nodes", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",

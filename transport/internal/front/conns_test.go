@@ -109,7 +109,7 @@ func TestTogetherLater(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const timeout = 50 * time.Millisecond
+			const timeout = 300 * time.Millisecond
 			l := newConns(timeout).listener(wrap(under))
 			client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", under.Addr().String())
 			if err != nil {
@@ -120,7 +120,7 @@ func TestTogetherLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _, _, _ = client.Close(), conn.Close(), l.Close() })
-			for i := range 3 {
+			for i := range 2 {
 				if _, err := client.Write([]byte("x")); err != nil {
 					t.Fatal(err)
 				}

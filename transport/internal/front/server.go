@@ -39,7 +39,7 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 		l = reactor.Listener(l, c.Always)
 	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
-	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns}
+	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns, under: l}
 	if q, ok := host.(transport.Quitter); ok {
 		r.gaveUp = q.GaveUp()
 	}
@@ -52,6 +52,7 @@ type run struct {
 	front  *Front
 	server Server
 	conns  *conns
+	under  net.Listener    // of conns
 	gaveUp <-chan struct{} // of transport.Quitter; nil: the host is none
 }
 
@@ -75,7 +76,10 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	})
 	_ = l.Close()
 	<-served // now all connections that were accepted are in the set
-	within(detached, r.WriteTimeout, nil, func(ctx context.Context) { r.conns.shutdown(ctx, r.server) })
+	within(detached, r.WriteTimeout, nil, func(ctx context.Context) {
+		r.conns.shutdown(ctx, r.server)
+		reactor.Wait(ctx, r.under)
+	})
 	if failure != nil {
 		return fmt.Errorf("serving %s: %w", l.Addr(), failure)
 	}

@@ -308,7 +308,7 @@ func (c *Conn) Close() error {
 const parting = 10 * time.Second
 
 // finish is called when nothing more will be written. If the socket does not take all that is queued, the rest is
-// written, and the writing ended, beside what the caller does. The caller holds c.mu.
+// written, and the writing ended, beside what the caller does; see Wait. The caller holds c.mu.
 func (c *Conn) finish() (beside bool) {
 	c.push()
 	rest := c.queued
@@ -321,7 +321,9 @@ func (c *Conn) finish() (beside bool) {
 	if err != nil {
 		return false
 	}
+	c.loop.parting.Join()
 	go func() {
+		defer c.loop.parting.End()
 		defer func() { _ = tcp.Close() }()
 		_ = tcp.SetWriteDeadline(time.Now().Add(parting))
 		if _, err := tcp.Write(rest); err == nil {

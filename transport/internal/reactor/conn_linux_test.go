@@ -219,7 +219,8 @@ func TestPutDownThenClosedUnread(t *testing.T) {
 	for name, end := range map[string]func(*Conn) error{"Close": (*Conn).Close, "CloseWrite": (*Conn).CloseWrite} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, client := pair(t, listen(t, member))
+			l := listen(t, member)
+			c, client := pair(t, l)
 			if _, err := client.Write([]byte("first")); err != nil {
 				t.Fatal(err)
 			}
@@ -235,10 +236,18 @@ func TestPutDownThenClosedUnread(t *testing.T) {
 			if _, err := c.Write([]byte("late")); err == nil {
 				t.Error("it can be written to still")
 			}
+			waited := make(chan struct{})
+			go func() { defer close(waited); Wait(t.Context(), l) }()
+			select {
+			case <-waited:
+				t.Error("not waited for")
+			case <-time.After(10 * time.Millisecond): // it can only be too short to see it
+			}
 			got, err := io.ReadAll(client)
 			if err != nil || len(got) != before+len(text) || !bytes.HasSuffix(got, []byte(text)) {
 				t.Errorf("read %d bytes of %d, %v", len(got), before+len(text), err)
 			}
+			<-waited
 		})
 	}
 }
@@ -368,7 +377,7 @@ func TestDoesNotRead(t *testing.T) {
 			t.Parallel()
 			c, client := pair(t, listen(t, m))
 			go func() { _, _ = c.Read(make([]byte, 1)) }() // and moves, if it is to
-			_ = c.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 			n, err := c.Write(make([]byte, 64<<20))
 			if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 {
 				t.Fatalf("wrote %d, %v", n, err)
@@ -413,7 +422,7 @@ func TestDeadlineMoves(t *testing.T) {
 	t.Parallel()
 	l := listen(t, alone)
 	c, client := pair(t, l)
-	_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 	for _, busy := range []bool{true, false, true} {
 		c.loop.busy.Store(busy)
 		if _, err := client.Write([]byte("x")); err != nil {
@@ -429,7 +438,7 @@ func TestDeadlineMoves(t *testing.T) {
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the deadline was lost: %v", err)
 		}
-		_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 	}
 }
 

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"context"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -14,6 +15,21 @@ func Listener(l net.Listener, always bool) net.Listener {
 		made.loops[i] = newLoop(always)
 	}
 	return made
+}
+
+// Wait waits until the connections of a listener of this package have written what was put down before they were
+// closed, or ctx ends. They must all be closed.
+func Wait(ctx context.Context, l net.Listener) {
+	own, ok := l.(*listener)
+	if !ok {
+		return
+	}
+	for _, on := range own.loops {
+		select {
+		case <-on.parting.Stop():
+		case <-ctx.Done():
+		}
+	}
 }
 
 // perLoop is how many processors one loop can keep busy, roughly: its system calls are less than half of

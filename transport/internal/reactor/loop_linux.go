@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kagami-mcp/kagami/transport/internal/tally"
 )
 
 // loop waits for its members, which are connections. As long as it has some, a goroutine does that.
@@ -18,6 +20,8 @@ type loop struct {
 	busy   atomic.Bool   // connections are to be members; else they are to wait for themselves
 	reads  atomic.Uint64 // of connections that wait for themselves
 	need   atomic.Uint64 // how often in a row one must find others busy, for the loop to be
+
+	parting *tally.Tally // those that were closed and have not written all
 
 	mu      sync.Mutex // guards the fields below; taken after the lock of a connection
 	members map[int32]*Conn
@@ -51,7 +55,7 @@ const (
 )
 
 func newLoop(always bool) *loop {
-	l := &loop{always: always, members: make(map[int32]*Conn)}
+	l := &loop{always: always, parting: tally.New(), members: make(map[int32]*Conn)}
 	l.busy.Store(always)
 	l.need.Store(needed)
 	return l

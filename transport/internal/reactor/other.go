@@ -2,7 +2,13 @@
 
 package reactor
 
-import "net"
+import (
+	"context"
+	"net"
+)
 
 // Listener returns l.
 func Listener(l net.Listener, always bool) net.Listener { return l }
+
+// Wait returns.
+func Wait(context.Context, net.Listener) {}
