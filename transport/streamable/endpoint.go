@@ -56,7 +56,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 		sessions: make(map[string]*session),
 		openers:  make(map[string]int),
 	}
-	e.crew = crew.New(e.Closing(), (*postedExchange).serve)
+	e.crew = crew.New(e.Closing(), (*postedExchange).apart)
 	e.dues.began = time.Now()
 	e.waiting = newWaiting(e.cfg.Patience)
 	if e.server != nil && !cfg.Stateless {

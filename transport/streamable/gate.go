@@ -63,7 +63,7 @@ type Gate struct {
 // NewGate guards host.
 func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
-	g := &Gate{cfg: cfg.withDefaults(), server: server, places: places{taken: make(map[string]*int)}}
+	g := &Gate{cfg: cfg.withDefaults(), server: server}
 	g.origins = newOrigins(g.cfg.AllowedOrigins)
 	g.heartbeats.every, g.heartbeats.closing = g.cfg.Heartbeat, g.Closing()
 	return g

@@ -1,15 +1,17 @@
 package streamable
 
 import (
+	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // holder is whose open streams are counted: a session, or else a client by its key.
 type holder struct {
 	session *session
 	client  string
-	taken   *int // the client's in places, while it is counted there
+	taken   *place // the client's, while it is counted there
 }
 
 // enter counts one more open stream of a holder, until leave. It returns false if there are too
@@ -28,52 +30,92 @@ func (g *Gate) leave(h holder) {
 		h.session.open.Add(-1)
 		return
 	}
-	g.places.leave(h.taken)
+	h.taken.leave()
 }
 
-// places counts the open streams of clients. It is asked for each request without a session, so that
-// a client whose last stream has ended is not forgotten at once.
+// places counts the open streams of clients. It is asked for each request without a session, so that a
+// client whose last stream has ended is not forgotten at once, and no lock is taken for one that is known.
 type places struct {
-	mu    sync.Mutex // guards the fields below
-	taken map[string]*int
-	idle  int // how many of taken are 0
+	known sync.Map // of *place, by client
+
+	mu    sync.Mutex // guards the fields below, and what is added to known
+	count int        // of known
+	most  int        // how many may be known before those without a stream are forgotten
 }
 
-// remembered is how many idle clients places has at least before it forgets them.
+// remembered is how many clients places knows at least before it forgets any.
 const remembered = 256
 
-// enter returns the counter of a client, in which one more is counted; nil: it has most.
-func (p *places) enter(client string, most int) *int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := p.taken[client]
-	switch {
-	case n == nil:
-		n = new(int)
-		p.taken[strings.Clone(client)] = n // client may be part of the request's memory
-	case *n >= most:
-		return nil
-	case *n == 0:
-		p.idle--
+// enter returns the place of a client, in which one more is counted; nil: it has most.
+func (p *places) enter(client string, most int) *place {
+	found, _ := p.known.Load(client)
+	at, _ := found.(*place)
+	for {
+		if at == nil {
+			at = p.add(client)
+		}
+		entered, known := at.enter(int64(most))
+		switch {
+		case entered:
+			return at
+		case known:
+			return nil
+		}
+		at = nil
 	}
-	*n++
-	return n
 }
 
-// leave undoes an enter that returned n.
-func (p *places) leave(n *int) {
+// add returns the place of a client, and makes it if there is none. Because those without a stream
+// are forgotten first if there are too many, at most twice as many are known as had one then.
+func (p *places) add(client string) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if *n--; *n > 0 {
-		return
+	if at, ok := p.known.Load(client); ok {
+		return at.(*place) //nolint:forcetypeassert // there is nothing else
 	}
-	if p.idle++; p.idle <= max(remembered, len(p.taken)/2) {
-		return
+	if p.count >= p.most {
+		p.forget()
+		p.most = max(remembered, 2*p.count)
 	}
-	for client, n := range p.taken {
-		if *n == 0 {
-			delete(p.taken, client)
+	p.count++
+	at := new(place)
+	p.known.Store(strings.Clone(client), at) // client may be part of the request's memory
+	return at
+}
+
+// forget forgets the clients without a stream. The caller holds p.mu.
+func (p *places) forget() {
+	for client, at := range p.known.Range {
+		if at.(*place).open.CompareAndSwap(0, forgotten) { //nolint:forcetypeassert // there is nothing else
+			p.known.Delete(client)
+			p.count--
 		}
 	}
-	p.idle = 0
 }
+
+// place counts the open streams of one client.
+type place struct {
+	open atomic.Int64
+	_    [56]byte // padding: one cache line per client
+}
+
+// forgotten is the number of a client that is not known any more, for good.
+const forgotten = math.MinInt64
+
+// enter counts one more, unless there are most, or the client is not known any more.
+func (p *place) enter(most int64) (entered, known bool) {
+	for {
+		n := p.open.Load()
+		switch {
+		case n == forgotten:
+			return false, false
+		case n >= most:
+			return false, true
+		case p.open.CompareAndSwap(n, n+1):
+			return true, true
+		}
+	}
+}
+
+// leave undoes enter.
+func (p *place) leave() { p.open.Add(-1) }

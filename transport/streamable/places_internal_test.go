@@ -3,6 +3,8 @@ package streamable
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -12,31 +14,81 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not for security
-	p := places{taken: make(map[string]*int)}
-	held := make(map[string][]*int)
+	p := new(places)
+	held := make(map[string][]*place)
+	busy, peak := 0, 0 // clients that have a place
 	for i := range 100_000 {
 		client := fmt.Sprint(random.IntN(2000 * (1 + i/20_000)))
-		if has := held[client]; len(has) > 0 && random.IntN(2) == 0 {
-			p.leave(has[0])
+		has := held[client]
+		if len(has) > 0 && random.IntN(2) == 0 {
+			has[0].leave()
 			if held[client] = has[1:]; len(has) == 1 {
-				delete(held, client)
+				busy--
 			}
 			continue
 		}
-		n := p.enter(client, most)
-		if (n == nil) != (len(held[client]) == most) {
-			t.Fatalf("client %s has %d places: entered %v", client, len(held[client]), n != nil)
+		at := p.enter(client, most)
+		if (at == nil) != (len(has) == most) {
+			t.Fatalf("client %s has %d places: entered %v", client, len(has), at != nil)
 		}
-		if n != nil {
-			held[client] = append(held[client], n)
+		if at == nil {
+			continue
 		}
-		if limit := 2*len(held) + remembered; len(p.taken) > limit {
-			t.Fatalf("%d clients are kept, of whom %d have a place", len(p.taken), len(held))
+		if held[client] = append(has, at); len(has) == 0 {
+			busy++
+			peak = max(peak, busy)
+		}
+		if p.count > max(remembered, 2*peak) {
+			t.Fatalf("%d clients are known, of whom at most %d had a place at once", p.count, peak)
 		}
 	}
+	known := 0
+	for range p.known.Range {
+		known++
+	}
+	if known != p.count {
+		t.Errorf("%d clients are known, and %d are counted", known, p.count)
+	}
 	for client, has := range held {
-		if n := p.taken[client]; n == nil || *n != len(has) {
-			t.Errorf("client %s has %d places, and %v are counted", client, len(has), n)
+		if n := p.enter(client, most+1).open.Load(); n != int64(len(has))+1 {
+			t.Errorf("client %s has %d places, and %d are counted", client, len(has), n-1)
+		}
+	}
+}
+
+// TestPlacesAtOnce: the same holds for requests that come at the same time, while clients are forgotten.
+func TestPlacesAtOnce(t *testing.T) {
+	t.Parallel()
+	const most = 4
+	p := new(places)
+	var open [3]atomic.Int64
+	var all sync.WaitGroup
+	for i := range 3 * 2 * most {
+		all.Go(func() {
+			for j := range 2000 {
+				if at := p.enter(fmt.Sprint("passing ", i, j), most); at == nil {
+					t.Error("a client without a stream was refused")
+				} else {
+					at.leave()
+				}
+				at := p.enter(fmt.Sprint("staying ", i%len(open)), most)
+				if at == nil {
+					continue
+				}
+				if n := open[i%len(open)].Add(1); n > most {
+					t.Errorf("a client has %d places", n)
+				}
+				open[i%len(open)].Add(-1)
+				at.leave()
+			}
+		})
+	}
+	all.Wait()
+	for i := range open {
+		for range most {
+			if p.enter(fmt.Sprint("staying ", i), most) == nil {
+				t.Error("a place is counted that nobody has")
+			}
 		}
 	}
 }

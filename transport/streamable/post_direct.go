@@ -28,6 +28,9 @@ func (x *postedExchange) direct() *Reply {
 		if !returned {
 			x.deserted()
 		}
+		if st.taken != nil {
+			e.running.End() // see giveAway
+		}
 	}()
 	x.serve()
 	returned = true
@@ -62,6 +65,7 @@ func (st *stream) giveAway() {
 		return
 	}
 	st.direct, st.lender, st.taken = nil, nil, make(chan struct{})
+	x.v.e.running.Join() // Visit.Serve leaves counting out to the stream, which may be over before the exchange is
 	st.mu.Unlock()
 	defer st.mu.Lock()
 	x.give()

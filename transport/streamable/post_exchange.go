@@ -71,15 +71,15 @@ func (v *Visit) run(body []byte) *Reply {
 	}
 	x.plan(plan)
 	x.within(ctx)
-	v.e.running.Join()
+	if plan.Answered && v.r.Taker != nil && !plan.Lasts && !v.e.apart.Load() {
+		return x.direct()
+	}
+	v.e.running.Join() // until apart has served it
 	if !plan.Answered {
 		v.e.crew.Do(x)
 		return &Reply{Status: http.StatusAccepted}
 	}
-	if v.r.Taker == nil || plan.Lasts || v.e.apart.Load() {
-		return x.await()
-	}
-	return x.direct()
+	return x.await()
 }
 
 // broken is the reply to a frame on which the host panicked.
@@ -137,11 +137,16 @@ func (x *postedExchange) await() *Reply {
 	return v.open(&Stream{st: st}, &x.posting)
 }
 
+// apart serves an exchange that is counted in by itself.
+func (x *postedExchange) apart() {
+	defer x.v.e.running.End()
+	x.serve()
+}
+
 // serve serves the exchange to its end.
 func (x *postedExchange) serve() {
 	e := x.v.e
 	defer guarded.Recover() // what an event store panics at the end of the stream
-	defer e.running.End()
 	defer x.release()
 	defer e.linger(&x.stream)
 	defer x.stream.served()

@@ -3,16 +3,18 @@ package streamable
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // waiter is a request that waits until its response is decided.
 type waiter struct {
+	in         *queue          // for good
 	wake       chan struct{}   // 1-buffered
 	direct     *postedExchange // is served by the goroutine of the request, which does not wait; nil: it waits for wake
 	late       time.Duration   // when it has waited long enough, since waiting.began
-	prev, next *waiter         // in the queue of waiting
-	queued     bool            // is in the queue
+	prev, next *waiter         // in the queue
+	queued     bool            // it is in the queue now
 }
 
 // rouse wakes the waiter. It never blocks. Further calls have no effect.
@@ -40,22 +42,37 @@ func (w *waiter) wait(ctx context.Context) {
 	}
 }
 
-// waiting wakes waiters that have waited for limit. Because all have the same limit, the queue is
-// ordered by time and one timer serves all; most requests are answered before it has to be set.
+// waiting wakes waiters that have waited for limit. It is asked for each request, so it has many
+// queues with a lock each. A waiter is always in the same one, which other processors seldom use: the
+// pool gives a processor what it has put back itself.
 type waiting struct {
 	limit time.Duration
 	began time.Time
 
-	spare sync.Pool // of waiters
+	spare  sync.Pool // of waiters
+	queues [16]queue
+	next   atomic.Uint32 // whose turn it is to get a new waiter
+}
+
+// queue is ordered by time, because all waiters have the same limit. So one timer serves all; most
+// requests are answered before it has to be set.
+type queue struct {
+	of *waiting
 
 	mu          sync.Mutex // guards the fields below, and the places of waiters
 	first, last *waiter
 	timer       *time.Timer
 	running     bool
+
+	_ [16]byte // padding: one cache line per queue
 }
 
 func newWaiting(limit time.Duration) *waiting {
-	return &waiting{limit: limit, began: time.Now()}
+	p := &waiting{limit: limit, began: time.Now()}
+	for i := range p.queues {
+		p.queues[i].of = p
+	}
+	return p
 }
 
 // add takes a waiter from the pool and queues it. It is woken after limit at the latest. direct is
@@ -63,40 +80,17 @@ func newWaiting(limit time.Duration) *waiting {
 func (p *waiting) add(direct *postedExchange) *waiter {
 	w, ok := p.spare.Get().(*waiter)
 	if !ok {
-		w = &waiter{wake: make(chan struct{}, 1)}
+		w = &waiter{wake: make(chan struct{}, 1), in: &p.queues[int(p.next.Add(1))%len(p.queues)]}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	w.direct, w.late = direct, time.Since(p.began)+p.limit
-	w.prev, w.next, w.queued = p.last, nil, true
-	if p.last == nil {
-		p.first = w
-	} else {
-		p.last.next = w
-	}
-	p.last = w
-	if !p.running {
-		p.running = true
-		p.set(p.limit)
-	}
+	w.in.add(w)
 	return w
-}
-
-// set starts the timer. The caller holds mu.
-func (p *waiting) set(after time.Duration) {
-	if p.timer == nil {
-		p.timer = time.AfterFunc(after, p.look)
-		return
-	}
-	p.timer.Reset(after)
 }
 
 // remove puts a waiter back into the pool. The caller must have made sure that nobody can wake it
 // any more.
 func (p *waiting) remove(w *waiter) {
-	p.mu.Lock()
-	p.unlink(w)
-	p.mu.Unlock()
+	w.in.remove(w)
 	w.direct = nil
 	select {
 	case <-w.wake:
@@ -105,18 +99,49 @@ func (p *waiting) remove(w *waiter) {
 	p.spare.Put(w)
 }
 
+func (q *queue) add(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.prev, w.next, w.queued = q.last, nil, true
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	if !q.running {
+		q.running = true
+		q.set(q.of.limit)
+	}
+}
+
+// set starts the timer. The caller holds mu.
+func (q *queue) set(after time.Duration) {
+	if q.timer == nil {
+		q.timer = time.AfterFunc(after, q.look)
+		return
+	}
+	q.timer.Reset(after)
+}
+
+func (q *queue) remove(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.unlink(w)
+}
+
 // unlink removes a waiter from the queue, if it is there. The caller holds mu.
-func (p *waiting) unlink(w *waiter) {
+func (q *queue) unlink(w *waiter) {
 	if !w.queued {
 		return
 	}
 	if w.prev == nil {
-		p.first = w.next
+		q.first = w.next
 	} else {
 		w.prev.next = w.next
 	}
 	if w.next == nil {
-		p.last = w.prev
+		q.last = w.prev
 	} else {
 		w.next.prev = w.prev
 	}
@@ -125,16 +150,16 @@ func (p *waiting) unlink(w *waiter) {
 
 // look is called by the timer. It wakes the waiters that have waited long enough, and sets the
 // timer for the next one.
-func (p *waiting) look() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Since(p.began)
-	for p.first != nil && p.first.late <= now {
-		w := p.first
-		p.unlink(w)
+func (q *queue) look() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Since(q.of.began)
+	for q.first != nil && q.first.late <= now {
+		w := q.first
+		q.unlink(w)
 		w.rouse()
 	}
-	if p.running = p.first != nil; p.running {
-		p.set(p.first.late - now)
+	if q.running = q.first != nil; q.running {
+		q.set(q.first.late - now)
 	}
 }
