@@ -88,7 +88,7 @@ func (c *Conn) read(p []byte) (int, error) {
 	case !c.readable:
 		return 0, unix.EAGAIN
 	}
-	n, err := again(func() (int, error) { return unix.Read(c.fd, p) })
+	n, err := again(func() (int, error) { return receive(c.fd, p) })
 	switch {
 	case err != nil:
 		c.readable = !errors.Is(err, unix.EAGAIN)
@@ -228,7 +228,7 @@ func (c *Conn) sendNow(p, more []byte) (n int, err error) {
 	case len(c.queued) > 0:
 		return 0, unix.EAGAIN
 	case len(more) == 0:
-		return again(func() (int, error) { return unix.Write(c.fd, p) })
+		return again(func() (int, error) { return send(c.fd, p) })
 	}
 	return again(func() (int, error) { return unix.Writev(c.fd, [][]byte{p, more}) })
 }
@@ -238,7 +238,7 @@ func (c *Conn) push() {
 	if len(c.queued) == 0 {
 		return
 	}
-	n, err := again(func() (int, error) { return unix.Write(c.fd, c.queued) })
+	n, err := again(func() (int, error) { return send(c.fd, c.queued) })
 	rest := c.queued[n:]
 	c.queued = nil
 	switch {
