@@ -179,6 +179,32 @@ func TestMiddlewareAnswersItself(t *testing.T) {
 	})
 }
 
+// TestMiddlewareAnswersNoJSON: structured content of a step is sent if it is JSON, and breaks no frame.
+func TestMiddlewareAnswersNoJSON(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
+	for _, raw := range []string{"{bad", "", "\"\xff\"", `{"a":1},"isError":true`, `"\ud800"`, deep, `{"sum":7}`} {
+		step := framework.OnToolCall("swap", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+			r, err := next(ctx, call)
+			if err == nil {
+				r.Structured = []byte(raw)
+			}
+			return r, err
+		})
+		s := build(t, quiet().Use(step).Add(framework.Tool("t", func(context.Context, struct{}) (map[string]int, error) {
+			return map[string]int{"sum": 5}, nil
+		})))
+		bothEras(t, func(t *testing.T, rev protocol.Revision) {
+			r := dial(t, s, rev).tool("t", `{}`)
+			if raw != `{"sum":7}` {
+				r.isError().mentions("The tool failed")
+			} else if got := r.ok(); !strings.Contains(string(got.Result), `"structuredContent":{"sum":7}`) {
+				t.Errorf("%s", got.Result)
+			}
+		})
+	}
+}
+
 // TestMiddlewareAnswersAnotherMethod: what does not answer the method never goes out.
 func TestMiddlewareAnswersAnotherMethod(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // bound is a component of a server, with its chain. It is the engine's handler for calls of the
@@ -55,6 +56,7 @@ type handling struct {
 	seen   Call              // the call as the outermost step gets it
 	inner  *inner            // set inside of an effect or a nested call; nil: this is the call itself
 
+	made    *byte // where the JSON is that was made of what the handler returned
 	logging sync.Once
 	asked   atomic.Int32 // counts questions without a key
 	logger  *zap.Logger  // the logger of Log, made at its first use
@@ -121,10 +123,35 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	if err != nil {
 		return b.refuse(h, h.call, err)
 	}
-	if result.Body == nil {
-		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered without a body", b.noun, b.info.Name))
+	if err := h.sound(result.Body); err != nil {
+		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered %w", b.noun, b.info.Name, err))
 	}
 	return located(result.Body, name), nil
+}
+
+// sound returns an error if steps have answered with what cannot be sent. Without steps it is
+// what the handler's own value became.
+func (h *handling) sound(body protocol.Result) error {
+	var raw []byte
+	switch body := body.(type) {
+	case nil:
+		return errors.New("without a body")
+	case *protocol.CallToolResult:
+		if body != nil { // else nobody sends it
+			raw = body.Structured
+		}
+	case *protocol.CustomResult:
+		if body != nil {
+			raw = body.Raw
+		}
+	}
+	if raw == nil || len(h.bound.steps) == 0 || len(raw) > 0 && &raw[0] == h.made {
+		return nil
+	}
+	if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {
+		return fmt.Errorf("with what is no JSON: %w", err)
+	}
+	return nil
 }
 
 // method is that of the call; for a tool that a model has called, it is not the method that the

@@ -200,6 +200,10 @@ func (o *output) encode(v reflect.Value, call *engine.Call) ([]byte, error) {
 	return o.plan.Encode(v)
 }
 
+// maxNesting is how deep JSON of a handler or a step may be nested: clients refuse what is too deep, and the whole
+// answer with it.
+const maxNesting = 1000
+
 // json is the JSON form of a structured value.
 func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, error) {
 	var raw []byte
@@ -208,7 +212,7 @@ func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, erro
 		if len(raw) == 0 {
 			raw = []byte("null")
 		}
-		if err := jsontext.Check(raw, jsontext.Limits{}); err != nil {
+		if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {
 			return nil, fmt.Errorf("the json.RawMessage is no JSON: %w", err)
 		}
 	} else {

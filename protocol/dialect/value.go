@@ -139,6 +139,9 @@ func appendAnyList(dst []byte, list []any) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
+// maxNesting is how deep a value may be nested: clients refuse what is too deep, and the whole answer with it.
+const maxNesting = 1000
+
 // appendMarshalled is the way of user types, without HTML escaping and checked
 // like input: a MarshalJSON or a RawMessage may hold anything.
 func appendMarshalled(dst []byte, v any) ([]byte, error) {
@@ -149,7 +152,7 @@ func appendMarshalled(dst []byte, v any) ([]byte, error) {
 		return dst, fmt.Errorf("encoding a value: %w", err)
 	}
 	text := bytes.TrimSpace(buf.Bytes())
-	if err := jsontext.Check(text, jsontext.Limits{}); err != nil {
+	if err := jsontext.Check(text, jsontext.Limits{Depth: maxNesting}); err != nil {
 		return dst, fmt.Errorf("encoding a value: %w", err)
 	}
 	return jsontext.Compact(dst, text), nil

@@ -196,5 +196,9 @@ func (e *encoder) foreign(dst []byte, x any) []byte {
 	if err := enc.Encode(x); err != nil {
 		return e.wrap(dst, err)
 	}
-	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+	text := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if err := jsontext.Check(text, jsontext.Limits{Depth: maxDepth}); err != nil { // of what RawMessages in it hold, encoding/json checks the syntax only
+		return e.wrap(dst, err)
+	}
+	return append(dst, text...)
 }

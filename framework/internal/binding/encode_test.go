@@ -102,6 +102,13 @@ func TestEncodeFaults(t *testing.T) {
 	fails(out, err, "is no number")
 	out, err = encode(t, json.RawMessage("{"))
 	fails(out, err, "encoding json.RawMessage")
+	deep := json.RawMessage(strings.Repeat("[", 2000) + strings.Repeat("]", 2000))
+	for want, raw := range map[string]json.RawMessage{"UTF-8": json.RawMessage("\"\xff\""), "surrogate": json.RawMessage(`"\ud800"`), "deep": deep} {
+		out, err = encode(t, box[any]{raw})
+		fails(out, err, want)
+		out, err = encode(t, box[any]{map[string]any{"x": struct{ R json.RawMessage }{raw}}})
+		fails(out, err, want)
+	}
 	out, err = encode(t, box[tColor]{"pink"})
 	fails(out, err, "/v: pink is not one of the values")
 	out, err = encode(t, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
