@@ -186,6 +186,22 @@ func testAuthentication(t *testing.T, serve SiteFunc) {
 	}
 }
 
+func testTrailers(t *testing.T, serve SiteFunc) {
+	site := serve(t, newHTTPHost(t), Settings{})
+	whole := frame(1, "echo", script{})
+	for _, field := range []string{"Mcp-Session-Id: nobody's", "Origin: http://evil.example"} {
+		chunked := []string{"Content-Length:", "Transfer-Encoding: chunked"}
+		for want, a := range map[int]ask{
+			200: {body: fmt.Sprintf("%x\r\n%s\r\n0\r\n%s\r\n\r\n", len(whole), whole, field), fields: chunked},
+			0:   {body: fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(whole), whole), fields: append(chunked, field)},
+		} {
+			if got := dialRaw(t, site.URL).roundTrip(a).StatusCode; (got == 200) != (want == 200) {
+				t.Errorf("%s, as a field of the header %v: %d", field, want == 0, got)
+			}
+		}
+	}
+}
+
 func testSizes(t *testing.T, serve SiteFunc) {
 	const limit = 1000
 	site := serve(t, newHTTPHost(t), Settings{BodyLimit: limit})

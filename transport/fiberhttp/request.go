@@ -1,6 +1,7 @@
 package fiberhttp
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/url"
@@ -93,17 +94,32 @@ type place struct {
 }
 
 // copy takes the fields into text, which is empty yet: as middleware left them, not as they were
-// sent, since a program may rely on having removed one.
+// sent, since a program may rely on having removed one. Host is not among them, as net/http has it, nor are fields
+// that came behind the chunks of a body, where fasthttp has put them: proxies and firewalls go by what comes before
+// it (RFC 9110 section 6.5.1).
 func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 	f.places = f.few[:0]
+	trailed := h.ContentLength() <= 0 && sent(h, "Transfer-Encoding")
 	for name, value := range h.All() {
-		if string(name) == "Host" { // as net/http has it
+		if string(name) == "Host" || trailed && f.trails(h, text.String(), name) {
 			continue
 		}
 		text.add(name)
 		f.places = append(f.places, place{name: uint32(len(name)), end: text.add(value)}) //nolint:gosec // see add
 	}
 	f.text = text.String()
+}
+
+// trails reports whether a field of that name beside those in f cannot be one of the header: it has no more of them.
+func (f *fields) trails(h *fasthttp.RequestHeader, text string, name []byte) bool {
+	had := fields{text: text, places: f.places}
+	_, more := had.Value(string(name))
+	for field := range lines(h) {
+		if strings.EqualFold(string(bytes.TrimRight(field, " \t")), string(name)) { // one that begins with a space goes on with the line before
+			more--
+		}
+	}
+	return more >= 0
 }
 
 // Value is the first value of a field, and how often the field is there.

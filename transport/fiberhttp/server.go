@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -153,14 +154,25 @@ func doubtful(h *fasthttp.RequestHeader) bool {
 	return !h.IsHTTP11() || sent(h, "Content-Length")
 }
 
-// sent says whether the client has sent a field, whatever fasthttp has made of it.
+// sent says whether the client has sent a field in the header, whatever fasthttp has made of it.
 func sent(h *fasthttp.RequestHeader, name string) bool {
-	for line := range bytes.SplitSeq(h.RawHeaders(), []byte("\n")) {
-		if field, _, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(bytes.TrimSpace(field)), name) {
+	for field := range lines(h) {
+		if strings.EqualFold(string(bytes.TrimSpace(field)), name) {
 			return true
 		}
 	}
 	return false
+}
+
+// lines yields what each line of the header has before its colon.
+func lines(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.SplitSeq(h.RawHeaders(), []byte("\n")) {
+			if field, _, _ := bytes.Cut(line, []byte(":")); !yield(field) {
+				return
+			}
+		}
+	}
 }
 
 // refuse answers what never came to an endpoint. Fiber's own texts repeat bytes of
