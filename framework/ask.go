@@ -223,6 +223,8 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return ErrPending
 	case errors.As(err, &unsupported):
 		return err
+	case errors.Is(err, engine.ErrCannotAsk) && ctx.Err() != nil: // the client is not to blame
+		return fmt.Errorf("%s: the call is over, and a handler must ask before it returns: %w", n.doing, ctx.Err())
 	case errors.Is(err, engine.ErrCannotAsk):
 		unsupported := &unsupportedError{what: n.doing + " is not possible with this client"}
 		if !n.has && h.call.MayAsk() {
