@@ -536,3 +536,17 @@ func TestDiscoverNamesItsServer(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
+
+// TestInlinedResult: the result of a task says what it is, whatever the revision at which it was made.
+func TestInlinedResult(t *testing.T) {
+	t.Parallel()
+	d := dialect.Of(revE)
+	for _, result := range []string{`{"content":[]}`, `{"resultType":"complete","content":[]}`} {
+		done := finishedTask(protocol.TaskCompleted)
+		done.Result = json.RawMessage(result)
+		got, err := d.AppendResult(nil, &protocol.TaskResult{Task: done}, nil)
+		if err != nil || !strings.Contains(string(got), `"result":{"resultType":"complete","content":[]}`) {
+			t.Errorf("%s: %s %v", result, got, err)
+		}
+	}
+}

@@ -52,7 +52,7 @@ func (w *writer) detailedTask(t *protocol.DetailedTask) {
 		if t.Result == nil {
 			w.fail("completed task %s has no result", t.ID)
 		}
-		w.objectMember("result", t.Result)
+		w.inlined(t.Result)
 	case protocol.TaskFailed:
 		if t.Error == nil {
 			w.fail("failed task %s has no error", t.ID)
@@ -61,6 +61,23 @@ func (w *writer) detailedTask(t *protocol.DetailedTask) {
 		w.taskError(t.Error)
 	case protocol.TaskWorking, protocol.TaskCancelled:
 	}
+}
+
+// inlined writes the result of a task. One that was made at another revision says what it is, too
+// (2026-07-28 basic "Result").
+func (w *writer) inlined(result []byte) {
+	if _, ok := jsontext.Member(result, "resultType"); ok || !w.d.resultType || jsontext.KindOf(result) != jsontext.KindObject {
+		w.objectMember("result", result)
+		return
+	}
+	w.key("result")
+	w.open('{')
+	w.resultType(nil)
+	for key, v := range jsontext.Members(result) {
+		w.keyOf(key.String())
+		w.raw(v)
+	}
+	w.shut('}')
 }
 
 func (w *writer) taskError(e *protocol.Error) {
