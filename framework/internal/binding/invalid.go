@@ -161,7 +161,7 @@ func (d *decoder) invalid(raw []byte) *Invalid {
 	sortFindings(d.found, raw)
 	e := &Invalid{Total: d.total, found: d.found}
 	for _, f := range d.found[:min(len(d.found), maxIssues)] {
-		e.Issues = append(e.Issues, f.Issue)
+		e.Issues = append(e.Issues, d.plan.shown(f))
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -112,4 +113,40 @@ func FuzzMask(f *testing.F) {
 			t.Errorf("%s is masked as %s", raw, got)
 		}
 	})
+}
+
+// TestSecretNames: names that a caller gives in a secret value are in no text, unlike the names of its fields.
+func TestSecretNames(t *testing.T) {
+	t.Parallel()
+	type part struct {
+		N    int            `json:"n" validate:"max=3"`
+		More map[string]int `json:"more,omitempty"`
+	}
+	type in struct {
+		Map  map[string]string `json:"map,omitempty" secret:"true" validate:"dive,keys,alpha,endkeys,min=4"`
+		Num  map[int]int       `json:"num,omitempty" secret:"true"`
+		Sub  *part             `json:"sub,omitempty" secret:"true"`
+		List []part            `json:"list,omitempty" secret:"true"`
+		Open map[string]part   `json:"open,omitempty"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for raw, want := range map[string]string{
+		`{"map":{"SECRET1":"long enough"}}`:           "/map/[hidden]",
+		`{"map":{"SECRET":"x"}}`:                      "/map/[hidden]",
+		`{"map":{"SECRET":1}}`:                        "/map/[hidden]",
+		`{"num":{"SECRET":1}}`:                        "/num/[hidden]",
+		`{"sub":{"n":1,"SECRET":1}}`:                  "/sub/[hidden]",
+		`{"sub":{"n":9}}`:                             "/sub/n",
+		`{"sub":{"n":1,"more":{"SECRET":"x"}}}`:       "/sub/more/[hidden]",
+		`{"list":[{"n":1},{"n":1,"SECRET":{}}]}`:      "/list/1/[hidden]",
+		`{"open":{"public":{"n":1,"also":"x"}}}`:      "/open/public/also",
+		`{"open":{"public":{"n":1,"more":{"a":""}}}}`: "/open/public/more/a",
+	} {
+		var v in
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.ValueOf(&v).Elem())
+		var invalid *binding.Invalid
+		if !errors.As(err, &invalid) || invalid.Issues[0].Path != want || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
 }

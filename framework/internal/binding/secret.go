@@ -1,6 +1,11 @@
 package binding
 
-import "github.com/kagami-mcp/kagami/protocol/jsontext"
+import (
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
 
 // holdsSecret reports whether raw, a value for n, has a secret member.
 func holdsSecret(n node, raw []byte) bool {
@@ -50,4 +55,73 @@ func (n *structNode) holdsSecret(raw []byte) bool {
 		}
 	}
 	return false
+}
+
+// hidden stands for a name that the caller gave in a secret value: a key, or a member that does not exist.
+const hidden = "[hidden]"
+
+// shown is the issue of a finding without such names, since it is logged.
+func (p *Plan) shown(f finding) Issue {
+	names := strings.Split(f.Path, "/") // the first is empty
+	hide(p.root, names[1:], false)
+	if path := strings.Join(names, "/"); path != f.Path {
+		f.Path = path
+		if f.key != nil {
+			f.Got = "a key that is not shown"
+		}
+	}
+	return f.Issue
+}
+
+// hide hides in names, which lead from a value of n on, what the caller chose below a secret.
+func hide(n node, names []string, secret bool) {
+	if len(names) == 0 {
+		return
+	}
+	n = held(n)
+	switch n := n.(type) {
+	case *mapNode:
+		if secret {
+			names[0] = hidden
+		}
+		hide(n.elem, names[1:], secret)
+		return
+	case *sliceNode, *arrayNode:
+		hide(children(n)[0], names[1:], secret)
+		return
+	case *structNode:
+		for _, f := range n.fields {
+			if jsontext.Pointer("", f.name) == "/"+names[0] {
+				hide(f.node, names[1:], secret || f.secret)
+				return
+			}
+		}
+	case *unionNode:
+		if hideIn(n, names, secret) {
+			return
+		}
+	default:
+		if below := children(n); len(below) == 1 {
+			hide(below[0], names, secret)
+			return
+		}
+	}
+	if secret {
+		for i := range names {
+			names[i] = hidden
+		}
+	}
+}
+
+// hideIn is hide for each variant that has the member; false: none has it.
+func hideIn(n *unionNode, names []string, secret bool) (found bool) {
+	name := names[0]
+	for _, v := range n.variants {
+		s, ok := held(v).(*structNode)
+		if ok && slices.ContainsFunc(s.fields, func(f *field) bool { return jsontext.Pointer("", f.name) == "/"+name }) {
+			hide(s, names, secret)
+			found = true
+		}
+	}
+	return found
 }
