@@ -26,9 +26,9 @@
 // log. A Server is safe for concurrent use, an App is not. Handlers run concurrently and
 // guard what they share. A handler's context ends when
 // its client cancels, when the client disconnects (except over HTTP on handshake revisions,
-// where the call goes on), when its Timeout expires, or when the server stops; results
-// returned after that are not sent. A handler owns the byte slices it gets; it must not
-// change those it has returned.
+// where the call goes on), or when the server stops; results returned after that are not
+// sent. It also ends when its Timeout expires, after which a result is the answer still. A
+// handler owns the byte slices it gets; it must not change those it has returned.
 //
 // Not here: carriers (package transport and below), ready-made middleware,
 // command lines (package serve).

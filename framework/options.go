@@ -208,7 +208,7 @@ func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\
 
 // Timeout limits one execution: its context ends after d, which must be more than 0. If the
 // client is asked live, the time the user takes to answer counts; in rounds each round has
-// the whole time.
+// the whole time. A result that is returned late all the same is the answer.
 func Timeout(d time.Duration) Option {
 	return componentOption{"Timeout", kindsAll, func(s *settings) string {
 		if d <= 0 {
