@@ -20,18 +20,12 @@ type again struct {
 }
 
 // takes reports whether a connection may be given back. One with TLS may not: to put back bytes that
-// were read early it would have to be wrapped, and fasthttp would no longer recognize TLS.
-func (a *again) takes(secure bool) bool { return a != nil && !secure }
+// were read early it would have to be wrapped, and fasthttp would no longer recognize TLS. When the server stops none
+// may, and the stream that begins now says so.
+func (a *again) takes(secure bool) bool { return a != nil && !secure && !front.Stops(a.stopping) }
 
 // begin counts a connection in, until serve has returned. It returns false if the server stops.
-func (a *again) begin() bool {
-	select {
-	case <-a.stopping:
-		return false
-	default:
-		return a.served.Begin()
-	}
-}
+func (a *again) begin() bool { return !front.Stops(a.stopping) && a.served.Begin() }
 
 // serve answers the requests on a connection, from which early was read already, until it is closed or
 // carries another stream.

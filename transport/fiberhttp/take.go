@@ -23,7 +23,7 @@ func (l *lender) Take(ctx context.Context, stream *streamable.Stream) {
 		streams: c.streams, again: c.again, handler: newHandler(),
 		sink: sink{conn: keep(l.rc.Conn()), timeout: c.WriteTimeout, buffers: &c.buffers, modern: header.IsHTTP11()},
 	}
-	on.keeps = on.modern && !header.ConnectionClose()
+	on.keeps = on.modern && !header.ConnectionClose() && c.again.takes(false)
 	_ = on.conn.SetReadDeadline(time.Time{}) // that of the request; it fails only on what is closed
 	on.carried.Add(1)
 	l.handler = on.handler

@@ -80,7 +80,7 @@ func newWaiting(limit time.Duration) *waiting {
 func (p *waiting) add(direct *postedExchange) *waiter {
 	w, ok := p.spare.Get().(*waiter)
 	if !ok {
-		w = &waiter{wake: make(chan struct{}, 1), in: &p.queues[int(p.next.Add(1))%len(p.queues)]}
+		w = &waiter{wake: make(chan struct{}, 1), in: &p.queues[p.next.Add(1)%uint32(len(p.queues))]}
 	}
 	w.direct, w.late = direct, time.Since(p.began)+p.limit
 	w.in.add(w)

@@ -49,7 +49,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil || !ok {
 		return conn, err
 	}
-	return newConn(l.loops[int(l.next.Add(1))%len(l.loops)], tcp), nil
+	return newConn(l.loops[l.next.Add(1)%uint32(len(l.loops))], tcp), nil
 }
 
 // Close takes no more connections. The loops end with those they have.
