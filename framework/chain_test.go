@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -203,6 +204,30 @@ func TestMiddlewareAnswersNoJSON(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMiddlewareCallsNextAtOnce: a step may try twice at the same time, and take one of the answers.
+func TestMiddlewareCallsNextAtOnce(t *testing.T) {
+	t.Parallel()
+	twice := framework.OnToolCall("twice", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		var one, other *protocol.CallToolResult
+		var both sync.WaitGroup
+		both.Go(func() { one, _ = next(ctx, call) })
+		both.Go(func() { other, _ = next(ctx, call) })
+		both.Wait()
+		if other == nil || one == nil {
+			return nil, errors.New("no answer")
+		}
+		return one, nil
+	})
+	s := build(t, quiet().Use(twice).Add(framework.Tool("t", func(context.Context, struct{}) (map[string]int, error) {
+		return map[string]int{"sum": 5}, nil
+	})))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		if got := dial(t, s, rev).tool("t", `{}`).ok(); !strings.Contains(string(got.Result), `"structuredContent":{"sum":5}`) {
+			t.Errorf("%s", got.Result)
+		}
+	})
 }
 
 // TestMiddlewareAnswersAnotherMethod: what does not answer the method never goes out.

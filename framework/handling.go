@@ -56,7 +56,7 @@ type handling struct {
 	seen   Call              // the call as the outermost step gets it
 	inner  *inner            // set inside of an effect or a nested call; nil: this is the call itself
 
-	made    *byte // where the JSON is that was made of what the handler returned
+	made    atomic.Pointer[byte] // the first of the JSON that was made of what the handler returned
 	logging sync.Once
 	asked   atomic.Int32 // counts questions without a key
 	logger  *zap.Logger  // the logger of Log, made at its first use
@@ -145,7 +145,7 @@ func (h *handling) sound(body protocol.Result) error {
 			raw = body.Raw
 		}
 	}
-	if raw == nil || len(h.bound.steps) == 0 || len(raw) > 0 && &raw[0] == h.made {
+	if raw == nil || len(h.bound.steps) == 0 || len(raw) > 0 && &raw[0] == h.made.Load() {
 		return nil
 	}
 	if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {
