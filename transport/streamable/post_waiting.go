@@ -82,7 +82,7 @@ func (p *waiting) add(direct *postedExchange) *waiter {
 	if !ok {
 		w = &waiter{wake: make(chan struct{}, 1), in: &p.queues[p.next.Add(1)%uint32(len(p.queues))]}
 	}
-	w.direct, w.late = direct, time.Since(p.began)+p.limit
+	w.direct = direct
 	w.in.add(w)
 	return w
 }
@@ -102,6 +102,7 @@ func (p *waiting) remove(w *waiter) {
 func (q *queue) add(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	w.late = time.Since(q.of.began) + q.of.limit
 	w.prev, w.next, w.queued = q.last, nil, true
 	if q.last == nil {
 		q.first = w
