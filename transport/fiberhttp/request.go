@@ -99,9 +99,12 @@ type place struct {
 // it (RFC 9110 section 6.5.1).
 func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 	f.places = f.few[:0]
-	trailed := h.ContentLength() <= 0 && sent(h, "Transfer-Encoding")
+	var left map[string]int
+	if h.ContentLength() <= 0 && sent(h, "Transfer-Encoding") {
+		left = count(h)
+	}
 	for name, value := range h.All() {
-		if string(name) == "Host" || trailed && f.trails(h, text.String(), name) {
+		if string(name) == "Host" || left != nil && !take(left, name) {
 			continue
 		}
 		text.add(name)
@@ -110,16 +113,20 @@ func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 	f.text = text.String()
 }
 
-// trails reports whether a field of that name beside those in f cannot be one of the header: it has no more of them.
-func (f *fields) trails(h *fasthttp.RequestHeader, text string, name []byte) bool {
-	had := fields{text: text, places: f.places}
-	_, more := had.Value(string(name))
+// count counts the fields of the header by their names in lower case.
+func count(h *fasthttp.RequestHeader) map[string]int {
+	left := make(map[string]int)
 	for field := range lines(h) {
-		if strings.EqualFold(string(bytes.TrimRight(field, " \t")), string(name)) { // one that begins with a space goes on with the line before
-			more--
-		}
+		left[string(bytes.ToLower(bytes.TrimRight(field, " \t")))]++ // one that begins with a space goes on with the line before
 	}
-	return more >= 0
+	return left
+}
+
+// take takes one field of that name; false: none is left.
+func take(left map[string]int, name []byte) bool {
+	key := string(bytes.ToLower(name))
+	left[key]--
+	return left[key] >= 0
 }
 
 // Value is the first value of a field, and how often the field is there.
