@@ -124,6 +124,7 @@ func (l *link) read() {
 // receive handles a frame. It ignores what is not JSON: servers that print to their standard
 // output are common, and the next line may be a frame.
 func (l *link) receive(frame []byte) {
+	frame = jsontext.TrimBOM(frame)
 	if jsontext.Check(frame, limits()) != nil {
 		return
 	}

@@ -126,9 +126,25 @@ func (w *writer) listed(name string, is, subscribe, changes bool) {
 	w.shut('}')
 }
 
-var clientCapabilityMembers = fields[protocol.ClientCapabilities]{
+// declarations makes each of fs say nothing unless it has the shape of a declaration: clients
+// send true, null or a list where the schema has an object, and a capability that nobody can
+// read is one that is not there (ADR 8).
+func declarations[T any](fs fields[T]) fields[T] {
+	for i, f := range fs {
+		fs[i].read = func(d *Dialect, t *T, v []byte) *fail {
+			before := *t
+			if f.read(d, t, v) != nil {
+				*t = before
+			}
+			return nil
+		}
+	}
+	return fs
+}
+
+var clientCapabilityMembers = declarations(fields[protocol.ClientCapabilities]{
 	{"experimental", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
-		return readObjects(&c.Experimental, v)
+		return readDeclared(&c.Experimental, v)
 	}},
 	{"roots", optional, func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		c.Roots = true
@@ -143,22 +159,22 @@ var clientCapabilityMembers = fields[protocol.ClientCapabilities]{
 	{"extensions", optional, func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readExtensions(d, &c.Extensions, &c.Tasks, v)
 	}},
-}
+})
 
-var rootsCapability = fields[protocol.ClientCapabilities]{
+var rootsCapability = declarations(fields[protocol.ClientCapabilities]{
 	{"listChanged", optional, since(hasRootsChanged, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readBool(&c.RootsListChanged, v)
 	})},
-}
+})
 
-var samplingCapability = fields[protocol.ClientCapabilities]{
+var samplingCapability = declarations(fields[protocol.ClientCapabilities]{
 	{"context", optional, func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readIf(d.samplesWithTools, &c.SamplingContext, v)
 	}},
 	{"tools", optional, func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readIf(d.samplesWithTools, &c.SamplingTool, v)
 	}},
-}
+})
 
 // readIf is readPresent where the revision has the member; elsewhere it is unknown.
 func readIf(exists bool, to *bool, v []byte) *fail {
@@ -187,14 +203,14 @@ func readElicitation(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail
 	return nil
 }
 
-var elicitationCapability = fields[protocol.ClientCapabilities]{
+var elicitationCapability = declarations(fields[protocol.ClientCapabilities]{
 	{"form", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readPresent(&c.Elicitation, v)
 	}},
 	{"url", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readPresent(&c.ElicitURL, v)
 	}},
-}
+})
 
 // readClientTasks reads the core capability of 2025-11-25. On 2026-07-28 it
 // does not count as declaring the extension (SEP-2663 "Backward Compatibility").
@@ -206,27 +222,28 @@ func readClientTasks(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail
 	return clientTasksMembers.decode(d, c, v)
 }
 
-var clientTasksMembers = fields[protocol.ClientCapabilities]{
+var clientTasksMembers = declarations(fields[protocol.ClientCapabilities]{
 	{"list", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail { return readPresent(&c.TaskList, v) }},
 	{"cancel", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail { return readPresent(&c.TaskCancel, v) }},
 	{"requests", optional, func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return clientTaskRequests.decode(d, c, v)
 	}},
-}
+})
 
-var clientTaskRequests = fields[protocol.ClientCapabilities]{
+var clientTaskRequests = declarations(fields[protocol.ClientCapabilities]{
 	{"sampling", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readHas(&c.TaskSampling, v, "createMessage")
 	}},
 	{"elicitation", optional, func(_ *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 		return readHas(&c.TaskElicitation, v, "create")
 	}},
-}
+})
 
 // readHas notes that an object has an object under name.
 func readHas(to *bool, v []byte, name string) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	v, f := objectOf(v)
+	if f != nil {
+		return f
 	}
 	inner, ok := jsontext.Member(v, name)
 	if !ok {
@@ -241,10 +258,7 @@ func readHas(to *bool, v []byte, name string) *fail {
 // readExtensions keeps all extensions raw, unknown ones too; the tasks
 // extension counts on 2026-07-28 only (SEP-2663).
 func readExtensions(d *Dialect, to *map[string]json.RawMessage, tasks *bool, v []byte) *fail {
-	if f := readObjects(to, v); f != nil {
-		if d.handshake { // where the member is not the specification's
-			return nil
-		}
+	if f := readDeclared(to, v); f != nil {
 		return f
 	}
 	if _, ok := (*to)[extensionTasks]; ok && d.taskExtension {
@@ -253,9 +267,30 @@ func readExtensions(d *Dialect, to *map[string]json.RawMessage, tasks *bool, v [
 	return nil
 }
 
-var serverCapabilityMembers = fields[protocol.ServerCapabilities]{
+// readDeclared reads an object whose values are objects, kept as they are. Values of other
+// kinds declare nothing and are left out.
+func readDeclared(to *map[string]json.RawMessage, v []byte) *fail {
+	v, f := objectOf(v)
+	if f != nil {
+		return f
+	}
+	all := make(map[string]json.RawMessage, jsontext.Len(v))
+	for key, e := range jsontext.Members(v) {
+		name := key.String()
+		if _, ok := all[name]; ok {
+			return refuse("is repeated").in(name)
+		}
+		if object, f := objectOf(e); f == nil {
+			all[name] = object
+		}
+	}
+	*to = all
+	return nil
+}
+
+var serverCapabilityMembers = declarations(fields[protocol.ServerCapabilities]{
 	{"experimental", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
-		return readObjects(&c.Experimental, v)
+		return readDeclared(&c.Experimental, v)
 	}},
 	{"logging", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readPresent(&c.Logging, v) }},
 	{"completions", optional, since(hasCompletions, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
@@ -280,12 +315,13 @@ var serverCapabilityMembers = fields[protocol.ServerCapabilities]{
 	{"extensions", optional, func(d *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
 		return readExtensions(d, &c.Extensions, &c.Tasks, v)
 	}},
-}
+})
 
 // readFlag reads a boolean member of an object; absent is false.
 func readFlag(to *bool, v []byte, name string) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	v, f := objectOf(v)
+	if f != nil {
+		return f
 	}
 	inner, ok := jsontext.Member(v, name)
 	if !ok {
@@ -304,17 +340,17 @@ func readServerTasks(d *Dialect, c *protocol.ServerCapabilities, v []byte) *fail
 	return serverTasksMembers.decode(d, c, v)
 }
 
-var serverTasksMembers = fields[protocol.ServerCapabilities]{
+var serverTasksMembers = declarations(fields[protocol.ServerCapabilities]{
 	{"list", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readPresent(&c.TaskList, v) }},
 	{"cancel", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readPresent(&c.TaskCancel, v) }},
 	{"requests", optional, func(d *Dialect, c *protocol.ServerCapabilities, v []byte) *fail {
 		return serverTaskRequests.decode(d, c, v)
 	}},
-}
+})
 
-var serverTaskRequests = fields[protocol.ServerCapabilities]{
+var serverTaskRequests = declarations(fields[protocol.ServerCapabilities]{
 	{"tools", optional, func(_ *Dialect, c *protocol.ServerCapabilities, v []byte) *fail { return readHas(&c.Tasks, v, "call") }},
-}
+})
 
 func readClientCapabilities(d *Dialect, to *protocol.ClientCapabilities, v []byte) *fail {
 	return clientCapabilityMembers.decode(d, to, v)

@@ -31,8 +31,20 @@ func declared(t *testing.T, d *dialect.Dialect, text string) protocol.ClientCapa
 func TestClientCapabilitiesAreRead(t *testing.T) {
 	t.Parallel()
 	type caps = protocol.ClientCapabilities
+	none := map[string]json.RawMessage{}
 	for text, want := range map[string][5]caps{
 		`{}`: {},
+		`[]`: {},
+		`{"sampling":null,"roots":null,"elicitation":null,"tasks":null,"extensions":null,"experimental":null}`: {},
+		`{"sampling":true,"roots":true,"elicitation":true,"tasks":true,"extensions":true,"experimental":true}`: {},
+		`{"sampling":"x","roots":1,"elicitation":[1],"tasks":[{}],"extensions":"","experimental":0}`:           {},
+		`{"elicitation":{"form":1}}`:      {{}, {}, {Elicitation: true}, {}, {}},
+		`{"roots":{"listChanged":"yes"}}`: {{Roots: true}, {Roots: true}, {Roots: true}, {Roots: true}, {Roots: true}},
+		`{"roots":[]}`:                    {{Roots: true}, {Roots: true}, {Roots: true}, {Roots: true}, {Roots: true}},
+		`{"sampling":{"tools":true}}`:     {{Sampling: true}, {Sampling: true}, {Sampling: true}, {Sampling: true}, {Sampling: true}},
+		`{"experimental":{"notifications":true}}`: {
+			{Experimental: none}, {Experimental: none}, {Experimental: none}, {Experimental: none}, {Experimental: none},
+		},
 		`{"elicitation":{}}`: {
 			{}, {}, {Elicitation: true}, {Elicitation: true}, {Elicitation: true},
 		},

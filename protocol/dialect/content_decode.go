@@ -137,7 +137,7 @@ var toolResultMembers = fields[toolResult]{
 		b.content = v
 		return nil
 	}},
-	{"structuredContent", optional, func(d *Dialect, b *toolResult, v []byte) *fail { return readStructured(d, &b.Structured, v) }},
+	{"structuredContent", nullable, func(d *Dialect, b *toolResult, v []byte) *fail { return readStructured(d, &b.Structured, v) }},
 	{"isError", optional, func(_ *Dialect, b *toolResult, v []byte) *fail { return readBool(&b.IsError, v) }},
 	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *toolResult, v []byte) *fail { return readMeta(&b.Meta, v) })},
 }

@@ -51,28 +51,18 @@ type field[T any] struct {
 	read func(d *Dialect, t *T, v []byte) *fail
 }
 
-type need bool
+type need uint8
 
 const (
-	required need = true
-	optional need = false
+	optional need = iota // null says the same as an absent member
+	nullable             // optional, and null is a value
+	required
 )
 
 // since makes a member unknown, and so ignored, to revisions that lack it.
 func since[T any](has func(*Dialect) bool, read func(*Dialect, *T, []byte) *fail) func(*Dialect, *T, []byte) *fail {
 	return func(d *Dialect, t *T, v []byte) *fail {
 		if !has(d) {
-			return nil
-		}
-		return read(d, t, v)
-	}
-}
-
-// orNull takes null for a member that says nothing, though the schema has no null there:
-// clients in Go write maps, slices and pointers that are nil so.
-func orNull[T any](read func(*Dialect, *T, []byte) *fail) func(*Dialect, *T, []byte) *fail {
-	return func(d *Dialect, t *T, v []byte) *fail {
-		if jsontext.KindOf(v) == jsontext.KindNull {
 			return nil
 		}
 		return read(d, t, v)
@@ -102,7 +92,10 @@ func (fs fields[T]) decode(d *Dialect, t *T, raw []byte) *fail {
 func (fs fields[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 	raw := o.Raw()
 	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
-		return refuse("must be an object")
+		if !jsontext.IsEmptyArray(raw) {
+			return refuse("must be an object")
+		}
+		o, raw = jsontext.Object{}, nil
 	}
 	var seen uint64
 	unknown := 0
@@ -116,6 +109,9 @@ func (fs fields[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 			return refuse("is repeated").in(fs[i].name)
 		}
 		seen |= 1 << i
+		if fs[i].need == optional && jsontext.KindOf(v) == jsontext.KindNull {
+			continue // clients write what they have not got as null (ADR 8)
+		}
 		if f := fs[i].read(d, t, v); f != nil {
 			return f.in(fs[i].name)
 		}
@@ -264,17 +260,30 @@ func readID(to *jsonrpc.ID, v []byte) *fail {
 
 // readObject takes an object as it is.
 func readObject[B ~[]byte](to *B, v []byte) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	v, f := objectOf(v)
+	if f != nil {
+		return f
 	}
 	*to = B(v)
 	return nil
 }
 
+// objectOf returns an object as it is. An empty list is an empty object: that is how PHP
+// writes one.
+func objectOf(v []byte) ([]byte, *fail) {
+	switch {
+	case jsontext.KindOf(v) == jsontext.KindObject:
+		return v, nil
+	case jsontext.IsEmptyArray(v):
+		return []byte("{}"), nil
+	}
+	return nil, refuse("must be an object")
+}
+
 // readPresent notes that a member is there and an object.
 func readPresent(to *bool, v []byte) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	if _, f := objectOf(v); f != nil {
+		return f
 	}
 	*to = true
 	return nil
@@ -299,8 +308,9 @@ func readList[T any](to *[]T, v []byte, item func(to *T, v []byte) *fail) *fail 
 
 // readMap reads an object with any names; an empty one is not nil.
 func readMap[T any](to *map[string]T, v []byte, item func(to *T, v []byte) *fail) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	v, f := objectOf(v)
+	if f != nil {
+		return f
 	}
 	m := make(map[string]T, jsontext.Len(v))
 	for key, e := range jsontext.Members(v) {

@@ -33,12 +33,12 @@ func decodeInitialize(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 }
 
 var listMembers = fields[protocol.ListParams]{
-	{"cursor", optional, orNull(func(_ *Dialect, p *protocol.ListParams, v []byte) *fail { return readStringPtr(&p.Cursor, v) })},
+	{"cursor", optional, func(_ *Dialect, p *protocol.ListParams, v []byte) *fail { return readStringPtr(&p.Cursor, v) }},
 }
 
 var callToolMembers = fields[protocol.CallToolParams]{
 	{"name", required, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readString(&p.Name, v) }},
-	{"arguments", optional, orNull(func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readObject(&p.Arguments, v) })},
+	{"arguments", optional, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readObject(&p.Arguments, v) }},
 	{"task", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readTaskRequest(d, &p.Task, v) }},
 	{"inputResponses", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
 		return readResponses(d, &p.Inputs, v)
@@ -60,9 +60,9 @@ var readResourceMembers = fields[protocol.ReadResourceParams]{
 
 var getPromptMembers = fields[protocol.GetPromptParams]{
 	{"name", required, func(_ *Dialect, p *protocol.GetPromptParams, v []byte) *fail { return readString(&p.Name, v) }},
-	{"arguments", optional, orNull(func(_ *Dialect, p *protocol.GetPromptParams, v []byte) *fail {
+	{"arguments", optional, func(_ *Dialect, p *protocol.GetPromptParams, v []byte) *fail {
 		return readMap(&p.Arguments, v, readString)
-	})},
+	}},
 	{"inputResponses", optional, func(d *Dialect, p *protocol.GetPromptParams, v []byte) *fail {
 		return readResponses(d, &p.Inputs, v)
 	}},
@@ -141,9 +141,9 @@ var completeMembers = fields[protocol.CompleteParams]{
 	{"argument", required, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
 		return completeArgumentMembers.decode(d, p, v)
 	}},
-	{"context", optional, since(hasContext, orNull(func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
+	{"context", optional, since(hasContext, func(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
 		return completeContextMembers.decode(d, p, v)
-	}))},
+	})},
 }
 
 var completeArgumentMembers = fields[protocol.CompleteParams]{
@@ -152,9 +152,9 @@ var completeArgumentMembers = fields[protocol.CompleteParams]{
 }
 
 var completeContextMembers = fields[protocol.CompleteParams]{
-	{"arguments", optional, orNull(func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail {
+	{"arguments", optional, func(_ *Dialect, p *protocol.CompleteParams, v []byte) *fail {
 		return readMap(&p.Context, v, readString)
-	})},
+	}},
 }
 
 var promptRefMembers = fields[protocol.CompleteParams]{

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 var emptyMembers = fields[protocol.EmptyResult]{
@@ -94,7 +95,7 @@ var callToolResultMembers = fields[protocol.CallToolResult]{
 	{"content", required, func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
 		return readBlocks(d, &r.Content, v, inResult)
 	}},
-	{"structuredContent", optional, since((*Dialect).StructuredContent, func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
+	{"structuredContent", nullable, since((*Dialect).StructuredContent, func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
 		return readStructured(d, &r.Structured, v)
 	})},
 	{"isError", optional, func(_ *Dialect, r *protocol.CallToolResult, v []byte) *fail { return readBool(&r.IsError, v) }},
@@ -182,9 +183,12 @@ var createMessageResultMembers = fields[protocol.CreateMessageResult]{
 }
 
 var listRootsResultMembers = fields[protocol.ListRootsResult]{
-	{"roots", required, orNull(func(d *Dialect, r *protocol.ListRootsResult, v []byte) *fail {
+	{"roots", required, func(d *Dialect, r *protocol.ListRootsResult, v []byte) *fail {
+		if jsontext.KindOf(v) == jsontext.KindNull {
+			return nil // a nil slice of a client in Go
+		}
 		return readList(&r.Roots, v, func(t *protocol.Root, v []byte) *fail { return readRoot(d, t, v) })
-	})},
+	}},
 	{"_meta", optional, since((*Dialect).Handshake, func(_ *Dialect, r *protocol.ListRootsResult, v []byte) *fail { return readMeta(&r.Meta, v) })},
 }
 
@@ -192,6 +196,6 @@ var elicitResultMembers = fields[protocol.ElicitResult]{
 	{"action", required, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail {
 		return readEnum(&r.Action, v, "accept", "decline", "cancel")
 	}},
-	{"content", optional, orNull(func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readObject(&r.Content, v) })},
+	{"content", optional, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readObject(&r.Content, v) }},
 	{"_meta", optional, since((*Dialect).Handshake, func(_ *Dialect, r *protocol.ElicitResult, v []byte) *fail { return readMeta(&r.Meta, v) })},
 }

@@ -15,9 +15,12 @@ func Peek(params []byte) (version string, claimed bool) {
 	return PeekMeta(MetaOf(jsontext.Bare(params)))
 }
 
-// MetaOf is the _meta of params, absent where there is none.
+// MetaOf is the _meta of params, absent where there is none. Null and an empty list are none.
 func MetaOf(params jsontext.Object) jsontext.Object {
 	meta, _ := params.Inner("_meta")
+	if raw := meta.Raw(); jsontext.KindOf(raw) == jsontext.KindNull || jsontext.IsEmptyArray(raw) {
+		return jsontext.Object{}
+	}
 	return meta
 }
 

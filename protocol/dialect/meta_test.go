@@ -62,14 +62,18 @@ func TestDecodeMetaRefuses(t *testing.T) {
 		},
 		{
 			[]protocol.Revision{revE},
-			`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":[]}}`,
+			`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":[1]}}`,
 			`clientCapabilities"] must be an object`,
 		},
 		{
 			[]protocol.Revision{revE},
-			`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-				`"io.modelcontextprotocol/clientCapabilities":{"sampling":true}}}`,
-			`clientCapabilities"].sampling must be an object`,
+			`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":null}}`,
+			`clientCapabilities"] must be an object`,
+		},
+		{
+			[]protocol.Revision{revE},
+			`{"_meta":{"io.modelcontextprotocol/protocolVersion":null,"io.modelcontextprotocol/clientCapabilities":{}}}`,
+			`protocolVersion"] must be a string`,
 		},
 		{
 			[]protocol.Revision{revE},
@@ -85,12 +89,11 @@ func TestDecodeMetaRefuses(t *testing.T) {
 			[]protocol.Revision{revE}, `{"_meta":{` + modernMeta + `,` + modernMeta + `}}`, `protocolVersion"] is repeated`,
 		},
 		{protocol.Revisions(), `{"_meta":{` + modernMeta + `,"progressToken":1.5}}`, "progressToken must be a string or an integer"},
-		{protocol.Revisions(), `{"_meta":{` + modernMeta + `,"progressToken":null}}`, "progressToken must be a string or an integer"},
 		{protocol.Revisions(), `{"_meta":{` + modernMeta + `,"progressToken":{}}}`, "progressToken must be a string or an integer"},
 		{protocol.Revisions(), `{"_meta":{` + modernMeta + `,"a/b":1,"a/b":2}}`, `params._meta["a/b"] is repeated`},
 		{protocol.Revisions(), `{"_meta":{` + modernMeta + `,"progressToken":1,"progressToken":1}}`, "progressToken is repeated"},
-		{protocol.Revisions(), `{"_meta":null}`, "params._meta must be an object"},
-		{protocol.Revisions(), `{"_meta":[]}`, "params._meta must be an object"},
+		{protocol.Revisions(), `{"_meta":[1]}`, "params._meta must be an object"},
+		{protocol.Revisions(), `{"_meta":true}`, "params._meta must be an object"},
 	} {
 		for _, rev := range c.revs {
 			m, fault := dialect.Of(rev).DecodeMeta([]byte(c.params))

@@ -15,6 +15,7 @@ import (
 // Accept understands one frame, in the order of arrival: sessions are opened and
 // requests filed here, so that whatever follows in the stream finds them.
 func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+	frame = jsontext.TrimBOM(frame)
 	request := transport.RequestFrom(ctx)
 	if request != nil && request.Sessions != nil {
 		return e.acceptPosted(request, frame)

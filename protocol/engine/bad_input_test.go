@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		{"float id", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, []string{`-32600`}},
 		{"object id", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, []string{`-32600`}},
 		{"method of a wrong type", `{"jsonrpc":"2.0","id":1,"method":7}`, []string{`-32600`}},
-		{"params of a wrong type", `{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, []string{`-32600`}},
+		{"params of a wrong type", `{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}`, []string{`-32600`}},
 		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"tools/burn"}`, []string{`-32601`, `"id":1`}},
 		{"a server's method", `{"jsonrpc":"2.0","id":1,"method":"roots/list"}`, []string{`-32601`}},
 		{"a notification's method", `{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled"}`, []string{`-32601`}},
@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 		{"a capability that is not there", `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, []string{`-32601`}},
 		{"second initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, []string{`-32600`}},
 		{"call without a name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`, []string{`-32602`, `"id":1`}},
-		{"arguments of a wrong type", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":[]}}`, []string{`-32602`}},
+		{"arguments of a wrong type", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`, []string{`-32602`}},
 		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nope"}}`, []string{`-32602`, `nope`}},
 		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x://y"}}`, []string{`-32002`, `x://y`}},
 		{"subscription to an unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x://y"}}`, []string{`-32002`}},
@@ -73,6 +73,56 @@ func TestBadInput(t *testing.T) {
 			shows(t, p.ask(`{"jsonrpc":"2.0","id":"next","method":"tools/call","params":{"name":"echo"}}`), `"id":"next"`, `echoed`)
 		})
 	}
+}
+
+// TestNothingIsNothing sends what clients write for a thing that they have not got.
+func TestNothingIsNothing(t *testing.T) {
+	t.Parallel()
+	named := catalog{"echo": func(_ context.Context, c *engine.Call) (protocol.Result, error) {
+		return text("arguments " + string(c.Params.(*protocol.CallToolParams).Arguments)), nil
+	}}
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
+		for _, capabilities := range []string{
+			`[]`, `{"sampling":null}`, `{"roots":true}`, `{"experimental":{"notifications":true}}`, `{"experimental":[],"elicitation":false}`,
+		} {
+			p := connect(t, newEngine(t, named))
+			shows(t, p.initialize(version, capabilities), `"protocolVersion":"`+version+`"`)
+			for _, params := range []string{`,"params":null`, `,"params":[]`, `,"params":[ ]`, `,"params":{"_meta":null}`, `,"params":{"_meta":[]}`, ``} {
+				shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"`+params+`}`), `"result":{`)
+				shows(t, p.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"`+params+`}`), `"tools":[`)
+			}
+			for arguments, want := range map[string]string{`null`: `"arguments "`, `[]`: `"arguments {}"`, `{}`: `"arguments {}"`} {
+				shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","task":null,"_meta":{"progressToken":null},"arguments":`+arguments+`}}`), want)
+			}
+			shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":null}`), `-32602`, `name is missing`)
+			shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":null}}`), `-32602`)
+		}
+	}
+}
+
+// TestNothingIsNothingWithoutSession is the same on 2026-07-28.
+func TestNothingIsNothingWithoutSession(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"echo": echo}))
+	for _, capabilities := range []string{
+		`[]`, `{"sampling":null}`, `{"roots":true}`, `{"experimental":{"notifications":true}}`, `{"extensions":{"x":1}}`,
+	} {
+		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":null,"io.modelcontextprotocol/logLevel":null,` +
+			`"io.modelcontextprotocol/clientInfo":null,"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}`
+		for _, arguments := range []string{`null`, `[]`, `{}`} {
+			shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","inputResponses":null,"arguments":`+arguments+`,`+meta+`}}`), `echoed`)
+		}
+		shows(t, p.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":null,`+meta+`}}`), `"tools":[`)
+	}
+}
+
+// TestByteOrderMark is skipped before any frame.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"echo": echo}))
+	shows(t, p.ask("\ufeff"+`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`), `"id":1`, `"result"`)
+	shows(t, p.ask("\ufeff"+`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{},`+modernMeta+`}}`), `echoed`)
+	shows(t, p.ask("\ufeff\ufeff"+`{"jsonrpc":"2.0","id":3,"method":"ping"}`), `-32700`)
 }
 
 func echo(context.Context, *engine.Call) (protocol.Result, error) { return text("echoed"), nil }

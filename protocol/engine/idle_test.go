@@ -109,7 +109,7 @@ func TestMetasAreToldApart(t *testing.T) {
 				{`{}`, token, fmt.Sprintf(` false %d  {`, n%2)},
 				{`{}`, `"io.modelcontextprotocol/logLevel":"error",`, ` false  error {`},
 				{`{}`, `"io.modelcontextprotocol/logLevel":"none",`, `-32602`},
-				{`[]`, ``, `-32602`},
+				{`[1]`, ``, `-32602`},
 			} {
 				request := saying(name, tt.capabilities, tt.more)
 				p.send(request)

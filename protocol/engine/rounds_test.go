@@ -286,7 +286,7 @@ func TestMalformedAnswers(t *testing.T) {
 		v, err := want(ctx, c, "k", "K?")
 		return text(v), err
 	})
-	for _, responses := range []string{`{"k":12345}`, `{"k":null}`, `{"k":{}}`, `{"k":{"action":"perhaps"}}`, `{"k":{"action":"accept","content":[]}}`, `null`, `[]`, `7`} {
+	for _, responses := range []string{`{"k":12345}`, `{"k":null}`, `{"k":{}}`, `{"k":{"action":"perhaps"}}`, `{"k":{"action":"accept","content":[1]}}`, `[1]`, `7`} {
 		a.send("").asks(t, "k")
 		if o := a.answer(responses); o.Error == nil || o.Error.Code != -32602 {
 			t.Errorf("%s: %v", responses, o)

@@ -38,6 +38,8 @@ func TestDecodeAccepts(t *testing.T) {
 		{name: "id beyond 2^63", frame: `{"jsonrpc":"2.0","id":123456789012345678901,"method":"m"}`, kind: jsonrpc.Request, id: "123456789012345678901", method: "m"},
 		{name: "id with escapes", frame: `{"jsonrpc":"2.0","id":"\u0061\/","method":"m"}`, kind: jsonrpc.Request, id: `"\u0061\/"`, method: "m"},
 		{name: "notification", frame: `{"jsonrpc":"2.0","method":"n","params":{}}`, kind: jsonrpc.Notification, method: "n", params: `{}`},
+		{name: "params null are none", frame: `{"jsonrpc":"2.0","id":1,"method":"m","params":null}`, kind: jsonrpc.Request, id: "1", method: "m"},
+		{name: "params of an empty list are none", frame: `{"jsonrpc":"2.0","method":"m","params":[ ]}`, kind: jsonrpc.Notification, method: "m"},
 		{name: "result", frame: `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`, kind: jsonrpc.Result, id: "1", result: `{"a":1}`},
 		{
 			name: "failure", frame: `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":[1],"x":0}}`,
@@ -94,8 +96,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"method number", `{"jsonrpc":"2.0","id":1,"method":1}`, "1", false},
 		{"method null", `{"jsonrpc":"2.0","id":1,"method":null}`, "1", false},
 		{"method empty", `{"jsonrpc":"2.0","id":1,"method":""}`, "1", false},
-		{"params array", `{"jsonrpc":"2.0","id":1,"method":"m","params":[]}`, "1", false},
-		{"params null", `{"jsonrpc":"2.0","id":1,"method":"m","params":null}`, "1", false},
+		{"params array", `{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}`, "1", false},
 		{"params string", `{"jsonrpc":"2.0","params":"x","method":"m","id":1}`, "1", false},
 		{"method and result", `{"jsonrpc":"2.0","id":1,"method":"m","result":{}}`, "1", false},
 		{"method and error", `{"jsonrpc":"2.0","id":1,"method":"m","error":{"code":1,"message":""}}`, "1", false},

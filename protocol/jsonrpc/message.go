@@ -77,6 +77,9 @@ func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message
 	}
 	env := envelope{name: name}
 	env.read(frame)
+	if jsontext.KindOf(env.params) == jsontext.KindNull || jsontext.IsEmptyArray(env.params) {
+		env.params, env.body = nil, jsontext.Object{} // nothing, written as something (ADR 8)
+	}
 	id, nobody := env.addressee()
 	m, reason := env.message(id)
 	if reason != "" {

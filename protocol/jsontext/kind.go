@@ -59,3 +59,8 @@ func KindOf(value []byte) Kind {
 		return KindInvalid
 	}
 }
+
+// IsEmptyArray reports whether text, one JSON value, is an array without elements.
+func IsEmptyArray(text []byte) bool {
+	return KindOf(text) == KindArray && Len(text) == 0
+}

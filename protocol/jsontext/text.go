@@ -128,3 +128,9 @@ func AppendTexts(all []string, value []byte) []string {
 	}
 	return all
 }
+
+// TrimBOM returns text without a byte order mark before it. JSON has none, but editors and
+// shells of Windows put one before what they send (RFC 8259 section 8.1 lets a reader skip it).
+func TrimBOM(text []byte) []byte {
+	return bytes.TrimPrefix(text, []byte("\uFEFF"))
+}

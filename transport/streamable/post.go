@@ -56,6 +56,7 @@ func (p *posting) discard() {
 // post serves one frame. A request takes one of the client's stream places before it is
 // accepted, so that a request which is refused for lack of a place has not run.
 func (v *Visit) post(body []byte) *Reply {
+	body = jsontext.TrimBOM(body)
 	v.limited()
 	if v.placed = v.e.enter(&v.place); !v.placed && Asks(body) {
 		return tooManyStreams()
