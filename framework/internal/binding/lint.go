@@ -87,10 +87,13 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 		return c.lintCheck(r, t)
 	}
 	if _, ok := fieldSentences[r.name]; ok {
-		return c.lintNames(r, owner, []string{r.param})
+		return c.lintNames(r, owner, []string{r.param}) && (strings.HasSuffix(r.name, "csfield") || c.lintRelation(r, t, owner))
 	}
 	if _, ok := presenceSentences[r.name]; ok {
 		return c.lintPresence(r, owner)
+	}
+	if !c.lintUnique(r, t) {
+		return false
 	}
 	if nativeTest(r, t) != nil {
 		return true // its parameter could be read
@@ -211,7 +214,7 @@ func (c *compiler) lintPresence(r rule, owner reflect.Type) bool {
 		return false
 	}
 	for i := 0; i < len(words); i += 2 {
-		if !c.lintNames(r, owner, words[i:i+1]) {
+		if !c.lintNames(r, owner, words[i:i+1]) || !c.lintValue(r, owner, words[i], words[i+1]) {
 			return false
 		}
 	}

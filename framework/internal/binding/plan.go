@@ -172,7 +172,7 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	}
 	into.SetZero()
 	if invalid, ok := errors.AsType[*Invalid](err); ok {
-		invalid.Try = p.correct(ctx, raw, invalid)
+		invalid.Try = p.suggestion(ctx, raw, invalid)
 	}
 	return Report{}, err
 }

@@ -3,9 +3,13 @@ package binding
 import (
 	"bytes"
 	"context"
+	"flag"
+	"fmt"
 	"math/big"
+	"os"
 	"reflect"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -18,6 +22,22 @@ const (
 	maxTry      = 1 << 10
 	maxRounds   = 3
 )
+
+// suggestion is correct for callers to whom a fault of ours must not cost the answer: a panic is
+// written to the standard error stream, and there is no suggestion. In the binary of a test it
+// goes on, so that the test fails.
+func (p *Plan) suggestion(ctx context.Context, raw []byte, e *Invalid) (try string) {
+	if flag.Lookup("test.v") != nil {
+		return p.correct(ctx, raw, e)
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			_, _ = fmt.Fprintf(os.Stderr, "kagami: correcting a call of %s: panic: %v\n%s", p.t, value, debug.Stack())
+			try = ""
+		}
+	}()
+	return p.correct(ctx, raw, e)
+}
 
 // correct builds a valid call from the caller's own: valid values stay, wrong ones are
 // corrected, missing ones get an example. The result is decoded before it is shown; "" if none

@@ -27,8 +27,11 @@ const maxExponent = 1e6
 // jsontext.DefaultLimits could be written out.
 const maxWhole = 400
 
-// Of reads a number token; false if its exponent is absurd.
+// Of reads a number; false for a text that is not one, and for an absurd exponent.
 func Of(token []byte) (Number, bool) {
+	if !isNumber(token) {
+		return Number{}, false
+	}
 	text, negative := strings.CutPrefix(string(token), "-")
 	exponent := "0"
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
@@ -46,6 +49,36 @@ func Of(token []byte) (Number, bool) {
 	d := Number{negative: negative, digits: strings.TrimRight(digits, "0")}
 	d.exp = exp - len(fraction) + len(digits) - len(d.digits)
 	return d, true
+}
+
+// isNumber reports whether text has the shape of a number token: a sign, digits, a fraction
+// and an exponent. Texts of callers come here too, with spaces, or of other kinds.
+func isNumber(text []byte) bool {
+	i, digits := 0, 0
+	skip := func() (n int) {
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+			n++
+		}
+		return n
+	}
+	if i < len(text) && text[i] == '-' {
+		i++
+	}
+	digits += skip()
+	if i < len(text) && text[i] == '.' {
+		i++
+		digits += skip()
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		if i++; i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		if skip() == 0 {
+			return false
+		}
+	}
+	return digits > 0 && i == len(text)
 }
 
 // Whole says whether the number has no fraction.

@@ -28,6 +28,11 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s is %s, want %s", token, got, want)
 		}
 	}
+	for _, none := range []string{"", " 7", "7 ", "null", "true", `"7"`, "-", ".", "e5", "1e", "1e+", "1x", "0x10", "1_000", "+7", "Inf", "NaN", "{}", "1.2.3"} {
+		if d, ok := decimal.Of([]byte(none)); ok {
+			t.Errorf("%q is read as %v", none, d)
+		}
+	}
 	for _, absurd := range []string{"1e1000001", "1e-1000001", "1e99999999999999999999"} {
 		if d, ok := decimal.Of([]byte(absurd)); ok || d != (decimal.Number{}) {
 			t.Errorf("%s is read as %v", absurd, d)
