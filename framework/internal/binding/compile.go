@@ -342,7 +342,7 @@ func keeps(t reflect.Type) bool {
 // keyOf follows encoding/json: UnmarshalText comes first when reading, a string kind when
 // writing.
 func (c *compiler) keyOf(t reflect.Type) *keyCodec {
-	k := &keyCodec{t: t, reads: reflect.PointerTo(t).Implements(textReader)}
+	k := &keyCodec{t: t, big: holdsBig(t, 4), reads: reflect.PointerTo(t).Implements(textReader)}
 	k.writes = t.Kind() != reflect.String && (t.Implements(textWriter) || reflect.PointerTo(t).Implements(textWriter))
 	switch {
 	case t.Kind() == reflect.String, isInt(t.Kind()), isUint(t.Kind()):
@@ -365,7 +365,7 @@ func (c *compiler) custom(t reflect.Type) node {
 	if t.Kind() == reflect.Interface {
 		return nil
 	}
-	n := &methodNode{t: t, mode: c.mode, read: c.codecOf(p, jsonReader, textReader), write: c.codecOf(p, jsonWriter, textWriter)}
+	n := &methodNode{t: t, mode: c.mode, big: holdsBig(t, 4), read: c.codecOf(p, jsonReader, textReader), write: c.codecOf(p, jsonWriter, textWriter)}
 	if n.read == byShape && n.write == byShape {
 		return nil
 	}

@@ -26,6 +26,7 @@ type methodNode struct {
 	t           reflect.Type
 	mode        Mode
 	read, write codec
+	big         bool // it holds numbers of package math/big
 	base        node // for the direction that goes by shape; nil if there is none
 }
 
@@ -46,6 +47,10 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 		if !d.unique(raw, n) {
 			return
 		}
+		if n.big && absurdJSON(raw) {
+			err = errUnreadable
+			break
+		}
 		err = callJSON(v, raw)
 	case byText:
 		text, ok := jsontext.String(raw)
@@ -53,7 +58,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 			d.refuse(ruleType, n, raw, c)
 			return
 		}
-		err = callText(v, text)
+		err = callText(v, text, n.big)
 	default:
 		if n.base == nil {
 			err = errUnreadable
@@ -78,10 +83,24 @@ func callJSON(v reflect.Value, raw []byte) (err error) {
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(append([]byte(nil), raw...))
 }
 
+// absurdJSON reports whether raw is a number, or a text that begins like one, with an exponent
+// beyond the bound of numbers.
+func absurdJSON(raw []byte) bool {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindNumber:
+		return absurd(string(raw))
+	case jsontext.KindString:
+		text, _ := jsontext.String(raw)
+		return absurd(text)
+	}
+	return false
+}
+
 // callText reads text by the type's own method, unless it is a text that only
-// the method would take, and the schema would not.
-func callText(v reflect.Value, text string) (err error) {
-	if form, ok := textForms[v.Type()]; ok && !form.legal(text) {
+// the method would take, and the schema would not. big says that the type holds numbers of
+// package math/big, which write an exponent out.
+func callText(v reflect.Value, text string, big bool) (err error) {
+	if form, ok := textForms[v.Type()]; ok && !form.legal(text) || big && absurd(text) {
 		return errUnreadable
 	}
 	defer recovered(&err)

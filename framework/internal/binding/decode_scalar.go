@@ -225,7 +225,7 @@ func (n *stringNode) goType() reflect.Type { return n.t }
 
 func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
 	s, ok := d.text(raw)
-	if !ok {
+	if !ok || c.tooLong(len(s)) {
 		d.refuse(ruleType, n, raw, c)
 		return
 	}

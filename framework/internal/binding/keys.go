@@ -15,6 +15,7 @@ import (
 // keyCodec turns member names into map keys and back.
 type keyCodec struct {
 	t             reflect.Type
+	big           bool     // it holds numbers of package math/big
 	reads, writes bool     // by methods of the type
 	names         []string // the only values; nil if the type lists none
 }
@@ -31,7 +32,7 @@ func (k *keyCodec) read(name string, v reflect.Value) error {
 	}
 	switch {
 	case k.reads:
-		return callText(v, name)
+		return callText(v, name, k.big)
 	case k.t.Kind() == reflect.String:
 		v.SetString(name)
 		return nil

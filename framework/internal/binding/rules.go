@@ -49,6 +49,7 @@ type constraints struct {
 	elem    *constraints
 	present bool // required: present and not null
 	lax     bool // omitempty and similar: may be absent, and is not checked while empty
+	longest int  // bytes of a text that can satisfy the rules; 0: there is no bound
 	extra   keywords
 	notes   []string // sentences for rules that have no keyword
 }
@@ -101,6 +102,7 @@ func (c *compiler) constraints(f *field, cand candidate) *constraints {
 		return nil
 	}
 	c.attach(out)
+	out.limit()
 	if !c.lint(out, cand.sf.Type, cand.owner) {
 		return nil
 	}

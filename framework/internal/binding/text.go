@@ -32,10 +32,19 @@ var textForms = map[reflect.Type]textForm{
 	bigRatType:   {words: "a fraction in quotes such as 3/4", example: "3/4"},
 }
 
+// longest is how many bytes a text of the form can have: both sides of a fraction may be as long
+// as a number, and addresses and times are short.
+func (f textForm) longest() int {
+	if f.address || f.instant || f.filled {
+		return 128
+	}
+	return 2*maxNumberText + 1
+}
+
 // legal reports whether the schema admits text, as far as the type's own method
 // does not judge that.
 func (f textForm) legal(text string) bool {
-	return (!f.filled || text != "") && (!f.address || !strings.Contains(text, "%")) && (!f.instant || strictTime(text))
+	return len(text) <= f.longest() && (!f.filled || text != "") && (!f.address || !strings.Contains(text, "%")) && (!f.instant || strictTime(text))
 }
 
 // textSchema names the formats of the text types that everybody uses. An output
