@@ -1,6 +1,8 @@
 package protocol
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // JSON-RPC error codes for the errors of handlers.
 const (

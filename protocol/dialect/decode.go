@@ -18,6 +18,7 @@ func refuse(reason string) *fail { return &fail{reason: reason} }
 
 // in prefixes the path with a member name.
 func (f *fail) in(member string) *fail {
+	member = shortened(member)
 	if plainName(member) {
 		f.path = "." + member + f.path
 	} else {

@@ -103,19 +103,22 @@ func either(is bool, yes, no int) int {
 	return no
 }
 
+// shortened bounds what an error repeats of a request.
+func shortened(text string) string { return jsontext.Clip(text, 1024) }
+
 // faultData is what the kind's error carries; Data fills in where a kind has none.
 func (d *Dialect) faultData(f *protocol.Fault) []byte {
 	w := d.writer(nil)
 	w.open('{')
 	switch {
 	case f.Kind == protocol.FaultResourceNotFound && f.URI != "":
-		w.str("uri", f.URI)
+		w.str("uri", shortened(f.URI))
 	case f.Kind == protocol.FaultMissingCapability && f.Required != nil:
 		w.key("requiredCapabilities")
 		w.b = d.AppendClientCapabilities(w.b, f.Required)
 	case f.Kind == protocol.FaultUnsupportedVersion:
 		w.texts("supported", f.Supported)
-		w.str("requested", f.Requested)
+		w.str("requested", shortened(f.Requested))
 	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
 		w.urlElicitations(f.Elicitations)
 	default:

@@ -263,7 +263,7 @@ func (x *exchange) served() *protocol.Fault {
 	if ok && (x.dialect.ClientMethod(x.method) || !known(x.method)) {
 		return nil
 	}
-	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", x.method)
+	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(x.method, 128))
 }
 
 // known says whether any revision has the method, be it as a request or as a notification.

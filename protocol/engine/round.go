@@ -203,7 +203,7 @@ func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Resul
 	}
 	result, fault := r.x.dialect.DecodeResult(methodOf[kind], raw)
 	if fault != nil {
-		return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", key, fault.Message)
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", jsontext.Clip(key, 128), fault.Message)
 	}
 	return result, nil
 }

@@ -38,7 +38,7 @@ func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Resul
 	case *protocol.UpdateTaskParams:
 		return x.updateTask(ctx, p)
 	}
-	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", p.Method())
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
 }
 
 // noTask is the one fault for a task that does not exist, has expired, or belongs to somebody else, so
@@ -170,7 +170,7 @@ func related(r *task.Record) json.RawMessage {
 func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (protocol.Result, error) {
 	e, owner, after := x.conn.e, x.owner(ctx), ""
 	if owner == "" { // tasks without an owner cannot be listed: their ids are secrets
-		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", p.Method())
+		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
 	}
 	binding := []byte("tasks/list\x00" + owner)
 	if p.Cursor != nil {
@@ -261,7 +261,7 @@ func (x *exchange) updateTask(ctx context.Context, p *protocol.UpdateTaskParams)
 			return nil, err
 		}
 		if _, fault := x.dialect.DecodeResult(a.Method, raw); fault != nil {
-			return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", q.Key, fault.Message)
+			return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", jsontext.Clip(q.Key, 128), fault.Message)
 		}
 		answers[q.Key] = jsontext.Compact(nil, raw)
 	}

@@ -134,3 +134,15 @@ func AppendTexts(all []string, value []byte) []string {
 func TrimBOM(text []byte) []byte {
 	return bytes.TrimPrefix(text, []byte("\uFEFF"))
 }
+
+// Clip cuts text to about n bytes, at the end of a character, and marks that with "…". It is for
+// what an answer repeats of a request.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

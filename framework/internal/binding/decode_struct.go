@@ -80,8 +80,8 @@ func (n *structNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 		d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n})
 		d.leave()
 	}
-	for _, name := range unknown {
-		n.unknown(d, name, seen)
+	if len(unknown) > 0 {
+		n.unknown(d, unknown, seen)
 	}
 	for i, f := range n.fields {
 		if !seen[i] {
@@ -123,10 +123,9 @@ func (n *structNode) lookup(key jsontext.Key, next int) int {
 	return -1
 }
 
-// unknown files a member that does not exist.
-func (n *structNode) unknown(d *decoder, name string, seen []bool) {
-	d.enter(name)
-	defer d.leave()
+// unknown files the members that do not exist. The first maxGuesses of them are compared with the
+// names that there are; more cannot be misspelt by accident.
+func (n *structNode) unknown(d *decoder, unknown []string, seen []bool) {
 	names := n.names()
 	var free []string
 	for i, name := range names {
@@ -134,9 +133,18 @@ func (n *structNode) unknown(d *decoder, name string, seen []bool) {
 			free = append(free, name)
 		}
 	}
-	hint := otherNames(name, names, free, len(d.path) == 1)
-	d.file(finding{Issue: Issue{Rule: ruleUnknown, Hint: hint}, n: n})
+	for i, name := range unknown {
+		d.enter(name)
+		hint := ""
+		if i < maxGuesses {
+			hint = otherNames(name, names, free, len(d.path) == 1)
+		}
+		d.file(finding{Issue: Issue{Rule: ruleUnknown, Hint: hint}, n: n})
+		d.leave()
+	}
 }
+
+const maxGuesses = 8
 
 func (n *structNode) names() []string {
 	out := make([]string, len(n.fields))

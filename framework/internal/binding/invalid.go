@@ -113,7 +113,7 @@ func joinSentences(a, b string) string {
 
 // gotWords is a value as it was sent, cut short, with its kind.
 func gotWords(raw []byte) string {
-	value := clip(string(jsontext.Compact(nil, raw)), 40)
+	value := shortJSON(raw)
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindNull:
 		return "null"
@@ -129,6 +129,28 @@ func gotWords(raw []byte) string {
 		return value + " (object)"
 	}
 	return value
+}
+
+// shortJSON is the beginning of a value without the space between its parts.
+func shortJSON(raw []byte) string {
+	const shown, read = 40, 400
+	if len(raw) > read {
+		return clip(oneLine(strings.ToValidUTF8(string(raw[:read]), "")), shown)
+	}
+	return clip(string(jsontext.Compact(nil, raw)), shown)
+}
+
+// shortPath cuts the names in a pointer that the caller chose, and the pointer.
+func shortPath(path string) string {
+	const name, whole = 64, 400
+	if len(path) <= name {
+		return path
+	}
+	parts := strings.Split(clip(path, 4*whole), "/")
+	for i := range parts {
+		parts[i] = clip(parts[i], name)
+	}
+	return clip(strings.Join(parts, "/"), whole)
 }
 
 // clip cuts s to about n bytes at a rune's boundary.

@@ -70,6 +70,7 @@ func (p *Plan) shown(f finding) Issue {
 			f.Got = "a key that is not shown"
 		}
 	}
+	f.Path = shortPath(f.Path)
 	return f.Issue
 }
 

@@ -39,8 +39,14 @@ func otherNames(name string, names, free []string, arguments bool) string {
 	return hint
 }
 
+// maxGuess bounds the names that are compared with others.
+const maxGuess = 128
+
 // nearestName is the name that was probably meant, or "".
 func nearestName(name string, names []string) string {
+	if len(name) > maxGuess {
+		return ""
+	}
 	if best := closeName(name, names); best != "" {
 		return best
 	}
@@ -61,8 +67,11 @@ func nearestName(name string, names []string) string {
 // closeName is the name that name is a spelling of: other case or separators,
 // a typing error, an abbreviation.
 func closeName(name string, names []string) string {
+	if len(name) > maxGuess {
+		return ""
+	}
 	flat := flatten(name)
-	if flat == "" || len(flat) > 100 {
+	if flat == "" {
 		return ""
 	}
 	best, distance := "", len(flat)/3+1
@@ -73,6 +82,9 @@ func closeName(name string, names []string) string {
 		other := flatten(candidate)
 		if other == flat {
 			return candidate
+		}
+		if len(other)-len(flat) >= distance || len(flat)-len(other) >= distance {
+			continue // each byte more is a step
 		}
 		if d := editDistance(flat, other); d < distance {
 			best, distance = candidate, d
@@ -90,19 +102,22 @@ func closeName(name string, names []string) string {
 	return ""
 }
 
-func flatten(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(name))
-}
+func flatten(name string) string { return strings.ToLower(separators.Replace(name)) }
 
-// editDistance is Levenshtein's, over bytes, with swapped neighbours as one step.
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+
+// editDistance is Levenshtein's, over bytes, with swapped neighbours as one step. Texts longer
+// than maxGuess are as far away as they are long.
 func editDistance(a, b string) int {
-	before := make([]int, len(b)+1)
-	last := make([]int, len(b)+1)
-	for j := range last {
+	if len(a) > maxGuess || len(b) > maxGuess {
+		return max(len(a), len(b))
+	}
+	var rows [3][maxGuess + 1]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
 		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
@@ -114,7 +129,7 @@ func editDistance(a, b string) int {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
-		before, last = last, row
+		before, last, row = last, row, before
 	}
 	return last[len(b)]
 }

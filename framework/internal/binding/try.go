@@ -43,7 +43,7 @@ func (p *Plan) suggestion(ctx context.Context, raw []byte, e *Invalid) (try stri
 // corrected, missing ones get an example. The result is decoded before it is shown; "" if none
 // is found.
 func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
-	if len(raw) > maxTryInput || p.showsSecret(raw) {
+	if len(raw) > maxTryInput || p.showsSecret(raw) || strangers(e.found) > maxGuesses {
 		return ""
 	}
 	found := e.found
@@ -63,6 +63,16 @@ func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
 		found = d.found
 	}
 	return ""
+}
+
+// strangers counts the members that do not exist.
+func strangers(found []finding) (n int) {
+	for _, f := range found {
+		if f.Rule == ruleUnknown {
+			n++
+		}
+	}
+	return n
 }
 
 // showsSecret reports whether the caller sent a secret: it must not be written

@@ -1,18 +1,9 @@
 package catalog
 
-import "unicode/utf8"
+import "github.com/kagami-mcp/kagami/protocol/jsontext"
 
 // Clip bounds what is echoed to the caller to about 128 bytes, at the end of a character.
-func Clip(name string) string {
-	most := 128
-	if len(name) <= most {
-		return name
-	}
-	for most > 0 && !utf8.RuneStart(name[most]) {
-		most--
-	}
-	return name[:most] + "…"
-}
+func Clip(name string) string { return jsontext.Clip(name, 128) }
 
 // Bounds of a search for the nearest name: it runs on names that callers send.
 const (
