@@ -48,6 +48,7 @@ func claim(conn net.Conn, lost *time.Timer) {
 type lent struct {
 	net.Conn
 	loan
+	swallowing
 	early []byte // what was read from it before
 
 	ahead   int    // how much more was read than the requests so far have; see alone
@@ -72,6 +73,14 @@ func (l *lent) Read(p []byte) (n int, err error) {
 // Write writes p, or holds it for Join.
 func (l *lent) Write(p []byte) (int, error) {
 	l.unsent = false
+	if rest := l.rest(p); len(rest) < len(p) {
+		if len(rest) > 0 {
+			if _, err := l.Conn.Write(rest); err != nil {
+				return 0, err
+			}
+		}
+		return len(p), nil
+	}
 	switch {
 	case l.holding:
 		l.held = p
@@ -135,6 +144,19 @@ func (l *lent) NetConn() net.Conn { return l.Conn }
 type lentSecurely struct {
 	*tls.Conn
 	loan
+	swallowing
+}
+
+// Write writes p without what is swallowed of it.
+func (l *lentSecurely) Write(p []byte) (int, error) {
+	rest := l.rest(p)
+	if len(rest) == 0 {
+		return len(p), nil
+	}
+	if _, err := l.Conn.Write(rest); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Close closes the connection, unless a stream keeps it.

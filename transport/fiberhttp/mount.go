@@ -77,6 +77,7 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	}
 	ctx, end := borrow(ctx, rc)
 	defer end()
+	defer unread(rc)
 	switch reply := c.answer(ctx, rc, door); {
 	case reply.Taken:
 	case reply.Stream != nil:
@@ -86,12 +87,32 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	}
 }
 
-func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) *streamable.Reply {
+// admit judges a request by its header. One that was judged before its body was asked for is not
+// judged again.
+func (c *carrier) admit(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) (*request, front.Visit, *streamable.Reply) {
+	first, early := rc.UserValue(verdictKey{}).(*verdict)
+	if early && first.visit != nil && ctx == context.Background() { //nolint:forbidigo // one of the program's own has ended with the first look
+		return first.request, first.visit, nil
+	}
 	r, ok := readRequest(rc)
 	if !ok {
-		return streamable.Refusal(http.StatusBadRequest, "the target names another host")
+		return nil, nil, streamable.Refusal(http.StatusBadRequest, "the target names another host")
 	}
 	visit, refused := door(ctx, &r.Request)
+	switch {
+	case refused != nil:
+		return nil, nil, refused
+	case !early || first.visit != nil:
+		return r, visit, nil
+	case r.Method == http.MethodPost && rc.Request.Header.ContentLength() > c.front.Limit():
+		return nil, nil, visit.TooLarge(c.front.Limit())
+	}
+	first.request, first.visit = r, visit
+	return nil, nil, &streamable.Reply{Status: http.StatusContinue}
+}
+
+func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) *streamable.Reply {
+	r, visit, refused := c.admit(ctx, rc, door)
 	if refused != nil {
 		return refused
 	}

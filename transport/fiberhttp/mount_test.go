@@ -271,11 +271,11 @@ func TestProtocolErrors(t *testing.T) {
 		}
 	}()
 	for text, want := range map[string]string{
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: " + marker + strings.Repeat("x", 40<<10) + "\r\n\r\n":               "431",
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\nX: " + marker + "\r\n\r\n":                 "413",
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: " + marker + "\r\n\r\n":                                          "400",
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\nX: " + marker + "\r\n\r\nab": "400",
-		"POST /" + marker + " HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                       "404",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: " + marker + strings.Repeat("x", 40<<10) + "\r\n\r\n":                                 "431",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\nX: " + marker + "\r\n\r\n": "413",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: " + marker + "\r\n\r\n":                                                            "400",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\nX: " + marker + "\r\n\r\nab":                   "400",
+		"POST /" + marker + " HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                         "404",
 	} {
 		conn := connect(t, l)
 		if _, err := io.WriteString(conn, text); err != nil {

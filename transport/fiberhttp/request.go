@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -179,8 +180,21 @@ func (f *fields) Header() http.Header {
 	return f.all
 }
 
-// readBody copies the body; large says that it is beyond limit.
+// prefetched is how much of a body that is handed on as a stream fasthttp reads before it calls the
+// handler.
+const prefetched = 8 << 10
+
+// firstRoom is what is made ready for a body before any of it has arrived: the rest grows with what
+// comes, so that a client cannot reserve memory by announcing a long one.
+const firstRoom = 64 << 10
+
+// readBody copies the body; large says that it is beyond limit, which an announced length says before
+// anything is read.
 func readBody(rc *fasthttp.RequestCtx, limit int) (body []byte, large bool, err error) {
+	length := rc.Request.Header.ContentLength()
+	if length > limit {
+		return nil, true, nil
+	}
 	if !rc.Request.IsBodyStream() {
 		raw := rc.Request.Body()
 		if len(raw) > limit {
@@ -188,7 +202,55 @@ func readBody(rc *fasthttp.RequestCtx, limit int) (body []byte, large bool, err 
 		}
 		return append(make([]byte, 0, len(raw)), raw...), false, nil
 	}
-	// fasthttp does not count what it hands on as a stream.
-	body, err = io.ReadAll(io.LimitReader(rc.RequestBodyStream(), int64(limit)+1))
+	body, err = readStream(rc.RequestBodyStream(), length, limit)
+	if err == nil && len(body) <= limit {
+		err = rc.Request.CloseBodyStream() // it is read: see unread
+	}
 	return body, len(body) > limit, err
+}
+
+// readStream reads at most limit+1 bytes, of which length are announced; length is negative if the body
+// comes in chunks.
+func readStream(from io.Reader, length, limit int) ([]byte, error) {
+	room := length
+	if room < 0 {
+		room = 512
+	}
+	body := make([]byte, 0, min(room, firstRoom))
+	for len(body) <= limit && (length < 0 || len(body) < length) {
+		if len(body) == cap(body) { // four times as much as has arrived, or all that is still to come
+			more := 3 * len(body)
+			if length >= 0 {
+				more = min(more, length-len(body))
+			}
+			body = slices.Grow(body, max(more, 1))
+		}
+		end := min(cap(body), limit+1)
+		n, err := from.Read(body[len(body):end])
+		body = body[:len(body)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return body, err
+		}
+	}
+	if length > len(body) {
+		return body, io.ErrUnexpectedEOF
+	}
+	return body, nil
+}
+
+// unread ends the connection with this request if the body is not read to its end: what follows on it
+// would be taken for the next request. The client may go on sending for a moment, so that it sees the
+// answer.
+func unread(rc *fasthttp.RequestCtx) {
+	if !rc.Request.IsBodyStream() {
+		return
+	}
+	if length := rc.Request.Header.ContentLength(); length >= 0 && length <= prefetched {
+		return
+	}
+	rc.SetConnectionClose()
+	front.Unread(rc.Conn())
 }

@@ -79,6 +79,9 @@ func (s *server) newApp() *fiber.App {
 		ReadTimeout:           s.ReadTimeout,
 		IdleTimeout:           s.IdleTimeout,
 		ErrorHandler:          s.refuse,
+		// Requests are judged by their header. A body that is not small is read by the handler, in
+		// memory that grows with what arrives.
+		StreamRequestBody: true,
 		// Forms are refused, and not taken apart before that.
 		DisablePreParseMultipartForm: true,
 	})
@@ -96,6 +99,7 @@ func (s *server) newApp() *fiber.App {
 		}
 		s.handle(rc, route)
 	}
+	app.Server().HeaderReceived, app.Server().ExpectHandler = announced, func(rc *fasthttp.RequestCtx) int { return s.judge(rc, route) }
 	for path, stopping := range map[string]<-chan struct{}{front.Healthz: nil, front.Readyz: s.stopping} {
 		app.All(path, func(f *fiber.Ctx) error {
 			write(f.Context(), front.Health(f.Method(), stopping))
@@ -115,6 +119,7 @@ func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) 
 		return
 	}
 	route(rc)
+	unread(rc)
 	if front.Stops(s.stopping) {
 		rc.SetConnectionClose()
 	}

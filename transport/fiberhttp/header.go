@@ -1,0 +1,74 @@
+package fiberhttp
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/kagami-mcp/kagami/transport/internal/front"
+)
+
+// fasthttp reads a body before it calls the handler, and so before anybody has judged the header.
+// Only a request that expects "100 Continue" is shown to the program first. A server of its own
+// therefore treats each request whose body is not small as one that does ([announced]), judges it by
+// its header ([server.judge]), and swallows the "100 Continue" if the client did not ask for it
+// ([swallowing.rest]). The handler then finds the verdict in the request, and reads the body.
+
+// verdict is what was found of a request before its body was read.
+type verdict struct {
+	request *request
+	visit   front.Visit // nil: it is not judged yet
+}
+
+type verdictKey struct{}
+
+const (
+	expect    = "Expect"
+	goAhead   = "100-continue"
+	continues = "HTTP/1.1 100 Continue\r\n\r\n" // as fasthttp writes it
+)
+
+// announced has a request judged before its body is read, if that is longer than what fasthttp reads
+// ahead, or of unknown length.
+func announced(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if length := h.ContentLength(); length > prefetched || length == -1 {
+		h.Set(expect, goAhead)
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// judge is called for a request before its body is read. It answers one that would be refused, and
+// returns the status; 100 means that the body is wanted.
+func (s *server) judge(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) int {
+	asked := sent(&rc.Request.Header, expect)
+	if !asked {
+		rc.Request.Header.Del(expect)
+	}
+	first := &verdict{}
+	rc.SetUserValue(verdictKey{}, first)
+	s.handle(rc, route)
+	if status := rc.Response.StatusCode(); status != http.StatusContinue {
+		front.Unread(rc.Conn())
+		return status
+	}
+	rc.Response.Reset()
+	if c, ok := rc.Conn().(interface{ swallow() }); ok && !asked {
+		c.swallow()
+	}
+	return http.StatusContinue
+}
+
+// swallowing drops the next "100 Continue" that fasthttp writes.
+type swallowing struct{ next bool }
+
+func (s *swallowing) swallow() { s.next = true }
+
+// rest returns what is to be written of p.
+func (s *swallowing) rest(p []byte) []byte {
+	if !s.next {
+		return p
+	}
+	s.next = false
+	return bytes.TrimSuffix(p, []byte(continues))
+}
