@@ -184,7 +184,7 @@ func TestMiddlewareAnswersItself(t *testing.T) {
 func TestMiddlewareAnswersNoJSON(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
-	for _, raw := range []string{"{bad", "", "\"\xff\"", `{"a":1},"isError":true`, `"\ud800"`, deep, `{"sum":7}`} {
+	for _, raw := range []string{"{bad", "\"\xff\"", `{"a":1},"isError":true`, `"\ud800"`, deep, `{"sum":7}`} {
 		step := framework.OnToolCall("swap", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
 			r, err := next(ctx, call)
 			if err == nil {

@@ -145,7 +145,7 @@ func (h *handling) sound(body protocol.Result) error {
 			raw = body.Raw
 		}
 	}
-	if raw == nil || len(h.bound.steps) == 0 || len(raw) > 0 && &raw[0] == h.made.Load() {
+	if len(raw) == 0 || len(h.bound.steps) == 0 || &raw[0] == h.made.Load() {
 		return nil
 	}
 	if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {

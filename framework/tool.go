@@ -223,7 +223,7 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 	if h := handlingFrom(ctx); h != nil && len(body.Structured) > 0 {
 		h.made.Store(&body.Structured[0])
 	}
-	if body.Content == nil && body.Structured != nil && len(b.steps) > 0 {
+	if body.Content == nil && len(body.Structured) > 0 && len(b.steps) > 0 {
 		// If no step can see the copy, the dialect writes it from the same bytes.
 		body.Content = a.text(string(body.Structured))
 	}

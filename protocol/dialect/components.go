@@ -65,7 +65,7 @@ func (w *writer) tool(t *protocol.Tool) {
 	if err := w.inputSchema(t.InputSchema); err != nil {
 		w.fail("input schema of tool %s: %w", t.Name, err)
 	}
-	if t.OutputSchema != nil && w.d.structuredContent {
+	if len(t.OutputSchema) > 0 && w.d.structuredContent {
 		w.key("outputSchema")
 		if err := w.outputSchema(t.OutputSchema); err != nil {
 			w.fail("output schema of tool %s: %w", t.Name, err)

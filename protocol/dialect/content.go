@@ -183,7 +183,7 @@ func (w *writer) toolResult(b protocol.ToolResult, at place) {
 // (2026-07-28), an object, where others are wrapped (2025-06-18, 2025-11-25),
 // or nothing.
 func (w *writer) structured(v []byte, wrap bool) {
-	if v == nil || !w.d.structuredContent {
+	if len(v) == 0 || !w.d.structuredContent {
 		return
 	}
 	w.key("structuredContent")

@@ -120,7 +120,7 @@ func (w *writer) oldChoice(name string, choices []byte) {
 // elicitContent writes what the user filled in. Lists of choices came with
 // 2025-11-25 and can be neither dropped nor said otherwise.
 func (w *writer) elicitContent(v []byte) {
-	if v == nil {
+	if len(v) == 0 {
 		return
 	}
 	if !w.d.elicitModes {

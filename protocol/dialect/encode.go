@@ -181,6 +181,10 @@ func (w *writer) when(name string, t time.Time) {
 // raw writes a valid JSON value without line breaks: the newline ends a frame
 // on stdio (2026-07-28 basic/transports/stdio).
 func (w *writer) raw(v []byte) {
+	if len(v) == 0 {
+		w.b = append(w.b, "null"...) // no member of a frame is ever without a value
+		return
+	}
 	if bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
 		w.b = append(w.b, v...)
 		return
@@ -188,9 +192,9 @@ func (w *writer) raw(v []byte) {
 	w.b = jsontext.Compact(w.b, v)
 }
 
-// objectMember writes a member that must be an object, left out where v is nil.
+// objectMember writes a member that must be an object, left out where v is empty.
 func (w *writer) objectMember(name string, v []byte) {
-	if v == nil {
+	if len(v) == 0 {
 		return
 	}
 	if jsontext.KindOf(v) != jsontext.KindObject {
@@ -237,6 +241,9 @@ func (w *writer) emptyIf(name string, is bool) {
 
 // any writes a member with a value that user code made.
 func (w *writer) any(name string, v any) {
+	if raw, ok := v.(json.RawMessage); ok && len(raw) == 0 {
+		return // what a program leaves empty is absent
+	}
 	w.keyOf(name)
 	b, err := appendAny(w.b, v)
 	w.b = b

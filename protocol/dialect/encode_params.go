@@ -37,7 +37,7 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 
 // custom writes the members of params outside the specification, and returns their _meta.
 func (w *writer) custom(raw []byte) (meta []byte) {
-	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
+	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
 		w.fail("params must be an object")
 	}
 	for key, v := range jsontext.Members(raw) {
@@ -134,7 +134,7 @@ func (w *writer) notification(p protocol.Params) {
 
 // valueOrNull writes a required member of any type.
 func (w *writer) valueOrNull(v []byte) {
-	if v == nil {
+	if len(v) == 0 {
 		v = []byte("null")
 	}
 	w.raw(v)

@@ -199,7 +199,7 @@ func (w *writer) identity(r protocol.Result, server []byte) []byte {
 
 // customResult writes a ready result, adding what the revision wants in every one.
 func (w *writer) customResult(raw, server []byte) {
-	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
+	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
 		w.fail("a result must be an object")
 		return
 	}
@@ -235,7 +235,7 @@ func (w *writer) customResult(raw, server []byte) {
 }
 
 func (w *writer) callToolResult(r *protocol.CallToolResult) {
-	if r.Content == nil && r.Structured != nil {
+	if r.Content == nil && len(r.Structured) > 0 {
 		w.key("content")
 		w.b = append(w.b, `[{"type":"text","text":`...)
 		w.b = jsontext.QuoteBytes(w.b, r.Structured)

@@ -45,7 +45,7 @@ func isObjectType(schema []byte) bool {
 // inputSchema: arguments are always an object, so a root that says nothing of
 // its type means one and may say so (2025-11-25 server/tools "Tool").
 func (w *writer) inputSchema(v []byte) error {
-	if v == nil {
+	if len(v) == 0 {
 		v = []byte("{}")
 	}
 	if jsontext.KindOf(v) != jsontext.KindObject {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -68,7 +69,8 @@ func numberOf(token string) any {
 		}
 	}
 	f, err := strconv.ParseFloat(token, 64)
-	if err == nil && (digits <= 15 || string(appendFloat(nil, f)) == token) {
+	normal := math.Abs(f) >= 0x1p-1022 || strings.Trim(token, "-0.") == "" // smaller ones have fewer digits
+	if err == nil && (digits <= 15 && normal || string(appendFloat(nil, f)) == token) {
 		return f
 	}
 	return json.Number(token)
@@ -99,6 +101,11 @@ func appendAny(dst []byte, v any) ([]byte, error) {
 		return appendAnyMap(dst, v)
 	case []any:
 		return appendAnyList(dst, v)
+	case json.RawMessage:
+		if len(v) == 0 {
+			return append(dst, "null"...), nil
+		}
+		return appendMarshalled(dst, v)
 	default:
 		return appendMarshalled(dst, v)
 	}

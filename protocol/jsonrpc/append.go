@@ -38,7 +38,7 @@ func appendParams(dst, params []byte) []byte {
 func AppendResult(dst []byte, id ID, result []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(id.Append(dst), `,"result":`...)
-	if result == nil {
+	if len(result) == 0 {
 		dst = append(dst, '{', '}')
 	}
 	return append(append(dst, result...), '}')
@@ -57,7 +57,7 @@ func AppendError(dst []byte, id ID, e *Error, nullID bool) []byte {
 	dst = append(dst, `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(e.Code), 10)
 	dst = jsontext.Quote(append(dst, `,"message":`...), e.Message)
-	if e.Data != nil {
+	if len(e.Data) > 0 {
 		dst = append(append(dst, `,"data":`...), e.Data...)
 	}
 	return append(dst, '}', '}')

@@ -2,9 +2,9 @@ package binding
 
 import (
 	"encoding/json"
-	"math/big"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/decimal"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -82,30 +82,24 @@ func anyOf(raw []byte) any {
 	return nil
 }
 
-// safeDigits is the number of decimal digits that every float64 keeps.
+// safeDigits is the number of decimal digits that every float64 keeps, unless it is so small that
+// it has fewer bits.
 const safeDigits = 15
 
+// numberOf is a float64 if that is written as the same number again, and else a json.Number. It is
+// not enough that the float64 has the same value: 882020665374088320 is one, and is written with
+// the fewest digits that tell it from its neighbours, as 882020665374088300.
 func numberOf(raw []byte) any {
 	text := string(raw)
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return json.Number(text)
 	}
-	if len(raw) <= safeDigits {
+	if len(raw) <= safeDigits && !strings.ContainsAny(text, "eE") {
 		return f
 	}
-	want, _ := decimal.Of(raw)
-	if want.Whole() {
-		// An integer must be that very integer: 2^53+1 reads as 2^53.
-		exact, ok := bigOf(raw)
-		back, _ := big.NewFloat(f).Int(nil)
-		if !ok || back.Cmp(exact) != 0 {
-			return json.Number(text)
-		}
-		return f
-	}
-	have, _ := decimal.Of(appendFloat(nil, f, 64))
-	if want != have {
+	want, known := decimal.Of(raw)
+	if have, _ := decimal.Of(appendFloat(nil, f, 64)); !known || want != have {
 		return json.Number(text)
 	}
 	return f

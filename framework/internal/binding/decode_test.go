@@ -80,7 +80,12 @@ func TestAnyKeepsNumbers(t *testing.T) {
 	value[any](t, "0.1", 0.1, true)
 	value[any](t, "9007199254740992", float64(1<<53), true)
 	value[any](t, "9007199254740993", json.Number("9007199254740993"), true)
+	value[any](t, "882020665374088320", json.Number("882020665374088320"), true) // a float64, but written as …300
+	value[any](t, "882020665374088321", json.Number("882020665374088321"), true)
 	value[any](t, "1e400", json.Number("1e400"), true)
+	value[any](t, "1.2345e-322", json.Number("1.2345e-322"), true)
+	value[any](t, "1e-400", json.Number("1e-400"), true)
+	value[any](t, "1e21", 1e21, true)
 	value[any](t, "0.1000000000000000055511151231257827", json.Number("0.1000000000000000055511151231257827"), true)
 	value[any](t, "3.141592653589793", 3.141592653589793, true)
 	value[any](t, `{"a":[1,null,"x",true]}`, map[string]any{"a": []any{float64(1), nil, "x", true}}, true)
