@@ -244,7 +244,8 @@ func WithAuth(a transport.Authenticator) AppOption {
 
 // WithStateSecrets seals what travels with a client that is asked in rounds (2026-07-28
 // basic/patterns/mrtr), so that any instance of the program with the same secrets takes the
-// next round. Each has at least 16 random bytes. The first seals, all open: to rotate, put
+// next round. A state is bound to the name of the app: another app with the same secrets
+// refuses it. Each has at least 16 random bytes. The first seals, all open: to rotate, put
 // a new one in front and drop the old one when nothing sealed with it is alive any more
 // (see [WithStateTTL]). Without this option, processes that share a store ([WithStore]) use
 // a secret that is kept there; otherwise a round must go to the process that asked, or

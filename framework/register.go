@@ -75,6 +75,14 @@ type declaration struct {
 	compile func(b *builder, m *member)
 }
 
+// called returns the name; "" if there is no declaration.
+func (d *declaration) called() string {
+	if d == nil {
+		return ""
+	}
+	return d.name
+}
+
 // declare finds the place of the program's function. A nil function is a problem that Build
 // reports at the line of the registration (skip callers above this one).
 func declare(k kind, name string, fn any, opts []Option) *declaration {

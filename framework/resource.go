@@ -38,8 +38,8 @@ func (r *ResourceOf[Out]) declared() *declaration {
 	return r.declaration
 }
 
-// URI returns the URI of the resource.
-func (r *ResourceOf[Out]) URI() string { return r.declaration.name }
+// URI returns the URI of the resource; "" for a nil or empty handle.
+func (r *ResourceOf[Out]) URI() string { return r.declared().called() }
 
 func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 	if problem := uriProblem(m.name); problem != "" {

@@ -81,9 +81,17 @@ type stopOf struct{ server *Server }
 // Serve calls it. If a program mounts the server into something of its own, the first frame
 // does; call Start before that to see the error. Concurrent callers wait for its outcome,
 // or until ctx ends; with the context of an OnStart function, or one derived from it, that
-// is an error at once. It is also an error if the server was stopped before it began: a
-// server is for one run.
-func (s *Server) Start(ctx context.Context) error { return s.start(ctx, ctx) }
+// is an error at once. It is also an error if the server was stopped: a server is for one
+// run.
+func (s *Server) Start(ctx context.Context) error {
+	if s == nil || s.engine == nil {
+		return errNotBuilt
+	}
+	if s.stopped() {
+		return errStopped
+	}
+	return s.start(ctx, ctx)
+}
 
 // start does what Start does; the OnStart functions and the engine get the values of life, and
 // ctx bounds the wait for another caller that is starting the server.
@@ -177,7 +185,7 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 // A server is served once: calling Serve again, during or after the first call or after
 // Shutdown, is an error, and so is calling it without a transport or with a nil one.
 func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) error {
-	if s.engine == nil {
+	if s == nil || s.engine == nil {
 		return errNotBuilt
 	}
 	if len(transports) == 0 {
@@ -269,7 +277,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 // OnStop it returns an error at once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	switch {
-	case s.engine == nil:
+	case s == nil || s.engine == nil:
 		return nil
 	case ctx.Value(startOf{s}) != nil && !s.started.Load(), ctx.Value(stopOf{s}) != nil:
 		return errOwnEnd
@@ -296,6 +304,9 @@ func (s *Server) stop(ctx context.Context) error {
 
 // Accept makes Server a transport.Host.
 func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+	if s == nil {
+		return nil, errNotBuilt
+	}
 	if err := s.start(ctx, context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return nil, err
 	}

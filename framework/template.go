@@ -59,7 +59,7 @@ func (t *TemplateOf[P, Out]) declared() *declaration {
 // if the template or P is faulty, which Build reports; before Build also for a P with tags
 // of Validation. It may be called concurrently.
 func (t *TemplateOf[P, Out]) URI(p P) string {
-	if t.template == nil {
+	if t == nil || t.template == nil {
 		return ""
 	}
 	vars := t.variables(reflect.ValueOf(&p).Elem())

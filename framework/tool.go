@@ -89,8 +89,8 @@ func (v *values[In, Out]) forget() {
 	v.in, v.out = in, out
 }
 
-// Name returns the name as registered, without group prefixes.
-func (t *ToolOf[In, Out]) Name() string { return t.declaration.name }
+// Name returns the name as registered, without group prefixes; "" for a nil or empty handle.
+func (t *ToolOf[In, Out]) Name() string { return t.declared().called() }
 
 // plan is that of the last Build, or one compiled from the declaration alone.
 func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {

@@ -134,12 +134,13 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
-// binding returns a digest of what a state is bound to: the principal and the request. The state is
-// invalid with any other.
+// binding returns a digest of what a state is bound to: the app by its name, the principal and the
+// request. The state is invalid with any other. Apps may share a secret.
 func (x *exchange) binding(ctx context.Context, asking protocol.Params) []byte {
 	name, arguments := wanting(asking)
 	h := sha256.New()
 	part := func(b string) { h.Write(append(strconv.AppendInt(nil, int64(len(b)), 10), ":"+b...)) }
+	part(x.conn.e.cfg.Info.Name)
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		part(p.Issuer)
 		part(p.Subject)

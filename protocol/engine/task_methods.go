@@ -172,7 +172,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	if owner == "" { // tasks without an owner cannot be listed: their ids are secrets
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
 	}
-	binding := []byte("tasks/list\x00" + owner)
+	binding := []byte("tasks/list\x00" + e.cfg.Info.Name + "\x00" + owner)
 	if p.Cursor != nil {
 		plain, err := e.cfg.States.Open(*p.Cursor, binding)
 		if err != nil {

@@ -41,7 +41,9 @@ func settle(opts []Option) options {
 	return o
 }
 
-// Prefix sets the beginning of every key and channel; default "kagami:".
+// Prefix sets the beginning of every key and channel; default "kagami:". It must not contain
+// braces, by which a Cluster finds the slot of a key: that is an error of Open; with New, of
+// every operation.
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = prefix } }
 
 // LeaseLife sets how long a worker has a task without renewing its lease; default 30 s. d

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	s := &Store{client: client, prefix: o.prefix, running: map[*context.CancelCauseFunc]struct{}{}}
 	if s.box, s.fault = newBox(o.keys); o.sealed && len(o.keys) == 0 {
 		s.fault = errors.New("redisstore: Encrypt has no key")
+	}
+	if strings.ContainsAny(o.prefix, "{}") {
+		s.fault = fmt.Errorf("redisstore: prefix %q: braces tell a Cluster which part of a key decides its slot, use other characters", o.prefix)
 	}
 	s.sessions = sessions{s}
 	s.claims = claims{s}
