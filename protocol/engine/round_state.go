@@ -51,6 +51,10 @@ func (e *Engine) sharesClaims() bool { return e.cfg.Claims != nil && e.cfg.Share
 func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
 	plain := j.Append(nil)
 	if limit := e.stateLimit(); len(plain) > limit {
+		if answers := answerBytes(j); answers > limit/2 {
+			return "", protocol.Faultf(protocol.FaultInvalidParams,
+				"the answers in inputResponses have %d bytes, and at most %d are kept between the rounds of a call: answer with less", answers, limit/2)
+		}
 		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are kept", len(plain), limit)
 	}
 	if e.sharesClaims() && len(plain) > spillAt {
@@ -61,6 +65,14 @@ func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byt
 		plain = append([]byte{spilled}, name...)
 	}
 	return e.cfg.States.Seal(plain, binding), nil
+}
+
+// answerBytes returns how many bytes the answers in a journal have, which the client chose.
+func answerBytes(j *rounds.Journal) (bytes int) {
+	for _, a := range j.Answers {
+		bytes += len(a.Value)
+	}
+	return bytes
 }
 
 // openState undoes sealState. The error is what the client is told.
