@@ -77,7 +77,7 @@ func (c *conn) initialized(s *session) step {
 	}
 	return func(ctx context.Context, _ transport.Outbound) error {
 		if err := c.alter(ctx, s, func(k *keptSession) { k.Ready = true }); err != nil {
-			c.e.failed(ctx, nil, err) // other nodes wait a little before they ask
+			c.background(ctx, err) // other nodes wait a little before they ask
 		}
 		return nil
 	}

@@ -78,7 +78,7 @@ func (c *conn) tellKept(ctx context.Context, id string) {
 		err = c.e.tellNow(ctx, news{Kind: newsKept, Session: id, Frame: state, Version: version})
 	}
 	if err != nil { // they read the state with the session's next frame
-		c.e.failed(ctx, nil, fmt.Errorf("engine: telling the other nodes: %w", err))
+		c.background(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))
 	}
 }
 
@@ -106,7 +106,7 @@ func (c *conn) sync() {
 		return
 	}
 	if err := c.takeOver(kept.State()); err != nil {
-		c.e.failed(c.link.Context(), nil, err)
+		c.background(c.link.Context(), err)
 	}
 }
 
@@ -235,4 +235,13 @@ func (e *Engine) connOf(session string) *conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sessions[session]
+}
+
+// background reports a failure of work for the session that no request waits for. The end of the
+// session is none: a client may end it while the work goes on, here or at another node.
+func (c *conn) background(ctx context.Context, err error) {
+	if errors.Is(err, transport.ErrNoSession) || ctx.Err() != nil {
+		return
+	}
+	c.e.failed(ctx, nil, err)
 }

@@ -86,8 +86,11 @@ func (r *record) update(ctx context.Context, change func(h *head, state []byte) 
 			err = r.write(ctx, change)
 		}
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, port.ErrNotFound):
+		return fmt.Errorf("keeping a session: %w: %w", transport.ErrNoSession, err)
 	}
 	return fmt.Errorf("keeping a session: %w", err)
 }

@@ -1,0 +1,141 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// TestOrdinaryClientsLogNoErrors runs many short sessions that end in the ways in which ordinary
+// clients end them, on each store, and finds nothing logged as an error.
+func TestOrdinaryClientsLogNoErrors(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) framework.Store{
+		"no store": func(*testing.T) framework.Store { return nil },
+		"memory":   func(*testing.T) framework.Store { return memory.New() },
+		"bolt": func(t *testing.T) framework.Store {
+			store, err := boltstore.Open(filepath.Join(t.TempDir(), "db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = store.Close() })
+			return store
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.ErrorLevel)
+			opts := []framework.AppOption{framework.WithLogger(zap.New(core))}
+			if store := open(t); store != nil {
+				opts = append(opts, framework.WithStore(store))
+			}
+			app := framework.New("quiet", "1", opts...)
+			app.Add(framework.Tool("wait", func(ctx context.Context, _ struct{}) (string, error) {
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				return "done", ctx.Err()
+			}))
+			server, err := app.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			web := httptest.NewServer(nethttp.Handler(server))
+			for range 10 {
+				var all sync.WaitGroup
+				for i := range 20 {
+					all.Go(func() { shortSession(t, web.URL, i) })
+				}
+				all.Wait()
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			if err := server.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+			web.Close()
+			for _, entry := range logs.All() {
+				t.Errorf("%s: %v", entry.Message, entry.ContextMap())
+			}
+		})
+	}
+}
+
+// shortSession is one client: a good one, one that leaves in the middle of a call, one that ends its
+// session at once, and one that asks for what there is not.
+func shortSession(t *testing.T, url string, kind int) {
+	post := func(session, body string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		_ = answer.Body.Close()
+		return answer
+	}
+	switch kind % 4 {
+	case 0, 1:
+		opened := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		if opened == nil {
+			return
+		}
+		session := opened.Header.Get("Mcp-Session-Id")
+		var both sync.WaitGroup
+		both.Go(func() { post(session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`) })
+		if kind%4 == 1 {
+			both.Go(func() { post(session, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`) })
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Mcp-Session-Id", session)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			_ = answer.Body.Close()
+		}
+		both.Wait()
+	default:
+		revision := protocol.Rev20251125
+		if kind%4 == 3 {
+			revision = protocol.Rev20260728
+		}
+		c, err := client.Connect(t.Context(), client.HTTP(url), client.Revisions(revision))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		_, _ = c.CallTool(ctx, "wait", nil)
+		cancel()
+		_, _ = c.CallTool(t.Context(), fmt.Sprint("none", kind), nil)
+		_ = c.Close()
+	}
+}
