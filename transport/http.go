@@ -178,6 +178,10 @@ type Server interface {
 	Sharer
 }
 
+// Warner is a host that takes warnings for whoever runs it. A carrier calls Warn, perhaps
+// concurrently, and at most some hundred times in its life.
+type Warner interface{ Warn(text string) }
+
 // Sharer is a host whose sessions may be served by any of several processes.
 type Sharer interface {
 	// Sessions keeps what other processes must know to serve a session of this one;

@@ -152,7 +152,7 @@ func testStream(t *testing.T, serve SiteFunc) {
 	c := dialRaw(t, site.URL)
 	c.send(ask{body: frame(7, "many", script{Count: 50})})
 	response := c.open(http.MethodPost) //nolint:bodyclose // it ends with the connection
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"} {
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
 		if got := response.Header.Get(name); got != want {
 			t.Errorf("%s: %q", name, got)
 		}

@@ -21,6 +21,7 @@ import (
 // Options for a server have no effect: the app has its own.
 func Mount(r fiber.Router, host transport.Host, opts ...Option) {
 	c := newConfig("/", opts)
+	c.Mounted(host)
 	newCarrier(c, front.New(host, c.Config.Config)).mount(r, func(path string) string { return path })
 }
 

@@ -17,18 +17,20 @@ func TestOptions(t *testing.T) {
 		option Option
 		set    func(*config)
 	}{
-		"Heartbeat":    {Heartbeat(time.Minute), func(c *config) { c.Heartbeat = time.Minute }},
-		"Retry":        {Retry(time.Minute), func(c *config) { c.Retry = time.Minute }},
-		"SessionIdle":  {SessionIdle(time.Minute), func(c *config) { c.SessionIdle = time.Minute }},
-		"MaxSessions":  {MaxSessions(7), func(c *config) { c.MaxSessions = 7 }},
-		"MaxStreams":   {MaxStreams(7), func(c *config) { c.MaxStreams = 7 }},
-		"BodyLimit":    {BodyLimit(7), func(c *config) { c.BodyLimit = 7 }},
-		"ReadTimeout":  {ReadTimeout(time.Minute), func(c *config) { c.ReadTimeout = time.Minute }},
-		"IdleTimeout":  {IdleTimeout(time.Hour), func(c *config) { c.IdleTimeout = time.Hour }},
-		"WriteTimeout": {WriteTimeout(time.Minute), func(c *config) { c.WriteTimeout = time.Minute }},
-		"Grace":        {Grace(time.Minute), func(c *config) { c.Grace = time.Minute }},
-		"Path":         {Path("/x"), func(c *config) { c.Path = "/x" }},
-		"nil":          {nil, func(c *config) { c.Fault = front.ErrNilOption }},
+		"AllowedHeaders":  {AllowedHeaders("X-Tenant"), func(c *config) { c.AllowedHeaders = []string{"X-Tenant"} }},
+		"LoopbackOrigins": {LoopbackOrigins(), func(c *config) { c.LoopbackOrigins = true }},
+		"Heartbeat":       {Heartbeat(time.Minute), func(c *config) { c.Heartbeat = time.Minute }},
+		"Retry":           {Retry(time.Minute), func(c *config) { c.Retry = time.Minute }},
+		"SessionIdle":     {SessionIdle(time.Minute), func(c *config) { c.SessionIdle = time.Minute }},
+		"MaxSessions":     {MaxSessions(7), func(c *config) { c.MaxSessions = 7 }},
+		"MaxStreams":      {MaxStreams(7), func(c *config) { c.MaxStreams = 7 }},
+		"BodyLimit":       {BodyLimit(7), func(c *config) { c.BodyLimit = 7 }},
+		"ReadTimeout":     {ReadTimeout(time.Minute), func(c *config) { c.ReadTimeout = time.Minute }},
+		"IdleTimeout":     {IdleTimeout(time.Hour), func(c *config) { c.IdleTimeout = time.Hour }},
+		"WriteTimeout":    {WriteTimeout(time.Minute), func(c *config) { c.WriteTimeout = time.Minute }},
+		"Grace":           {Grace(time.Minute), func(c *config) { c.Grace = time.Minute }},
+		"Path":            {Path("/x"), func(c *config) { c.Path = "/x" }},
+		"nil":             {nil, func(c *config) { c.Fault = front.ErrNilOption }},
 	} {
 		want := *base
 		tt.set(&want)

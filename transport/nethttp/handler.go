@@ -24,6 +24,7 @@ import (
 // the values of the request's.
 func Handler(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
+	c.Mounted(host)
 	f := front.New(host, c.Config.Config)
 	return &handler{config: c, limit: f.Limit(), door: f.Main}
 }
@@ -32,6 +33,7 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 // and post to the same path with the query that they are told there.
 func SSE(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
+	c.Mounted(host)
 	f := front.New(host, c.Config.Config)
 	return &handler{config: c, limit: f.Limit(), door: f.Old(legacysse.Both, "")}
 }

@@ -43,7 +43,8 @@ func Path(path string) Option {
 
 // AllowedOrigins sets the pages that may call besides those of loopback and of the server's
 // own host: "https://app.example.com". They get CORS header fields. Each must be named:
-// there is no "*", and what is not an origin is an error of Serve.
+// there is no "*", and what is not an origin is an error of Serve. Handler, which
+// has no error, logs it as a warning.
 func AllowedOrigins(origins ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedOrigins = append(c.AllowedOrigins, origins...) })
 }
@@ -56,13 +57,27 @@ func AllowedHosts(hosts ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedHosts = append(c.AllowedHosts, hosts...) })
 }
 
+// AllowedHeaders lets pages of AllowedOrigins send header fields of the program's own, such as
+// "X-Tenant", besides those of the protocol. Field names that HTTP does not allow are an error
+// of Serve.
+func AllowedHeaders(names ...string) Option {
+	return optionFunc(func(c *config) { c.AllowedHeaders = append(c.AllowedHeaders, names...) })
+}
+
+// LoopbackOrigins lets pages of this machine call from any port, as if they were in
+// AllowedOrigins: for development, with tools such as the MCP Inspector in direct mode. Do not
+// use it where others have pages on the same machine.
+func LoopbackOrigins() Option {
+	return optionFunc(func(c *config) { c.LoopbackOrigins = true })
+}
+
 // BodyLimit sets the limit of a POST's body in bytes; default 4 MiB, at most 2 GiB.
 func BodyLimit(n int64) Option {
 	return optionFunc(func(c *config) { c.BodyLimit = int(min(n, math.MaxInt32)) })
 }
 
-// Heartbeat sets how often something is sent on a stream on which nothing else is; default
-// 15 s.
+// Heartbeat sets how long a stream may be silent: a comment is sent before that time is over;
+// default 15 s. Choose less than the read timeout of a proxy.
 func Heartbeat(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Heartbeat = d })
 }

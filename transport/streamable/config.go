@@ -15,6 +15,12 @@ type Config struct {
 	// calls. "*" is any host: for servers behind a proxy that checks.
 	AllowedHosts []string
 
+	// AllowedHeaders may be sent by pages of AllowedOrigins besides the fields of the protocol.
+	AllowedHeaders []string
+	// LoopbackOrigins gives pages of loopback hosts the CORS headers that those of AllowedOrigins
+	// get, whatever their port: for development.
+	LoopbackOrigins bool
+
 	// Stateless keeps no sessions: each request of a handshake revision is served by
 	// itself, and any process can serve it. What needs a client that is known or comes
 	// back is not there: questions, the stream of GET, resumption.

@@ -56,6 +56,7 @@ type Gate struct {
 	places places // of open streams; sessions count their own
 
 	heartbeats heartbeats // of the streams
+	refusals   refusals
 
 	host atomic.Pointer[string] // the Host that was last allowed; a cache, since most requests have the same
 }
@@ -65,6 +66,7 @@ func NewGate(host transport.Host, cfg Config) *Gate {
 	server, _ := host.(transport.Server)
 	g := &Gate{cfg: cfg.withDefaults(), server: server}
 	g.origins = newOrigins(g.cfg.AllowedOrigins)
+	g.refusals.host, _ = host.(transport.Warner)
 	g.heartbeats.every, g.heartbeats.closing = g.cfg.Heartbeat, g.Closing()
 	return g
 }
@@ -97,7 +99,7 @@ func (g *Gate) Config() Config { return g.cfg }
 func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *Reply) {
 	entry := Entry{ctx: ctx, r: r}
 	if !g.hostAllowed(r.Host) {
-		return entry, refuse(http.StatusForbidden, "this host name is not served here")
+		return entry, g.refusals.refuse("host name", r.Host, "AllowedHosts")
 	}
 	common, refused := g.origin(r, methods)
 	if refused != nil {
@@ -149,9 +151,9 @@ func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 	if times == 0 {
 		return nil, nil
 	}
-	listed := g.origins.has(origin)
+	listed := g.origins.has(origin) || g.cfg.LoopbackOrigins && onThisMachine(origin)
 	if times > 1 || !listed && !own(origin, r.Host) {
-		return nil, refuse(http.StatusForbidden, "this origin may not call")
+		return nil, g.refusals.refuse("origin", origin, "AllowedOrigins")
 	}
 	if !listed {
 		return nil, nil
@@ -166,19 +168,19 @@ func (g *Gate) origin(r *Request, methods string) ([]Field, *Reply) {
 	}
 	return common, (&Reply{Status: http.StatusNoContent, Header: []Field{
 		{"Access-Control-Allow-Methods", methods},
-		{"Access-Control-Allow-Headers", allowedHeaders(r.Fields)},
+		{"Access-Control-Allow-Headers", allowedHeaders(r.Fields, g.cfg.AllowedHeaders)},
 		{"Access-Control-Max-Age", "7200"},
 	}}).with(common)
 }
 
 // allowedHeaders returns the Access-Control-Allow-Headers of a preflight: the fields of the
 // protocol, DPoP (RFC 9449) and trace context included, and those fields for mirrored
-// arguments (Mcp-Param-*) that the browser asks for.
-func allowedHeaders(f transport.Fields) string {
-	list := []string{
+// arguments (Mcp-Param-*) that the browser asks for; and those of AllowedHeaders.
+func allowedHeaders(f transport.Fields, more []string) string {
+	list := append([]string{
 		"Authorization", "DPoP", "Traceparent", "Tracestate", "Content-Type", "Accept", "Last-Event-ID",
 		headerSession, headerVersion, "Mcp-Method", "Mcp-Name",
-	}
+	}, more...)
 	for _, value := range f.Values("Access-Control-Request-Headers") {
 		for name := range strings.SplitSeq(value, ",") {
 			if name = strings.TrimSpace(name); mirrors(name) {

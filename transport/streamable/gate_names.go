@@ -73,6 +73,12 @@ func own(origin, host string) bool {
 	return loopback.Is(u.Hostname()) || plainHost(u.Scheme, u.Host) == plainHost(u.Scheme, host)
 }
 
+// onThisMachine reports whether origin is that of a page which a server on this machine has served.
+func onThisMachine(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && defaultPorts[u.Scheme] != "" && loopback.Is(u.Hostname())
+}
+
 // named reports whether allowed, of AllowedHosts, matches host, whose name is name. Clients leave
 // out a default port, and only a proxy knows whether that was 80 or 443: both match.
 func named(allowed, host, name string) bool {

@@ -9,7 +9,8 @@ import (
 )
 
 // heartbeats serves all open streams of a gate, so that an idle stream needs neither a timer nor
-// a goroutine: it writes a comment on streams on which nothing else is sent, and ends standalone
+// a goroutine: it writes a comment on streams on which nothing else is sent, before they
+// are silent for longer than every, and ends standalone
 // streams, which would never end by themselves, when the host begins to stop.
 //
 // One goroutine (run) does this. The first stream that joins starts it; the last one that leaves
@@ -76,7 +77,7 @@ func (h *heartbeats) leave(a *attachment) {
 
 func (h *heartbeats) run(quit, done chan struct{}) {
 	defer close(done)
-	beat := time.NewTicker(h.every)
+	beat := time.NewTicker(max(h.every/looks, 1))
 	defer beat.Stop()
 	closing := h.closing
 	for {
@@ -100,12 +101,23 @@ func (h *heartbeats) stop() []*attachment {
 	return h.take(func(a *attachment) bool { return a.st.standalone })
 }
 
-// due takes the streams on which nothing was written since the last beat, except those whose
-// last beat still blocks.
+// looks is how often in the time between two heartbeats the streams are looked at.
+const looks = 4
+
+// due takes the streams that would otherwise be silent for longer than h.every by the next look,
+// except those whose last beat still blocks: a stream is taken when nothing was written on it in
+// three intervals between two looks, to which up to one before them adds.
 func (h *heartbeats) due() []*attachment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.take(func(a *attachment) bool { return !a.wrote.Swap(false) && !a.beating.Swap(true) })
+	return h.take(func(a *attachment) bool {
+		if a.wrote.Swap(false) {
+			a.silent = 0
+			return false
+		}
+		a.silent++
+		return a.silent >= looks-1 && !a.beating.Swap(true)
+	})
 }
 
 // take returns the streams that which selects. From now on attachment.end waits until each has

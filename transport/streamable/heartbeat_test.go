@@ -76,8 +76,8 @@ func TestStuckAmongMany(t *testing.T) {
 			if r := all[i].do(http.MethodPost, "x"); r.Status != http.StatusOK {
 				t.Fatalf("a call: %d", r.Status)
 			}
-			// The first beat finds that the stream has just begun.
-			if got := sinks[i].text(); strings.Count(got, ": \n\n") != beats || len(sinks[i].events()) != 1 {
+			// One more when the stream began.
+			if got := sinks[i].text(); strings.Count(got, ": \n\n") != beats+1 || len(sinks[i].events()) != 1 {
 				t.Fatalf("stream %d: %q", i, got)
 			}
 		}
@@ -92,6 +92,57 @@ func TestStuckAmongMany(t *testing.T) {
 		<-badly.over
 		(&site{t: t, e: e}).stop()
 	})
+}
+
+// TestNeverSilentForLonger: whenever something is written on a stream, the next heartbeat comes before
+// Heartbeat is over, and not much sooner.
+func TestNeverSilentForLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const every = 15 * time.Second // the default
+		h := &host{plan: resumable, log: &keeper{}, handle: tells}
+		e, all := crowd(t, h, 2)
+		other := &stamped{sink: sink{left: -1}}
+		begun := begin(t, all[1].do(http.MethodGet, ""), other) // its beats are not those of the stream below
+		time.Sleep(every / 3)
+		to := &stamped{sink: sink{left: -1}}
+		b := begin(t, all[0].do(http.MethodGet, ""), to)
+		for i := range 40 {
+			time.Sleep(time.Duration(i*i) * 37 * time.Millisecond)
+			if r := all[0].do(http.MethodPost, "x"); r.Status != http.StatusOK {
+				t.Fatalf("a call: %d", r.Status)
+			}
+		}
+		time.Sleep(5 * every)
+		synctest.Wait()
+		for name, s := range map[string]*stamped{"busy": to, "idle": other} {
+			for i := 1; i < len(s.at); i++ {
+				if silent := s.at[i].Sub(s.at[i-1]); silent > every {
+					t.Errorf("%s: silent for %v", name, silent)
+				}
+			}
+			if time.Since(s.at[len(s.at)-1]) > every || len(s.at) < 5 {
+				t.Errorf("%s: %d writes, the last %v ago", name, len(s.at), time.Since(s.at[len(s.at)-1]))
+			}
+		}
+		if beats := len(other.at); beats > 60 { // 40 sleeps and five intervals are some 13 minutes
+			t.Errorf("%d writes on an idle stream", beats)
+		}
+		b.gone()
+		begun.gone()
+		(&site{t: t, e: e}).stop()
+	})
+}
+
+// stamped notes when it is written to.
+type stamped struct {
+	sink
+	at []time.Time
+}
+
+func (s *stamped) Write(part []byte) error {
+	s.at = append(s.at, time.Now())
+	return s.sink.Write(part)
 }
 
 // tells sends something on the session's own stream.

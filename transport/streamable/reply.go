@@ -43,7 +43,7 @@ var contentJSON = Field{"Content-Type", typeJSON}
 // Headers of the most frequent replies. They are shared: append only to a clipped copy.
 var (
 	jsonHeader   = []Field{contentJSON}
-	eventsHeader = []Field{{"Content-Type", typeSSE}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}
+	eventsHeader = []Field{{"Content-Type", typeSSE}, {"Cache-Control", "no-cache, no-transform"}, {"X-Accel-Buffering", "no"}}
 )
 
 // refuse makes a reply whose body is a JSON-RPC error without id. Clients of 2026-07-28 look

@@ -213,5 +213,4 @@ func (a *attachment) beat() {
 	if a.put([]byte(comment)) != nil {
 		st.detachLocked(a)
 	}
-	a.wrote.Store(false)
 }

@@ -119,7 +119,8 @@ type attachment struct {
 	committed bool   // the header was written; guarded by stream.mu, or by pour while it runs
 	primer    []byte // priming event that the next part begins with; nil: none; guarded like committed
 
-	wrote  atomic.Bool   // something was written since the last beat
+	wrote  atomic.Bool   // something was written since the last look of heartbeats
+	silent int           // looks in a row that found nothing written; guarded by heartbeats.mu
 	closed atomic.Bool   // nothing more is sent here
 	over   chan struct{} // with Serve: closed by close; nil: see told
 	told   func()        // with Begin: called after end, which close runs in a goroutine of its own

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
@@ -120,6 +122,11 @@ func (c *Config) misnamed() error {
 			return fmt.Errorf("AllowedHosts: %q is no host name: it is written as mcp.example.com, with or without a port", name)
 		}
 	}
+	for _, name := range c.AllowedHeaders {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) }) {
+			return fmt.Errorf("AllowedHeaders: %q is not the name of a header field", name)
+		}
+	}
 	for _, origin := range c.AllowedOrigins {
 		if origin == "" || origin == "null" {
 			continue
@@ -130,6 +137,14 @@ func (c *Config) misnamed() error {
 		}
 	}
 	return nil
+}
+
+// Mounted warns of options that are wrong, for a carrier that has no other way to say so.
+func (c *Config) Mounted(host transport.Host) {
+	err := cmp.Or(c.Fault, c.misnamed())
+	if warner, ok := host.(transport.Warner); ok && err != nil {
+		warner.Warn("an option of the HTTP endpoint has no effect: " + err.Error())
+	}
 }
 
 // listen opens the address of a stand-alone server, or takes the Listener. A port

@@ -1,0 +1,113 @@
+package nethttp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// warned is a host that keeps warnings.
+type warned struct {
+	transport.Host
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warned) Warn(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+func call(h http.Handler, method string, fields map[string]string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), method, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{}}`))
+	r.Header.Set("Content-Type", "application/json")
+	for name, value := range fields {
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// TestRefusedNames: who runs the server is warned once of each name, and the caller is told which.
+func TestRefusedNames(t *testing.T) {
+	t.Parallel()
+	host := &warned{Host: transporttest.NewScripted()}
+	h := nethttp.Handler(host)
+	for range 3 {
+		for _, fields := range []map[string]string{{"Host": "mcp.example.com"}, {"Origin": "https://app.example.com"}, {"Origin": "tauri://localhost"}, {"Origin": "null"}, {"Origin": "file://"}, {"Origin": "chrome-extension://abc"}} {
+			w := call(h, http.MethodPost, fields)
+			for _, value := range fields {
+				if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), value) {
+					t.Errorf("%v: %d %s", fields, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	if len(host.texts) != 6 || !strings.Contains(host.texts[0], "AllowedHosts") || !strings.Contains(host.texts[0], "mcp.example.com") || !strings.Contains(host.texts[1], "AllowedOrigins") {
+		t.Errorf("warnings: %q", host.texts)
+	}
+	long := call(h, http.MethodPost, map[string]string{"Host": strings.Repeat("x", 4000)})
+	if long.Code != http.StatusForbidden || long.Body.Len() > 500 {
+		t.Errorf("%d with %d bytes", long.Code, long.Body.Len())
+	}
+	for i := range 500 {
+		call(h, http.MethodPost, map[string]string{"Host": fmt.Sprintf("h%d.example", i)})
+	}
+	if len(host.texts) > 100 {
+		t.Errorf("%d warnings", len(host.texts))
+	}
+}
+
+// TestPreflights: fields of the program's own, and pages of this machine while one develops.
+func TestPreflights(t *testing.T) {
+	t.Parallel()
+	ask := map[string]string{"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-tenant"}
+	local := map[string]string{"Origin": "http://localhost:6274", "Access-Control-Request-Method": "POST"}
+	plain := nethttp.Handler(transporttest.NewScripted(), nethttp.AllowedOrigins("https://app.example.com"))
+	open := nethttp.Handler(transporttest.NewScripted(), nethttp.AllowedOrigins("https://app.example.com"), nethttp.AllowedHeaders("X-Tenant"), nethttp.LoopbackOrigins())
+	if got := call(plain, http.MethodOptions, ask).Header().Get("Access-Control-Allow-Headers"); strings.Contains(got, "X-Tenant") {
+		t.Error(got)
+	}
+	if got := call(open, http.MethodOptions, ask).Header().Get("Access-Control-Allow-Headers"); !strings.Contains(got, "X-Tenant") || !strings.Contains(got, "Authorization") {
+		t.Error(got)
+	}
+	if got := call(plain, http.MethodOptions, local).Header().Get("Access-Control-Allow-Origin"); got != "" {
+		t.Error(got)
+	}
+	for _, method := range []string{http.MethodOptions, http.MethodPost} {
+		if got := call(open, method, local).Header().Get("Access-Control-Allow-Origin"); got != "http://localhost:6274" {
+			t.Errorf("%s: %q", method, got)
+		}
+	}
+	for _, origin := range []string{"tauri://localhost", "http://localhost.evil.example", "null"} {
+		if w := call(open, http.MethodPost, map[string]string{"Origin": origin}); w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", origin, w.Code)
+		}
+	}
+}
+
+// TestWrongOptionsUnderARouter are seen: there is no error to return.
+func TestWrongOptionsUnderARouter(t *testing.T) {
+	t.Parallel()
+	host := &warned{Host: transporttest.NewScripted()}
+	nethttp.Handler(host, nethttp.AllowedOrigins("http://localhost:*"))
+	nethttp.Handler(host, nethttp.AllowedHeaders("X Tenant"))
+	nethttp.SSE(host, nethttp.AllowedHosts("https://mcp.example.com"))
+	if len(host.texts) != 3 || !strings.Contains(host.texts[0], "http://localhost:*") || !strings.Contains(host.texts[1], "X Tenant") {
+		t.Errorf("%q", host.texts)
+	}
+}
