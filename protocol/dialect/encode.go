@@ -35,7 +35,8 @@ const (
 type writer struct {
 	d    *Dialect
 	b    []byte
-	from int // where b began
+	from int    // where b began
+	base string // where a schema that is written has moved to, as a reference; "": see movedRef
 	err  error
 }
 

@@ -342,8 +342,14 @@ func TestOutputSchemas(t *testing.T) {
 			`{"type":"object","properties":{"result":{"type":"integer"}},"required":["result"]}`, `{"type":"integer"}`,
 		},
 		`{"type":["object","null"]}`: {
-			`{"type":"object"}`,
+			`{"type":"object","anyOf":[{"type":"object"},{"properties":{"result":{"type":"null"}},"required":["result"],"additionalProperties":false}]}`,
 			`{"type":["object","null"]}`,
+		},
+		`{"type":["object","null"],"properties":{"next":{"$ref":"#"},"n":{"$ref":"#/$defs/N"}},"$defs":{"N":{"$ref":"#/properties/next"}}}`: {
+			`{"$defs":{"N":{"$ref":"#/anyOf/0/properties/next"}},"type":"object","anyOf":[` +
+				`{"type":"object","properties":{"next":{"$ref":"#/anyOf/0"},"n":{"$ref":"#/$defs/N"}}},` +
+				`{"properties":{"result":{"type":"null"}},"required":["result"],"additionalProperties":false}]}`,
+			`{"type":["object","null"],"properties":{"next":{"$ref":"#"},"n":{"$ref":"#/$defs/N"}},"$defs":{"N":{"$ref":"#/properties/next"}}}`,
 		},
 		`true`: {`{"type":"object","properties":{"result":{}},"required":["result"]}`, `{}`},
 		`{"$schema":"s","type":"array","items":{"$ref":"#/$defs/N"},"$defs":{"N":{"anyOf":[{"$ref":"#"},{"$ref":"#/items"}]}}}`: {

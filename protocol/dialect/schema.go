@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -18,9 +19,8 @@ var (
 // theirs must be objects (server/tools "Output Schema"); a CallToolResult of the
 // tool needs Wrapped. It is false where there is no schema.
 //
-// An object that may be null is what functions that return pointers have. It is
-// an object to those revisions: a wrapper for the sake of a null that hardly ever
-// comes would surprise everybody.
+// An object that may be null is what functions that return pointers have. Its
+// schema is not wrapped on those revisions: it is an object, or {"result": null}.
 func WrapsOutput(schema []byte) bool {
 	return len(schema) > 0 && !isObjectType(schema) && !isNullableObject(schema)
 }
@@ -115,6 +115,8 @@ func (w *writer) outputSchema(v []byte) error {
 		w.raw(v)
 	case WrapsOutput(v):
 		w.wrappedSchema(v)
+	case allowsNull(v):
+		w.nullableSchema(v)
 	default:
 		w.objectSchema(v, false)
 	}
@@ -143,6 +145,55 @@ func (w *writer) wrappedSchema(v []byte) {
 	w.shut('}')
 	w.texts("required", []string{"result"})
 	w.shut('}')
+}
+
+// nullResult is the schema of what takes the place of null where structured content is an object.
+const nullResult = `{"properties":{"result":{"type":"null"}},"required":["result"],"additionalProperties":false}`
+
+// nullableSchema puts a schema of an object or null beside that of the object that stands for null:
+// null is sent wrapped on these revisions, and clients check results against the schema of the list.
+func (w *writer) nullableSchema(v []byte) {
+	_, own := jsontext.Member(v, "$id")
+	w.base = "#/anyOf/0"
+	w.open('{')
+	if !own {
+		w.hoisted(v)
+	}
+	w.str("type", "object")
+	w.key("anyOf")
+	w.open('[')
+	w.comma()
+	if own {
+		w.raw(v)
+	} else {
+		w.open('{')
+		for key, e := range jsontext.Members(v) {
+			switch {
+			case hoists(key):
+			case key.Is("type"):
+				w.str("type", "object")
+			default:
+				w.movedMember(key.String(), e)
+			}
+		}
+		w.shut('}')
+	}
+	w.comma()
+	w.raw([]byte(nullResult))
+	w.shut(']')
+	w.shut('}')
+	w.base = ""
+}
+
+// allowsNull reports whether a schema names null among its types.
+func allowsNull(schema []byte) bool {
+	types, _ := jsontext.Member(schema, "type")
+	for e := range jsontext.Elements(types) {
+		if name, ok := jsontext.String(e); ok && name == "null" {
+			return true
+		}
+	}
+	return false
 }
 
 // hoists says that a member belongs to the root of a schema document.
@@ -204,7 +255,7 @@ func (w *writer) movedMember(name string, v []byte) {
 	switch name {
 	case "$ref", "$dynamicRef":
 		if isText {
-			w.b = jsontext.Quote(w.b, movedRef(ref))
+			w.b = jsontext.Quote(w.b, movedRef(ref, cmp.Or(w.base, "#/properties/result")))
 			return
 		}
 	case "const", "enum", "default", "examples":
@@ -223,12 +274,13 @@ func holdsNames(keyword string) bool {
 	return false
 }
 
-func movedRef(ref string) string {
+// movedRef is a reference after the schema that it is in has moved to base.
+func movedRef(ref, base string) string {
 	switch {
 	case strings.HasPrefix(ref, "#/$defs/"), strings.HasPrefix(ref, "#/definitions/"):
 		return ref
 	case ref == "#", strings.HasPrefix(ref, "#/"):
-		return "#/properties/result" + ref[1:]
+		return base + ref[1:]
 	}
 	return ref
 }
