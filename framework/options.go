@@ -110,7 +110,8 @@ func Describe(text string) Option {
 	return option("Describe", kindsAll, func(s *settings) { s.description = text })
 }
 
-// Title sets the display name.
+// Title sets the display name; default: one made from the name, such as "Read tool" for read_tool,
+// because some clients drop tools without a title.
 func Title(text string) Option {
 	return option("Title", kindsAll, func(s *settings) { s.title = text })
 }

@@ -61,7 +61,7 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 		return messages.answer(m.options.description)
 	}
 	listed := protocol.Prompt{
-		Name: m.listed, Title: m.options.title, Description: m.options.description,
+		Name: m.listed, Title: titled(m.options.title, m.listed), Description: m.options.description,
 		Arguments: m.options.arguments, Icons: m.options.icons, Meta: m.options.meta,
 	}
 	if !args.open {

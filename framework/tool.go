@@ -302,7 +302,7 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	m.bound.refuse = m.bound.refuseTool
 	m.entry.Kind = catalog.Tool
 	listed := protocol.Tool{
-		Name: m.listed, Title: m.options.title, Description: m.options.description,
+		Name: m.listed, Title: titled(m.options.title, m.listed), Description: m.options.description,
 		InputSchema: plan.in.schema, OutputSchema: plan.out.schema, Annotations: m.options.hints,
 		Icons: m.options.icons, Meta: m.options.meta, TaskSupport: m.options.task.support(),
 	}

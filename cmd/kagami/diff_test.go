@@ -33,7 +33,7 @@ func TestLockAndDiff(t *testing.T) {
 		}
 		return path
 	}
-	text := changed("text.lock", `"name": "slow",`, `"name": "slow", "title": "Crawl",`)
+	text := changed("text.lock", `"title": "Slow",`, `"title": "Crawl",`)
 	renamed := changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`)
 	wider := changed("wider.json", `"minimum": 0`, `"minimum": 1`) // what was stricter is wider now
 	wrong := filepath.Join(dir, "wrong.lock")

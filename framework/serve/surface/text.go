@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -32,12 +33,12 @@ func (s *Surface) WriteText(w io.Writer) error {
 	p.section("Tools", len(s.Tools), func(i int) { p.tool(&s.Tools[i]) })
 	p.section("Resources", len(s.Resources), func(i int) {
 		r := &s.Resources[i]
-		p.entry(r.URI, r.Title, r.Description, r.MIME)
+		p.entry(r.URI, telling(r.Title, r.Name), r.Description, r.MIME)
 		p.origin("resource", r.URI)
 	})
 	p.section("Resource templates", len(s.Templates), func(i int) {
 		t := &s.Templates[i]
-		p.entry(t.URITemplate, t.Title, t.Description, t.MIME)
+		p.entry(t.URITemplate, telling(t.Title, t.Name), t.Description, t.MIME)
 		p.origin("template", t.URITemplate)
 	})
 	p.section("Prompts", len(s.Prompts), func(i int) { p.prompt(&s.Prompts[i]) })
@@ -101,7 +102,7 @@ func (p *printer) entry(name, title, description string, notes ...string) {
 
 func (p *printer) tool(t *protocol.Tool) {
 	defer p.origin("tool", t.Name)
-	p.entry(t.Name, t.Title, t.Description, hints(&t.Annotations)...)
+	p.entry(t.Name, telling(t.Title, t.Name), t.Description, hints(&t.Annotations)...)
 	in, err := ParseSchema(t.InputSchema)
 	if err != nil {
 		p.line("    (%v)", err)
@@ -142,7 +143,7 @@ func hints(a *protocol.ToolAnnotations) []string {
 
 func (p *printer) prompt(t *protocol.Prompt) {
 	defer p.origin("prompt", t.Name)
-	p.entry(t.Name, t.Title, t.Description)
+	p.entry(t.Name, telling(t.Title, t.Name), t.Description)
 	var table [][3]string
 	for _, a := range t.Arguments {
 		kind := "optional"
@@ -358,4 +359,20 @@ func joinRaw[R ~[]byte](values []R) string {
 		texts[i] = strings.Trim(string(v), `"`)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// telling returns a title, or "" if it says no more than the name that stands beside it.
+func telling(title, name string) string {
+	letters := func(text string) string {
+		return strings.ToLower(strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return r
+			}
+			return -1
+		}, text))
+	}
+	if letters(title) == letters(name) {
+		return ""
+	}
+	return title
 }
