@@ -233,10 +233,13 @@ func (e *Engine) updated(uri string) {
 // not everybody may know of uri (Config.Secret), a feed that watches a resource above it is told
 // of that resource instead.
 func (e *Engine) toldOf(uri string) []hit {
-	hits := e.resources.covering(uri)
+	hits, normal := e.resources.covering(uri), protocol.NormalURI(uri)
 	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
 	for i, h := range hits {
 		hits[i].uri = uri
+		if h.watched != uri && protocol.NormalURI(h.watched) == normal {
+			hits[i].uri = h.watched // as the client spells it
+		}
 		if secret && !e.resources.has(h.feed, uri) {
 			hits[i].uri = h.watched
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // topics is an index of feeds by what they watch (resources or tasks), so that a change finds its
@@ -14,6 +16,10 @@ import (
 type topics struct {
 	mu     sync.RWMutex // guards byName and what is in it; taken after feed.mu
 	byName map[string]audience
+
+	// odd has the names in byName that are URIs in another spelling than the normal form, by that. Few
+	// clients use one, and they mean the same resource.
+	odd map[string][]string
 }
 
 // audience is the set of feeds that watch one topic. Most topics have one feed, which needs no map.
@@ -65,6 +71,12 @@ func (t *topics) add(f *feed, name string) {
 		a.more[f] = struct{}{}
 	}
 	t.byName[name] = a
+	if normal := protocol.NormalURI(name); normal != name && !slices.Contains(t.odd[normal], name) {
+		if t.odd == nil {
+			t.odd = make(map[string][]string)
+		}
+		t.odd[normal] = append(t.odd[normal], name)
+	}
 }
 
 // remove undoes add. Under t.mu.
@@ -80,7 +92,22 @@ func (t *topics) remove(f *feed, name string) {
 	}
 	if t.byName[name] = a; a.one == nil && a.more == nil {
 		delete(t.byName, name)
+		t.forget(name)
 	}
+}
+
+// forget removes a name that nobody watches from odd. Under t.mu.
+func (t *topics) forget(name string) {
+	normal := protocol.NormalURI(name)
+	if normal == name {
+		return
+	}
+	rest := slices.DeleteFunc(t.odd[normal], func(n string) bool { return n == name })
+	if len(rest) > 0 {
+		t.odd[normal] = rest
+		return
+	}
+	delete(t.odd, normal)
 }
 
 // has reports whether the feed watches the name. That cannot change while the caller holds f.mu.
@@ -106,7 +133,8 @@ func (t *topics) of(name string) []hit {
 	return t.byName[name].appendTo(nil, name)
 }
 
-// covering returns the feeds that watch the resource or one above it, each once.
+// covering returns the feeds that watch the resource or one above it, each once, and once more for each
+// other spelling of its URI that it watches.
 func (t *topics) covering(uri string) []hit {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -115,7 +143,7 @@ func (t *topics) covering(uri string) []hit {
 	}
 	var hits []hit
 	names := 0
-	for name := range above(uri) {
+	for name := range t.spellings(uri) {
 		before := len(hits)
 		if hits = t.byName[name].appendTo(hits, name); len(hits) > before {
 			names++
@@ -124,12 +152,45 @@ func (t *topics) covering(uri string) []hit {
 	if names < 2 {
 		return hits
 	}
-	seen := make(map[*feed]struct{}, len(hits))
+	type told struct {
+		feed *feed
+		as   string // another spelling of the uri, of which the feed is told besides
+	}
+	seen, normal := make(map[told]struct{}, len(hits)), protocol.NormalURI(uri)
 	return slices.DeleteFunc(hits, func(h hit) bool {
-		_, again := seen[h.feed]
-		seen[h.feed] = struct{}{}
+		t := told{feed: h.feed}
+		if h.watched != uri && protocol.NormalURI(h.watched) == normal {
+			t.as = h.watched
+		}
+		_, again := seen[t]
+		seen[t] = struct{}{}
 		return again
 	})
+}
+
+// spellings yields the names that cover the uri, in the spellings in which they are watched. Under t.mu.
+func (t *topics) spellings(uri string) iter.Seq[string] {
+	normal := protocol.NormalURI(uri)
+	if normal == uri && len(t.odd) == 0 {
+		return above(uri)
+	}
+	return func(yield func(string) bool) {
+		for name := range above(uri) {
+			if !yield(name) {
+				return
+			}
+		}
+		for name := range above(normal) {
+			if normal != uri && !strings.HasPrefix(uri, name) && !yield(name) {
+				return
+			}
+			for _, odd := range t.odd[name] {
+				if odd != uri && !yield(odd) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (a audience) appendTo(hits []hit, name string) []hit {

@@ -15,6 +15,7 @@ type Snapshot struct {
 	cfg          *Config
 	all          []*Entry // in order
 	byKey        [kinds]map[string]*Entry
+	byNormal     map[string]*Entry // resources by the normal form of their URI; of two the first
 	lists        [listKinds]list
 	templates    templates
 	capabilities protocol.ServerCapabilities
@@ -40,9 +41,15 @@ func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) 
 	for i := range s.byKey {
 		s.byKey[i] = make(map[string]*Entry)
 	}
+	s.byNormal = make(map[string]*Entry)
 	var templates []*Entry
 	for _, e := range all {
 		s.byKey[e.Kind][e.Key] = e
+		if e.Kind == Resource {
+			if normal := protocol.NormalURI(e.Key); s.byNormal[normal] == nil {
+				s.byNormal[normal] = e
+			}
+		}
 		if e.Kind == Template {
 			templates = append(templates, e)
 		}
@@ -152,7 +159,7 @@ func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) er
 }
 
 func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*Entry, engine.Handler, error) {
-	who, hidden := transport.PrincipalFrom(ctx), s.byKey[Resource][uri]
+	who, hidden := transport.PrincipalFrom(ctx), s.fixed(uri)
 	if hidden != nil && hidden.VisibleTo(who) {
 		return hidden, hidden.Handler, nil
 	}
@@ -174,9 +181,17 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*E
 	return nil, nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
 }
 
+// fixed returns the resource with the URI, in whatever spelling; nil: there is none.
+func (s *Snapshot) fixed(uri string) *Entry {
+	if e := s.byKey[Resource][uri]; e != nil {
+		return e
+	}
+	return s.byNormal[protocol.NormalURI(uri)]
+}
+
 // secret says that the resource exists, and that not everybody may be told of its changes.
 func (s *Snapshot) secret(uri string) bool {
-	e := s.byKey[Resource][uri]
+	e := s.fixed(uri)
 	if e != nil && e.open() {
 		return false
 	}

@@ -1,0 +1,76 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// TestSpellingsOfAURI: a resource is found under each spelling of its URI, the answer has the
+// spelling that was asked for, and a client that watches one hears of changes by it.
+func TestSpellingsOfAURI(t *testing.T) {
+	t.Parallel()
+	app := framework.New("notes", "1")
+	app.Add(
+		framework.Resource("notes://menü/été", func(context.Context) (string, error) { return "menu", nil }),
+		framework.Resource("https://example.com", func(context.Context) (string, error) { return "site", nil }),
+		framework.Resource("notes://plain", func(context.Context) (string, error) { return "plain", nil }),
+		framework.Resource("notes://PLAIN/%7Ea", func(context.Context) (string, error) { return "tilde", nil }),
+	)
+	s, err := app.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rev := range protocol.Revisions() {
+		c, err := client.Connect(t.Context(), client.InMemory(s), client.Revisions(rev))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for uri, want := range map[string]string{
+			"notes://menü/été": "menu", "notes://men%C3%BC/%C3%A9t%C3%A9": "menu", "notes://men%c3%bc/été": "menu",
+			"https://example.com": "site", "https://example.com/": "site", "HTTPS://EXAMPLE.com:443/": "site",
+			"notes://plain": "plain", "notes://pl%61in": "plain", "notes://plain/~a": "tilde",
+		} {
+			raw, err := c.Request(t.Context(), "resources/read", json.RawMessage(`{"uri":"`+uri+`"}`))
+			if err != nil || !strings.Contains(string(raw), want) || !strings.Contains(string(raw), `"uri":"`+uri+`"`) {
+				t.Errorf("%s: %s: %s %v", rev, uri, raw, err)
+			}
+			hears(t, c, s, uri)
+		}
+		for _, uri := range []string{"notes://plain/", "http://example.com", "notes://menu/ete", "notes://plain%2F"} {
+			if raw, err := c.Request(t.Context(), "resources/read", json.RawMessage(`{"uri":"`+uri+`"}`)); err == nil {
+				t.Errorf("%s: %s: %s", rev, uri, raw)
+			}
+		}
+		_ = c.Close()
+	}
+}
+
+// hears watches a resource and has the program change it, under its own spelling.
+func hears(t *testing.T, c *client.Client, s *framework.Server, uri string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	changes, err := c.Subscribe(ctx, uri)
+	if err != nil {
+		t.Fatalf("%s: %v", uri, err)
+	}
+	for _, own := range []string{"notes://menü/été", "https://example.com", "notes://plain", "notes://PLAIN/%7Ea"} {
+		if protocol.NormalURI(own) == protocol.NormalURI(uri) {
+			s.ResourceUpdated(ctx, own)
+		}
+	}
+	for changed := range changes {
+		if changed != uri {
+			t.Errorf("watching %s: told of %s", uri, changed)
+		}
+		return
+	}
+	t.Errorf("watching %s: not told", uri)
+}

@@ -1,0 +1,120 @@
+package protocol
+
+import "strings"
+
+// NormalURI returns the normal form of a URI, by which two spellings of one URI are equal
+// (RFC 3986 section 6.2.2): scheme and host in lower case, escapes in upper case, no escape where
+// none is needed, and one for each byte that a URI cannot have, such as those of "é". For http and
+// https the path of a URI with a host is at least "/", and a default port is left out (section
+// 6.2.3). A text that is not an absolute URI is returned as it is.
+func NormalURI(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	if !ok || !isScheme(scheme) {
+		return uri
+	}
+	lower := strings.ToLower(scheme)
+	authority, path := "", rest
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		end := strings.IndexAny(after, "/?#")
+		if end < 0 {
+			end = len(after)
+		}
+		authority, path = "//"+normalAuthority(lower, after[:end]), after[end:]
+		if (path == "" || path[0] != '/') && isWeb(lower) {
+			path = "/" + path
+		}
+	}
+	path = normalEscapes(path)
+	if out := lower + ":" + authority + path; out != uri {
+		return out
+	}
+	return uri
+}
+
+func isWeb(scheme string) bool {
+	switch scheme {
+	case "http", "https", "ws", "wss":
+		return true
+	}
+	return false
+}
+
+// normalAuthority lowers the host, and drops the default port of the scheme.
+func normalAuthority(scheme, authority string) string {
+	user, host, ok := strings.Cut(authority, "@")
+	if !ok {
+		user, host = "", authority
+	} else {
+		user = normalEscapes(user) + "@"
+	}
+	host = normalEscapes(strings.ToLower(host))
+	switch scheme {
+	case "http", "ws":
+		host = strings.TrimSuffix(host, ":80")
+	case "https", "wss":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return user + host
+}
+
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if letter := c >= 'a' && c <= 'z'; !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(s[i]))) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// normalEscapes writes each byte as a URI has it: unreserved ones as they are, reserved ones as they
+// came, escaped or not, and all others escaped.
+func normalEscapes(s string) string {
+	i := 0
+	for i < len(s) && s[i] != '%' && isURIByte(s[i]) {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	out := append(make([]byte, 0, len(s)+8), s[:i]...)
+	for ; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+			c = unhex(s[i+1])<<4 | unhex(s[i+2])
+			i += 2
+			if isUnreserved(c) {
+				out = append(out, c)
+			} else {
+				out = append(out, '%', upperHex[c>>4], upperHex[c&15])
+			}
+			continue
+		}
+		if c != '%' && isURIByte(c) {
+			out = append(out, c)
+		} else {
+			out = append(out, '%', upperHex[c>>4], upperHex[c&15])
+		}
+	}
+	return string(out)
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// isURIByte reports whether a URI may have the byte unescaped.
+func isURIByte(c byte) bool {
+	return isUnreserved(c) || strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c|0x20 - 'a' + 10
+}
