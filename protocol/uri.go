@@ -8,6 +8,9 @@ import "strings"
 // https the path of a URI with a host is at least "/", and a default port is left out (section
 // 6.2.3). A text that is not an absolute URI is returned as it is.
 func NormalURI(uri string) string {
+	if isPlain(uri) {
+		return uri
+	}
 	scheme, rest, ok := strings.Cut(uri, ":")
 	if !ok || !isScheme(scheme) {
 		return uri
@@ -29,6 +32,22 @@ func NormalURI(uri string) string {
 		return out
 	}
 	return uri
+}
+
+// isPlain reports whether a URI is in normal form for the simplest reasons: nothing is escaped, or
+// would have to be, no capital stands before the path, and the scheme has no rules of its own.
+func isPlain(uri string) bool {
+	slashes := 0 // the third ends the authority
+	for i := range len(uri) {
+		switch c := uri[i]; {
+		case c == '/':
+			slashes++
+		case c >= 'A' && c <= 'Z' && slashes < 3, c == '%', !isURIByte(c):
+			return false
+		}
+	}
+	scheme, _, _ := strings.Cut(uri, ":")
+	return !isWeb(scheme)
 }
 
 func isWeb(scheme string) bool {
@@ -105,9 +124,16 @@ func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
+var uriBytes = func() (all [256]bool) {
+	for c := range 256 {
+		all[c] = isUnreserved(byte(c)) || strings.IndexByte(":/?#[]@!$&'()*+,;=", byte(c)) >= 0
+	}
+	return all
+}()
+
 // isURIByte reports whether a URI may have the byte unescaped.
 func isURIByte(c byte) bool {
-	return isUnreserved(c) || strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0
+	return uriBytes[c]
 }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
@@ -116,5 +142,5 @@ func unhex(c byte) byte {
 	if c <= '9' {
 		return c - '0'
 	}
-	return c|0x20 - 'a' + 10
+	return c | 0x20 - 'a' + 10
 }

@@ -9,20 +9,20 @@ import (
 func TestNormalURI(t *testing.T) {
 	t.Parallel()
 	for uri, want := range map[string]string{
-		"notes://menü/été":               "notes://men%C3%BC/%C3%A9t%C3%A9",
+		"notes://menü/été":                "notes://men%C3%BC/%C3%A9t%C3%A9",
 		"notes://men%c3%bc/%C3%A9t%c3%A9": "notes://men%C3%BC/%C3%A9t%C3%A9",
-		"https://example.com":            "https://example.com/",
+		"https://example.com":             "https://example.com/",
 		"HTTPS://Example.COM:443/a%7Eb?q": "https://example.com/a~b?q",
-		"http://example.com:8080?q=1":    "http://example.com:8080/?q=1",
-		"notes://menu":                   "notes://menu",
-		"tea://Cups/%41%2fb":             "tea://cups/A%2Fb",
-		"a b":                            "a b",
-		"":                               "",
-		"urn:x:Y z":                      "urn:x:Y%20z",
-		"x://a%zz":                       "x://a%25zz",
-		"x://u%61:p@H/":                  "x://ua:p@h/",
-		"é://x":                          "é://x",
-		"file:///C:/a b":                 "file:///C:/a%20b",
+		"http://example.com:8080?q=1":     "http://example.com:8080/?q=1",
+		"notes://menu":                    "notes://menu",
+		"tea://Cups/%41%2fb":              "tea://cups/A%2Fb",
+		"a b":                             "a b",
+		"":                                "",
+		"urn:x:Y z":                       "urn:x:Y%20z",
+		"x://a%zz":                        "x://a%25zz",
+		"x://u%61:p@H/":                   "x://ua:p@h/",
+		"é://x":                           "é://x",
+		"file:///C:/a b":                  "file:///C:/a%20b",
 	} {
 		got := protocol.NormalURI(uri)
 		if got != want {
@@ -36,7 +36,7 @@ func TestNormalURI(t *testing.T) {
 
 func TestNormalURIAllocates(t *testing.T) {
 	uri := "weather://cities/kyoto?days=3"
-	if n := testing.AllocsPerRun(100, func() { protocol.NormalURI(uri) }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { protocol.NormalURI(uri) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
