@@ -13,9 +13,10 @@
 //
 // Guarantees. While the server speaks on stdout, nothing else is written there: errors,
 // hints, and whatever the program and its children print go to stderr, from the first
-// OnStart function to the last OnStop function. SIGINT and SIGTERM end the server after the
-// calls in flight have ended or had their grace period; a second signal ends the process at
-// once. flag.CommandLine is never touched.
+// OnStart function to the last OnStop function; they read the null device, as nobody but the
+// protocol reads the standard input. SIGINT and SIGTERM end the server after the calls in
+// flight have ended or had their grace period, or at once when the client has closed the
+// input before; a second signal ends the process at once. flag.CommandLine is never touched.
 //
 // On stdio credentials come from the environment: see [Stdio].
 //

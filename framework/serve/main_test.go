@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +42,14 @@ func TestMain(m *testing.M) {
 var apps = map[string]func() *framework.App{
 	"greeter": greeter,
 	"orderly": orderly,
+	"reader": func() *framework.App { // takes from stdin what it can get
+		return greeter().OnStart(func(context.Context, *framework.Server) error {
+			child := exec.Command("cat")
+			child.Stdin = os.Stdin
+			go func() { _, _ = io.Copy(io.Discard, os.Stdin) }()
+			return child.Start()
+		})
+	},
 	"faulty": func() *framework.App {
 		return framework.New("faulty", "1").Add(
 			framework.Tool("bad name!", hello), framework.Tool("twice", hello), framework.Tool("twice", hello))

@@ -104,6 +104,14 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 		defer restore()
 		s.out = out
 	}
+	if !s.own && f.stdio {
+		in, restore, err := stdio.GuardStdin()
+		if err != nil {
+			return fmt.Errorf("guarding the standard input: %w", err)
+		}
+		defer restore()
+		s.frames = in
+	}
 	server, err := app.Build()
 	if err != nil {
 		return s.broken(err, f)
@@ -194,6 +202,7 @@ func Streams(in io.Reader, out, errs io.Writer) Option {
 type settings struct {
 	prefix    string
 	in        io.Reader
+	frames    io.Reader // what was the standard input, once it is guarded; nil: in
 	out, errs io.Writer
 	own       bool // the program has chosen the streams
 	program   bool // Main runs it
@@ -227,7 +236,11 @@ func (s *settings) carriers(f *flags) []transport.Transport {
 }
 
 func (s *settings) stdio() transport.Transport {
-	t := stdio.New(stdio.Streams(s.in, s.out))
+	in := s.in
+	if s.frames != nil {
+		in = s.frames
+	}
+	t := stdio.New(stdio.Streams(in, s.out))
 	for _, wrap := range s.wraps {
 		t = wrap(t)
 	}

@@ -53,19 +53,20 @@
 // sense of [transport.Connection.OnClose]: the peer can no longer answer questions, and a
 // stream of notifications has no reader. The accepted exchanges may still write their
 // answers. Their own contexts are cancelled when the [Grace] period is over, or at once
-// when writing fails. What is held back is written before Serve returns, and nothing
-// afterwards, unless a Write that does not return has to be left behind.
+// when writing fails, or when ctx ends after the input: a client that closes the input and
+// then sends SIGTERM kills the process soon. What is held back is written before Serve
+// returns, and nothing afterwards, unless a Write that does not return has to be left behind.
 //
 // A Read of the standard input cannot be interrupted on every platform. When ctx ends while
 // such a Read is in progress, its goroutine outlives Serve; a frame that it may still get
 // is dropped. A reader that has SetReadDeadline is interrupted by it; another that has
 // Close is closed once the exchanges have ended. The streams cannot be used after Serve.
 //
-// # Standard output
+// # Standard input and output
 //
-// Nothing but frames may appear on the standard output. Without [Streams], Serve puts
-// [GuardStdout] in place, which redirects fmt.Println and child processes to the standard
-// error stream.
+// Nothing but frames may appear on the standard output, and nobody else may read the standard
+// input. Without [Streams], Serve puts [GuardStdout] and [GuardStdin] in place: fmt.Println and
+// child processes write to the standard error stream, and read the null device.
 //
 // The package does not understand what it carries, keeps no session, and logs
 // nothing; see [OnPanic] for the one exception.

@@ -3,7 +3,9 @@
 package stdio
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -40,4 +42,37 @@ func GuardStdout() (protocol *os.File, restore func(), err error) {
 		})
 	}
 	return protocol, restore, nil
+}
+
+// GuardStdin keeps the standard input for the protocol. protocol is what was the standard
+// input; from now on os.Stdin, its file descriptor
+// and the standard input that child processes inherit are the null device.
+// Without it a child that inherits os.Stdin, or code that reads it, takes frames of the
+// client away.
+//
+// restore undoes it; calling it again does nothing. A guard affects the whole process, as that
+// of [GuardStdout] does. A Read of protocol that is in progress goes on after restore.
+func GuardStdin() (protocol io.Reader, restore func(), err error) {
+	stdin := unix.Stdin
+	fd, err := unix.FcntlInt(uintptr(stdin), unix.F_DUPFD_CLOEXEC, unix.Stderr+1)
+	if err != nil {
+		return nil, nil, fmt.Errorf("duplicating the standard input: %w", err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err == nil {
+		err = errors.Join(unix.Dup2(int(null.Fd()), stdin), null.Close())
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, nil, fmt.Errorf("leading the standard input to the null device: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "stdin")
+	var once sync.Once
+	restore = func() {
+		once.Do(func() {
+			_ = unix.Dup2(fd, stdin)
+			_ = file.Close()
+		})
+	}
+	return lasting{file}, restore, nil
 }

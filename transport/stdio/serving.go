@@ -82,7 +82,11 @@ func (s *serving) run(ctx context.Context) error {
 	s.hangUp(errInputOver)
 	s.crew.Stop()
 	interrupted := reading && setReadDeadline(s.raw)
-	s.drain()
+	var urged <-chan struct{}
+	if !reading {
+		urged = ctx.Done() // who has closed the input and then wants an end does not wait for the grace period
+	}
+	s.drain(urged)
 	if reading {
 		s.endReading(interrupted)
 	}
@@ -154,16 +158,16 @@ func (s *serving) recovered(frame []byte) {
 }
 
 // drain waits for the exchanges, cancels those that are left after the grace
-// period, and closes the connection for writing.
-func (s *serving) drain() {
+// period or when urged is closed, and closes the connection for writing.
+func (s *serving) drain(urged <-chan struct{}) {
 	patience := settle
-	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch) {
+	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch, urged) {
 		s.abandon(errGraceOver)
 		// One that blocks in Write does not see its context.
 		if d, ok := s.out.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
 			_ = d.SetWriteDeadline(time.Now().Add(settle))
 		}
-		if !s.ended(settle, nil) {
+		if !s.ended(settle, nil, nil) {
 			patience = 0
 		}
 	}
@@ -172,8 +176,8 @@ func (s *serving) drain() {
 }
 
 // ended takes all slots, that is, waits until no exchange runs; for at most d, or
-// until stop is closed.
-func (s *serving) ended(d time.Duration, stop <-chan struct{}) bool {
+// until one of the channels is closed.
+func (s *serving) ended(d time.Duration, gone, urged <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for ; s.taken < cap(s.slots); s.taken++ {
@@ -186,7 +190,9 @@ func (s *serving) ended(d time.Duration, stop <-chan struct{}) bool {
 		case s.slots <- struct{}{}:
 		case <-timer.C:
 			return false
-		case <-stop:
+		case <-gone:
+			return false
+		case <-urged:
 			return false
 		}
 	}

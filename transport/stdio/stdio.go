@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -30,7 +31,12 @@ func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	}
 	in, out := c.in, c.out
 	if in == nil {
-		in = os.Stdin
+		protocol, restore, err := GuardStdin()
+		if err != nil {
+			return fmt.Errorf("guarding the standard input: %w", err)
+		}
+		defer restore()
+		in = protocol
 	}
 	if out == nil {
 		protocol, restore, err := GuardStdout()
@@ -49,3 +55,13 @@ func peerGone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(streamEnd(err), io.EOF)
 }
+
+// lasting is what was the standard input. It has no Close, which would not end a Read that
+// waits for a terminal or a blocking pipe.
+type lasting struct{ file *os.File }
+
+// SetReadDeadline interrupts a Read where the system can do that.
+func (l lasting) SetReadDeadline(t time.Time) error { return l.file.SetReadDeadline(t) }
+
+// Read reads the file.
+func (l lasting) Read(p []byte) (int, error) { return l.file.Read(p) }

@@ -1,0 +1,89 @@
+//go:build unix
+
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// TestEndOfAnImpatientClient does what the TypeScript client does with a server that is busy: it closes
+// stdin, sends SIGTERM two seconds later, and would kill two seconds after that.
+func TestEndOfAnImpatientClient(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second} {
+		t.Run(wait.String(), func(t *testing.T) {
+			t.Parallel()
+			mark := filepath.Join(t.TempDir(), "stopped")
+			cmd, _ := program(t, "orderly")
+			cmd.Env = append(cmd.Env, stopped+"="+mark)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+			lines := bufio.NewScanner(out)
+			lines.Scan()
+			_, _ = fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			for id := 2; id < 6; id++ {
+				_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nap","arguments":{"milliseconds":60000},"_meta":{"progressToken":%d}}}`+"\n", id, id)
+			}
+			for begun := 0; begun < 4 && lines.Scan(); {
+				if strings.Contains(lines.Text(), "notifications/") {
+					begun++
+				}
+			}
+			_ = in.Close()
+			time.Sleep(wait) // what the client waits for
+			signalled := time.Now()
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			for lines.Scan() { // to the end
+			}
+			err = cmd.Wait()
+			took := time.Since(signalled)
+			if _, missing := os.Stat(mark); err != nil || missing != nil || took > 500*time.Millisecond {
+				t.Errorf("ended %v after SIGTERM: %v; OnStop: %v", took, err, missing)
+			}
+			t.Logf("ended %v after SIGTERM", took)
+		})
+	}
+}
+
+// TestStandardInputBelongsToTheProtocol: neither code that reads os.Stdin nor a child that inherits it
+// takes a request away.
+func TestStandardInputBelongsToTheProtocol(t *testing.T) {
+	t.Parallel()
+	cmd, _ := program(t, "reader")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c, err := client.Connect(ctx, client.Command(cmd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if _, err := c.CallTool(ctx, "hello", map[string]string{"name": "you"}); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
