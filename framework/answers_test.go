@@ -31,12 +31,14 @@ func wideApp() *framework.App {
 		framework.Tool("wide", func(context.Context, wideIn) (string, error) { return "done", nil }),
 		framework.ResourceTemplate("notes://{id}", func(context.Context, struct {
 			ID int `json:"id"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return "note", nil
 		}),
 		framework.Prompt("ask", func(context.Context, struct {
 			N int `json:"n"`
-		}) (framework.Messages, error) {
+		},
+		) (framework.Messages, error) {
 			return nil, nil
 		}),
 	)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,10 +60,11 @@ func TestStateIsBound(t *testing.T) {
 	if err := json.Unmarshal([]byte(first), &asked); err != nil || asked.Result.RequestState == "" {
 		t.Fatalf("%s %v", first, err)
 	}
-	var key string
-	for key = range asked.Result.InputRequests {
+	keys := slices.Collect(maps.Keys(asked.Result.InputRequests))
+	if len(keys) != 1 {
+		t.Fatal(first)
 	}
-	again := fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"value":"yes"}}}`, asked.Result.RequestState, key)
+	again := fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"value":"yes"}}}`, asked.Result.RequestState, keys[0])
 	for name, change := range map[string]func(*stateCall){
 		"app":       func(c *stateCall) { c.app = "other" },
 		"issuer":    func(c *stateCall) { c.issuer = "https://b.example" },

@@ -181,16 +181,24 @@ func (t *topics) spellings(uri string) iter.Seq[string] {
 			}
 		}
 		for name := range above(normal) {
-			if normal != uri && !strings.HasPrefix(uri, name) && !yield(name) {
+			if !t.namesAlike(uri, normal, name, yield) {
 				return
-			}
-			for _, odd := range t.odd[name] {
-				if odd != uri && !yield(odd) {
-					return
-				}
 			}
 		}
 	}
+}
+
+// namesAlike yields one name of the normal form, unless it is one of the uri itself, and its odd spellings.
+func (t *topics) namesAlike(uri, normal, name string, yield func(string) bool) bool {
+	if normal != uri && !strings.HasPrefix(uri, name) && !yield(name) {
+		return false
+	}
+	for _, odd := range t.odd[name] {
+		if odd != uri && !yield(odd) {
+			return false
+		}
+	}
+	return true
 }
 
 func (a audience) appendTo(hits []hit, name string) []hit {

@@ -62,14 +62,7 @@ func (r rule) lists() bool {
 
 func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 	if len(r.alts) > 0 {
-		ok := true
-		for i, alt := range r.alts {
-			if i > 0 && c.strayWord(r.alts[i-1], alt, t) {
-				return false
-			}
-			ok = c.lintRule(alt, t, owner) && ok
-		}
-		return ok
+		return c.lintAlternatives(r, t, owner)
 	}
 	if forbidden[r.name] {
 		c.fault("", fmt.Sprintf("validate rule %q touches files or the network with what a caller sent", r.name),
@@ -103,6 +96,17 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 		return false
 	}
 	return true
+}
+
+func (c *compiler) lintAlternatives(r rule, t, owner reflect.Type) bool {
+	ok := true
+	for i, alt := range r.alts {
+		if i > 0 && c.strayWord(r.alts[i-1], alt, t) {
+			return false
+		}
+		ok = c.lintRule(alt, t, owner) && ok
+	}
+	return ok
 }
 
 // undefined is how validator begins to say that there is no such rule.

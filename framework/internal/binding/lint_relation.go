@@ -29,7 +29,7 @@ func (c *compiler) lintRelation(r rule, t, owner reflect.Type) bool {
 		c.fault("", problem, "Give both fields the same type")
 	case t == numberType || other == numberType:
 		c.fault("", problem, "Use numbers of Go")
-	case !comparable(r.name, t) || !comparable(r.name, other):
+	case !canCompare(r.name, t) || !canCompare(r.name, other):
 		c.fault("", problem, "Compare them in a method Validate() error of the struct")
 	default:
 		return true
@@ -37,9 +37,9 @@ func (c *compiler) lintRelation(r rule, t, owner reflect.Type) bool {
 	return false
 }
 
-// comparable reports whether validator looks at values of t, and not only at their length or
+// canCompare reports whether validator looks at values of t, and not only at their length or
 // type, when it compares them by the rule. Strings are ordered by their length.
-func comparable(rule string, t reflect.Type) bool {
+func canCompare(rule string, t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool:
 		return rule == "eqfield" || rule == "nefield"

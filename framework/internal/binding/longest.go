@@ -104,8 +104,8 @@ func holdsBig(t reflect.Type, depth int) bool {
 	case t.Kind() != reflect.Struct || depth == 0:
 		return false
 	}
-	for i := range t.NumField() {
-		if holdsBig(t.Field(i).Type, depth-1) {
+	for f := range t.Fields() {
+		if holdsBig(f.Type, depth-1) {
 			return true
 		}
 	}
