@@ -3,6 +3,7 @@ package binding
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -41,8 +42,8 @@ type decoder struct {
 	decoded  int  // how many of found come from decoding
 	total    int  // number of findings, including those beyond the bound
 	secret   int  // how many secret members are being decoded, one inside the other
-	repair   bool // a string may be read as the JSON that it contains
-	mendable bool // reading strings as JSON might help
+	repair   bool // a string may be read as the JSON that it contains, and nothing as not given
+	mendable bool // a repair might help
 	doubt    bool // an acceptor has not accepted a value
 	repaired []string
 	texts    texts
@@ -147,7 +148,8 @@ func (d *decoder) refuse(rule string, n node, raw []byte, c *constraints) {
 
 // refuseWith adds a hint to that.
 func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constraints) {
-	if jsontext.KindOf(raw) == jsontext.KindString {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindString, jsontext.KindNull:
 		d.mendable = true
 	}
 	if len(d.found) >= maxFindings {
@@ -198,6 +200,10 @@ func unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
 	text, ok := jsontext.String(raw)
 	if !ok {
 		return nil, false
+	}
+	switch text { // as Python writes them
+	case "True", "False", "TRUE", "FALSE":
+		text = strings.ToLower(text)
 	}
 	inner := []byte(text)
 	if !slices.Contains(want, jsontext.KindOf(inner)) || jsontext.Check(inner, jsontext.DefaultLimits()) != nil {

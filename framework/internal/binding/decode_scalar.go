@@ -20,11 +20,11 @@ type boolNode struct{ t reflect.Type }
 func (n *boolNode) goType() reflect.Type { return n.t }
 
 func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
-	raw, fits := d.expect(jsontext.KindBool, n, raw, c)
+	inner, fits := d.expect(jsontext.KindBool, n, raw, c)
 	if !fits {
 		return
 	}
-	v.SetBool(raw[0] == 't')
+	v.SetBool(inner[0] == 't')
 }
 
 func (n *boolNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
@@ -251,11 +251,26 @@ func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	text, _ := jsontext.AppendString(nil, raw)
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	size, err := base64.StdEncoding.Decode(out, text)
+	if err != nil && d.repair {
+		out, err = otherBase64(text)
+		size = len(out)
+		d.repaired = append(d.repaired, pointerOf(d.path))
+	}
 	if err != nil {
 		d.refuse(ruleType, n, raw, c)
 		return
 	}
 	v.SetBytes(out[:size])
+}
+
+// otherBase64 reads the forms of base64 that are not the standard one: with the alphabet for
+// URLs, and without padding. A text that mixes the alphabets is none.
+func otherBase64(text []byte) ([]byte, error) {
+	plain := strings.TrimRight(string(text), "=")
+	if strings.ContainsAny(plain, "-_") {
+		return base64.RawURLEncoding.DecodeString(plain)
+	}
+	return base64.RawStdEncoding.DecodeString(plain)
 }
 
 func (n *bytesNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -156,6 +157,12 @@ func (n *structNode) names() []string {
 
 func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 	d.enter(f.name)
+	if f.blank(d, raw) {
+		d.repaired = append(d.repaired, pointerOf(d.path))
+		d.leave()
+		f.absent(d, v)
+		return
+	}
 	if f.secret {
 		d.secret++
 	}
@@ -176,6 +183,28 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 		d.secret--
 	}
 	d.leave()
+}
+
+// blank reports whether raw says that an optional member is not given. Models and forms write
+// null for that, or "" where the member is no free text. A pointer takes null itself; with a
+// default, though, its null is advertised by no schema and means the default.
+func (f *field) blank(d *decoder, raw []byte) bool {
+	null := jsontext.KindOf(raw) == jsontext.KindNull
+	switch {
+	case f.required || !null && string(raw) != `""`:
+		return false
+	case null && f.def != nil && d.plan.mode != Output && !d.plan.opts.NoRepair:
+		if _, pointer := f.node.(*ptrNode); pointer {
+			return true
+		}
+	}
+	return d.repair && (!d.plan.decodes(f.node, raw) || !null && f.closed(d.plan))
+}
+
+// closed reports whether the member is a text that "" can never be: one of a list, or of a format.
+func (f *field) closed(p *Plan) bool {
+	k := p.printer.words(f.node, f.c)
+	return (k.has("enum") || k.has("format")) && !slices.Contains(elementTexts(mustGet(k, "enum")), `""`)
 }
 
 // judge applies what no validate tag stands behind: the keywords of the

@@ -177,8 +177,8 @@ func TestDefaults(t *testing.T) {
 	if !reflect.DeepEqual(again, want) {
 		t.Errorf("a default is shared between calls: %+v", again)
 	}
-	zero, _, err := decodeTo[tDefaults](t, `{"s":"","i":0,"b":false,"f":0,"d":"0s","l":[],"j":[],"p":null,"m":{}}`)
-	if err != nil || zero.S != "" || zero.I != 0 || zero.B || zero.P != nil || len(zero.L) != 0 {
+	zero, _, err := decodeTo[tDefaults](t, `{"s":"","i":0,"b":false,"f":0,"d":"0s","l":[],"j":[],"p":0,"m":{}}`)
+	if err != nil || zero.S != "" || zero.I != 0 || zero.B || *zero.P != 0 || len(zero.L) != 0 {
 		t.Errorf("a default replaced what was sent: %+v %v", zero, err)
 	}
 	type nested struct {
@@ -223,7 +223,7 @@ func TestRepair(t *testing.T) {
 	if !reflect.DeepEqual(v, in{}) {
 		t.Errorf("a refused call left %+v behind", v)
 	}
-	for _, bad := range []string{`{"i":"5x"}`, `{"i":"1.5"}`, `{"b":"yes"}`, `{"l":"[1"}`, `{"l":"[\"a\"]"}`, `{"s":5}`, `{"i":""}`, `{"i":"null"}`} {
+	for _, bad := range []string{`{"i":"5x"}`, `{"i":"1.5"}`, `{"b":"yes"}`, `{"l":"[1"}`, `{"l":"[\"a\"]"}`, `{"s":5}`, `{"i":"null"}`, `{"i":" "}`, `{"b":"tRUE"}`} {
 		if _, _, err := decodeTo[in](t, bad); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}

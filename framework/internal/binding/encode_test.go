@@ -131,8 +131,12 @@ func TestStrings(t *testing.T) {
 	var v tStrings
 	into := reflect.ValueOf(&v).Elem()
 	in := map[string]string{"user": "10", "year": "2026", "kind": "", "flag": "true", "wait": ""}
+	if err := p.DecodeStrings(t.Context(), in, into); err != nil || v.Kind != "" {
+		t.Errorf("an empty text for an enum, which is not given then: %v %q", err, v.Kind)
+	}
+	in["kind"] = "pink"
 	if err := p.DecodeStrings(t.Context(), in, into); paths(err) != "/kind" {
-		t.Errorf("an empty text for an enum: %v", err)
+		t.Errorf("a wrong text for an enum: %v", err)
 	}
 	delete(in, "kind")
 	if err := p.DecodeStrings(t.Context(), in, into); err != nil {

@@ -65,7 +65,7 @@ func TestCorrectedCalls(t *testing.T) {
 	}{
 		{`{"hex":"zz"`, `/hex: got "zz"`, "encoding", ""},
 		{`{"told":"C3"`, "No such room; rooms are A1 and B2.", "fTold:", ""},
-		{`{"port":""`, "an IP address and port such as 192.0.2.1:443", "netip", `{"port":"192.0.2.1:443"`},
+		{`{"port":"x"`, "an IP address and port such as 192.0.2.1:443", "netip", `{"port":"192.0.2.1:443"`},
 		{`{"low":9,"high":3`, "Must not be greater than high", "", `{"low":3,"high":9`},
 		{`{"low":900,"high":3`, "/low", "", `{"low":2,"high":3`},
 		{`{"low":9,"high":"x"`, "/high", "/low:", ``},

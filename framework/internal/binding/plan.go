@@ -30,7 +30,7 @@ const (
 // Options of one plan.
 type Options struct {
 	AllowUnknown bool    // unknown members are ignored instead of refused
-	NoRepair     bool    // a list, object, number or bool that arrived as a string is refused instead of read
+	NoRepair     bool    // what Report.Repaired tells of is refused instead of read
 	Unions       []Union // the types behind interfaces
 	Checks       []Check // validate tags of the application's own
 
@@ -61,7 +61,9 @@ func (f Fault) String() string {
 
 // Report tells what Decode did beyond reading.
 type Report struct {
-	Repaired []string // JSON pointers of values that arrived as strings and were read as what the type wants
+	// Repaired are JSON pointers of values that arrived as strings and were read as what the type
+	// wants, and of optional members that arrived as null or "" and count as not given.
+	Repaired []string
 }
 
 // Field is one top-level member, for prompt arguments, template variables and completion.
@@ -161,7 +163,7 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	defer d.release()
 	err := p.pass(ctx, d, raw, into)
 	if err == nil {
-		return Report{}, nil
+		return Report{Repaired: d.repaired}, nil
 	}
 	if d.mendable && !p.opts.NoRepair {
 		second := p.decoder(true, raw)

@@ -75,7 +75,8 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 		l.keys = nil
 	}
 	value, sent := values.find(path)
-	sent = sent && (l.keys != nil || jsontext.KindOf(value) != jsontext.KindNull)
+	sent = sent && (l.keys != nil || jsontext.KindOf(value) != jsontext.KindNull) && !d.dropped(path, value)
+	d.mendable = d.mendable || string(value) == `""`
 	_, aboutPresence := presenceSentences[rule]
 	if !sent && !aboutPresence {
 		return
@@ -126,6 +127,11 @@ func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l loca
 			p.fileFailure(ctx, d, values, inner, fe)
 		}
 	}
+}
+
+// dropped reports whether a value was "" and counts as not given.
+func (d *decoder) dropped(path string, value []byte) bool {
+	return string(value) == `""` && slices.Contains(d.repaired, path)
 }
 
 // at reports whether found has a finding about the value at path itself.

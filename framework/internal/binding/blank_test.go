@@ -1,0 +1,149 @@
+package binding_test
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+type blankIn struct {
+	Int      int            `json:"int,omitempty" default:"7" validate:"min=1"`
+	Uint     uint8          `json:"uint,omitempty"`
+	Float    float64        `json:"float,omitempty"`
+	Bool     bool           `json:"bool,omitempty" default:"true"`
+	Time     time.Time      `json:"time,omitzero"`
+	Wait     time.Duration  `json:"wait" default:"5s"`
+	Color    tColor         `json:"color,omitempty"`
+	Order    string         `json:"order" default:"asc" validate:"oneof=asc desc"`
+	Mail     string         `json:"mail,omitempty" validate:"email"`
+	Address  netip.Addr     `json:"address,omitzero"`
+	List     []string       `json:"list,omitempty" validate:"min=1"`
+	Map      map[string]int `json:"map,omitempty"`
+	Struct   *tBase         `json:"struct"`
+	Pointer  *int           `json:"pointer" default:"3"`
+	Optional *int           `json:"optional" validate:"omitempty,min=1"`
+	Text     string         `json:"text" default:"none"`
+	Any      any            `json:"any,omitempty"`
+	Date     string         `json:"date,omitempty" validate:"datetime=2006-01-02"`
+}
+
+// TestBlank: an optional argument that is null, or "" where it is no free text, is not given.
+func TestBlank(t *testing.T) {
+	t.Parallel()
+	none, _, err := decodeTo[blankIn](t, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := reflect.TypeFor[blankIn]()
+	for f := range typ.Fields() {
+		name := f.Tag.Get("json")
+		name, _, _ = strings.Cut(name, ",")
+		for _, raw := range []string{`null`, `""`} {
+			got, report, err := decodeTo[blankIn](t, `{"`+name+`":`+raw+`}`)
+			recorded := slices.Equal(report.Repaired, []string{"/" + name})
+			want := none
+			switch {
+			case raw == `""` && name == "text": // which is a text
+				want.Text, recorded = "", len(report.Repaired) == 0
+			case raw == `""` && name == "any":
+				want.Any, recorded = "", len(report.Repaired) == 0
+			case raw == "null" && (name == "any" || name == "optional" || name == "struct"): // the types have a null
+				recorded = len(report.Repaired) == 0
+			}
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s %s: %v\n got %+v\nwant %+v", name, raw, err, got, want)
+			}
+			if !recorded {
+				t.Errorf("%s %s: repaired %q", name, raw, report.Repaired)
+			}
+		}
+	}
+	p := mustCompile(t, typ, binding.Input, binding.Options{NoRepair: true})
+	for _, raw := range []string{`{"int":null}`, `{"bool":""}`, `{"order":""}`, `{"list":null}`} {
+		if _, err := p.Decode(t.Context(), []byte(raw), reflect.New(typ).Elem()); err == nil {
+			t.Errorf("without repair: %s was accepted", raw)
+		}
+	}
+}
+
+// TestBlankRequired: what is required must be given, in lists and structs too.
+func TestBlankRequired(t *testing.T) {
+	t.Parallel()
+	type item struct {
+		N int  `json:"n"`
+		M *int `json:"m" validate:"required_with=N"`
+		O int  `json:"o,omitempty" default:"4"`
+	}
+	type in struct {
+		A int            `json:"a"`
+		B string         `json:"b" validate:"oneof=x y"`
+		C *bool          `json:"c" validate:"required"`
+		L []item         `json:"l"`
+		N []int          `json:"n,omitempty"`
+		M map[string]int `json:"m,omitempty"`
+	}
+	for raw, want := range map[string]string{
+		`{"a":null,"b":"x","c":true,"l":[]}`:                      "/a",
+		`{"a":"","b":"x","c":true,"l":[]}`:                        "/a",
+		`{"a":1,"b":"","c":true,"l":[]}`:                          "/b",
+		`{"a":1,"b":null,"c":true,"l":[]}`:                        "/b",
+		`{"a":1,"b":"x","c":null,"l":[]}`:                         "/c",
+		`{"a":1,"b":"x","c":"","l":[]}`:                           "/c",
+		`{"a":1,"b":"x","c":true,"l":null}`:                       "/l",
+		`{"a":1,"b":"x","c":true,"l":[],"n":[null]}`:              "/n/0",
+		`{"a":1,"b":"x","c":true,"l":[],"m":{"k":""}}`:            "/m/k",
+		`{"a":1,"b":"x","c":true,"l":[{"n":1,"m":null}]}`:         "/l/0/m",
+		`{"a":1,"b":"x","c":true,"l":[{"n":1,"m":""}]}`:           "/l/0/m",
+		`{"a":1,"b":"x","c":true,"l":[{"n":1,"m":2,"o":null}]}`:   "",
+		`{"a":1,"b":"x","c":true,"l":[{"n":"1","m":"2","o":""}]}`: "",
+	} {
+		got, _, err := decodeTo[in](t, raw)
+		if paths(err) != want {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+		if want == "" && err == nil && got.L[0].O != 4 {
+			t.Errorf("%s: %+v", raw, got)
+		}
+	}
+}
+
+// TestRepairedSpellings are values that differ from the right ones in their spelling alone.
+func TestRepairedSpellings(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		B bool     `json:"b,omitempty"`
+		D []byte   `json:"d,omitempty"`
+		L [][]byte `json:"l,omitempty"`
+	}
+	for _, c := range []struct{ raw, want, repaired string }{
+		{`{"b":"True"}`, `{"b":true}`, "/b"},
+		{`{"b":"TRUE"}`, `{"b":true}`, "/b"},
+		{`{"b":"False"}`, `{}`, "/b"},
+		{`{"d":"YQ"}`, `{"d":"YQ=="}`, "/d"},
+		{`{"d":"YQ="}`, `{"d":"YQ=="}`, "/d"},
+		{`{"d":"_-8="}`, `{"d":"/+8="}`, "/d"},
+		{`{"d":"_-8"}`, `{"d":"/+8="}`, "/d"},
+		{`{"l":["YQ==","YWI"]}`, `{"l":["YQ==","YWI="]}`, "/l/1"},
+		{`"{\"b\":true}"`, `{"b":true}`, ""},
+		{`{"d":"_+8"}`, "refused", ""},
+		{`{"d":"Y"}`, "refused", ""},
+		{`{"d":"Y Q"}`, "refused", ""},
+	} {
+		got, report, err := decodeTo[in](t, c.raw)
+		if c.want == "refused" {
+			if err == nil {
+				t.Errorf("%s was accepted: %+v", c.raw, got)
+			}
+			continue
+		}
+		text, failed := encode(t, got)
+		if err != nil || failed != nil || text != c.want || len(report.Repaired) != 1 || report.Repaired[0] != c.repaired {
+			t.Errorf("%s: %s, repaired %q, %v", c.raw, text, report.Repaired, err)
+		}
+	}
+}
