@@ -205,7 +205,8 @@ func AllowUnknown() AppOption {
 	return set("AllowUnknown", func(c *appConfig) { c.plans.AllowUnknown = true })
 }
 
-// WithoutRepair switches off the repair of arguments that arrived as strings.
+// WithoutRepair switches off the repair of arguments: of those that arrived as strings, also all
+// of them as one, and of optional ones that arrived as null or "" (docs/validation.md).
 func WithoutRepair() AppOption {
 	return set("WithoutRepair", func(c *appConfig) { c.plans.NoRepair = true })
 }

@@ -71,7 +71,7 @@ func TestChoicesAreExplainedInOneOrder(t *testing.T) {
 	}
 	var again question
 	unmarshal(t, asked[1], &again)
-	if order := regexp.MustCompile(`/[a-e]`).FindAllString(again.Message, -1); !slices.Equal(order, []string{"/a", "/b", "/c", "/d", "/e"}) {
+	if order := regexp.MustCompile(`- [A-E]`).FindAllString(again.Message, -1); !slices.Equal(order, []string{"- A", "- B", "- C", "- D", "- E"}) {
 		t.Errorf("the explanation has the fields in the order %s: %s", order, again.Message)
 	}
 }

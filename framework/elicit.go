@@ -93,8 +93,10 @@ type Answer[T any] struct {
 // or a slice of enums, which travel as {"value": ...}. A field with the tag secret
 // is an error: forms must not ask for secrets, pages (ElicitURL) may.
 //
-// The answer is validated like arguments; if it does not fit, the question is asked again
-// with an explanation. The error is ErrDeclined or ErrCancelled as the user decided,
+// The answer is validated like arguments. Optional fields that come back as null or "" where
+// they are no free text, and members that the form has not, are dropped. If the answer does not
+// fit, the question is asked again with an explanation for the person who reads it; it is an
+// error at once if no person can mend it, such as a list where the form asks for a text. The error is ErrDeclined or ErrCancelled as the user decided,
 // ErrUnsupported if the client cannot be asked, ErrPending if the handler will run again
 // with the answer, or whatever ended the wait.
 func Elicit[T any](ctx context.Context, message string, opts ...AskOption) (T, error) {
@@ -179,7 +181,8 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 		}
 		return true, err
 	}
-	err = q.form.decode(ctx, answer.Content, q.value)
+	content := tidied(q.form.schema, answer.Content)
+	err = q.form.decode(ctx, content, q.value)
 	var invalid *binding.Invalid
 	if err == nil || !errors.As(err, &invalid) {
 		return true, err
@@ -188,7 +191,11 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	if q.attempt++; q.attempt >= q.attempts {
 		return true, Because(noValidAnswer("user", q.attempt), errors.New(faultsOnly(invalid)))
 	}
-	q.text = q.message + "\n\n" + invalid.Text("The answer")
+	words := q.form.toPerson(invalid, content)
+	if words == "" {
+		return true, &askError{doing: askingUser, cause: fmt.Errorf("the client answered with what the form does not ask for: %s", faultsOnly(invalid))}
+	}
+	q.text = q.message + "\n\n" + words
 	return false, nil
 }
 
@@ -289,9 +296,6 @@ func (s *Server) formPlan(t reflect.Type) (*binding.Plan, error) {
 
 // decode checks and stores an answer. The error is a *binding.Invalid if asking again may help.
 func (f *form) decode(ctx context.Context, content json.RawMessage, value reflect.Value) error {
-	if len(content) == 0 {
-		content = json.RawMessage("{}")
-	}
 	if f.raw != nil {
 		if err := f.raw.Check(content); err != nil {
 			return err

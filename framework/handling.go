@@ -89,6 +89,9 @@ func handlingFrom(ctx context.Context) *handling {
 func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	switch p := c.Params.(type) {
 	case *protocol.CallToolParams:
+		if p.Quoted && b.server.cfg.plans.NoRepair {
+			return nil, protocol.Faultf(protocol.FaultInvalidParams, "arguments: must be an object")
+		}
 		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, p.Arguments)
 	case *protocol.ReadResourceParams:
 		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b, uri: p.URI}, p.URI, nil)

@@ -302,7 +302,7 @@ func TestElicit(t *testing.T) {
 		if r.text() != "{Name:Ann Seats:1 Class:}" || len(asked) != 2 {
 			t.Errorf("got %s after %d questions", r.text(), len(asked))
 		}
-		if second := string(asked[1]); !strings.Contains(second, "Who?") || !strings.Contains(second, "/name") || !strings.Contains(second, "/seats") {
+		if second := string(asked[1]); !strings.Contains(second, "Who?") || !strings.Contains(second, "Your name must be") || !strings.Contains(second, "Seats must be") {
 			t.Errorf("asked again: %s", second)
 		}
 	})

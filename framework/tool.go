@@ -227,14 +227,28 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 		// If no step can see the copy, the dialect writes it from the same bytes.
 		body.Content = a.text(string(body.Structured))
 	}
-	if len(report.Repaired) > 0 {
+	repaired := report.Repaired
+	if quoted(ctx) {
+		repaired = append([]string{""}, repaired...)
+	}
+	if len(repaired) > 0 {
 		meta := make(protocol.Meta, len(body.Meta)+1)
 		maps.Copy(meta, body.Meta)
-		meta["kagami/repaired"] = report.Repaired
+		meta["kagami/repaired"] = repaired
 		body.Meta = meta
 	}
 	a.result.Body = body
 	return &a.result, nil
+}
+
+// quoted reports whether all arguments of the call came in one text.
+func quoted(ctx context.Context) bool {
+	h := handlingFrom(ctx)
+	if h == nil || h.inner != nil {
+		return false
+	}
+	p, ok := h.call.Params.(*protocol.CallToolParams)
+	return ok && p.Quoted
 }
 
 // compileTool compiles both types; it is nil if a fault is more than a warning.

@@ -81,7 +81,7 @@ func TestValidationAtRunTime(t *testing.T) {
 		answers = answers[1:]
 		return next
 	}))
-	if got, asked := p.tool("form", `{}`).text(), p.messages(); got != "OSLO" || !strings.Contains(asked, want) {
+	if got, asked := p.tool("form", `{}`).text(), p.messages(); got != "OSLO" || !strings.Contains(asked, "To must be text in capitals, not") {
 		t.Errorf("form: got %q, asked %q", got, asked)
 	}
 	if got := p.tool("t", `{}`).text(); got != "done" || len(told) != 2 || !strings.Contains(told[0], want) || told[1] != "OSLO" {

@@ -62,6 +62,7 @@ type TaskRequest struct {
 type CallToolParams struct {
 	Name      string
 	Arguments json.RawMessage
+	Quoted    bool // Arguments came as a text that holds the object, as some models write them
 	Task      *TaskRequest
 	Inputs    Inputs
 }

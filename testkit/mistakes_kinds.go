@@ -196,7 +196,7 @@ type wrong struct {
 
 // misread returns values of another type or form.
 func misread(p place) []wrong {
-	all := []wrong{{"null for", nil, false}}
+	all := []wrong{{"null for", nil, !p.required}} // null says that nothing is given
 	switch v := p.value.(type) {
 	case string:
 		all = append(all, wrong{"number for text", json.Number("12345"), false}, wrong{"object for text", map[string]any{"value": v}, false}, wrong{"list for text", []any{v}, false})
@@ -239,7 +239,7 @@ func beyond(p place) []wrong {
 		}
 	}
 	if text, ok := p.value.(string); ok {
-		all = append(all, lengths(p.schema, text)...)
+		all = append(all, lengths(p, text)...)
 	}
 	return all
 }
@@ -251,10 +251,11 @@ func swapCase(text string) string {
 	return strings.ToLower(text)
 }
 
-func lengths(s *surface.Schema, text string) []wrong {
+func lengths(p place, text string) []wrong {
 	var all []wrong
+	s := p.schema
 	if n, err := s.MinLength.Int64(); err == nil && n > 0 {
-		all = append(all, wrong{"too short", "", false})
+		all = append(all, wrong{"too short", "", !p.required})
 	}
 	if n, err := s.MaxLength.Int64(); err == nil && n < 1<<16 {
 		all = append(all, wrong{"too long", text + strings.Repeat("x", int(n)), false})

@@ -38,7 +38,7 @@ var listMembers = fields[protocol.ListParams]{
 
 var callToolMembers = fields[protocol.CallToolParams]{
 	{"name", required, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readString(&p.Name, v) }},
-	{"arguments", optional, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readObject(&p.Arguments, v) }},
+	{"arguments", optional, func(_ *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readArguments(p, v) }},
 	{"task", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readTaskRequest(d, &p.Task, v) }},
 	{"inputResponses", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
 		return readResponses(d, &p.Inputs, v)
@@ -46,6 +46,15 @@ var callToolMembers = fields[protocol.CallToolParams]{
 	{"requestState", optional, func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
 		return readState(d, &p.Inputs, v)
 	}},
+}
+
+// readArguments reads the arguments of a tool, also out of a text.
+func readArguments(p *protocol.CallToolParams, v []byte) *fail {
+	if text, ok := jsontext.String(v); ok && jsontext.KindOf([]byte(text)) == jsontext.KindObject &&
+		jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil {
+		v, p.Quoted = []byte(text), true
+	}
+	return readObject(&p.Arguments, v)
 }
 
 var readResourceMembers = fields[protocol.ReadResourceParams]{

@@ -142,7 +142,11 @@ func (w *writer) valueOrNull(v []byte) {
 
 func (w *writer) callTool(p *protocol.CallToolParams) {
 	w.str("name", p.Name)
-	w.objectMember("arguments", p.Arguments)
+	if p.Quoted {
+		w.str("arguments", string(p.Arguments))
+	} else {
+		w.objectMember("arguments", p.Arguments)
+	}
 	w.inputs(&p.Inputs)
 	w.task(p.Task)
 }

@@ -122,14 +122,14 @@ The validate tag is the one source of constraints: each rule is enforced when ar
 
 - A member is required unless it has ` + "`omitempty` or `omitzero` in the json tag, a `default`, or a pointer type. `required` makes it required in any case" + `, and not null.
 - Required means present. ` + "`0`, `false` and `\"\"`" + ` are values like any other and pass ` + "`required`" + `. In a list, map or map key, where everything is present, ` + "`required`" + ` asks a text not to be empty.
-- Null is accepted for pointers, and for interfaces of ` + "`OneOf`" + ` whose member is optional. Anywhere else it is refused.
+- Null is accepted for pointers, and for interfaces of ` + "`OneOf`" + ` whose member is optional. For another optional member it says that nothing is given, and so does ` + "`\"\"`" + ` where the member is a number, a bool, a time, a choice or anything else that an empty text cannot be. What is required must be there.
 - A rule is applied to what was sent: a member that is absent or null is not measured.
 - ` + "`omitempty`, `omitzero` and `omitnil`" + ` in the validate tag make a member optional and let the zero value pass unmeasured. The schema's bounds are stricter there.
 
 ## Defaults and repair
 
 - ` + "`default`" + ` fills an absent member and makes it optional. Of an object that is left out whole, the defaults inside fill it all the same; of a pointer to one there is nil. A default that its own rules refuse, or that stands beside ` + "`required`" + `, is a fault of Build.
-- A list, object, number or boolean that arrived inside a text is read as what the text holds, if the strict reading failed and the result passes every rule. A member that wants a text is never touched. The result's ` + "`_meta`" + ` says what was repaired; ` + "`WithoutRepair`" + ` switches it off.
+- A list, object, number or boolean that arrived inside a text is read as what the text holds, if the strict reading failed and the result passes every rule. A member that wants a text is never touched. All arguments in one text, ` + "`True`" + ` and ` + "`False`" + ` as Python writes them, base64 without padding or with the alphabet for URLs, and null or an empty text for what is not given are read in the same way. The result's ` + "`_meta`" + ` says what was repaired; ` + "`WithoutRepair`" + ` switches it off.
 
 ## How rules combine
 

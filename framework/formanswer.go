@@ -1,0 +1,135 @@
+package framework
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// tidied drops from an answer what says nothing: members that the form has not, and optional
+// fields that were left blank, which clients send as null, or as "" where the field is no free
+// text.
+func tidied(schema, content []byte) []byte {
+	properties, _ := jsontext.Member(schema, "properties")
+	required, _ := jsontext.Member(schema, "required")
+	must := textsOf(required)
+	var kept []byte
+	for key, value := range jsontext.Members(content) {
+		name := key.String()
+		property, known := jsontext.Member(properties, name)
+		if !known || isBlank(property, value) && !slices.Contains(must, name) {
+			continue
+		}
+		kept = jsontext.Quote(append(kept, ','), name)
+		kept = append(append(kept, ':'), value...)
+	}
+	if kept == nil {
+		return []byte("{}")
+	}
+	kept[0] = '{'
+	return append(kept, '}')
+}
+
+func isBlank(property, value []byte) bool {
+	if jsontext.KindOf(value) == jsontext.KindNull {
+		return true
+	}
+	if text, ok := jsontext.String(value); !ok || text != "" {
+		return false
+	}
+	raw, _ := jsontext.Member(property, "type")
+	kind, _ := jsontext.String(raw)
+	for _, keyword := range []string{"enum", "oneOf", "format"} {
+		if _, has := jsontext.Member(property, keyword); has {
+			return true
+		}
+	}
+	return kind != "string"
+}
+
+// toPerson says in a person's words what to change; "" if no person can mend the answer,
+// because the client has made something else of it than the form asks for.
+func (f *form) toPerson(invalid *binding.Invalid, content []byte) string {
+	properties, _ := jsontext.Member(f.schema, "properties")
+	var lines []string
+	for _, issue := range invalid.Issues {
+		name := fieldName(issue.Path)
+		property, _ := jsontext.Member(properties, name)
+		value, _ := jsontext.Member(content, name)
+		if issue.Rule == "duplicate" || issue.Rule == "unknown" || !sameShape(property, value) {
+			continue
+		}
+		if jsontext.KindOf(value) == jsontext.KindNull {
+			issue.Rule = "required"
+		}
+		lines = append(lines, "- "+correction(fieldTitle(property, name), issue))
+	}
+	if lines == nil {
+		return ""
+	}
+	return "Please correct this:\n" + strings.Join(lines, "\n")
+}
+
+// fieldName is the field that a pointer leads to, or into; "" for the whole answer.
+func fieldName(pointer string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+}
+
+// fieldTitle is what a person sees beside the field.
+func fieldTitle(property []byte, name string) string {
+	raw, _ := jsontext.Member(property, "title")
+	if title, _ := jsontext.String(raw); title != "" {
+		return title
+	}
+	if name == "value" || name == "" {
+		return "The answer"
+	}
+	return titled("", name)
+}
+
+// sameShape reports whether a value is what a field of the form can hold: a list or not, as the
+// field is one or not.
+func sameShape(property, value []byte) bool {
+	raw, _ := jsontext.Member(property, "type")
+	kind, _ := jsontext.String(raw)
+	switch jsontext.KindOf(value) {
+	case jsontext.KindArray:
+		return kind == "array" || kind == ""
+	case jsontext.KindString, jsontext.KindNumber, jsontext.KindBool:
+		return kind != "array"
+	case jsontext.KindObject:
+		return false
+	}
+	return true // it is not there, or is null
+}
+
+func correction(title string, issue binding.Issue) string {
+	want := strings.TrimSuffix(issue.Want, ".")
+	entered := ""
+	if i := strings.LastIndex(issue.Got, " ("); i > 0 {
+		entered = issue.Got[:i]
+	}
+	switch {
+	case issue.Rule == "required" && want != "":
+		return title + " is missing. It must be " + want + "."
+	case issue.Rule == "required":
+		return title + " is missing."
+	case want != "" && entered != "":
+		return withHint(title+" must be "+want+", not "+entered+".", issue.Hint)
+	case want != "":
+		return withHint(title+" must be "+want+".", issue.Hint)
+	case issue.Path == "":
+		return issue.Hint
+	}
+	return title + ": " + issue.Hint
+}
+
+func withHint(sentence, hint string) string {
+	if hint == "" {
+		return sentence
+	}
+	return sentence + " " + hint
+}
