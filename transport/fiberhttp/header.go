@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 
 	"github.com/valyala/fasthttp"
@@ -71,4 +72,19 @@ func (s *swallowing) rest(p []byte) []byte {
 	}
 	s.next = false
 	return bytes.TrimSuffix(p, []byte(continues))
+}
+
+// ending knows whether the client has said that it sends no more. The stream of a body in chunks ends
+// in the same way after its last chunk and where the connection ends between two.
+type ending struct{ read bool }
+
+func (e *ending) note(err error) { e.read = e.read || err == io.EOF }
+
+func (e *ending) sendsNoMore() bool { return e.read }
+
+// broken reports whether the connection has ended before the body was whole, once the stream of a body
+// in chunks has ended. A connection of a program's own server does not tell.
+func broken(rc *fasthttp.RequestCtx) bool {
+	c, ok := rc.Conn().(interface{ sendsNoMore() bool })
+	return ok && c.sendsNoMore()
 }

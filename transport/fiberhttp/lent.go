@@ -49,6 +49,7 @@ type lent struct {
 	net.Conn
 	loan
 	swallowing
+	ending
 	early []byte // what was read from it before
 
 	ahead   int    // how much more was read than the requests so far have; see alone
@@ -67,6 +68,7 @@ func (l *lent) Read(p []byte) (n int, err error) {
 		l.early = l.early[n:]
 	}
 	l.ahead += n
+	l.note(err)
 	return n, err
 }
 
@@ -145,6 +147,14 @@ type lentSecurely struct {
 	*tls.Conn
 	loan
 	swallowing
+	ending
+}
+
+// Read reads the connection.
+func (l *lentSecurely) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	l.note(err)
+	return n, err
 }
 
 // Write writes p without what is swallowed of it.

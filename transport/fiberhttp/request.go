@@ -203,6 +203,9 @@ func readBody(rc *fasthttp.RequestCtx, limit int) (body []byte, large bool, err 
 		return append(make([]byte, 0, len(raw)), raw...), false, nil
 	}
 	body, err = readStream(rc.RequestBodyStream(), length, limit)
+	if err == nil && length < 0 && broken(rc) {
+		err = io.ErrUnexpectedEOF
+	}
 	if err == nil && len(body) <= limit {
 		err = rc.Request.CloseBodyStream() // it is read: see unread
 	}
