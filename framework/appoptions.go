@@ -122,7 +122,7 @@ func WithIcons(icons ...protocol.Icon) AppOption {
 // WithExtension declares an extension of the protocol, such as
 // "io.modelcontextprotocol/ui", with its settings: what encodes to a JSON object, or nil
 // for none. Clients find it among the capabilities, those of the handshake revisions, too
-// (SEP-2133). The extension of tasks is declared where a component has Task.
+// (SEP-2133). Each extension is declared once, and that of tasks where a component has Task.
 func WithExtension(name string, settings any) AppOption {
 	return appOption{"WithExtension", func(c *appConfig) string {
 		if prefix, rest, _ := strings.Cut(name, "/"); prefix == "" || rest == "" { // SEP-2133: the prefix is mandatory
@@ -140,6 +140,9 @@ func WithExtension(name string, settings any) AppOption {
 		}
 		if err != nil {
 			return "the settings of " + name + ": " + err.Error()
+		}
+		if _, twice := c.extensions[name]; twice {
+			return "the extension " + name + " is declared twice"
 		}
 		if c.extensions == nil {
 			c.extensions = make(map[string]json.RawMessage)

@@ -330,6 +330,7 @@ func TestAppFaults(t *testing.T) {
 		"website":              {framework.New("a", "1", framework.WithWebsiteURL("weather.example.com")), `"weather.example.com" is no absolute https or http URL`},
 		"server's icon":        {framework.New("a", "1", framework.WithIcons(protocol.Icon{Src: "a.png"})), "clients refuse an icon"},
 		"extension's name":     {framework.New("a", "1", framework.WithExtension("ui", nil)), `"ui" is no name of an extension`},
+		"extension twice":      {framework.New("a", "1", framework.WithExtension("a/b", nil), framework.WithExtension("a/b", nil)), "the extension a/b is declared twice"},
 		"extension of tasks":   {framework.New("a", "1", framework.WithExtension("io.modelcontextprotocol/tasks", nil)), "where a component has Task"},
 		"extension's settings": {framework.New("a", "1", framework.WithExtension("a/b", []int{1})), "the settings of a/b: []int is no JSON object"},
 		"panicking settings":   {framework.New("a", "1", framework.WithExtension("a/b", explosive{})), "the settings of a/b: panic: boom"},

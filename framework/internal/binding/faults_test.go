@@ -145,6 +145,8 @@ func TestFaults(t *testing.T) {
 		{"uri name", structWith(str, `uri:"v,omitempty"`), binding.Strings, `In.V: name "v,omitempty" is not legal in a uri tag. Use letters, digits, _ and -`},
 		{"json name twice", twice, binding.Input, `In.To: name "from" is that of From. Use different names`},
 		{"json name twice, promoted", reflect.StructOf([]reflect.StructField{{Name: "E", Type: twice, Anonymous: true}}), binding.Input, `In.To: name "from" is that of From`},
+		{"json name in two embedded structs", reflect.TypeFor[tAmbiguous](), binding.Input, `X: name "X" of binding_test.tRight is also that of binding_test.tLeft.X, so that neither would be read`},
+		{"json name in two embedded structs of a form", reflect.TypeFor[tAmbiguous](), binding.Form, "neither would be read"},
 		{"json name twice in a result", reflect.SliceOf(twice), binding.Output, `To: name "from" is that of From`},
 		{"name twice without tags", reflect.TypeFor[struct{ ID, Id string }](), binding.Strings, `In.Id: name "id" is that of ID`}, //nolint:revive // two letters of one name are the fault
 		{"tag without quotes", structWith(str, `doc:the name`), binding.Input, `In.V: the tag cannot be read from "doc:the name" on. Write key:"value" pairs with a space between them`},

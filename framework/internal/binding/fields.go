@@ -58,8 +58,8 @@ func (c *compiler) closed(n *structNode) {
 }
 
 // members are the dominant fields in the order of declaration: the shallowest
-// of a name wins, a tagged one among equals, and of two equals neither: of two
-// embedded structs that is meant, within one struct it is a fault.
+// of a name wins, a tagged one among equals, and of two equals neither, which is
+// a fault.
 func (c *compiler) members(t reflect.Type) []candidate {
 	all := c.candidates(t)
 	slices.SortStableFunc(all, func(a, b candidate) int {
@@ -85,7 +85,9 @@ func (c *compiler) members(t reflect.Type) []candidate {
 		}
 		ambiguous := j > i+1 && len(all[i].index) == len(all[i+1].index) && all[i].tagged == all[i+1].tagged
 		if ambiguous {
-			c.sameName(all[i:j])
+			c.sameName(slices.DeleteFunc(slices.Clone(all[i:j]), func(cand candidate) bool {
+				return len(cand.index) != len(all[i].index) || cand.tagged != all[i].tagged
+			}))
 		} else {
 			out = append(out, all[i])
 		}
@@ -95,16 +97,22 @@ func (c *compiler) members(t reflect.Type) []candidate {
 	return out
 }
 
-// sameName files a fault for each two fields of one struct: encoding/json drops
-// both in silence.
+// sameName files a fault for each two fields: encoding/json drops both in silence. Of a result
+// that is a warning if they are of two embedded structs, since its type may be another's.
 func (c *compiler) sameName(equals []candidate) {
 	for i, b := range equals[1:] {
 		a := equals[i]
-		if slices.Equal(a.index[:len(a.index)-1], b.index[:len(b.index)-1]) {
-			c.at(b.sf.Name, func() {
+		together := slices.Equal(a.index[:len(a.index)-1], b.index[:len(b.index)-1])
+		c.at(b.sf.Name, func() {
+			switch {
+			case together:
 				c.fault("", fmt.Sprintf("name %q is that of %s", b.name, a.sf.Name), "Use different names")
-			})
-		}
+			case c.mode == Output:
+				c.warn(fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither is written", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+			default:
+				c.fault("", fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither would be read", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+			}
+		})
 	}
 }
 

@@ -95,7 +95,7 @@ type pEnums struct {
 // propertyTypes are the types whose schema and plan must agree on every value.
 func propertyTypes() []reflect.Type {
 	return []reflect.Type{
-		reflect.TypeFor[tBase](), reflect.TypeFor[*tBase](), reflect.TypeFor[tShadow](), reflect.TypeFor[tAmbiguous](),
+		reflect.TypeFor[tBase](), reflect.TypeFor[*tBase](), reflect.TypeFor[tShadow](),
 		reflect.TypeFor[tViaPtr](), reflect.TypeFor[tNode](), reflect.TypeFor[tPing](), reflect.TypeFor[tBoxList[tBase]](),
 		reflect.TypeFor[map[string]tBase](), reflect.TypeFor[tAnyRoot](), reflect.TypeFor[tDefaults](), reflect.TypeFor[pDeep](),
 		reflect.TypeFor[pText](), reflect.TypeFor[pNumbers](), reflect.TypeFor[pHeader](), reflect.TypeFor[pMaps](),

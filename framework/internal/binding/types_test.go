@@ -299,7 +299,7 @@ func typeCases() []typeCase {
 		on[field[[][]int]]("slices", "i"), on[field[*string]]("pointer", "i"), on[field[**int]]("pointer pointer", "i"),
 		on[field[[]*int]]("slice of pointers", "i"), on[field[struct{}]]("empty struct", "i"),
 		on[struct{}]("nothing", "i"), on[map[string]string]("map root", "i"), on[map[string]any]("any map root", "i"),
-		on[*tBase]("pointer root", "i"), on[tShadow]("shadowed", "i"), on[tAmbiguous]("ambiguous", "i"),
+		on[*tBase]("pointer root", "i"), on[tShadow]("shadowed", "i"), on[tAmbiguous]("ambiguous", "o"),
 		on[tViaPtr]("embedded pointer", "i"), on[tNode]("recursive", "i"), on[tPing]("mutual", "i"),
 		on[tRuled]("recursive with rules", "i"), on[tRuled]("recursive with rules out", "o"),
 		on[field[tForest]]("recursive map", "i"), on[field[tNest]]("recursive slice", "i"),
