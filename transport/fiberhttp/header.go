@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 
@@ -78,7 +79,7 @@ func (s *swallowing) rest(p []byte) []byte {
 // in the same way after its last chunk and where the connection ends between two.
 type ending struct{ read bool }
 
-func (e *ending) note(err error) { e.read = e.read || err == io.EOF }
+func (e *ending) note(err error) { e.read = e.read || errors.Is(err, io.EOF) }
 
 func (e *ending) sendsNoMore() bool { return e.read }
 
