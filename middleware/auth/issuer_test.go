@@ -350,15 +350,12 @@ func TestIssuerFails(t *testing.T) {
 	t.Parallel()
 	many := `{"keys":[` + strings.Repeat(`{"kty":"oct","k":"AAAA"},`, 70) + `{"kty":"oct","k":"AAAA"}]}`
 	faults := map[string]func(r *http.Request) (int, string){
-		"is away":     func(*http.Request) (int, string) { return 0, "" },
-		"answers 500": func(*http.Request) (int, string) { return 500, `{"keys":[]}` },
-		"redirects":   func(*http.Request) (int, string) { return 302, "" },
-		"is no JSON":  func(*http.Request) (int, string) { return 200, "<html>" },
-		"has no keys": func(*http.Request) (int, string) { return 200, `{"keys":[]}` },
-		"has secrets": func(*http.Request) (int, string) {
-			return 200, `{"keys":[{"kty":"oct","k":"c2VjcmV0","kid":"k1","alg":"HS256"}]}`
-		},
-		"encrypts":      func(*http.Request) (int, string) { return 200, strings.ReplaceAll(many, `"kty"`, `"use":"enc","kty"`) },
+		"is away":       func(*http.Request) (int, string) { return 0, "" },
+		"answers 500":   func(*http.Request) (int, string) { return 500, `{"keys":[]}` },
+		"redirects":     func(*http.Request) (int, string) { return 302, "" },
+		"is no JSON":    func(*http.Request) (int, string) { return 200, "<html>" },
+		"is no set":     func(*http.Request) (int, string) { return 200, `{}` },
+		"has null":      func(*http.Request) (int, string) { return 200, `{"keys":null}` },
 		"has many keys": func(*http.Request) (int, string) { return 200, many },
 		"is too long":   nil, // it is right but for that
 		"is huge":       func(*http.Request) (int, string) { return 200, `{"keys":[` + strings.Repeat(" ", 1<<20) + `]}` },
@@ -387,6 +384,45 @@ func TestIssuerFails(t *testing.T) {
 				i.change(func() { i.serve = fault })
 				time.Sleep(11 * time.Minute)
 				good(t, v, token)
+			})
+		})
+	}
+}
+
+// TestWithdrawnKeys: an issuer that answers without a key for signatures has withdrawn all that it
+// had. That holds from the next fetch on, which is ten minutes after the last, or half a minute
+// after one for a token that no key fits.
+func TestWithdrawnKeys(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]string{
+		"none":           `{"keys":[]}`,
+		"a secret":       `{"keys":[{"kty":"oct","k":"c2VjcmV0","kid":"k1","alg":"HS256"}]}`,
+		"an unknown":     `{"keys":[{"kty":"new","kid":"k1"}]}`,
+		"one to encrypt": `{"keys":[{"use":"enc","kty":"EC","crv":"P-256","x":"AA","y":"AA","kid":"k1"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				i, stranger := newIssuer(t, "k1"), newIssuer(t, "k2")
+				v, token := i.jwt(), i.token(t, "k1")
+				good(t, v, token)
+				i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, set } })
+				time.Sleep(9 * time.Minute)
+				good(t, v, token) // nobody has fetched
+				bad(t, v, stranger.token(t, "k2"), false)
+				bad(t, v, token, false)
+				for range 5 {
+					bad(t, v, token, false)
+				}
+				if n := i.fetched(); n != 2 {
+					t.Errorf("%d fetches", n)
+				}
+				i.change(func() { i.serve = nil })
+				time.Sleep(30 * time.Second)
+				good(t, v, token)
+				i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, set } })
+				time.Sleep(10 * time.Minute)
+				bad(t, v, token, false)
 			})
 		})
 	}

@@ -152,13 +152,17 @@ func (k *keys) land(set *keySet, f *flight) {
 }
 
 // newKeySet reads a JWK Set. It ignores keys that it does not understand or that are not for
-// signatures (RFC 7517 §5), and also secrets and certificates.
+// signatures (RFC 7517 §5), and also secrets and certificates. A set without any other has
+// withdrawn all keys: no token is valid then.
 func newKeySet(document []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(document, &raw); err != nil {
 		return nil, fmt.Errorf("this is no JWK Set: %w", err)
+	}
+	if raw.Keys == nil {
+		return nil, errors.New("this is no JWK Set: it has no keys")
 	}
 	if len(raw.Keys) > mostKeys {
 		return nil, fmt.Errorf("there are more than %d keys", mostKeys)
@@ -168,9 +172,6 @@ func newKeySet(document []byte) (*keySet, error) {
 		if key, err := publicKey(each); err == nil {
 			all = append(all, key)
 		}
-	}
-	if len(all) == 0 {
-		return nil, errors.New("there is no key for signatures")
 	}
 	return &keySet{document: document, keys: all, fetched: time.Now(), verified: newCache(verifiedTokens)}, nil
 }
