@@ -236,6 +236,9 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	if err := a.cfg.unready(); err != nil {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + err.Error(), Fix: "Mend the authenticator; over HTTP it lets nobody in", Warning: true})
 	}
+	for _, doubt := range a.cfg.doubts() {
+		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + doubt, Fix: "Complete the authenticator", Warning: true})
+	}
 	for _, add := range a.added {
 		b.add(add.component, add.at)
 	}

@@ -32,6 +32,20 @@ func (c *appConfig) unready() error {
 	return err
 }
 
+// doubting is an authenticator that knows what was most likely forgotten, as those of
+// middleware/auth do.
+type doubting interface{ Warnings() []string }
+
+// doubts are the warnings of the authenticator.
+func (c *appConfig) doubts() []string {
+	d, ok := c.auth.(doubting)
+	if !ok {
+		return nil
+	}
+	told, _ := guarded(noContext{}, func(context.Context, struct{}) ([]string, error) { return d.Warnings(), nil }, struct{}{})
+	return told
+}
+
 // stepUp is the answer to a known caller who names a component and lacks some of its
 // scopes: a challenge with all of them (2025-11-25 basic/authorization "Runtime
 // Insufficient Scope Errors"). It says that there is such a component, to those who

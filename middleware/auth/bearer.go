@@ -44,6 +44,29 @@ func (b *bearer) Ready() error {
 	return b.broken
 }
 
+// Warnings returns what the program most likely forgot: nothing is refused because of it, yet no
+// client can get a token that is accepted. framework.WithAuth reports it at Build.
+func (b *bearer) Warnings() []string {
+	if b.Ready() != nil {
+		return nil
+	}
+	switch v := b.verifier.(type) {
+	case Static:
+		if _, empty := v[""]; len(v) == 0 || empty && len(v) == 1 { // no request can send an empty token
+			return []string{"Static has no token, so that nobody is let in"}
+		}
+	case *JWT, *Introspection:
+		switch {
+		case b.metadata != nil:
+		case len(b.servers) == 0:
+			return []string{"no client finds out where to log in: name the authorization server with AuthorizationServers"}
+		default:
+			return []string{"no client finds out where to log in: name the URL of this server with Resource"}
+		}
+	}
+	return nil
+}
+
 type bearer struct {
 	config
 	verifier Verifier

@@ -80,14 +80,43 @@ func TestReadySetup(t *testing.T) {
 	key := auth.Static{"key": {Subject: "a"}}
 	for name, a := range map[string]transport.Authenticator{
 		"JWT":           auth.Bearer(&auth.JWT{Issuer: issuerURL}, auth.Resource(resource), auth.DPoP(), auth.Require("a:b", "x/y.z")),
-		"a name":        auth.Bearer(&auth.JWT{Issuer: "login", JWKS: "https://x.example.com"}, auth.Resource(resource)),
 		"names":         auth.Bearer(&auth.JWT{Issuer: "login", Audience: "api", JWKS: "https://x.example.com"}, auth.Resource(resource), auth.AuthorizationServers(issuerURL)),
-		"Introspection": auth.Bearer(&auth.Introspection{Endpoint: "https://x.example.com", Audience: "api"}),
+		"Introspection": auth.Bearer(&auth.Introspection{Endpoint: "https://x.example.com", Audience: resource}, auth.AuthorizationServers(issuerURL)),
 		"Static":        auth.Bearer(key),
 		"Func":          auth.Bearer(auth.VerifierFunc(key.Verify)),
 	} {
 		if _, err := framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(a)).Build(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestForgottenSetup: what serves, and yet lets nobody in or shows nobody the login, is a warning of
+// Build, and an error under WithStrict.
+func TestForgottenSetup(t *testing.T) {
+	t.Parallel()
+	const url = "https://x.example.com"
+	for name, c := range map[string]struct {
+		a    transport.Authenticator
+		want string
+	}{
+		"Introspection":            {auth.Bearer(&auth.Introspection{Endpoint: url, Audience: resource}, auth.Resource(resource)), "AuthorizationServers"},
+		"Introspection of a name":  {auth.Bearer(&auth.Introspection{Endpoint: url, Audience: "api"}), "AuthorizationServers"},
+		"a name that issues":       {auth.Bearer(&auth.JWT{Issuer: "login", JWKS: url}, auth.Resource(resource)), "AuthorizationServers"},
+		"an audience without URL":  {auth.Bearer(&auth.JWT{Issuer: issuerURL, Audience: "api"}), "Resource"},
+		"no token":                 {auth.Bearer(auth.Static{}), "Static has no token"},
+		"a token that is no token": {auth.Bearer(auth.Static{"": {Subject: "a"}}), "Static has no token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, err := framework.New("auth", "1", framework.WithAuth(c.a)).Build()
+			if err != nil || server.Unguarded() != nil {
+				t.Fatalf("it does not serve: %v", err)
+			}
+			_, err = framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(c.a)).Build()
+			if err == nil || !strings.Contains(err.Error(), "WithAuth: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("WithStrict: %v", err)
+			}
+		})
 	}
 }

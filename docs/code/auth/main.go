@@ -69,10 +69,11 @@ func APIKeys(db Database) transport.Authenticator {
 }
 
 // Introspected asks the authorization server about each token, and believes it for a while.
-func Introspected(endpoint, clientID, secret, resource string) transport.Authenticator {
+func Introspected(issuer, endpoint, clientID, secret, resource string) transport.Authenticator {
 	return auth.Bearer(
 		&auth.Introspection{Endpoint: endpoint, ClientID: clientID, ClientSecret: secret, Audience: resource},
 		auth.Resource(resource),
+		auth.AuthorizationServers(issuer), // where clients log in: the endpoint does not say
 	)
 }
 

@@ -175,7 +175,7 @@ func TestIntrospected(t *testing.T) {
 	t.Parallel()
 	idp := testkit.IdP(t)
 	endpoint, id, secret := idp.Introspection()
-	guard := Introspected(endpoint, id, secret, resource)
+	guard := Introspected(idp.URL(), endpoint, id, secret, resource)
 	token := idp.Token("ann", resource, time.Hour)
 	p, err := guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + token}})
 	if err != nil || p.Subject != "ann" {
