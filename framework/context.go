@@ -2,10 +2,10 @@ package framework
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -47,7 +47,7 @@ func Caller(ctx context.Context) *CallInfo {
 	info.Header = c.Header()
 	info.RemoteAddr = c.RemoteAddr()
 	if c.Meta.Raw != nil {
-		_ = json.Unmarshal(c.Meta.Raw, &info.Meta) // the engine has checked that it is an object
+		info.Meta, _ = jsontext.Any(c.Meta.Raw).(map[string]any) // the engine has checked that it is an object
 	}
 	return info
 }

@@ -22,7 +22,9 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
 
-// Principal is who calls. Read-only once it is in a context.
+// Principal is who calls. Read-only once it is in a context. Claims are JSON values as Go has
+// them: a task that runs at another node finds them as they were, with json.Number or float64,
+// but values of other types as what they become in JSON.
 type Principal struct {
 	Subject string
 	Issuer  string

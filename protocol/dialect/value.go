@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -25,55 +24,10 @@ func readMeta(to *protocol.Meta, v []byte) *fail {
 		if _, ok := m[name]; ok {
 			return refuse("is repeated").in(name)
 		}
-		m[name] = anyOf(e)
+		m[name] = jsontext.Any(e)
 	}
 	*to = m
 	return nil
-}
-
-// anyOf is a value as encoding/json has it: nil, bool, string, []any,
-// map[string]any and float64, or json.Number where a float64 would be another number.
-func anyOf(v []byte) any {
-	switch jsontext.KindOf(v) {
-	case jsontext.KindBool:
-		return v[0] == 't'
-	case jsontext.KindNumber:
-		return numberOf(string(v))
-	case jsontext.KindString:
-		s, _ := jsontext.String(v)
-		return s
-	case jsontext.KindArray:
-		list := make([]any, 0, jsontext.Len(v))
-		for e := range jsontext.Elements(v) {
-			list = append(list, anyOf(e))
-		}
-		return list
-	case jsontext.KindObject:
-		m := make(map[string]any, jsontext.Len(v))
-		for key, e := range jsontext.Members(v) {
-			m[key.String()] = anyOf(e)
-		}
-		return m
-	default:
-		return nil
-	}
-}
-
-// numberOf is a float64 if that is sure to name the same number: a decimal of
-// at most 15 digits survives the way there and back.
-func numberOf(token string) any {
-	digits := 0
-	for _, c := range []byte(token) {
-		if c >= '0' && c <= '9' {
-			digits++
-		}
-	}
-	f, err := strconv.ParseFloat(token, 64)
-	normal := math.Abs(f) >= 0x1p-1022 || strings.Trim(token, "-0.") == "" // smaller ones have fewer digits
-	if err == nil && (digits <= 15 && normal || string(appendFloat(nil, f)) == token) {
-		return f
-	}
-	return json.Number(token)
 }
 
 // appendAny appends a value that user code made. The usual types are written

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -29,13 +31,60 @@ type recordedCall struct {
 	Params    json.RawMessage    `json:"params"`
 }
 
-// recordedPrincipal is who called.
+// recordedPrincipal is who called. The numbers of claims come out as they went in: json.Number, as
+// tokens have them, or float64, where a program has made the claims so.
 type recordedPrincipal struct {
-	Subject string         `json:"subject"`
-	Issuer  string         `json:"issuer,omitempty"`
-	Scopes  []string       `json:"scopes,omitempty"`
-	Claims  map[string]any `json:"claims,omitempty"`
-	Expires time.Time      `json:"expires,omitzero"`
+	Subject string          `json:"subject"`
+	Issuer  string          `json:"issuer,omitempty"`
+	Scopes  []string        `json:"scopes,omitempty"`
+	Claims  json.RawMessage `json:"claims,omitempty"`
+	Floats  bool            `json:"floats,omitempty"` // the claims' numbers are float64
+	Expires time.Time       `json:"expires,omitzero"`
+}
+
+func recordPrincipal(p *transport.Principal) (*recordedPrincipal, error) {
+	r := &recordedPrincipal{Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Expires: p.Expires}
+	if p.Claims == nil {
+		return r, nil
+	}
+	raw, err := json.Marshal(p.Claims)
+	if err != nil {
+		return nil, fmt.Errorf("the claims of the principal: %w", err)
+	}
+	r.Claims, r.Floats = raw, holdsFloat(p.Claims)
+	return r, nil
+}
+
+func (r *recordedPrincipal) principal() (*transport.Principal, error) {
+	p := &transport.Principal{Subject: r.Subject, Issuer: r.Issuer, Scopes: r.Scopes, Expires: r.Expires}
+	if r.Claims == nil {
+		return p, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(r.Claims))
+	if !r.Floats {
+		d.UseNumber()
+	}
+	if err := d.Decode(&p.Claims); err != nil {
+		return nil, fmt.Errorf("engine: reading the claims of a task's principal: %w", err)
+	}
+	return p, nil
+}
+
+// holdsFloat reports whether a number in a claim is a float64.
+func holdsFloat(claim any) bool {
+	switch claim := claim.(type) {
+	case float64:
+		return true
+	case []any:
+		return slices.ContainsFunc(claim, holdsFloat)
+	case map[string]any:
+		for _, each := range claim {
+			if holdsFloat(each) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // recorded returns this call as Record.Call. Without a queue no other process can run the task, and
@@ -45,13 +94,16 @@ func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error
 	if fault != nil {
 		return nil, fmt.Errorf("engine: recording a task: %s", fault.Reason)
 	}
+	var err error
 	call := recordedCall{
 		Revision: x.dialect.String(), Scopes: scopes, Method: x.method, Session: x.call.Session(), Params: msg.Params,
 	}
 	if x.conn.e.cfg.Queue != nil {
 		call.ID = x.id.Append(nil)
 		if p := transport.PrincipalFrom(ctx); p != nil {
-			call.Principal = &recordedPrincipal{Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires}
+			if call.Principal, err = recordPrincipal(p); err != nil {
+				return nil, fmt.Errorf("engine: recording a task: %w", err)
+			}
 		}
 		if s := x.session; s != nil {
 			call.Init, call.Level = json.RawMessage(s.init), s.logLevel()
@@ -135,8 +187,10 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 		snapshot: e.cfg.Catalog.Snapshot(), request: idOf(call.ID),
 	}
 	var who *transport.Principal // nil hides whoever the context of Start may know
-	if p := call.Principal; p != nil {
-		who = &transport.Principal{Subject: p.Subject, Issuer: p.Issuer, Scopes: p.Scopes, Claims: p.Claims, Expires: p.Expires}
+	if call.Principal != nil {
+		var unreadable error
+		who, unreadable = call.Principal.principal()
+		err = errors.Join(err, unreadable)
 	}
 	ctx = transport.WithPrincipal(ctx, who)
 	j.ctx, j.cancel = context.WithCancelCause(ctx)

@@ -1,12 +1,8 @@
 package binding
 
 import (
-	"encoding/json"
 	"reflect"
-	"strconv"
-	"strings"
 
-	"github.com/kagami-mcp/kagami/framework/internal/decimal"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -24,7 +20,7 @@ func (n *anyNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	if !d.unique(raw, n) {
 		return
 	}
-	if x := anyOf(raw); x != nil {
+	if x := jsontext.Any(raw); x != nil {
 		v.Set(reflect.ValueOf(x))
 	}
 }
@@ -53,56 +49,6 @@ func (d *decoder) unique(raw []byte, n node) bool {
 	}
 	d.file(finding{Issue: Issue{Rule: ruleDuplicate, Got: d.got(raw)}, n: n})
 	return false
-}
-
-// anyOf is the usual Go value of a checked JSON text. Its depth is bounded by
-// the check.
-func anyOf(raw []byte) any {
-	switch jsontext.KindOf(raw) {
-	case jsontext.KindBool:
-		return raw[0] == 't'
-	case jsontext.KindString:
-		s, _ := jsontext.String(raw)
-		return s
-	case jsontext.KindNumber:
-		return numberOf(raw)
-	case jsontext.KindArray:
-		out := make([]any, 0, jsontext.Len(raw))
-		for item := range jsontext.Elements(raw) {
-			out = append(out, anyOf(item))
-		}
-		return out
-	case jsontext.KindObject:
-		out := make(map[string]any, jsontext.Len(raw))
-		for key, item := range jsontext.Members(raw) {
-			out[key.String()] = anyOf(item)
-		}
-		return out
-	}
-	return nil
-}
-
-// safeDigits is the number of decimal digits that every float64 keeps, unless it is so small that
-// it has fewer bits.
-const safeDigits = 15
-
-// numberOf is a float64 if that is written as the same number again, and else a json.Number. It is
-// not enough that the float64 has the same value: 882020665374088320 is one, and is written with
-// the fewest digits that tell it from its neighbours, as 882020665374088300.
-func numberOf(raw []byte) any {
-	text := string(raw)
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return json.Number(text)
-	}
-	if len(raw) <= safeDigits && !strings.ContainsAny(text, "eE") {
-		return f
-	}
-	want, known := decimal.Of(raw)
-	if have, _ := decimal.Of(appendFloat(nil, f, 64)); !known || want != have {
-		return json.Number(text)
-	}
-	return f
 }
 
 // rawNode is json.RawMessage: any value, kept as it came.
