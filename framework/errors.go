@@ -273,8 +273,13 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	case v.class == classInternal && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		v.class = classCancelled
 	}
-	if v.class == classInternal || errors.As(err, &because) || errors.Is(err, ErrUncertain) {
+	switch {
+	case v.class == classInternal || errors.As(err, &because) || errors.Is(err, ErrUncertain):
 		s.logFailure(ctx, c, err, b.noun, b.info.Name)
+	case v.class == classArguments && v.invalid.Panic != nil:
+		s.logFailure(ctx, c, v.invalid.Panic, b.noun, b.info.Name)
+	case v.class == classProtocol:
+		s.logUnsendable(ctx, c, v.wire, b)
 	}
 	if v.class == classInternal {
 		v.text = fmt.Sprintf("The %s failed. The error was logged.", b.noun)
@@ -309,9 +314,34 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	s.cfg.logger.Error(message, withStack(fields, err)...)
 }
 
+// logPanic logs the panic of a method of the program's on an answer, if there was one.
+func (h *handling) logPanic(ctx context.Context, invalid *binding.Invalid) {
+	if h != nil && invalid.Panic != nil {
+		h.server.logFailure(ctx, h.call, invalid.Panic, h.bound.noun, h.bound.info.Name)
+	}
+}
+
+// logUnsendable logs that the data of an error has no JSON form: the client gets the error without.
+func (s *Server) logUnsendable(ctx context.Context, c *engine.Call, err error, b *bound) {
+	var data any
+	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
+		data = fault.Data
+	} else if plain, ok := errors.AsType[*protocol.Error](err); ok {
+		data = plain.Data
+	}
+	if data == nil {
+		return
+	}
+	if _, unsendable := encoded(data); unsendable != nil {
+		s.logFailure(ctx, c, fmt.Errorf("the data of the error %w has no JSON form, and was left out: %w", err, unsendable), b.noun, b.info.Name)
+	}
+}
+
 // withStack adds the stack of a panic.
 func withStack(fields []zap.Field, err error) []zap.Field {
 	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
+		fields = append(fields, zap.ByteString("stack", panicked.Stack))
+	} else if panicked, ok := errors.AsType[*binding.Panic](err); ok {
 		fields = append(fields, zap.ByteString("stack", panicked.Stack))
 	}
 	return fields

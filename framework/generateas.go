@@ -89,6 +89,7 @@ func (a *modelAnswer) decode(ctx context.Context, g Generation) (*misfit, error)
 	}
 	err = a.plan.decode(ctx, raw, a.into)
 	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
+		handlingFrom(ctx).logPanic(ctx, invalid)
 		return &misfit{invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", faultsOnly(invalid)}, nil
 	}
 	return nil, err

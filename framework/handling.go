@@ -56,6 +56,7 @@ type handling struct {
 	seen   Call              // the call as the outermost step gets it
 	inner  *inner            // set inside of an effect or a nested call; nil: this is the call itself
 
+	given   *byte                // the first of the arguments that the outermost step gets; nil: none
 	made    atomic.Pointer[byte] // the first of the JSON that was made of what the handler returned
 	logging sync.Once
 	asked   atomic.Int32 // counts questions without a key
@@ -116,6 +117,9 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		h.Context = ctx
 	}
 	h.seen = Call{Method: h.method(), Name: name, Arguments: arguments, Round: h.roundOf(), Component: b.info}
+	if len(arguments) > 0 {
+		h.given = &arguments[0]
+	}
 	if len(b.steps) > 0 {
 		h.seen.ID = h.callID() // made only for steps, since it costs an allocation
 	}
@@ -130,6 +134,25 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered %w", b.noun, b.info.Name, err))
 	}
 	return located(result.Body, name), nil
+}
+
+// readable returns an error if a step has handed on arguments that are no JSON object. What the
+// client has sent was checked.
+func (b *bound) readable(ctx context.Context, call *Call) error {
+	if len(b.steps) == 0 || len(call.Arguments) == 0 {
+		return nil
+	}
+	if h := handlingFrom(ctx); h != nil && h.given == &call.Arguments[0] {
+		return nil
+	}
+	err := jsontext.Check(call.Arguments, jsontext.DefaultLimits())
+	if err == nil && jsontext.KindOf(call.Arguments) != jsontext.KindObject {
+		err = errors.New("no object")
+	}
+	if err != nil {
+		return fmt.Errorf("a middleware of %s %q handed on broken arguments: %w", b.noun, b.info.Name, err)
+	}
+	return nil
 }
 
 // sound returns an error if steps have answered with what cannot be sent. Without steps it is
@@ -185,6 +208,9 @@ func (b *bound) answered(step Handler) Handler {
 			if err := h.call.Begin(ctx); err != nil { // this round was executed before
 				return nil, err
 			}
+		}
+		if err := b.readable(ctx, call); err != nil {
+			return nil, err
 		}
 		result, err := step(ctx, call)
 		if !pending(ctx) {

@@ -86,8 +86,9 @@ func clientEncoding() zapcore.EncoderConfig {
 
 func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Encoder, message string, fields []zap.Field) {
 	buf, err := encoder.EncodeEntry(zapcore.Entry{Message: message}, fields)
-	if err != nil {
-		return // a field that does not encode must not fail the handler
+	if err != nil { // which must not fail the handler
+		h.server.cfg.logger.Warn("a log message for the client could not be encoded", zap.String("message", message), zap.Error(err))
+		return
 	}
 	defer buf.Free()
 	h.call.Log(h.Context, level, logger, appendMasked(nil, buf.Bytes()))

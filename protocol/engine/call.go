@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -209,11 +211,17 @@ func (c *Call) Logs(level protocol.Level) bool {
 	return limit != "" && level.Severity() >= limit.Severity()
 }
 
-// Log sends a log message if the client wants it. data is one JSON value.
+// Log sends a log message if the client wants it. data is one JSON value; other data is reported to
+// Config.Failed instead.
 func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, data []byte) {
-	if c.Logs(level) && !c.silent {
-		c.x.notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
+	if !c.Logs(level) || c.silent {
+		return
 	}
+	if err := jsontext.Check(data, jsontext.DefaultLimits()); err != nil {
+		c.x.conn.e.failed(ctx, c, fmt.Errorf("engine: the data of a log message is no JSON: %w", err))
+		return
+	}
+	c.x.notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
 }
 
 // Ask sends a request of our own to the client, on the stream of this call, and

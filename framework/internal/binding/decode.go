@@ -46,6 +46,7 @@ type decoder struct {
 	mendable bool // a repair might help
 	doubt    bool // an acceptor has not accepted a value
 	repaired []string
+	panicked *Panic // the first of the program's methods; nil: none
 	texts    texts
 }
 

@@ -33,7 +33,7 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 	for key, item := range jsontext.Members(raw) {
 		name, _ := d.text(key.Raw())
 		d.enter(name)
-		err := n.key.read(name, k)
+		err := d.unpanicked(n.key.read(name, k))
 		switch {
 		case err != nil:
 			d.file(n.badKey(name, err, c))

@@ -70,7 +70,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	if err == nil {
 		return
 	}
-	hint := n.hint(err)
+	hint := n.hint(d.unpanicked(err))
 	if d.secret > 0 {
 		hint = ""
 	}
@@ -105,14 +105,6 @@ func callText(v reflect.Value, text string, big bool) (err error) {
 	}
 	defer recovered(&err)
 	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
-}
-
-// recovered turns a panic of the user's method on the caller's data into a
-// plain refusal.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = errUnreadable
-	}
 }
 
 func (n *methodNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {

@@ -30,6 +30,10 @@ type Invalid struct {
 	Total  int     // faults there were
 	Try    string  // a corrected call that passes, as JSON (of a template: a URI); "" if none is known
 
+	// Panic is the first panic of the program's own methods while the values were read; nil: there
+	// was none. It is not among the texts.
+	Panic *Panic
+
 	found []finding
 }
 
@@ -181,7 +185,7 @@ func capped(names []string) []string {
 // invalid turns the findings of a pass into the error.
 func (d *decoder) invalid(raw []byte) *Invalid {
 	sortFindings(d.found, raw)
-	e := &Invalid{Total: d.total, found: d.found}
+	e := &Invalid{Total: d.total, Panic: d.panicked, found: d.found}
 	for _, f := range d.found[:min(len(d.found), maxIssues)] {
 		e.Issues = append(e.Issues, d.plan.shown(f))
 	}

@@ -40,12 +40,14 @@ func receiver(v reflect.Value) any {
 	return v.Addr().Interface()
 }
 
-func (plainCheck) run(_ context.Context, v reflect.Value) error {
+func (plainCheck) run(_ context.Context, v reflect.Value) (err error) {
+	defer recovered(&err)
 	return custom(receiver(v).(checker).Validate())
 }
 
-func (contextCheck) run(ctx context.Context, v reflect.Value) error {
-	err := receiver(v).(contextChecker).Validate(ctx)
+func (contextCheck) run(ctx context.Context, v reflect.Value) (err error) {
+	defer recovered(&err)
+	err = receiver(v).(contextChecker).Validate(ctx)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}

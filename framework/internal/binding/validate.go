@@ -3,7 +3,6 @@ package binding
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,11 +26,7 @@ func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationEr
 
 // ask calls validator, which panics on values that it did not expect.
 func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("validator: %v", r)
-		}
-	}()
+	defer recovered(&err)
 	result := question(p.rules())
 	if errors.As(result, &failed) {
 		return failed, nil
@@ -46,7 +41,7 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 		return
 	}
 	failed, err := p.run(ctx, v)
-	if err != nil {
+	if d.unpanicked(err) != nil {
 		d.file(finding{Issue: Issue{Rule: rulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
 		return
 	}

@@ -1,0 +1,153 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type (
+	panicsInText  string
+	panicsInJSON  string
+	panicsInWrite string
+	panicsInCheck struct {
+		Name string `json:"name"`
+	}
+)
+
+func (*panicsInText) UnmarshalText([]byte) error   { panic("secret of UnmarshalText") }
+func (*panicsInJSON) UnmarshalJSON([]byte) error   { panic("secret of UnmarshalJSON") }
+func (panicsInWrite) MarshalJSON() ([]byte, error) { panic("secret of MarshalJSON") }
+func (panicsInWrite) UnmarshalJSON([]byte) error   { return nil }
+func (*panicsInCheck) Validate() error             { panic("secret of Validate") }
+
+func taking[T any](ctx context.Context, _ T) (string, error) { return "", nil }
+
+// TestPanicsOfMethodsAreLogged: a panic of a method that a type of the program's has leaves its stack
+// in the log, whatever was being read or written, and nothing of it reaches the client.
+func TestPanicsOfMethodsAreLogged(t *testing.T) {
+	t.Parallel()
+	type text struct {
+		V panicsInText `json:"v"`
+	}
+	type written struct {
+		V panicsInJSON `json:"v"`
+	}
+	type keyed struct {
+		V map[panicsInText]int `json:"v"`
+	}
+	for name, c := range map[string]struct {
+		component    framework.Component
+		method, call string
+		want         string
+	}{
+		"UnmarshalText":             {framework.Tool("t", taking[text]), "tools/call", `{"name":"t","arguments":{"v":"x"}}`, "UnmarshalText"},
+		"UnmarshalText of a key":    {framework.Tool("t", taking[keyed]), "tools/call", `{"name":"t","arguments":{"v":{"x":1}}}`, "UnmarshalText"},
+		"UnmarshalText of a prompt": {framework.Prompt("t", func(context.Context, text) (framework.Messages, error) { return nil, nil }), "prompts/get", `{"name":"t","arguments":{"v":"x"}}`, "UnmarshalText"},
+		"UnmarshalText of a URI":    {framework.ResourceTemplate("t://{v}", taking[text]), "resources/read", `{"uri":"t://x"}`, "UnmarshalText"},
+		"UnmarshalJSON":             {framework.Tool("t", taking[written]), "tools/call", `{"name":"t","arguments":{"v":"x"}}`, "UnmarshalJSON"},
+		"Validate":                  {framework.Tool("t", taking[panicsInCheck]), "tools/call", `{"name":"t","arguments":{"name":"x"}}`, "Validate"},
+		"MarshalJSON": {framework.Tool("t", func(context.Context, struct{}) (struct{ V panicsInWrite }, error) {
+			return struct{ V panicsInWrite }{"x"}, nil
+		}), "tools/call", `{"name":"t"}`, "MarshalJSON"},
+		"UnmarshalText of an answer": {doing(func(ctx context.Context) error { _, err := framework.Elicit[text](ctx, "what?"); return err }), "tools/call", `{"name":"t"}`, "UnmarshalText"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.ErrorLevel)
+			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(c.component))
+			a := newAsker(t, s, protocol.Rev20260728, func(string, question) string { return `{"action":"accept","content":{"v":"x"}}` })
+			got := wireText(a.do(c.method, c.call))
+			if strings.Contains(got, "secret of") || !strings.Contains(got, "rror") {
+				t.Errorf("the client got %s", got)
+			}
+			logged := stacks(logs.All())
+			if !strings.Contains(logged, "."+c.want) || !strings.Contains(logged, "secret of "+c.want) {
+				t.Errorf("logged %s", logged)
+			}
+		})
+	}
+	if err := framework.Tool("t", taking[panicsInCheck]).Check(json.RawMessage(`{"name":"x"}`)); err == nil {
+		t.Error("Check accepted what Validate panicked on")
+	}
+}
+
+// wireText is the answer as text.
+func wireText(r reply) string {
+	if r.Error != nil {
+		return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"data":%q}}`, r.Error.Code, r.Error.Message, r.Error.Data)
+	}
+	return string(r.Result)
+}
+
+func stacks(entries []observer.LoggedEntry) string {
+	var all strings.Builder
+	for _, e := range entries {
+		fmt.Fprintln(&all, e.Message, e.ContextMap()["error"], stackOf(e.Context))
+	}
+	return all.String()
+}
+
+func stackOf(fields []zapcore.Field) string {
+	for _, f := range fields {
+		if f.Key == "stack" {
+			text, _ := f.Interface.([]byte)
+			return string(text)
+		}
+	}
+	return ""
+}
+
+// TestBrokenValuesAreNoticed: what a program hands on and cannot be sent leaves a line in the log, and
+// the client gets the rest.
+func TestBrokenValuesAreNoticed(t *testing.T) {
+	t.Parallel()
+	broken := json.RawMessage(`{"broken`)
+	hands := func(raw string) framework.Middleware {
+		return framework.OnToolCall("hands", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+			call.Arguments = json.RawMessage(raw)
+			return next(ctx, call)
+		})
+	}
+	for name, c := range map[string]struct {
+		app         func(*framework.App) *framework.App
+		answer, log string
+	}{
+		"data of an error": {func(a *framework.App) *framework.App {
+			return a.Use(hands(`{}`)).Add(doing(func(context.Context) error { return &protocol.Error{Code: 7, Message: "no luck", Data: broken} }))
+		}, "no luck", "was left out"},
+		"data of a fault": {func(a *framework.App) *framework.App {
+			return a.Use(hands(`{}`)).Add(doing(func(context.Context) error {
+				return &protocol.Fault{Kind: protocol.FaultInvalidParams, Message: "no luck", Data: make(chan int)}
+			}))
+		}, "no luck", "was left out"},
+		"broken arguments": {func(a *framework.App) *framework.App {
+			return a.Use(hands(`{"query":`)).Add(framework.Tool("t", search))
+		}, "The tool failed", `a middleware of tool "t" handed on broken arguments`},
+		"a list of arguments": {func(a *framework.App) *framework.App {
+			return a.Use(hands(`["query"]`)).Add(framework.Tool("t", search))
+		}, "The tool failed", "no object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.ErrorLevel)
+			s := build(t, c.app(framework.New("test", "1", framework.WithLogger(zap.New(core)))))
+			got := wireText(dial(t, s, protocol.Rev20251125).call("tools/call", `{"name":"t","arguments":{"query":"x"}}`))
+			if !strings.Contains(got, c.answer) || !json.Valid([]byte(got)) {
+				t.Errorf("the client got %s", got)
+			}
+			if logged := stacks(logs.All()); !strings.Contains(logged, c.log) {
+				t.Errorf("logged %q", logged)
+			}
+		})
+	}
+}
