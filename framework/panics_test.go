@@ -30,7 +30,7 @@ func (panicsInWrite) MarshalJSON() ([]byte, error) { panic("secret of MarshalJSO
 func (panicsInWrite) UnmarshalJSON([]byte) error   { return nil }
 func (*panicsInCheck) Validate() error             { panic("secret of Validate") }
 
-func taking[T any](ctx context.Context, _ T) (string, error) { return "", nil }
+func taking[T any](_ context.Context, _ T) (string, error) { return "", nil }
 
 // TestPanicsOfMethodsAreLogged: a panic of a method that a type of the program's has leaves its stack
 // in the log, whatever was being read or written, and nothing of it reaches the client.

@@ -179,8 +179,15 @@ func TestTemplates(t *testing.T) {
 		}),
 		framework.Resource("orders://ann/latest", func(context.Context) (string, error) { return "fixed", nil }),
 	))
-	if got := byYear.URI(orderKey{"a b/c", 2024}); got != "orders://a%20b%2Fc/2024" {
-		t.Errorf("URI = %q", got)
+	for key, want := range map[orderKey]string{
+		{"a b+c", 2024}: "orders://a%20b%2Bc/2024",
+		{"a/b", 2024}:   "", // what reading refuses
+		{"a", 1999}:     "",
+		{"", 2024}:      "",
+	} {
+		if got := byYear.URI(key); got != want {
+			t.Errorf("URI of %v = %q, want %q", key, got, want)
+		}
 	}
 	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
 		p := dial(t, s, rev)

@@ -21,18 +21,41 @@ import (
 
 // ResourceTemplate registers a family of resources. P is a struct whose uri:"name" fields
 // match the template's variables, or map[string]string for a template that is known only at
-// run time. Values that could lead out of the family (.. as a part of a path, an encoded
-// slash, control characters) are answered as not found before fn sees them. Out is as for
-// Resource.
+// run time. Values that could lead out of the family (.. as a part of a path, an absolute path,
+// an encoded slash, control characters) are answered as not found before fn sees them; a field
+// with uri:"name,slashes" takes slashes nevertheless. Values of {?name} and {&name} are data, and
+// may be any text without NUL. Out is as for Resource.
 func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
 	t := &TemplateOf[P, Out]{fn: fn, declaration: declare(kindTemplate, uriTemplate, fn, opts)}
 	t.declaration.compile = t.compile
 	t.template, t.parseErr = uritemplate.Parse(uriTemplate)
-	t.alone = sync.OnceValue(func() *binding.Plan {
+	t.alone = sync.OnceValue(func() *variablePlan {
 		plan, _ := binding.Compile(reflect.TypeFor[P](), binding.Strings, binding.Options{})
-		return plan
+		if plan == nil || t.template == nil {
+			return nil
+		}
+		return planOf(plan, t.template)
 	})
 	return t
+}
+
+// variablePlan is a template with the type of its variables.
+type variablePlan struct {
+	plan     *binding.Plan
+	template *uritemplate.Template // with what the type's fields allow
+}
+
+func planOf(plan *binding.Plan, template *uritemplate.Template) *variablePlan {
+	var open []string
+	for _, f := range plan.Fields() {
+		if f.Slashes {
+			open = append(open, f.Name)
+		}
+	}
+	if len(open) > 0 {
+		template = template.AllowSlashes(open...)
+	}
+	return &variablePlan{plan, template}
 }
 
 // TemplateOf is a typed handle.
@@ -41,8 +64,8 @@ type TemplateOf[P, Out any] struct {
 	declaration *declaration
 	template    *uritemplate.Template
 	parseErr    error
-	latest      atomic.Pointer[binding.Plan] // of P, as the last Build compiled it
-	alone       func() *binding.Plan         // of P before any Build; nil if P has faults
+	latest      atomic.Pointer[variablePlan] // as the last Build compiled it
+	alone       func() *variablePlan         // before any Build; nil if P has faults
 }
 
 func (*TemplateOf[P, Out]) component() {}
@@ -54,44 +77,42 @@ func (t *TemplateOf[P, Out]) declared() *declaration {
 	return t.declaration
 }
 
-// URI expands the template. It escapes values but does not check them: if a value could
-// lead out of the family, or P's tags do not allow it, reading the URI fails. It returns ""
-// if the template or P is faulty, which Build reports; before Build also for a P with tags
-// of Validation. It may be called concurrently.
+// URI expands the template. It returns "" if no URI of the template can be read as p: because a
+// value could lead out of the family, is not allowed by P's tags, or would be read as another,
+// as "a-b" in "{x}-{y}"; also if the template or P is faulty, which Build reports, and before
+// Build for a P with tags of Validation. It may be called concurrently.
 func (t *TemplateOf[P, Out]) URI(p P) string {
 	if t == nil || t.template == nil {
 		return ""
 	}
-	vars := t.variables(reflect.ValueOf(&p).Elem())
-	if vars == nil {
+	v := reflect.ValueOf(&p).Elem()
+	if isTextMap(v.Type()) {
+		vars := make(map[string]string, v.Len())
+		maps.Copy(vars, v.Convert(textMap).Interface().(map[string]string))
+		uri, _ := t.template.Build(vars) // "" if that fails
+		return uri
+	}
+	known := t.latest.Load()
+	if known == nil {
+		known = t.alone()
+	}
+	if known == nil {
 		return ""
 	}
-	uri, err := t.template.Expand(vars)
+	return known.uri(v)
+}
+
+// uri is the URI of a value of the type; "" if it could not be read.
+func (k *variablePlan) uri(p reflect.Value) string {
+	vars, err := k.plan.Strings(p)
 	if err != nil {
+		return ""
+	}
+	uri, err := k.template.Build(vars)
+	if err != nil || k.plan.DecodeStrings(noContext{}, vars, reflect.New(k.plan.Type()).Elem()) != nil {
 		return ""
 	}
 	return uri
-}
-
-// variables are those of a P; nil if it has no text form.
-func (t *TemplateOf[P, Out]) variables(p reflect.Value) map[string]string {
-	if isTextMap(p.Type()) {
-		vars := make(map[string]string, p.Len())
-		maps.Copy(vars, p.Convert(textMap).Interface().(map[string]string))
-		return vars
-	}
-	plan := t.latest.Load()
-	if plan == nil {
-		plan = t.alone()
-	}
-	if plan == nil {
-		return nil
-	}
-	vars, err := plan.Strings(p)
-	if err != nil {
-		return nil
-	}
-	return vars
 }
 
 func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
@@ -108,12 +129,17 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	if out == nil || in == nil {
 		return
 	}
-	t.latest.Store(in.plan)
+	template := t.template
+	if !in.open {
+		known := planOf(in.plan, t.template)
+		t.latest.Store(known)
+		template = known.template
+	}
 	m.bound.mask = binding.MaskOf(in.plan)
 	m.entry.Kind = catalog.Template
 	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
-	m.entry.Match = m.bound.matcher(t.template)
+	m.entry.Match = m.bound.matcher(template)
 	m.entry.Complete = b.completion(m, in.plan)
 	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var vars map[string]string
@@ -122,7 +148,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		}
 		var p P
 		if err := in.decode(ctx, vars, reflect.ValueOf(&p).Elem()); err != nil {
-			return nil, tryURI(t.template, err)
+			return nil, tryURI(template, err)
 		}
 		value, err := t.fn(ctx, p)
 		if err != nil {
@@ -148,7 +174,7 @@ func tryURI(template *uritemplate.Template, err error) error {
 	err = json.Unmarshal([]byte(invalid.Try), &vars)
 	invalid.Try = ""
 	if err == nil {
-		invalid.Try, _ = template.Expand(vars) // "" if that fails
+		invalid.Try, _ = template.Build(vars) // "" if that fails
 	}
 	return invalid
 }

@@ -36,6 +36,7 @@ type field struct {
 
 	title, doc, header string
 	secret             bool
+	slashes            bool // of a URI variable: its value may have slashes
 	safeInt            bool // a header carries integers within ±(2^53-1) only
 }
 

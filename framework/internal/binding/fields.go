@@ -196,7 +196,7 @@ func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
 // nameMember decides the name on the wire.
 func (c *compiler) nameMember(cand *candidate) {
 	if c.mode == Strings {
-		if uri := cand.sf.Tag.Get("uri"); uri != "" {
+		if uri, _, _ := strings.Cut(cand.sf.Tag.Get("uri"), ","); uri != "" {
 			cand.name, cand.tagged = uri, true
 		}
 		if cand.name == "" {
@@ -227,6 +227,11 @@ func (c *compiler) field(cand candidate) *field {
 	}
 	if f.doc == "" {
 		f.doc = sf.Tag.Get("jsonschema_description")
+	}
+	if _, option, is := strings.Cut(sf.Tag.Get("uri"), ","); is && c.mode == Strings {
+		if f.slashes = option == "slashes"; !f.slashes {
+			c.fault("", fmt.Sprintf("the uri tag has no option %q", option), `Write uri:"name" or uri:"name,slashes"`)
+		}
 	}
 	if !LegalName(f.name) {
 		tag := "json"

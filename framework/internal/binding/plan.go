@@ -77,6 +77,7 @@ type Field struct {
 	Default  json.RawMessage // nil without one
 	Enum     []string        // allowed values in their text form; nil if open
 	Secret   bool
+	Slashes  bool   // the value of a URI variable may have slashes
 	Header   string // x-mcp-header
 }
 
@@ -253,7 +254,7 @@ func (p *Plan) describeFields() []Field {
 	for _, f := range s.fields {
 		out = append(out, Field{
 			Name: f.name, GoName: f.goName, Title: f.title, Doc: f.doc, InWords: p.inWords(f), Required: f.required,
-			Default: slices.Clone(f.def), Enum: p.enumOf(f), Secret: f.secret, Header: f.header,
+			Default: slices.Clone(f.def), Enum: p.enumOf(f), Secret: f.secret, Slashes: f.slashes, Header: f.header,
 		})
 	}
 	return out

@@ -12,8 +12,8 @@ import (
 // the text of a query when it has several names.
 type capture struct {
 	variable
-	query    []variable
-	reserved bool
+	query []variable
+	may   trust
 }
 
 // Match returns the variables of a URI of this template, and false if the URI is
@@ -23,11 +23,15 @@ type capture struct {
 // It returns [ErrUnsafe], wrapped with the variable and the reason, if the URI is
 // of the template but a value, once decoded,
 //
+//   - comes from an escape that is broken or not UTF-8, or contains NUL;
+//
+// and, unless it is of {?x} or {&x}, whose values are data,
+//
 //   - has ".." as a path segment, whether "/" or "\" separates,
 //   - begins with "/" or "\",
-//   - contains a control character,
-//   - comes from an escape that is broken or not UTF-8, or
-//   - has a backslash or comes from an escaped slash, outside {+x} and {#x}.
+//   - contains a control character, or
+//   - has a backslash or comes from an escaped slash, outside {+x} and {#x} and the variables
+//     of [Template.AllowSlashes].
 //
 // A URI that begins like the template and has more than 64 KiB is unsafe too.
 func (t *Template) Match(uri string) (map[string]string, bool, error) {
@@ -67,7 +71,7 @@ type matching struct {
 
 func (m *matching) take(c capture, text string) (bool, error) {
 	if c.query == nil {
-		return m.set(c.variable, text, c.reserved)
+		return m.set(c.variable, text, c.may)
 	}
 	if text == "" {
 		return true, nil
@@ -78,7 +82,7 @@ func (m *matching) take(c capture, text string) (bool, error) {
 		if !known {
 			return false, nil
 		}
-		if ok, err := m.set(v, value, false); !ok || err != nil {
+		if ok, err := m.set(v, value, data); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -96,8 +100,8 @@ func find(vars []variable, name string) (variable, bool) {
 
 // set files a value. It is false where the variable already has another one, or
 // a prefix is longer than the template allows.
-func (m *matching) set(v variable, text string, reserved bool) (bool, error) {
-	value, err := decode(text, reserved)
+func (m *matching) set(v variable, text string, may trust) (bool, error) {
+	value, err := decode(text, may)
 	if err != nil {
 		return false, fmt.Errorf("variable %s: %w", v.name, err)
 	}
@@ -263,11 +267,15 @@ func (t *Template) addPath(pattern *strings.Builder, p part, rest string) {
 	if op.named || len(p.vars) > 1 {
 		excluded += op.sep
 	}
+	may := segment
+	if op.reserved {
+		may = path
+	}
 	before := op.first
 	for _, v := range p.vars {
 		pattern.WriteString(regexp.QuoteMeta(before))
 		writeValue(pattern, p.op, v, class(excluded))
-		t.captures = append(t.captures, capture{variable: v, reserved: op.reserved})
+		t.captures = append(t.captures, capture{variable: v, may: may})
 		before = op.sep
 	}
 }

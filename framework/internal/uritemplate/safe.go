@@ -20,26 +20,35 @@ const maxURI = 64 << 10
 // it comes from outside and may end in a log.
 func unsafe(reason string) error { return fmt.Errorf("%w: %s", ErrUnsafe, reason) }
 
+// trust is what a value may be.
+type trust int
+
+const (
+	segment trust = iota // of one part of a path: no slash, however it is written
+	path                 // slashes may stand in it: of {+x} and {#x}, or as the program allows
+	data                 // of a query: any text
+)
+
 // decode undoes the escapes of a value, once, and checks what came out.
-func decode(text string, reserved bool) (string, error) {
+func decode(text string, may trust) (string, error) {
 	value := text
 	if strings.Contains(text, "%") {
 		var err error
-		if value, err = unescape(text, reserved); err != nil {
+		if value, err = unescape(text, may); err != nil {
 			return "", err
 		}
 	}
-	if err := check(value); err != nil {
+	if err := check(value, may); err != nil {
 		return "", err
 	}
 	// Escaped ones were refused above; on Windows the raw one separates as well.
-	if !reserved && strings.Contains(value, `\`) {
+	if may == segment && strings.Contains(value, `\`) {
 		return "", unsafe("backslash")
 	}
 	return value, nil
 }
 
-func unescape(text string, reserved bool) (string, error) {
+func unescape(text string, may trust) (string, error) {
 	dst := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -51,7 +60,7 @@ func unescape(text string, reserved bool) (string, error) {
 			return "", unsafe("broken percent escape")
 		}
 		c = unhex(text[i+1])<<4 | unhex(text[i+2])
-		if !reserved && (c == '/' || c == '\\') {
+		if may == segment && (c == '/' || c == '\\') {
 			return "", unsafe("escaped slash or backslash")
 		}
 		dst = append(dst, c)
@@ -71,10 +80,16 @@ func unhex(c byte) byte {
 	return c - 'a' + 10
 }
 
-// check refuses values that are harmless as text and dangerous as file names.
-func check(value string) error {
-	if !utf8.ValidString(value) {
+// check refuses values that are harmless as text and dangerous as file names, but for those of
+// a query, which are data.
+func check(value string, may trust) error {
+	switch {
+	case !utf8.ValidString(value):
 		return unsafe("not valid UTF-8")
+	case strings.Contains(value, "\x00"):
+		return unsafe("control character")
+	case may == data:
+		return nil
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
 		return unsafe("control character")

@@ -1,6 +1,8 @@
 package uritemplate
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 )
@@ -98,6 +100,46 @@ func (t *Template) Optional(name string) bool {
 		}
 	}
 	return true
+}
+
+// AllowSlashes returns the template with variables whose values may have slashes, which Expand
+// escapes. Match still refuses what could climb out of a directory.
+func (t *Template) AllowSlashes(names ...string) *Template {
+	wider := *t
+	wider.captures = slices.Clone(t.captures)
+	for i, c := range wider.captures {
+		if c.query == nil && slices.Contains(names, c.name) {
+			wider.captures[i].may = path
+		}
+	}
+	return &wider
+}
+
+// Build is Expand for a URI that reads as what it was built of: Match gives the same values, but
+// for those of {+x} and {#x}, whose escapes pass, and prefixes. Otherwise it is an error.
+func (t *Template) Build(values map[string]string) (string, error) {
+	uri, err := t.Expand(values)
+	if err != nil {
+		return "", err
+	}
+	found, ok, err := t.Match(uri)
+	if err == nil && !ok {
+		err = errors.New("the URI is not of the template")
+	}
+	if err != nil {
+		return "", fmt.Errorf("building a URI of %q: %w", t.raw, err)
+	}
+	for _, p := range t.parts {
+		op, _ := operatorOf(p.op)
+		for _, v := range p.vars {
+			value, given := values[v.name]
+			read, is := found[v.name]
+			if !op.reserved && v.max == 0 && (read != value || is != given) {
+				return "", fmt.Errorf("building a URI of %q: the value of %s would be read as another", t.raw, v.name)
+			}
+		}
+	}
+	return uri, nil
 }
 
 // Specificity orders templates that match the same URI: the greatest wins. More

@@ -1,0 +1,145 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type (
+	slashed struct {
+		X string `uri:"x,slashes"`
+	}
+	slashedAndNot struct {
+		X string `uri:"x,slashes"`
+		Y string `uri:"y"`
+	}
+)
+
+// built is a template with a handle whose type does not matter.
+type built struct {
+	component framework.Component
+	uri       func(vars map[string]string) string
+}
+
+func ofMap(template string) built {
+	h := framework.ResourceTemplate(template, func(_ context.Context, vars map[string]string) (map[string]string, error) { return vars, nil })
+	return built{h, h.URI}
+}
+
+func ofSlashed(template string) built {
+	h := framework.ResourceTemplate(template, func(_ context.Context, v slashed) (map[string]string, error) { return map[string]string{"x": v.X}, nil })
+	return built{h, func(vars map[string]string) string { return h.URI(slashed{vars["x"]}) }}
+}
+
+func ofSlashedAndNot(template string) built {
+	h := framework.ResourceTemplate(template, func(_ context.Context, v slashedAndNot) (map[string]string, error) {
+		return map[string]string{"x": v.X, "y": v.Y}, nil
+	})
+	return built{h, func(vars map[string]string) string { return h.URI(slashedAndNot{vars["x"], vars["y"]}) }}
+}
+
+var uriWords = []string{
+	"a", "b c", "/", "//", "..", ".", `\`, "\n", "\r\n", "\x00", "%", "%2F", "%41", "é", "日本", "?", "#", "&", "=", ",", ";", "+", "-",
+	"https://x.example/y?z=1#f", "feature/login", "C:", "",
+}
+
+func uriValue(random *rand.Rand) string {
+	var s strings.Builder
+	for range random.IntN(4) {
+		s.WriteString(uriWords[random.IntN(len(uriWords))])
+	}
+	return s.String()
+}
+
+// TestBuiltURIsAreRead: for every operator of templates, a URI that a handle builds is read by the same
+// server, as the values that it was built of.
+func TestBuiltURIsAreRead(t *testing.T) {
+	t.Parallel()
+	const (
+		whole   = 1 << iota // every text without NUL can be carried
+		escapes             // escapes in values pass as they are (RFC 6570 section 3.2.3)
+	)
+	for _, c := range []struct {
+		template string
+		of       func(string) built
+		names    string
+		kind     int
+	}{
+		{"s://{x}", ofMap, "x", 0}, {"s://{x}/{y}", ofMap, "xy", 0}, {"s://{x,y}", ofMap, "xy", 0}, {"s://{x}-{y}", ofMap, "xy", 0},
+		{"s://a{.x,y}", ofMap, "xy", 0}, {"s://a{/x,y}", ofMap, "xy", 0}, {"s://a{/x*}", ofMap, "x", 0}, {"s://a{;x,y}", ofMap, "xy", 0},
+		{"s://{x}", ofSlashed, "x", 0}, {"s://{x}/{y}", ofSlashedAndNot, "xy", 0}, {"s://a{/x,y}", ofSlashedAndNot, "xy", 0},
+		{"s://a{;x,y}", ofSlashedAndNot, "xy", 0}, {"s://a{.x}", ofSlashed, "x", 0},
+		{"s://a{?x,y}", ofMap, "xy", whole}, {"s://a?k=1{&x,y}", ofMap, "xy", whole}, {"s://a{?x}{&y}", ofMap, "xy", whole},
+		{"s://{+x}", ofMap, "x", escapes}, {"s://a{#x}", ofMap, "x", escapes}, {"s://{+x}{?y}", ofMap, "xy", escapes},
+	} {
+		b := c.of(c.template)
+		s := build(t, quiet().Add(b.component))
+		p := dial(t, s, protocol.Rev20251125)
+		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // values of a test
+		carried := 0
+		for range 500 {
+			vars := map[string]string{}
+			for _, name := range c.names {
+				vars[string(name)] = uriValue(random)
+			}
+			uri := b.uri(vars)
+			all := strings.Join([]string{vars["x"], vars["y"]}, "|")
+			if uri == "" {
+				if c.kind&whole != 0 && !strings.Contains(all, "\x00") {
+					t.Fatalf("%s builds nothing of %q", c.template, vars)
+				}
+				continue
+			}
+			carried++
+			var read map[string]string
+			r := p.read(uri).ok()
+			text, _ := r.field("contents.0.text").(string)
+			if err := json.Unmarshal([]byte(text), &read); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(read, vars) && (c.kind&escapes == 0 || !strings.Contains(all, "%")) {
+				t.Fatalf("%s: %q of %q is read as %q", c.template, uri, vars, read)
+			}
+		}
+		if carried < 20 {
+			t.Errorf("%s carried %d of 500 values", c.template, carried)
+		}
+	}
+}
+
+// TestSlashesInURIs are values that handles could not build, or that clients could not read.
+func TestSlashesInURIs(t *testing.T) {
+	t.Parallel()
+	search, branch := ofMap("search://items{?q}"), ofSlashed("repo://branches/{x}/head")
+	s := build(t, quiet().Add(search.component, branch.component))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		for _, q := range []string{"and/or", "https://example.com/a/../b", "one\ntwo", "/etc", `C:\a`, "../x"} {
+			if got := p.read(search.uri(map[string]string{"q": q})).ok().field("contents.0.text"); !strings.Contains(fmt.Sprint(got), `"q"`) {
+				t.Errorf("%q: %s", q, got)
+			}
+		}
+		for x, uri := range map[string]string{
+			"main": "repo://branches/main/head", "feature/login": "repo://branches/feature%2Flogin/head", "a/b/c": "repo://branches/a%2Fb%2Fc/head",
+			"a/../b": "", "..": "", "/etc": "", "a\x00": "", "a\nb": "",
+		} {
+			if got := branch.uri(map[string]string{"x": x}); got != uri {
+				t.Errorf("%q: %q, want %q", x, got, uri)
+			}
+			if uri != "" {
+				p.read(uri).ok()
+			}
+		}
+		for _, uri := range []string{"repo://branches/a%2F..%2Fb/head", "repo://branches/%2Fetc/head", "repo://branches/a%5C..%5Cb/head", "repo://branches/a%00/head"} {
+			p.read(uri).code(notFoundCode(rev))
+		}
+	})
+}
