@@ -73,12 +73,25 @@ func TestBuiltURIsAreRead(t *testing.T) {
 		names    string
 		kind     int
 	}{
-		{"s://{x}", ofMap, "x", 0}, {"s://{x}/{y}", ofMap, "xy", 0}, {"s://{x,y}", ofMap, "xy", 0}, {"s://{x}-{y}", ofMap, "xy", 0},
-		{"s://a{.x,y}", ofMap, "xy", 0}, {"s://a{/x,y}", ofMap, "xy", 0}, {"s://a{/x*}", ofMap, "x", 0}, {"s://a{;x,y}", ofMap, "xy", 0},
-		{"s://{x}", ofSlashed, "x", 0}, {"s://{x}/{y}", ofSlashedAndNot, "xy", 0}, {"s://a{/x,y}", ofSlashedAndNot, "xy", 0},
-		{"s://a{;x,y}", ofSlashedAndNot, "xy", 0}, {"s://a{.x}", ofSlashed, "x", 0},
-		{"s://a{?x,y}", ofMap, "xy", whole}, {"s://a?k=1{&x,y}", ofMap, "xy", whole}, {"s://a{?x}{&y}", ofMap, "xy", whole},
-		{"s://{+x}", ofMap, "x", escapes}, {"s://a{#x}", ofMap, "x", escapes}, {"s://{+x}{?y}", ofMap, "xy", escapes},
+		{"s://{x}", ofMap, "x", 0},
+		{"s://{x}/{y}", ofMap, "xy", 0},
+		{"s://{x,y}", ofMap, "xy", 0},
+		{"s://{x}-{y}", ofMap, "xy", 0},
+		{"s://a{.x,y}", ofMap, "xy", 0},
+		{"s://a{/x,y}", ofMap, "xy", 0},
+		{"s://a{/x*}", ofMap, "x", 0},
+		{"s://a{;x,y}", ofMap, "xy", 0},
+		{"s://{x}", ofSlashed, "x", 0},
+		{"s://{x}/{y}", ofSlashedAndNot, "xy", 0},
+		{"s://a{/x,y}", ofSlashedAndNot, "xy", 0},
+		{"s://a{;x,y}", ofSlashedAndNot, "xy", 0},
+		{"s://a{.x}", ofSlashed, "x", 0},
+		{"s://a{?x,y}", ofMap, "xy", whole},
+		{"s://a?k=1{&x,y}", ofMap, "xy", whole},
+		{"s://a{?x}{&y}", ofMap, "xy", whole},
+		{"s://{+x}", ofMap, "x", escapes},
+		{"s://a{#x}", ofMap, "x", escapes},
+		{"s://{+x}{?y}", ofMap, "xy", escapes},
 	} {
 		b := c.of(c.template)
 		s := build(t, quiet().Add(b.component))
