@@ -157,12 +157,6 @@ func registrationFaults() map[string]faulty {
 		"header twice":        {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Tenant"},"b":{"type":"string","x-mcp-header":"tenant"}}}`)), []string{"InputSchema: b", "declared twice"}},
 		"header of the root":  {framework.Tool("t", none, framework.InputSchema(`{"type":"object","x-mcp-header":"A"}`)), []string{`InputSchema: x-mcp-header "A" is not on a property`}},
 		"header in a list":    {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`)), []string{"InputSchema: l: x-mcp-header", "properties alone"}},
-		"header that may be null": {framework.Tool("t", func(context.Context, struct {
-			A *string `json:"a" header:"A"`
-		},
-		) (string, error) {
-			return "", nil
-		}), []string{`tool "t"`, `In: a: x-mcp-header "A"`, "null"}},
 
 		"methods of nil":            {framework.Methods(nil), []string{"methods", "framework/build_test.go:", "the receiver is nil"}},
 		"methods of a typed nil":    {framework.Methods((*store)(nil)), []string{`methods "*framework_test.store"`, "the receiver is nil"}},

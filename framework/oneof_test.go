@@ -71,9 +71,9 @@ func TestOneOf(t *testing.T) {
 		if want := `{"largest":{"kind":"square","side":2},"area":7}`; r.text() != want {
 			t.Errorf("text = %s, want %s", r.text(), want)
 		}
-		variants := p.call("tools/list", "").field("tools.0.inputSchema.properties.shapes.items.oneOf")
+		variants := p.call("tools/list", "").field("tools.0.inputSchema.properties.shapes.items.anyOf")
 		if list, ok := variants.([]any); !ok || len(list) != 2 {
-			t.Errorf("oneOf = %v", variants)
+			t.Errorf("anyOf = %v", variants)
 		}
 	})
 	out, err := tool.Call(t.Context(), drawing{Shapes: []shape{circle{2}}})

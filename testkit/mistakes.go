@@ -124,7 +124,7 @@ func messageOf(err error) string {
 
 // issue is one line of a teaching error.
 type issue struct {
-	Path, Want, Hint, Rule string
+	Path, Got, Want, Hint, Rule string
 }
 
 func issuesOf(err error) []issue {

@@ -83,7 +83,7 @@ func agreeOnPool(t *testing.T, kind typeCase, pool []string) {
 		raw := []byte(`{"v":` + value + `}`)
 		v := reflect.New(kind.t).Elem()
 		_, err := in.Decode(t.Context(), raw, v)
-		if legal := accepts(t, inJudge, raw); !agreeOn(legal, err) && (err == nil || !laxSchemas[kind.name]) {
+		if legal := accepts(t, inJudge, raw); !agreeOn(raw, legal, err) && (err == nil || !laxSchemas[kind.name]) {
 			t.Errorf("%s\nschema says %v, plan says %v\nschema %s", raw, legal, err, in.Schema())
 		}
 		if err != nil {

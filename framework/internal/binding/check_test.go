@@ -61,7 +61,7 @@ func TestChecks(t *testing.T) {
 		{`{"code":"1234 AB","by_key":{"1234 AB":2}}`, "", false},
 		{`{"code":"1234 AB","by_key":{"1234 AB":3}}`, `/by_key/1234 AB: got 3 (number). Want an even number.`, false},
 		{`{"code":"1234 AB","by_key":{"x":2}}`, `Want keys that are text that matches`, false},
-		{`{"code":"1234 AB","even":null}`, "", false},
+		{`{"code":"1234 AB","even":null}`, "", true},
 		{`{"code":"1234 AB","even":5}`, `/even: got 5 (number). Want a whole number of at least 3 and that is a multiple of 2. Must be an even number.`, false},
 		{`{"code":"1234 AB","addr":"10.0.0.1","addrs":["10.0.0.1"]}`, "", false},
 		{`{"code":"1234 AB","addr":"1.1.1.1"}`, `/addr: got "1.1.1.1" (text). Want a private address.`, true},

@@ -246,9 +246,11 @@ func (n *ptrNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return dst
 }
 
+// schema advertises null for results only. Arguments take it too, but some model APIs refuse lists of
+// types, and a member that may be null may also be left out.
 func (n *ptrNode) schema(s *schemer, c *constraints) keywords {
 	k := s.of(n.elem, c)
-	if n.never || c.mustExist() {
+	if s.mode != Output || c.mustExist() {
 		return k
 	}
 	return nullable(k)

@@ -141,7 +141,7 @@ var (
 		"not": true, "if": true, "then": true, "else": true,
 	}
 	schemaLists = map[string]bool{"anyOf": true, "oneOf": true, "allOf": true, "prefixItems": true}
-	schemaMaps  = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true}
+	schemaMaps  = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "$defs": true}
 )
 
 // tidy writes true as {} wherever a schema may be: clients refuse a whole list of tools because

@@ -138,7 +138,7 @@ The validate tag is the one source of constraints: each rule is enforced when ar
 - ` + "`structonly` and `nostructlevel`" + ` steer the validator and say nothing about a value.
 - Integers of up to 32 bits carry the bounds of their Go type, unsigned ones the 0. The schema leaves out what 64 bits can hold, which is enforced all the same: clients that keep numbers as doubles would change such a bound, and model APIs refuse a tool for it. Of two bounds the stricter one is shown.
 - ` + "`framework.Validation`" + ` adds a tag with its check, its keywords and its words. Use it as any other.
-- An interface of ` + "`framework.OneOf`" + ` is a oneOf of its variants' schemas; the rules of the variant that was sent hold.
+- An interface of ` + "`framework.OneOf`" + ` is an anyOf of its variants' schemas; the rules of the variant that was sent hold.
 
 In the tables, Schema is what the example adds to the schema. A sentence in quotes goes to the description; the rule is enforced without a keyword. A format is advice to most clients; the server enforces it.
 `

@@ -259,7 +259,7 @@ func TestSchemaAndPlanAgree(t *testing.T) {
 				raw := nearly(rt, schema)
 				into := reflect.New(typ).Elem()
 				_, err := p.Decode(t.Context(), raw, into)
-				if legal := accepts(t, judge, raw); !agreeOn(legal, err) {
+				if legal := accepts(t, judge, raw); !agreeOn(raw, legal, err) {
 					rt.Fatalf("%s\nschema says %v, plan says %v\nschema %s", raw, legal, err, p.Schema())
 				}
 				if err != nil {

@@ -68,7 +68,7 @@ func agree(t *testing.T, typ reflect.Type, values []string) {
 	for _, v := range values {
 		raw := []byte(`{"v":` + v + `}`)
 		_, err := p.Decode(context.Background(), raw, reflect.New(typ).Elem())
-		if legal := accepts(t, judge, raw); !agreeOn(legal, err) {
+		if legal := accepts(t, judge, raw); !agreeOn(raw, legal, err) {
 			t.Errorf("%s: schema says %v, plan says %v\n%s", raw, legal, err, p.Schema())
 		}
 		if err == nil {

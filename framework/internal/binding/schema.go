@@ -225,6 +225,9 @@ func (s *schemer) root(n node) (json.RawMessage, bool) {
 		k.set("$defs", renderMembers(defs))
 	}
 	out := k.render()
+	if s.mode == Input || s.mode == Output {
+		out = portable(out)
+	}
 	return out, s.size <= maxSchema && len(out) <= maxSchema
 }
 

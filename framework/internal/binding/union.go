@@ -269,13 +269,13 @@ func (n *unionNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 }
 
 func (n *unionNode) schema(s *schemer, c *constraints) keywords {
-	k := typed("object")
+	var k keywords
 	options := make([][]byte, len(n.variants))
 	for i, v := range n.variants {
 		options[i] = s.text(v, nil)
 	}
-	k.set("oneOf", list(options))
-	if n.null && !c.mustExist() {
+	k.set("anyOf", list(options))
+	if s.mode == Output && n.null && !c.mustExist() {
 		return nullable(k)
 	}
 	return k

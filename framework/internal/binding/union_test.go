@@ -69,15 +69,15 @@ func unions() []binding.Union {
 
 func TestUnionSchema(t *testing.T) {
 	t.Parallel()
-	const left = `{"type":"object","properties":{"side of it":{"type":"string","const":"left"},"x":{"type":"integer","minimum":-128,"maximum":127}},"required":["side of it","x"],"additionalProperties":false}`
-	const right = `{"type":"object","properties":{"side of it":{"type":"string","const":"right"}},"required":["side of it"],"additionalProperties":false}`
-	const one = `{"type":"object","oneOf":[` + left + `,` + right + `]}`
+	const left = `{"type":"object","properties":{"side of it":{"type":"string","enum":["left"]},"x":{"type":"integer","minimum":-128,"maximum":127}},"required":["side of it","x"],"additionalProperties":false}`
+	const right = `{"type":"object","properties":{"side of it":{"type":"string","enum":["right"]}},"required":["side of it"],"additionalProperties":false}`
+	const one = `{"anyOf":[` + left + `,` + right + `]}`
 	type in struct {
 		V uFlat `json:"v"`
 		O uFlat `json:"o,omitempty"`
 	}
 	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{Unions: unions()})
-	want := `{"type":"object","properties":{"v":` + one + `,"o":{"anyOf":[` + one + `,{"type":"null"}]}},"required":["v"],"additionalProperties":false}`
+	want := `{"type":"object","properties":{"v":` + one + `,"o":` + one + `},"required":["v"],"additionalProperties":false}`
 	if string(p.Schema()) != want {
 		t.Errorf("schema\n%s\nwant\n%s", p.Schema(), want)
 	}
