@@ -209,6 +209,7 @@ func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
 
 func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	s := &Server{
+		name:     a.name,
 		cfg:      a.cfg,
 		chain:    slices.Clone(a.chain),
 		onStart:  slices.Clone(a.onStart),

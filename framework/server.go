@@ -22,6 +22,7 @@ import (
 // Server is a built app. It is safe for concurrent use. The zero Server, which ServerFrom
 // returns outside a handler, does nothing.
 type Server struct {
+	name     string // of the app
 	cfg      appConfig
 	chain    []Middleware
 	onStart  []hook

@@ -325,6 +325,7 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	m.bound.policy = m.taskPolicy(b, plan, in)
 	m.entry.Tasks = m.bound.policy != nil
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })
+	m.portable(b, plan.in.schema)
 	if plan.in.check == nil {
 		m.mirror(b, "In")
 	} else {

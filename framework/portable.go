@@ -1,0 +1,67 @@
+package framework
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// What the APIs of models take. Clients hand tools on as they are, and a name that an API does
+// not take makes it refuse the whole request, with all tools of all servers.
+var (
+	dotless    = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)       // Anthropic's and OpenAI's
+	geminiName = regexp.MustCompile(`^[A-Za-z_]`)             // Gemini's also takes . and :
+	plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) // Anthropic's
+)
+
+// longestCalled is how long a tool's name may be with the prefix that clients give it: 64
+// characters, of OpenAI's API and Gemini's.
+const longestCalled = 64
+
+// portable warns of what the API of a model would refuse about the tool.
+func (m *member) portable(b *builder, schema []byte) {
+	if m.listed == "" || len(m.listed) > 128 || !plainName(m.listed) { // which is a fault
+		return
+	}
+	if !dotless.MatchString(m.listed) {
+		m.warn(b, "", "the APIs of Anthropic and OpenAI refuse its name", "Use letters a-z, digits, _ and -")
+	}
+	if !geminiName.MatchString(m.listed) {
+		m.warn(b, "", "Gemini's API refuses its name", "Let it begin with a letter or _")
+	}
+	if called := "mcp__" + b.server.name + "__" + m.listed; len(called) > longestCalled {
+		m.warn(b, "", fmt.Sprintf("clients call it %s, which is %d characters long: the APIs of OpenAI and Gemini take %d", called, len(called), longestCalled),
+			"Shorten its name or that of the app")
+	}
+	for _, name := range refusedFields(schema) {
+		m.warn(b, "", fmt.Sprintf("Anthropic's API refuses the name of the argument %q", name), "Use 1 to 64 letters a-z, digits, _, - and .")
+	}
+}
+
+// ofValues are keywords that hold values and no schemas.
+var ofValues = []string{"default", "enum", "const", "examples"}
+
+// refusedFields are the names of properties, at any depth, that an API refuses; few of many.
+func refusedFields(schema []byte) []string {
+	const few = 8
+	var names []string
+	var look func(raw []byte, properties bool)
+	look = func(raw []byte, properties bool) {
+		for key, value := range jsontext.Members(raw) {
+			name := key.String()
+			if properties && !plainField.MatchString(name) && !slices.Contains(names, name) && len(names) < few {
+				names = append(names, name)
+			}
+			if properties || !slices.Contains(ofValues, name) {
+				look(value, !properties && name == "properties")
+			}
+		}
+		for item := range jsontext.Elements(raw) {
+			look(item, false)
+		}
+	}
+	look(schema, false)
+	return names
+}

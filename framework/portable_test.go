@@ -1,0 +1,58 @@
+package framework_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+)
+
+// TestNamesThatModelAPIsRefuse: Build warns of a name that would make the API of a model refuse a
+// whole request, and says whose it is.
+func TestNamesThatModelAPIsRefuse(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 70)
+	raw := func(schema string) framework.Component {
+		return framework.Tool("t", none, framework.Describe("d"), framework.InputSchema(schema))
+	}
+	for name, c := range map[string]struct {
+		component framework.Component
+		want      string // "": no warning
+	}{
+		"plain":       {framework.Tool("read_tool-2", none, framework.Describe("d")), ""},
+		"48 letters":  {framework.Tool(long[:48], none, framework.Describe("d")), ""},
+		"a dot":       {framework.Tool("a.b", none, framework.Describe("d")), "the APIs of Anthropic and OpenAI refuse its name"},
+		"a digit":     {framework.Tool("2read", none, framework.Describe("d")), "Gemini's API refuses its name"},
+		"long":        {framework.Tool(long[:60], none, framework.Describe("d")), "clients call it mcp__shop__" + long[:60] + ", which is 71 characters long: the APIs of OpenAI and Gemini take 64"},
+		"plain field": {raw(`{"type":"object","properties":{"a_b-c.d":{"type":"string","default":{"x y":1}}}}`), ""},
+		"a space": {framework.Tool("t", func(_ context.Context, _ struct {
+			A int `json:"x y"`
+		},
+		) (string, error) {
+			return "", nil
+		}, framework.Describe("d")), `refuses the name of the argument "x y"`},
+		"a dollar":    {raw(`{"type":"object","properties":{"$filter":{"type":"string"}}}`), `"$filter"`},
+		"an umlaut":   {raw(`{"type":"object","properties":{"größe":{"type":"string"}}}`), `"größe"`},
+		"long field":  {raw(`{"type":"object","properties":{"` + long + `":{"type":"string"}}}`), long},
+		"deep":        {raw(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"a b":{}}}}}}`), `"a b"`},
+		"in anyOf":    {raw(`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"c d":{"type":"null"}}}]}}}`), `"c d"`},
+		"in $defs":    {raw(`{"type":"object","properties":{"r":{"$ref":"#/$defs/R"}},"$defs":{"R":{"type":"object","properties":{"e f":{"type":"null"}}}}}`), `"e f"`},
+		"properties":  {raw(`{"type":"object","properties":{"properties":{"type":"object","properties":{"g h":{"type":"null"}}}}}`), `"g h"`},
+		"of a prompt": {framework.Prompt("a.b", func(context.Context, struct{}) (framework.Messages, error) { return nil, nil }, framework.Describe("d")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := framework.New("shop", "1", framework.WithStrict()).Add(c.component).Build()
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("Build: %v, want %s", err, c.want)
+			}
+			if _, err := framework.New("shop", "1").Add(c.component).Build(); err != nil {
+				t.Errorf("without WithStrict: %v", err)
+			}
+		})
+	}
+}
