@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -73,6 +74,9 @@ func (l *leader) step() bool {
 	}
 	l.more = l.in.ready()
 	if err != nil && !errors.Is(err, ErrFrameTooLong) {
+		if errors.Is(err, io.EOF) {
+			close(l.eof)
+		}
 		return l.leave(readFailure(err))
 	}
 	if !l.take() {

@@ -41,6 +41,7 @@ type serving struct {
 	crew  *crew.Crew[errand] // serves the exchanges that do not run where frames are read
 	slots chan struct{}      // holds a token for each exchange that runs, and for each that drain has taken
 	taken int                // tokens that drain has taken: when it has all, no exchange runs
+	eof   chan struct{}      // closed when the peer has closed the input
 	input chan error         // how reading ended; 1-buffered, so that the reader never waits for Serve
 }
 
@@ -53,6 +54,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 		out:    newFrameWriter(out),
 		slots:  make(chan struct{}, c.maxConcurrent),
 		input:  make(chan error, 1),
+		eof:    make(chan struct{}),
 		turns:  newTurns(c.fewApart),
 	}
 	s.out.epoch = s.epoch
@@ -81,14 +83,9 @@ func (s *serving) run(ctx context.Context) error {
 	}
 	s.hangUp(errInputOver)
 	s.crew.Stop()
-	interrupted := reading && setReadDeadline(s.raw)
-	var urged <-chan struct{}
-	if !reading {
-		urged = ctx.Done() // who has closed the input and then wants an end does not wait for the grace period
-	}
-	s.drain(urged)
+	s.drain(ctx)
 	if reading {
-		s.endReading(interrupted)
+		s.endReading(setReadDeadline(s.raw))
 	}
 	if werr := s.out.gone.err; err == nil && !peerGone(werr) {
 		err = werr
@@ -157,17 +154,18 @@ func (s *serving) recovered(frame []byte) {
 	}
 }
 
-// drain waits for the exchanges, cancels those that are left after the grace
-// period or when urged is closed, and closes the connection for writing.
-func (s *serving) drain(urged <-chan struct{}) {
+// drain waits for the exchanges, cancels those that are left after the grace period, or when both
+// the input and ctx have ended, and closes the connection for writing: who has closed the input and
+// then wants an end does not wait for the grace period.
+func (s *serving) drain(ctx context.Context) {
 	patience := settle
-	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch, urged) {
+	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch, ctx.Done(), s.eof) {
 		s.abandon(errGraceOver)
 		// One that blocks in Write does not see its context.
 		if d, ok := s.out.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
 			_ = d.SetWriteDeadline(time.Now().Add(settle))
 		}
-		if !s.ended(settle, nil, nil) {
+		if !s.ended(settle, nil, nil, nil) {
 			patience = 0
 		}
 	}
@@ -176,25 +174,35 @@ func (s *serving) drain(urged <-chan struct{}) {
 }
 
 // ended takes all slots, that is, waits until no exchange runs; for at most d, or
-// until one of the channels is closed.
-func (s *serving) ended(d time.Duration, gone, urged <-chan struct{}) bool {
+// until gone, or both of the others, are closed.
+func (s *serving) ended(d time.Duration, gone, over, eof <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for ; s.taken < cap(s.slots); s.taken++ {
+	first := true // of over and eof
+	for s.taken < cap(s.slots) {
 		select {
 		case s.slots <- struct{}{}:
+			s.taken++
 			continue
 		default:
 		}
 		select {
 		case s.slots <- struct{}{}:
+			s.taken++
+			continue
 		case <-timer.C:
 			return false
 		case <-gone:
 			return false
-		case <-urged:
+		case <-over:
+			over = nil
+		case <-eof:
+			eof = nil
+		}
+		if !first {
 			return false
 		}
+		first = false
 	}
 	return true
 }
