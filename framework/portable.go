@@ -31,8 +31,8 @@ func (m *member) portable(b *builder, schema []byte) {
 	if !geminiName.MatchString(m.listed) {
 		m.warn(b, "", "Gemini's API refuses its name", "Let it begin with a letter or _")
 	}
-	if called := "mcp__" + b.server.name + "__" + m.listed; len(called) > longestCalled {
-		m.warn(b, "", fmt.Sprintf("clients call it %s, which is %d characters long: the APIs of OpenAI and Gemini take %d", called, len(called), longestCalled),
+	if length := len("mcp____") + len(b.server.name) + len(m.listed); length > longestCalled {
+		m.warn(b, "", fmt.Sprintf("clients call it mcp__%s__%s, which is %d characters long: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),
 			"Shorten its name or that of the app")
 	}
 	for _, name := range refusedFields(schema) {
@@ -50,13 +50,15 @@ func refusedFields(schema []byte) []string {
 	var look func(raw []byte, properties bool)
 	look = func(raw []byte, properties bool) {
 		for key, value := range jsontext.Members(raw) {
-			name := key.String()
-			if properties && !plainField.MatchString(name) && !slices.Contains(names, name) && len(names) < few {
-				names = append(names, name)
+			switch {
+			case !properties && slices.ContainsFunc(ofValues, key.Is):
+				continue
+			case properties:
+				if name := key.String(); len(names) < few && !plainField.MatchString(name) && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
 			}
-			if properties || !slices.Contains(ofValues, name) {
-				look(value, !properties && name == "properties")
-			}
+			look(value, !properties && key.Is("properties"))
 		}
 		for item := range jsontext.Elements(raw) {
 			look(item, false)
