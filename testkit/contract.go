@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -111,10 +112,7 @@ func lockOf(t testing.TB, app *framework.App) *contract.Lock {
 	if err := c.Close(); err != nil {
 		t.Errorf("testkit: closing the session: %v", err)
 	}
-	support := taskSupport(t, b)
-	for i := range l.Tools {
-		l.Tools[i].Tasks = support[l.Tools[i].Key]
-	}
+	l.SetTasks(toolsOfHandshake(t, b))
 	l.Complete = true
 	scopes := map[string][]string{}
 	for _, c := range b.server.Inspect().Components {
@@ -128,23 +126,15 @@ func lockOf(t testing.TB, app *framework.App) *contract.Lock {
 	return l
 }
 
-// taskSupport returns the task support of the tools by name (2025-11-25 server/tools "execution").
-func taskSupport(t testing.TB, b *bare) map[string]protocol.TaskSupport {
+// toolsOfHandshake returns the tools as the newest handshake revision lists them.
+func toolsOfHandshake(t testing.TB, b *bare) []protocol.Tool {
 	t.Helper()
 	c := b.connect(t, dialect.Handshake(""))
 	defer func() { _ = c.Close() }()
-	support := map[string]protocol.TaskSupport{}
-	if !c.Capabilities().Tools {
-		return support
+	all, err := surface.Read(b.ctx, c, surface.Tools)
+	if err != nil {
+		t.Fatalf("testkit: Contract: %v", err)
+		return nil
 	}
-	for tool, err := range c.Tools(b.ctx) {
-		if err != nil {
-			t.Fatalf("testkit: Contract: %v", err)
-		}
-		support[tool.Name] = protocol.TaskForbidden
-		if tool.TaskSupport != "" {
-			support[tool.Name] = tool.TaskSupport
-		}
-	}
-	return support
+	return all.Tools
 }

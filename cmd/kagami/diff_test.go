@@ -36,6 +36,7 @@ func TestLockAndDiff(t *testing.T) {
 	text := changed("text.lock", `"title": "Slow",`, `"title": "Crawl",`)
 	renamed := changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`)
 	wider := changed("wider.json", `"minimum": 0`, `"minimum": 1`) // what was stricter is wider now
+	optional := changed("optional.lock", `"tasks": "required"`, `"tasks": "optional"`)
 	wrong := filepath.Join(dir, "wrong.lock")
 	if err := os.WriteFile(wrong, []byte(`{}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,6 +57,7 @@ func TestLockAndDiff(t *testing.T) {
 		{"additive allowed", []string{wider, file, "--allow", "additive"}, 0, "minimum lowered from 1 to 0", ""},
 		{"breaking", []string{renamed, file}, 5, "breaking: tool sleepy: renamed to slow\n", ""},
 		{"breaking, though additive is allowed", []string{renamed, file, "--allow", "additive"}, 5, "breaking: ", ""},
+		{"breaking, of a task", []string{optional, everything}, 5, "breaking: tool ", ""},
 		{"breaking allowed", []string{renamed, file, "--allow", "breaking"}, 0, "breaking: ", ""},
 		{"wrong file", []string{wrong, everything}, 1, "", "its form is number 0"},
 		{"no file", []string{filepath.Join(dir, "no.lock"), everything}, 1, "", "no such file"},
@@ -75,5 +77,31 @@ func TestLockAndDiff(t *testing.T) {
 	var list []struct{ Level, Where, What string }
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 5 || len(list) != 1 || list[0].Level != "breaking" || list[0].Where != "tool sleepy" {
 		t.Errorf("--json: exit code %d, %v\n%s", code, err, out)
+	}
+}
+
+// TestListsAreRaw: --json shows what the server has sent, also what no later revision has.
+func TestListsAreRaw(t *testing.T) {
+	t.Parallel()
+	out, errs, code := kagami(t, "tools", everything, "--json", "--revision", "2025-11-25")
+	var doc struct {
+		Tools []struct {
+			Name      string
+			Execution struct{ TaskSupport string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, out, errs)
+	}
+	support := map[string]int{}
+	for _, tool := range doc.Tools {
+		support[tool.Execution.TaskSupport]++
+	}
+	if support["optional"] == 0 || support["required"] == 0 {
+		t.Errorf("task support %v in\n%s", support, out)
+	}
+	newest, _, _ := kagami(t, "tools", everything, "--json")
+	if strings.Contains(newest, "taskSupport") || !strings.Contains(newest, `"name": "slow"`) {
+		t.Errorf("at the newest revision: %s", newest)
 	}
 }

@@ -41,12 +41,16 @@ func (a *cli) show(cmd *cobra.Command, args []string, parts surface.Part) error 
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {
 	return a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
+		if a.json {
+			all, err := surface.ReadSent(ctx, c, parts)
+			if err != nil {
+				return err
+			}
+			return all.WriteJSON(a.out)
+		}
 		all, err := surface.Read(ctx, c, parts)
 		if err != nil {
 			return err
-		}
-		if a.json {
-			return all.WriteJSON(a.out)
 		}
 		return all.WriteText(a.out)
 	})

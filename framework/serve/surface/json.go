@@ -9,7 +9,7 @@ import (
 )
 
 // WriteJSON writes one indented JSON object: server, revision, instructions, and
-// the lists that were read, each entry as it looks on the wire of the newest revision,
+// the lists that were read, each entry as the server sent it or else as the newest revision has it,
 // and the members of Inside, if there is one.
 func (s *Surface) WriteJSON(w io.Writer) error {
 	out, err := s.appendJSON(nil)
@@ -40,9 +40,17 @@ func (s *Surface) appendJSON(dst []byte) ([]byte, error) {
 			return
 		}
 		dst = append(append(append(dst, `,"`...), name...), `":[`...)
+		sent, raw := s.Sent[name]
+		if raw {
+			n = len(sent)
+		}
 		for i := 0; i < n && err == nil; i++ {
 			if i > 0 {
 				dst = append(dst, ',')
+			}
+			if raw {
+				dst = append(dst, sent[i]...)
+				continue
 			}
 			dst, err = entry(dst, i)
 		}

@@ -15,12 +15,14 @@ package surface
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // Part is a kind of component, or several.
@@ -46,6 +48,10 @@ type Surface struct {
 	Resources    []protocol.Resource
 	Templates    []protocol.ResourceTemplate
 	Prompts      []protocol.Prompt
+
+	// Sent are the entries of lists as the server sent them, by the list's member of the result;
+	// nil: WriteJSON writes them as the newest revision has them.
+	Sent map[string][]json.RawMessage
 
 	Inside *Inside // nil: only the server itself knows
 	Chains bool    // WriteText prints the chains in Inside
@@ -79,6 +85,58 @@ func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 		}
 	}
 	return s, nil
+}
+
+// ReadSent is Read, and keeps the entries as the server sent them, with members of other revisions and
+// of the server's own.
+func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
+	s, err := Read(ctx, c, parts)
+	if err != nil {
+		return nil, err
+	}
+	s.Sent = map[string][]json.RawMessage{}
+	for _, l := range []struct {
+		method, member string
+		known          int
+	}{
+		{protocol.MethodListTools, "tools", len(s.Tools)},
+		{protocol.MethodListResources, "resources", len(s.Resources)},
+		{protocol.MethodListTemplates, "resourceTemplates", len(s.Templates)},
+		{protocol.MethodListPrompts, "prompts", len(s.Prompts)},
+	} {
+		if l.known == 0 {
+			continue
+		}
+		if s.Sent[l.member], err = sent(ctx, c, l.method, l.member); err != nil {
+			return nil, fmt.Errorf("calling %s: %w", l.method, err)
+		}
+	}
+	return s, nil
+}
+
+// mostPages bounds the pages of a list, as the client does.
+const mostPages = 10_000
+
+// sent reads all pages of a list.
+func sent(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
+	var entries []json.RawMessage
+	var params json.RawMessage
+	for range mostPages {
+		result, err := c.Request(ctx, method, params)
+		if err != nil {
+			return nil, err
+		}
+		list, _ := jsontext.Member(result, member)
+		for entry := range jsontext.Elements(list) {
+			entries = append(entries, entry)
+		}
+		cursor, more := jsontext.Member(result, "nextCursor")
+		if !more || jsontext.KindOf(cursor) == jsontext.KindNull {
+			break
+		}
+		params = append(append([]byte(`{"cursor":`), cursor...), '}')
+	}
+	return entries, nil
 }
 
 // unknown says that the server does not know the method. Many servers with resources but

@@ -56,13 +56,31 @@ func Read(ctx context.Context, c *client.Client) (*Lock, error) {
 	if l.Server, err = withoutVersion(d.AppendImplementation(nil, &all.Server)); err != nil {
 		return nil, err
 	}
-	return l, errors.Join(
+	if err := errors.Join(
 		list(&l.Tools, all.Tools, d.AppendTool),
 		list(&l.Resources, all.Resources, d.AppendResource),
 		list(&l.Templates, all.Templates, d.AppendTemplate),
 		list(&l.Prompts, all.Prompts, d.AppendPrompt),
 		l.settle(),
-	)
+	); err != nil {
+		return nil, err
+	}
+	if all.Revision == protocol.Rev20251125.String() {
+		l.SetTasks(all.Tools)
+	}
+	return l, nil
+}
+
+// SetTasks says which tools may or must be tasks, as the list of tools of 2025-11-25 has them: that of
+// a later revision does not say it.
+func (l *Lock) SetTasks(tools []protocol.Tool) {
+	support := make(map[string]protocol.TaskSupport, len(tools))
+	for _, t := range tools {
+		support[t.Name] = cmp.Or(t.TaskSupport, protocol.TaskForbidden)
+	}
+	for i := range l.Tools {
+		l.Tools[i].Tasks = support[l.Tools[i].Key]
+	}
 }
 
 func newest() *dialect.Dialect {
