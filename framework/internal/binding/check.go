@@ -58,8 +58,8 @@ func (k Check) schemaProblem() string {
 		if slices.Contains(notForChecks, w.name) {
 			return fmt.Sprintf("the schema of %q has %s, which comes from the Go type and the other tags", k.Tag, w.name)
 		}
-		if pattern, ok := jsontext.String(w.value); ok && w.name == "pattern" && goOnly(pattern) != "" {
-			return fmt.Sprintf("the pattern of %q uses %s, which JSON Schema does not know", k.Tag, goOnly(pattern))
+		if pattern, ok := jsontext.String(w.value); ok && w.name == "pattern" && strings.Contains(pattern, goClass) {
+			return fmt.Sprintf("the pattern of %q uses %s, which JSON Schema does not know", k.Tag, goClass)
 		}
 	}
 	return ""
@@ -193,16 +193,3 @@ func (c *constraints) checkWords() string {
 	}
 	return words
 }
-
-// goOnly is the first part of a pattern that only Go's regular expressions
-// know, or "".
-func goOnly(pattern string) string {
-	for _, only := range goSyntax {
-		if strings.Contains(pattern, only) {
-			return only
-		}
-	}
-	return ""
-}
-
-var goSyntax = []string{"(?i)", "(?s)", "(?m)", "(?U)", "(?P<", `\z`, `\A`, `\Q`, `\x{`, "[[:", `\pL`, `\C`}

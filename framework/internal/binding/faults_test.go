@@ -137,7 +137,7 @@ func TestFaults(t *testing.T) {
 		{"jsonschema required", structWith(str, `jsonschema:"required"`), binding.Input, `Use validate:"required"`},
 		{"jsonschema default", structWith(str, `jsonschema:"default=a"`), binding.Input, "is not enforced"},
 		{"bad number", structWith(num, `jsonschema:"minimum=abc"`), binding.Input, "minimum"},
-		{"go pattern", structWith(str, `jsonschema:"pattern=(?i)x"`), binding.Input, "which JSON Schema does not know"},
+		{"go pattern", structWith(str, `jsonschema:"pattern=(?i)x"`), binding.Input, "ECMA-262 has no group that begins with (?i"},
 		{"bad pattern", structWith(str, `jsonschema:"pattern=["`), binding.Input, "jsonschema tag"},
 		{"inline", reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeFor[tBase](), Tag: `json:",inline"`}}), binding.Input, `"inline" is ignored`},
 		{"json option", reflect.StructOf([]reflect.StructField{{Name: "V", Type: num, Tag: `json:"v,omitemtpy"`}}), binding.Input, `json option "omitemtpy" does not exist`},

@@ -13,8 +13,8 @@
 //   - format is asserted up to draft 7 and is a note from 2019-09 on, as the
 //     default vocabularies have it; see formats.go for those that are known.
 //   - contentEncoding, contentMediaType and contentSchema are notes.
-//   - Patterns are Go's regular expressions, which know neither looking around
-//     nor back; a schema with such a pattern does not compile.
+//   - Patterns are those of ECMA-262 with its flag u. What Go's regular
+//     expressions cannot do, looking around and back, does not compile.
 //   - Numbers are compared as decimals, exactly.
 //
 // Two things are refused that the specification allows: vocabularies of one's

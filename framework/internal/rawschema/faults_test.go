@@ -117,7 +117,7 @@ func TestWhatIsNoSchema(t *testing.T) {
 		`{"properties":{"a":{"minLength":-1}}}`: `/properties/a/minLength: -1 is not`,
 		`{"$schema":"http://json-schema.org/draft-04/schema#","items":true}`: `JSON Schema draft 4 has`,
 		`{"$schema":"https://example.com/mine"}`:                             `none of the dialects`,
-		`{"pattern":"(?=x)"}`:                                                "pattern \"(?=x)\": error parsing regexp",
+		`{"pattern":"(?=x)"}`:                                                "pattern \"(?=x)\": (?= looks ahead",
 		`{"patternProperties":{"(":true}}`:                                   "error parsing regexp",
 		`{"$ref":"https://example.com/x"}`:                                   "only references within the schema are allowed",
 		`{"$ref":"other.json"}`:                                              "only references within the schema are allowed",

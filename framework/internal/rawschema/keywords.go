@@ -134,7 +134,7 @@ func (s site) flag(keyword string) bool {
 }
 
 func (s site) expression(text []byte) *regexp.Regexp {
-	re, err := regexp.Compile(string(text))
+	re, err := compileECMA(string(text))
 	if err != nil {
 		s.fail("pattern %q: %w", text, err)
 	}
