@@ -8,7 +8,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
-	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
@@ -47,24 +46,24 @@ need scopes, those that the token of --bearer has.`,
 	return cmd
 }
 
-// lockOf reads what a server offers, and whether its tools may be tasks, which only the lists of
-// 2025-11-25 say.
+// lockOf reads what a server offers, and whether its tools may be tasks, which the lists of an
+// earlier revision say.
 func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, error) {
 	var l *contract.Lock
 	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
 		l, err = contract.Read(ctx, c)
 		return err
 	})
-	if err != nil || a.revision != "" || len(l.Tools) == 0 || l.Revision == protocol.Rev20251125.String() {
+	if err != nil || a.revision != "" || len(l.Tools) == 0 || l.Revision == contract.ListsTasks().String() {
 		return l, err
 	}
-	// A server of today may serve no client of 2025-11-25: then nobody has looked.
+	// A server may serve no client of that revision: then nobody has looked.
 	_ = a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
 		all, err := surface.Read(ctx, c, surface.Tools)
 		if err == nil {
 			l.SetTasks(all.Tools)
 		}
 		return err
-	}, client.Revisions(protocol.Rev20251125))
+	}, client.Revisions(contract.ListsTasks().Revision()))
 	return l, nil
 }

@@ -4,9 +4,12 @@ import (
 	"crypto/tls"
 	"math"
 	"net"
+	"net/netip"
 	"time"
 
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
 // Option configures New, Handler and SSE. If an option is given twice, the last one counts,
@@ -62,6 +65,22 @@ func AllowedHosts(hosts ...string) Option {
 // of Serve.
 func AllowedHeaders(names ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedHeaders = append(c.AllowedHeaders, names...) })
+}
+
+// TrustedProxies says that the proxies in networks set header, such as "X-Forwarded-For", to the
+// addresses that a request has passed. The last of them that is no such proxy is the client's: it
+// counts for limits, and is what logs, audits and rate limits see. Without it all clients behind
+// a proxy share its address. Do not name a network from which clients call directly.
+func TrustedProxies(header string, networks ...netip.Prefix) Option {
+	return optionFunc(func(c *config) { c.Proxies = streamable.Proxies{Header: header, Networks: networks} })
+}
+
+// ClientKey sets who a client without a principal is for the limits of sessions and streams, such
+// as a tenant that a gateway names. Clients with one key share the places of one. The default, and
+// what counts for an empty key, is the address, of IPv6 its /64. key is called concurrently, for
+// each request, and must not keep fields.
+func ClientKey(key func(remoteAddr string, fields transport.Fields) string) Option {
+	return optionFunc(func(c *config) { c.ClientKey = key })
 }
 
 // LoopbackOrigins lets pages of this machine call from any port, as if they were in

@@ -2,6 +2,8 @@ package streamable
 
 import (
 	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Config of an Endpoint. The zero value of each field is its default.
@@ -20,6 +22,12 @@ type Config struct {
 	// LoopbackOrigins gives pages of loopback hosts the CORS headers that those of AllowedOrigins
 	// get, whatever their port: for development.
 	LoopbackOrigins bool
+
+	// ClientKey says who a client without a principal is, for the limits of sessions and streams;
+	// nil, or an empty key: its address, of IPv6 the /64.
+	ClientKey func(remoteAddr string, fields transport.Fields) string
+	// Proxies are trusted to say which address a client has.
+	Proxies Proxies
 
 	// Stateless keeps no sessions: each request of a handshake revision is served by
 	// itself, and any process can serve it. What needs a client that is known or comes

@@ -33,7 +33,8 @@ type Endpoint struct {
 	crew    *crew.Crew[*postedExchange]
 	apart   atomic.Bool // all exchanges get goroutines of their own; see deserted
 	waiting *waiting
-	dues    dues
+	dues    dues        // of idle sessions
+	young   dues        // of idle sessions in which nothing has come after initialize
 	node    *nodes.Node // nil: sessions are this process's alone
 
 	following context.Context    //nolint:containedctx // of all followers of other nodes' streams
@@ -58,6 +59,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	}
 	e.crew = crew.New(e.Closing(), (*postedExchange).apart)
 	e.dues.began = time.Now()
+	e.young.began = e.dues.began
 	e.waiting = newWaiting(e.cfg.Patience)
 	if e.server != nil && !cfg.Stateless {
 		e.events = e.server.Events()

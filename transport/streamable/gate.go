@@ -97,7 +97,8 @@ func (g *Gate) Config() Config { return g.cfg }
 // "Security Warning"). A Reply refuses, or answers a preflight; without one the
 // context of the Entry carries the principal.
 func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *Reply) {
-	entry := Entry{ctx: ctx, r: r}
+	r.RemoteAddr = g.cfg.Proxies.client(r.RemoteAddr, r.Fields)
+	entry := Entry{ctx: ctx, r: r, key: g.cfg.ClientKey}
 	if !g.hostAllowed(r.Host) {
 		return entry, g.refusals.refuse("host name", r.Host, "AllowedHosts")
 	}

@@ -3,7 +3,6 @@ package streamable
 import (
 	"context"
 	"mime"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,8 +14,9 @@ import (
 type Entry struct {
 	ctx    context.Context //nolint:containedctx // the request's
 	r      *Request
-	common []Field // header fields of every reply
-	who    string  // returned by Principal
+	common []Field                                            // header fields of every reply
+	who    string                                             // returned by Principal
+	key    func(remoteAddr string, f transport.Fields) string // Config.ClientKey
 }
 
 // Context is the request's; it carries the principal.
@@ -77,15 +77,18 @@ func (e *Entry) NoEvents() *Reply {
 // Principal is a key by which principals are told apart; empty where there is none.
 func (e *Entry) Principal() string { return e.who }
 
-// client returns the key under which limits count a caller: its principal, else its address.
+// client returns the key under which limits count a caller: its principal, else what the program
+// knows it by, else its address.
 func (e *Entry) client() string {
 	if e.who != "" {
 		return e.who
 	}
-	if host, _, err := net.SplitHostPort(e.r.RemoteAddr); err == nil {
-		return host
+	if e.key != nil {
+		if key := e.key(e.r.RemoteAddr, e.r.Fields); key != "" {
+			return key
+		}
 	}
-	return e.r.RemoteAddr
+	return addressKey(e.r.RemoteAddr)
 }
 
 // principalKey returns a key that tells principals apart; empty if ctx has none.

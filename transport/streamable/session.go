@@ -40,6 +40,7 @@ type session struct {
 	lone     *stream       // the standalone stream; nil: not needed yet
 	numbered *numbered     // nil: no event with an id was sent yet
 	until    time.Duration // when it ends if it stays idle, on the clock of dues
+	waits    *dues         // where it is queued: young until a request after initialize has come, then dues; nil: nowhere yet
 	uses     int32         // requests and streams that are being served
 	place    int32         // in the queue of dues, from 1; 0: not there; guarded by dues.mu
 	due      bool          // it is in the queue of dues, or dues has just taken it out to call look
@@ -166,21 +167,73 @@ func (e *Endpoint) share() int { return max(1, e.cfg.MaxSessions/4) }
 const handshakeTime = time.Minute
 
 // room reports whether a client may open one more session. To make room it ends idle sessions
-// that this node can restore from their records.
+// that this node can restore from their records, and if all places are taken, another.
 func (e *Endpoint) room(opener string) bool {
 	for {
 		e.mu.Lock()
-		free := e.roomFor(opener)
+		free, share := e.roomFor(opener), e.openers[opener] < e.share()
 		var idle *session
 		if !free {
 			idle = e.dispensable(opener)
 		}
 		e.mu.Unlock()
-		if idle == nil {
-			return free
+		switch {
+		case free:
+			return true
+		case idle != nil:
+			e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
+		case !share || !e.displace():
+			return false
 		}
-		e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
 	}
+}
+
+// displace ends a session, so that a newcomer has its place: the oldest whose client has sent
+// nothing after initialize, or else the one that is longest without calls and streams. It returns
+// false if there is none among the first few.
+func (e *Endpoint) displace() bool {
+	const few = 64
+	for _, queue := range []*dues{&e.young, &e.dues} {
+		for range few {
+			s := queue.first()
+			if s == nil {
+				break
+			}
+			if s.givesWay(queue == &e.young) {
+				e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// givesWay reports whether the session, which was just taken out of its queue, may end for another.
+// Otherwise it is queued again.
+func (s *session) givesWay(young bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = false
+	switch {
+	case s.ended:
+		return false
+	case s.uses > 0: // release queues it
+		return false
+	case young && s.used:
+		s.enqueue()
+		return false
+	}
+	return true
+}
+
+// enqueue queues an idle session by the time when it ends. The caller holds s.mu.
+func (s *session) enqueue() {
+	s.waits = &s.e.dues
+	if !s.used {
+		s.waits = &s.e.young
+	}
+	s.due = true
+	s.waits.add(s, s.until)
 }
 
 // roomFor is room without making any. The caller holds e.mu.
@@ -235,8 +288,7 @@ func (s *session) release() {
 	}
 	s.until = s.e.dues.now() + life
 	if !s.due {
-		s.due = true
-		s.e.dues.add(s, s.until)
+		s.enqueue()
 	}
 }
 
@@ -248,14 +300,11 @@ func (s *session) look() {
 		s.mu.Unlock()
 		return
 	}
-	next := s.until
-	if s.uses > 0 { // in use: it cannot become due before a full idle time has passed
-		next = s.e.dues.now() + s.e.cfg.SessionIdle
+	s.due = false // and stays so for one in use, which release queues again
+	over := s.uses == 0 && s.until <= s.e.dues.now()
+	if s.uses == 0 && !over {
+		s.enqueue()
 	}
-	if s.due = next > s.e.dues.now(); s.due {
-		s.e.dues.add(s, next)
-	}
-	over := !s.due
 	s.mu.Unlock()
 	if over {
 		s.e.end(s, ending{cause: errSessionEnded, unused: true, due: true, stays: s.record.made()})
@@ -282,7 +331,9 @@ func (e *Endpoint) end(s *session, how ending) {
 		return
 	}
 	s.ended = true
-	s.e.dues.remove(s)
+	if s.waits != nil {
+		s.waits.remove(s)
+	}
 	streams := s.numbers().streams
 	s.numbered = nil
 	s.mu.Unlock()

@@ -64,6 +64,19 @@ func (d *dues) next() *session {
 	return s
 }
 
+// first takes the session that is due next out of the queue; nil: there is none.
+func (d *dues) first() *session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) == 0 {
+		return nil
+	}
+	s := d.queue[0].s
+	d.cut(0)
+	d.wind()
+	return s
+}
+
 // wind sets the timer for the first session. The caller holds d.mu.
 func (d *dues) wind() {
 	switch {

@@ -76,7 +76,7 @@ func structs() []framework.Component {
 	return []framework.Component{
 		echo[inner]("struct"), echo[*inner]("struct_pointer"), echo[struct{}]("empty"),
 		echo[embeds]("embedded"), echo[embedsPointer]("embedded_pointer"), echo[shadows]("shadowed"),
-		echo[ambiguous]("ambiguous"), echo[optional]("optional"), echo[quoted]("quoted"),
+		echo[optional]("optional"), echo[quoted]("quoted"),
 		echo[pair[int, string]]("generic"), echo[pair[pair[bool, int], []string]]("generic_nested"),
 		echo[tree]("recursive"), echo[ping]("mutual"), echo[forest]("recursive_map"), echo[nest]("recursive_slice"),
 		echo[linked[int]]("generic_recursive"), echo[twoConfigs]("same_name"),

@@ -40,22 +40,6 @@ type shadows struct {
 	A string `json:"a,omitempty"`
 }
 
-type left struct {
-	X int
-	L int `json:"l"`
-}
-
-type right struct {
-	X int
-	R int `json:"r"`
-}
-
-// ambiguous has no X: two fields of one depth compete for it.
-type ambiguous struct {
-	left
-	right
-}
-
 type optional struct {
 	A int           `json:"a,omitempty"`
 	B *string       `json:"b"`

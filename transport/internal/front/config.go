@@ -109,6 +109,11 @@ func (c *Config) uncertified() error {
 	return errors.New("TLS: the configuration has no certificate")
 }
 
+// isFieldName is RFC 9110's token.
+func isFieldName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) })
+}
+
 // misnamed returns an error for a host or an origin that no client can send. Empty ones, as from a
 // variable that is not set, are ignored.
 func (c *Config) misnamed() error {
@@ -123,8 +128,16 @@ func (c *Config) misnamed() error {
 		}
 	}
 	for _, name := range c.AllowedHeaders {
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) }) {
+		if !isFieldName(name) {
 			return fmt.Errorf("AllowedHeaders: %q is not the name of a header field", name)
+		}
+	}
+	if p := c.Proxies; p.Header != "" || p.Networks != nil {
+		switch {
+		case !isFieldName(p.Header):
+			return fmt.Errorf("TrustedProxies: %q is not the name of a header field", p.Header)
+		case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() }):
+			return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix")
 		}
 	}
 	for _, origin := range c.AllowedOrigins {

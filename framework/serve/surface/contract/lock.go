@@ -65,14 +65,17 @@ func Read(ctx context.Context, c *client.Client) (*Lock, error) {
 	); err != nil {
 		return nil, err
 	}
-	if all.Revision == protocol.Rev20251125.String() {
+	if all.Revision == ListsTasks().String() {
 		l.SetTasks(all.Tools)
 	}
 	return l, nil
 }
 
-// SetTasks says which tools may or must be tasks, as the list of tools of 2025-11-25 has them: that of
-// a later revision does not say it.
+// ListsTasks returns the revision whose list of tools says which may or must be tasks (2025-11-25
+// server/tools "execution"); later ones do not say it.
+func ListsTasks() *dialect.Dialect { return dialect.Handshake("") }
+
+// SetTasks says which tools may or must be tasks, as the list of tools of [ListsTasks] has them.
 func (l *Lock) SetTasks(tools []protocol.Tool) {
 	support := make(map[string]protocol.TaskSupport, len(tools))
 	for _, t := range tools {
