@@ -109,6 +109,20 @@ func (c *Config) uncertified() error {
 	return errors.New("TLS: the configuration has no certificate")
 }
 
+// mistrusted returns an error for TrustedProxies that trust nobody, or a field that nobody can send.
+func (c *Config) mistrusted() error {
+	p := c.Proxies
+	switch {
+	case p.Header == "" && p.Networks == nil:
+		return nil
+	case !isFieldName(p.Header):
+		return fmt.Errorf("TrustedProxies: %q is not the name of a header field", p.Header)
+	case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() }):
+		return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix")
+	}
+	return nil
+}
+
 // isFieldName is RFC 9110's token.
 func isFieldName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) })
@@ -132,14 +146,6 @@ func (c *Config) misnamed() error {
 			return fmt.Errorf("AllowedHeaders: %q is not the name of a header field", name)
 		}
 	}
-	if p := c.Proxies; p.Header != "" || p.Networks != nil {
-		switch {
-		case !isFieldName(p.Header):
-			return fmt.Errorf("TrustedProxies: %q is not the name of a header field", p.Header)
-		case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() }):
-			return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix")
-		}
-	}
 	for _, origin := range c.AllowedOrigins {
 		if origin == "" || origin == "null" {
 			continue
@@ -154,7 +160,7 @@ func (c *Config) misnamed() error {
 
 // Mounted warns of options that are wrong, for a carrier that has no other way to say so.
 func (c *Config) Mounted(host transport.Host) {
-	err := cmp.Or(c.Fault, c.misnamed())
+	err := cmp.Or(c.Fault, c.misnamed(), c.mistrusted())
 	if warner, ok := host.(transport.Warner); ok && err != nil {
 		warner.Warn("an option of the HTTP endpoint has no effect: " + err.Error())
 	}
