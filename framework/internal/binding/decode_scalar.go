@@ -391,8 +391,10 @@ func (n *quotedNode) legal(inner []byte) bool {
 		return false
 	}
 	switch n.node.(type) {
-	case *intNode, *uintNode:
+	case *intNode:
 		return jsontext.KindOf(inner) == jsontext.KindNumber && jsontext.IsInteger(inner)
+	case *uintNode: // "-0" is none
+		return jsontext.KindOf(inner) == jsontext.KindNumber && jsontext.IsInteger(inner) && inner[0] != '-'
 	}
 	return jsontext.KindOf(inner) != jsontext.KindNull
 }

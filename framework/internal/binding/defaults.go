@@ -95,22 +95,32 @@ func (p *Plan) defaultHolds(f *field, raw []byte, tag string) bool {
 	if f.extra != nil && !f.extra.accepts(raw) {
 		return false
 	}
-	if p.rules == nil || tag == "" || tag == "-" || f.c == nil || f.c.relates() {
+	if p.rules == nil || tag == "" || tag == "-" || f.c == nil {
 		return true
+	}
+	if f.c.relates() {
+		tag = f.c.alone().tag(f.node.goType(), false)
 	}
 	v := reflect.New(f.node.goType()).Elem()
 	d := &decoder{plan: p}
 	f.node.decode(d, raw, v, nil)
-	return p.quick && !d.doubt && f.accept.accepts(v) || p.holds(v, tag)
+	return p.quick && !d.doubt && f.accept != nil && f.accept.accepts(v) || p.holds(v, tag)
 }
 
 // relates reports whether a rule looks at other members.
-func (c *constraints) relates() bool {
-	return slices.ContainsFunc(c.rules, func(r rule) bool {
-		_, presence := presenceSentences[r.name]
-		_, between := fieldSentences[r.name]
-		return presence || between
-	})
+func (c *constraints) relates() bool { return slices.ContainsFunc(c.rules, rule.relates) }
+
+// alone is c without the rules that look at other members.
+func (c *constraints) alone() *constraints {
+	own := *c
+	own.rules = slices.DeleteFunc(slices.Clone(c.rules), rule.relates)
+	return &own
+}
+
+func (r rule) relates() bool {
+	_, presence := presenceSentences[r.name]
+	_, between := fieldSentences[r.name]
+	return presence || between
 }
 
 // holds asks validator about one value; a rule that panics does not hold.

@@ -345,7 +345,7 @@ func (c *compiler) mergeExtra(f *field, got keywords) {
 		}
 		w.value = value
 		extra = append(extra, w)
-		if !annotations[w.name] {
+		if !annotations[w.name] || w.name == "format" && c.mode != Output {
 			enforced = append(enforced, w)
 		}
 	}
@@ -419,8 +419,13 @@ func (c *compiler) enforce(f *field, k keywords) {
 	if !c.checkPattern(k.text("pattern")) {
 		return
 	}
+	format := k.has("format")
 	if _, isPtr := f.node.(*ptrNode); isPtr {
 		k = wrapNullable(k)
+	}
+	if format { // which newer drafts only note
+		k = slices.Clone(k)
+		k.setText("$schema", "http://json-schema.org/draft-07/schema#")
 	}
 	raw, err := CompileRaw(k.render())
 	if err != nil {
