@@ -240,6 +240,9 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 	for _, doubt := range a.cfg.doubts() {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + doubt, Fix: "Complete the authenticator", Warning: true})
 	}
+	if len(a.added) == 0 && len(a.onStart) == 0 && len(b.faults) == 0 { // a function of OnStart may add some
+		b.faults = append(b.faults, Fault{Component: "app", Problem: "it has no tool, resource or prompt", Fix: "Add one, or in a function of OnStart", Warning: true})
+	}
 	for _, add := range a.added {
 		b.add(add.component, add.at)
 	}

@@ -56,3 +56,16 @@ func TestNamesThatModelAPIsRefuse(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyAppWarns: an app that offers nothing is most likely a mistake, unless something is added at the
+// start.
+func TestEmptyAppWarns(t *testing.T) {
+	t.Parallel()
+	if _, err := framework.New("shop", "1", framework.WithStrict()).Build(); err == nil || !strings.Contains(err.Error(), "no tool, resource or prompt") {
+		t.Errorf("Build: %v", err)
+	}
+	later := framework.New("shop", "1", framework.WithStrict()).OnStart(func(context.Context, *framework.Server) error { return nil })
+	if _, err := later.Build(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -78,6 +79,7 @@ func letsNobodyIn(t *testing.T, a transport.Authenticator, token string) {
 func TestReadySetup(t *testing.T) {
 	t.Parallel()
 	key := auth.Static{"key": {Subject: "a"}}
+	hello := framework.Tool("hello", func(context.Context, struct{}) (string, error) { return "", nil }, framework.Describe("Say hello."))
 	for name, a := range map[string]transport.Authenticator{
 		"JWT":           auth.Bearer(&auth.JWT{Issuer: issuerURL}, auth.Resource(resource), auth.DPoP(), auth.Require("a:b", "x/y.z")),
 		"names":         auth.Bearer(&auth.JWT{Issuer: "login", Audience: "api", JWKS: "https://x.example.com"}, auth.Resource(resource), auth.AuthorizationServers(issuerURL)),
@@ -85,7 +87,7 @@ func TestReadySetup(t *testing.T) {
 		"Static":        auth.Bearer(key),
 		"Func":          auth.Bearer(auth.VerifierFunc(key.Verify)),
 	} {
-		if _, err := framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(a)).Build(); err != nil {
+		if _, err := framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(a)).Add(hello).Build(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

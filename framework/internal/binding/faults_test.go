@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"reflect"
@@ -146,6 +147,9 @@ func TestFaults(t *testing.T) {
 		{"uri name with a quote", structWith(str, `uri:"v'"`), binding.Strings, `In.V: name "v'" is not legal in a uri tag. Use letters, digits, _ and -`},
 		{"json name twice", twice, binding.Input, `In.To: name "from" is that of From. Use different names`},
 		{"json name twice, promoted", reflect.StructOf([]reflect.StructField{{Name: "E", Type: twice, Anonymous: true}}), binding.Input, `In.To: name "from" is that of From`},
+		{"an error", structWith(reflect.TypeFor[error](), ""), binding.Input, "No caller can send one"},
+		{"a context", structWith(reflect.TypeFor[context.Context](), ""), binding.Input, "No caller can send one"},
+		{"an interface of the program's", structWith(reflect.TypeFor[fIface](), ""), binding.Input, "by framework.OneOf"},
 		{"json name in two embedded structs", reflect.TypeFor[tAmbiguous](), binding.Input, `X: name "X" of binding_test.tRight is also that of binding_test.tLeft.X, so that neither would be read`},
 		{"json name in two embedded structs of a form", reflect.TypeFor[tAmbiguous](), binding.Form, "neither would be read"},
 		{"json name twice in a result", reflect.SliceOf(twice), binding.Output, `To: name "from" is that of From`},
