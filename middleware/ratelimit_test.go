@@ -20,6 +20,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	sessions "github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // limits are the same rate, counted here and in a store.
@@ -175,6 +176,14 @@ func TestRateLimitByCaller(t *testing.T) {
 			one:      func(ctx context.Context) context.Context { return as(from(ctx, "192.0.2.1:1", nil), "ann") },
 			other:    func(ctx context.Context) context.Context { return as(from(ctx, "192.0.2.2:1", nil), "ann") },
 			together: true,
+		},
+		"two issuers": {
+			one: func(ctx context.Context) context.Context {
+				return transport.WithPrincipal(ctx, &transport.Principal{Issuer: "https://a.example", Subject: "ann"})
+			},
+			other: func(ctx context.Context) context.Context {
+				return transport.WithPrincipal(ctx, &transport.Principal{Issuer: "https://b.example", Subject: "ann"})
+			},
 		},
 		"two issuers of one text": {
 			one: func(ctx context.Context) context.Context { return as(ctx, "") },
