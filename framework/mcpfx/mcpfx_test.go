@@ -494,6 +494,30 @@ func TestStdio(t *testing.T) {
 	}
 }
 
+// ends is a carrier whose client has gone at once.
+type ends struct{}
+
+func (ends) Serve(context.Context, transport.Host) error { return nil }
+
+// TestEndAtOnce: a program whose carrier has served to its end before the start is over ends as well.
+func TestEndAtOnce(t *testing.T) {
+	t.Parallel()
+	for i := range 200 {
+		app := fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Carrier(ends{})), mcpfx.Provide(newBilling), fx.NopLogger)
+		if err := app.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-app.Wait():
+		case <-time.After(20 * time.Second):
+			t.Fatalf("run %d does not end", i)
+		}
+		if err := app.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // lastWord names the file that the program leaves when it was stopped in order.
 const lastWord = "MCPFX_TEST_LAST_WORD"
 

@@ -71,13 +71,27 @@ func (r *run) start(ctx context.Context) error {
 		r.err = r.server.Serve(serving, r.carriers...)
 	}()
 	err := r.opened(ctx)
-	if started := r.server.Start(serving); err == nil && started == nil {
+	if started := r.server.Start(serving); err == nil && started != nil {
+		err = r.outcome(ctx)
+	}
+	if err == nil {
 		r.watched.Go(func() { r.watch(serving) })
 		return nil
 	}
 	cancel()
 	<-r.ended
 	return cmp.Or(r.err, err)
+}
+
+// outcome waits for the end of Serve where the server did not start, and returns its error; nil: the
+// server has served to its end already, as for a client that has closed its end at once.
+func (r *run) outcome(ctx context.Context) error {
+	select {
+	case <-r.ended:
+		return r.err
+	case <-ctx.Done():
+		return fmt.Errorf("starting to serve: %w", context.Cause(ctx))
+	}
 }
 
 func (r *run) opened(ctx context.Context) error {
