@@ -38,6 +38,7 @@ func HTTPServer(t *testing.T, server ServerFunc) {
 		"Taken":     func(t *testing.T) { testTakenPaths(t, server) },
 		"Stuck":     func(t *testing.T) { testStuck(t, serve) },
 		"Late":      func(t *testing.T) { testLate(t, server) },
+		"StopsBusy": func(t *testing.T) { testStopsBusy(t, serve) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

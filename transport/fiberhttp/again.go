@@ -24,8 +24,10 @@ type again struct {
 // may, and the stream that begins now says so.
 func (a *again) takes(secure bool) bool { return a != nil && !secure && !front.Stops(a.stopping) }
 
-// begin counts a connection in, until serve has returned. It returns false if the server stops.
-func (a *again) begin() bool { return !front.Stops(a.stopping) && a.served.Begin() }
+// begin counts a connection in, until serve has returned. It returns false once the server closes its
+// connections. While it only refuses what comes, a connection goes on: the header of its stream, which
+// may have been written long ago, did not say that it would not.
+func (a *again) begin() bool { return a.served.Begin() }
 
 // serve answers the requests on a connection, from which early was read already, until it is closed or
 // carries another stream.

@@ -102,6 +102,13 @@ func (l *lent) goOn(early []byte) {
 	_ = l.SetReadDeadline(time.Time{}) // the one that has ended the stream's reading; it fails only on what is closed
 }
 
+// answered reports whether a stream was the response to the request on conn, and has given conn back: it
+// is too late to tell the client that the connection ends.
+func answered(conn net.Conn) bool {
+	l, ok := conn.(*lent)
+	return ok && l.mute
+}
+
 // begin counts a request, for which fasthttp calls its handler.
 func (l *lent) begin(r *fasthttp.Request) {
 	h := &r.Header

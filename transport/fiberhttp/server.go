@@ -120,7 +120,7 @@ func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) 
 	}
 	route(rc)
 	unread(rc)
-	if front.Stops(s.stopping) {
+	if front.Stops(s.stopping) && !answered(rc.Conn()) {
 		rc.SetConnectionClose()
 	}
 }
@@ -206,13 +206,14 @@ func (s *server) Serve(l net.Listener) error {
 // Shutdown waits for the last bytes of streams, which fasthttp does not know of, and
 // for the rest.
 func (s *server) Shutdown(ctx context.Context) error {
+	given := s.again.served.Stop() // no connection goes on after its stream any more
 	select {
 	case <-s.streams.Stop():
 	case <-ctx.Done():
 	}
 	err := s.app.ShutdownWithContext(ctx)
 	select {
-	case <-s.again.served.Stop(): // those that came back while fasthttp looked
+	case <-given:
 	case <-ctx.Done():
 	}
 	return err

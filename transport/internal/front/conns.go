@@ -94,31 +94,39 @@ func (c *conns) shutdown(ctx context.Context, s Server) {
 		defer close(stopped)
 		_ = s.Shutdown(ctx) // it says only that ctx has ended
 	}()
-	c.close(func(t *tracked) bool { return !t.answering.Load() })
-	select {
-	case <-stopped:
-	case <-ctx.Done():
-	}
+	every(ctx, glance, func() bool { // an answer may leave its connection idle
+		c.close(func(t *tracked) bool { return !t.answering.Load() })
+		select {
+		case <-stopped:
+			return true
+		default:
+			return false
+		}
+	})
 	c.close(func(*tracked) bool { return true })
 	<-stopped
 }
 
 // await gives requests that are on their way time to come. It returns when there was one on each
-// connection and idle ones have been quiet, or after arrival.
+// connection, all are answered, and idle connections have been quiet, or after arrival.
 func (c *conns) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
-	tick := time.NewTicker(glance)
-	defer tick.Stop()
 	last, still := -1, time.Duration(0) // the number of idle ones, and for how long it was that
-	for {
-		fresh, idle := c.count()
-		if still += glance; idle != last { // an answer ends its connection: see Stops
-			last, still = idle, 0
+	every(ctx, glance, func() bool {
+		now := c.count()
+		if still += glance; now.idle != last { // an answer ends its connection: see Stops
+			last, still = now.idle, 0
 		}
-		if fresh == 0 && (idle == 0 || still >= quiet) {
-			return
-		}
+		return now.fresh == 0 && now.busy == 0 && (now.idle == 0 || still >= quiet)
+	})
+}
+
+// every calls do until that returns true, or ctx ends, with a pause between two calls.
+func every(ctx context.Context, pause time.Duration, do func() bool) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for !do() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -127,19 +135,23 @@ func (c *conns) await(ctx context.Context) {
 	}
 }
 
-// count returns how many connections had no request yet, and how many are idle after one.
-func (c *conns) count() (fresh, idle int) {
+// census is how many connections had no request yet, have one that is being answered, and are idle.
+type census struct{ fresh, busy, idle int }
+
+func (c *conns) count() (now census) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for t := range c.all {
 		switch {
 		case !t.asked.Load():
-			fresh++
-		case !t.answering.Load():
-			idle++
+			now.fresh++
+		case t.answering.Load():
+			now.busy++
+		default:
+			now.idle++
 		}
 	}
-	return fresh, idle
+	return now
 }
 
 // close closes the connections that which selects.
