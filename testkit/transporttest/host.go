@@ -176,7 +176,10 @@ func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
 		return x.result(ctx, out, strings.Repeat("x", x.call.Params.Count))
 	case "many":
 		return x.many(ctx, out)
-	case "hold":
+	case "hold": // after Count notes
+		if err := x.notes(ctx, out, 0); err != nil {
+			return err
+		}
 		x.host.holding <- struct{}{}
 		select {
 		case <-x.host.released:

@@ -72,6 +72,8 @@ func HTTP(t *testing.T, serve SiteFunc) {
 		{"SlowSender", "The connection of a client that sends too slowly is closed.", testSlowSender},
 		{"Stream", "Events arrive when they are sent, and the stream ends after the response.", testStream},
 		{"ClientLeaves", "A client that leaves ends the exchange that it waits for.", testLeaves},
+		{"HalfClosed", "A client that sends nothing more gets its answer, unless its revision takes that for a cancellation.", testHalfClosed},
+		{"SentAhead", "What a client sends behind a request that takes long waits for it.", testSentAhead},
 		{"NeverReads", "A client that never reads does not hold up others, and is dropped after a while.", testNeverReads},
 		{"TLS", "Calls, their streams and their cancellation work over TLS.", testTLS},
 		{"Shutdown", "Shutdown ends streams without calls at once, answers accepted requests, refuses new ones with 503, and does not wait for silent clients.", testShutdown},

@@ -9,13 +9,14 @@
 //
 // What holds besides the rules of packages streamable and legacysse:
 //
-//   - Short answers are ordinary responses on a connection that is kept. Whatever
-//     stays open takes its connection over, so that middleware neither buffers it nor
-//     cuts it off: header fields that middleware set are sent,
-//     a client that leaves is seen at once, and one that does not read is dropped after
-//     WriteTimeout. At the end a server of New goes on with the connection, unless it has
-//     TLS or the client speaks HTTP/1.0; a mounted one closes it. Middleware that
-//     compresses does not see streams.
+//   - Short answers are ordinary responses on a connection that is kept. Whatever stays open
+//     takes its connection over, so that middleware neither buffers it nor cuts it off. Header
+//     fields that middleware set are sent. Middleware that compresses does not see streams.
+//   - A client that does not read is dropped after WriteTimeout. One that leaves is seen at once
+//     where that ends its call or its stream. Elsewhere it may have closed only its sending half;
+//     that it has left is noticed when something is written.
+//   - After a stream a server of New goes on with the connection, unless it has TLS or the client
+//     speaks HTTP/1.0; a mounted one closes it.
 //   - A server of New without TLS runs handlers in the goroutine that reads the connection, and
 //     lets others go on with the connection when a handler takes long (ADR 20).
 //   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config. Nor does

@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -31,7 +32,7 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 			_ = l.conn.Close()
 			return
 		}
-		l.gone = stream.Begin(ctx, l, l.over)
+		l.lasts, l.gone = stream.Lasts(), stream.Begin(ctx, l, l.over)
 		if c.again != nil {
 			go l.watch() // fasthttp has its memory back
 			return
@@ -60,6 +61,7 @@ type line struct {
 	again   *again
 	handler *handler       // that runs in fasthttp's goroutine; nil: fasthttp has given the connection away
 	gone    func()         // tells the stream that the client has left
+	lasts   bool           // the client may have closed only its sending half; see streamable.Stream.Lasts
 	carried sync.WaitGroup // the stream
 	read    [16]byte
 	early   []byte // what the client sent while the stream was open
@@ -97,19 +99,18 @@ func (l *line) over() {
 	l.finish()
 }
 
-// ignored is how much a client may send after its request: what it pipelined is answered
-// after the stream, or not at all where the connection ends with it.
+// ignored is how much a client may send after its request before nothing more is read: what it
+// pipelined is answered after the stream, or not at all where the connection ends with it.
 const ignored = 64 << 10
 
-// watch reads, only to see that the client has closed the connection, or its sending
-// half, and ends a write that waits for it. When nothing is left of the stream the
-// connection is over, or goes on with its next request.
+// watch reads, only to see that the client has disconnected, and ends a write that waits for it. When
+// nothing is left of the stream the connection is over, or goes on with its next request.
 func (l *line) watch() {
 	left := l.wait()
 	if left {
 		_ = l.conn.Close()
+		l.gone()
 	}
-	l.gone()
 	l.carried.Wait()
 	goesOn := !left && l.keeps && l.opened && !l.failed
 	switch {
@@ -124,7 +125,8 @@ func (l *line) watch() {
 	}
 }
 
-// wait returns when the client has disconnected (left) or the stream is over.
+// wait returns when the client has disconnected (left), the stream is over, or there is nothing more to
+// see: then a client that has left makes a write fail.
 func (l *line) wait() (left bool) {
 	for total := len(l.early); total <= ignored; {
 		n, err := l.conn.Read(l.read[:])
@@ -132,8 +134,8 @@ func (l *line) wait() (left bool) {
 			l.early = append(l.early, l.read[:n]...)
 		}
 		if err != nil {
-			return !errors.Is(err, os.ErrDeadlineExceeded)
+			return !errors.Is(err, os.ErrDeadlineExceeded) && !(l.lasts && errors.Is(err, io.EOF))
 		}
 	}
-	return true
+	return false
 }

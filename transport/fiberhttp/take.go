@@ -27,7 +27,7 @@ func (l *lender) Take(ctx context.Context, stream *streamable.Stream) {
 	_ = on.conn.SetReadDeadline(time.Time{}) // that of the request; it fails only on what is closed
 	on.carried.Add(1)
 	l.handler = on.handler
-	on.gone = stream.Begin(ctx, on, on.over)
+	on.lasts, on.gone = stream.Lasts(), stream.Begin(ctx, on, on.over)
 	go on.watch()
 }
 

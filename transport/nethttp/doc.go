@@ -15,7 +15,8 @@
 //   - Timeouts of the program's http.Server do not cut streams off: the deadlines of
 //     a request are set anew while it is served.
 //   - A client that leaves is seen at once where net/http sees it: on HTTP/1 not
-//     before the body was read.
+//     before the body was read, and only where that ends its call or its stream. Elsewhere it may
+//     have closed only its sending half; that it has left is noticed when something is written.
 //   - Middleware must hand through http.Flusher or Unwrap, as http.ResponseController
 //     wants it. Under one that does not (http.TimeoutHandler) there are no streams: progress
 //     is dropped, nobody can be asked live, GET is 405, and stderr says so, once.

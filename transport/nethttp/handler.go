@@ -61,6 +61,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.settle(s.whole(reply)) // a client that is gone does not matter any more
 		return
 	}
+	if r.ProtoMajor == 1 && reply.Stream.Lasts() { // then net/http ends the context at the end of what the client sends
+		s.ctx = context.WithoutCancel(s.ctx)
+	}
 	defer s.interruptible()()
 	reply.Stream.Serve(s.ctx, s)
 }

@@ -27,6 +27,10 @@ type position struct {
 	after   uint64 // if resumed: the last event that the client has
 }
 
+// Lasts reports whether the exchange goes on when the client disconnects. Then the end of what a client
+// sends is no sign that it has left: it may have closed only its sending half, and waits for the answer.
+func (s *Stream) Lasts() bool { return s.st != nil && !s.st.standalone && s.st.life == nil }
+
 // expiring makes a stream that a GET has opened end when its token expires: each request is
 // authorized for itself (2025-11-25 basic/authorization "Access Token Usage"). The
 // session stays, for a client that comes back with another token.

@@ -1,0 +1,73 @@
+package transporttest
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// waits is longer than a carrier waits for an answer before it opens a stream.
+const waits = 1500 * time.Millisecond
+
+// testHalfClosed: a client that sends nothing more gets its answer, however long the call takes, where
+// the revision does not take the end of a connection for a cancellation.
+func testHalfClosed(t *testing.T, serve SiteFunc) {
+	host := newHTTPHost(t)
+	site := serve(t, host, Settings{})
+	quick, slow, streamed := dialRaw(t, site.URL), dialRaw(t, site.URL), dialRaw(t, site.URL)
+	streamed.send(ask{body: frame(3, "hold", script{Count: 1})})
+	within(t, "the exchange to begin", host.holding)
+	slow.send(ask{body: frame(2, "hold", script{})})
+	within(t, "the exchange to begin", host.holding)
+	quick.send(ask{body: frame(1, "echo", script{Text: "quick"})})
+	for _, c := range []*raw{quick, slow, streamed} {
+		if err := c.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil { //nolint:forcetypeassert // TCP
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(waits) // it can only be too short to see what is wrong
+	close(host.released)
+	for c, want := range map[*raw]string{quick: "quick", slow: "held", streamed: "held"} {
+		if a := c.answer(http.MethodPost); !strings.Contains(a.body, want) {
+			t.Errorf("%s, %q, want %q", a.Status, a.body, want)
+		}
+	}
+}
+
+// testSentAhead: what a client sends behind a request that takes long waits, however much it is.
+func testSentAhead(t *testing.T, serve SiteFunc) {
+	host := newHTTPHost(t)
+	site := serve(t, host, Settings{})
+	c := dialRaw(t, site.URL)
+	c.send(ask{body: frame(1, "hold", script{Count: 1})})
+	within(t, "the exchange to begin", host.holding)
+	const ahead = 40
+	sent := make(chan error, 1)
+	var all strings.Builder
+	for id := range ahead {
+		all.WriteString(c.text(ask{body: frame(id+2, "echo", script{Text: strings.Repeat("x", 10<<10)})}))
+	}
+	go func() {
+		_, err := io.WriteString(c.conn, all.String())
+		sent <- err
+	}()
+	time.Sleep(waits) // it can only be too short to see what is wrong
+	close(host.released)
+	first := c.answer(http.MethodPost)
+	if !strings.Contains(first.body, "held") {
+		t.Errorf("%s, %q", first.Status, first.body)
+	}
+	if first.Close { // of HTTP/1.0, or where the program's own server cannot have the connection back
+		return
+	}
+	for id := range ahead {
+		if a := c.answer(http.MethodPost); a.StatusCode != http.StatusOK || len(a.body) < 10<<10 {
+			t.Fatalf("answer %d: %s, %d bytes", id, a.Status, len(a.body))
+		}
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
