@@ -134,7 +134,8 @@ func (l *line) wait() (left bool) {
 			l.early = append(l.early, l.read[:n]...)
 		}
 		if err != nil {
-			return !errors.Is(err, os.ErrDeadlineExceeded) && !(l.lasts && errors.Is(err, io.EOF))
+			over, half := errors.Is(err, os.ErrDeadlineExceeded), l.lasts && errors.Is(err, io.EOF)
+			return !over && !half
 		}
 	}
 	return false

@@ -158,16 +158,35 @@ func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constrain
 		return
 	}
 	d.file(finding{
-		Issue: Issue{Got: d.got(raw), Want: d.plan.wanted(n, c), Hint: hint, Rule: rule},
+		Issue: Issue{Got: d.got(n, raw), Want: d.plan.wanted(n, c), Hint: hint, Rule: rule},
 		n:     n, c: c,
 	})
 }
 
-func (d *decoder) got(raw []byte) string {
-	if d.secret > 0 {
+// got says what was sent in the place of a value of n. It is not shown if it may be a secret: in a type
+// that has one, that is what holds other values and should not, or stands where a secret should be inside. n is nil
+// for the name of a union's variant.
+func (d *decoder) got(n node, raw []byte) string {
+	kind := jsontext.KindOf(raw)
+	holds := d.plan.secretive && n != nil && !empty(raw) &&
+		(hasSecret(n, map[node]bool{}) || misplaced(d.plan.printer.words(n, nil), raw))
+	switch {
+	case d.secret > 0:
 		return "a value that is not shown"
+	case holds:
+		return "a value that is not shown (" + kindNames[kind] + ")"
 	}
 	return gotWords(raw)
+}
+
+// empty reports whether a value has nothing to hide.
+func empty(raw []byte) bool {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindObject, jsontext.KindArray:
+		return jsontext.Len(raw) == 0
+	default:
+		return jsontext.KindOf(raw) == jsontext.KindNull
+	}
 }
 
 // expect is raw if it is of the wanted kind, or the content of a string if that is; otherwise

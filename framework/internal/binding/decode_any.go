@@ -47,7 +47,7 @@ func (d *decoder) unique(raw []byte, n node) bool {
 	if jsontext.Unique(raw) == nil {
 		return true
 	}
-	d.file(finding{Issue: Issue{Rule: ruleDuplicate, Got: d.got(raw)}, n: n})
+	d.file(finding{Issue: Issue{Rule: ruleDuplicate, Got: d.got(n, raw)}, n: n})
 	return false
 }
 

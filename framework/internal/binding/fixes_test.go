@@ -56,7 +56,10 @@ type fFixes struct {
 func TestCorrectedCalls(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[fFixes](), binding.Input, binding.Options{})
-	const rest = `,"Hosts":{}}`
+	const (
+		rest = `,"Hosts":{}}`
+		left = `{"Hosts":{}}` // nothing is known in the place of an optional member
+	)
 	for _, c := range []struct {
 		args string // without the end
 		text string // must stand in the text
@@ -65,7 +68,7 @@ func TestCorrectedCalls(t *testing.T) {
 	}{
 		{`{"hex":"zz"`, `/hex: got "zz"`, "encoding", ""},
 		{`{"told":"C3"`, "No such room; rooms are A1 and B2.", "fTold:", ""},
-		{`{"port":"x"`, "an IP address and port such as 192.0.2.1:443", "netip", `{"port":"192.0.2.1:443"`},
+		{`{"port":"x"`, "an IP address and port such as 192.0.2.1:443", "netip", left},
 		{`{"low":9,"high":3`, "Must not be greater than high", "", `{"low":3,"high":9`},
 		{`{"low":900,"high":3`, "/low", "", `{"low":2,"high":3`},
 		{`{"low":9,"high":"x"`, "/high", "/low:", ``},
@@ -74,19 +77,19 @@ func TestCorrectedCalls(t *testing.T) {
 		{`{"first":"a","again":"b"`, "/again", "", `{"first":"a","again":"a"`},
 		{`{"ratio":0.5,"above":0.25`, "/above", "", `{"ratio":0.25,"above":0.5`},
 		{`{"ratio":0.5,"above":0.5`, "/above", "", `{"ratio":0.5,"above":1.5`},
-		{`{"big":9223372036854775808`, "/big", "Try: {\"big\":9223372036854775807", `{"big":1`},
-		{`{"big":-1e30`, "/big: got -1e30 (number). Want a whole number. It is beyond the range of numbers of 64 bits.", "", `{"big":1`},
-		{`{"big":1.5`, "/big: got 1.5 (number). Want a whole number.", "beyond", `{"big":1`},
-		{`{"ratio":1e400`, "/ratio: got 1e400 (number). Want a number. It is beyond the range of numbers of 64 bits.", "", `{"ratio":1`},
-		{`{"text":"hi"`, "at least 4 characters", `\"`, `{"text":"text"`},
+		{`{"big":9223372036854775808`, "/big", "Try: {\"big\":9223372036854775807", left},
+		{`{"big":-1e30`, "/big: got -1e30 (number). Want a whole number. It is beyond the range of numbers of 64 bits.", "", left},
+		{`{"big":1.5`, "/big: got 1.5 (number). Want a whole number.", "beyond", `{"big":2`},
+		{`{"ratio":1e400`, "/ratio: got 1e400 (number). Want a number. It is beyond the range of numbers of 64 bits.", "", left},
+		{`{"text":"hi"`, "at least 4 characters", `\"`, left},
 		{`{"text":["four"]`, "/text", "", `{"text":"four"`},
-		{`{"at":"now"`, "/at", "", `{"at":"31 Jan 26 15:04"`},
-		{`{"net":"home"`, "/net", "", `{"net":"10.0.0.0/8"`},
+		{`{"at":"now"`, "/at", "", left},
+		{`{"net":"home"`, "/net", "", left},
 		{`{"colors":{"Red":1}`, `/colors/Red: got the key "Red". Want a key that is one of "red", "green", "blue".`, "", `{"colors":{"red":1}`},
 		{`{"colors":{"red":1,"pink":2}`, `/colors/pink`, "", `{"colors":{"red":1,"green":2}`},
 		{`{"rows":{"128":"x"}`, "/rows/128: got the key \"128\". Want a key that is a whole number from -128 to 127.", "/rows:", `{"rows":{"1":"x"}`},
 		{`{"rows":{"row 7":"x"}`, "/rows/row 7", "/rows:", `{"rows":{"7":"x"}`},
-		{`{"rows":["x"]`, "an object with at least 1 member", "", `{"rows":{"1":"text"}`},
+		{`{"rows":["x"]`, "an object with at least 1 member", "", left},
 		{`{"named":{"a":5}`, "an object with at least 2 members", "", ""},
 		{`{"named":{"a1":7,"b":5}`, "/named/a1", "/named:", `{"named":{"b":5,"key":7}`},
 		{`{"days":{"today":1}`, `/days/today: got the key "today". Want a key that is a time such as 2026-01-31T15:04:05Z.`, "", `{"days":{"2026-01-31T15:04:05Z":1}`},
@@ -97,7 +100,7 @@ func TestCorrectedCalls(t *testing.T) {
 		if strings.Contains(c.args, "Hosts") {
 			args = c.args + "}"
 			try += "}"
-		} else if try != "" {
+		} else if try != "" && try != left {
 			try += rest
 		}
 		_, err := p.Decode(t.Context(), []byte(args), reflect.New(p.Type()).Elem())

@@ -30,6 +30,10 @@ type Invalid struct {
 	Total  int     // faults there were
 	Try    string  // a corrected call that passes, as JSON (of a template: a URI); "" if none is known
 
+	// Examples are JSON pointers of values in Try that are no more than examples: the call did not say
+	// what they should be.
+	Examples []string
+
 	// Panic is the first panic of the program's own methods while the values were read; nil: there
 	// was none. It is not among the texts.
 	Panic *Panic
@@ -60,7 +64,7 @@ func (e *Invalid) text(prefix string) string {
 	shown := 0
 	for i, issue := range e.Issues {
 		line := fmt.Sprintf("\n%d. %s", i+1, issue)
-		if out.Len()+len(line) > maxText-len(e.Try)-64 {
+		if out.Len()+len(line) > maxText-len(e.Try)-len(e.examples())-64 {
 			break
 		}
 		out.WriteString(line)
@@ -70,9 +74,20 @@ func (e *Invalid) text(prefix string) string {
 		fmt.Fprintf(&out, "\nAnd %d more.", rest)
 	}
 	if e.Try != "" {
-		out.WriteString("\nTry: " + e.Try)
+		out.WriteString(e.examples() + "\nTry: " + e.Try)
 	}
 	return out.String()
+}
+
+// examples is the line that names the examples in Try; "" if there are none.
+func (e *Invalid) examples() string {
+	switch {
+	case len(e.Examples) == 0:
+		return ""
+	case e.Examples[0] == "":
+		return "\nWhat is not of your call is an example, to be replaced."
+	}
+	return "\nExamples, to be replaced: " + strings.Join(e.Examples, ", ")
 }
 
 // String is the issue as one line.
@@ -117,22 +132,14 @@ func joinSentences(a, b string) string {
 
 // gotWords is a value as it was sent, cut short, with its kind.
 func gotWords(raw []byte) string {
-	value := shortJSON(raw)
-	switch jsontext.KindOf(raw) {
-	case jsontext.KindNull:
-		return "null"
-	case jsontext.KindString:
-		return value + " (text)"
-	case jsontext.KindNumber:
-		return value + " (number)"
-	case jsontext.KindBool:
-		return value + " (bool)"
-	case jsontext.KindArray:
-		return value + " (list)"
-	case jsontext.KindObject:
-		return value + " (object)"
+	if kind, ok := kindNames[jsontext.KindOf(raw)]; ok {
+		return shortJSON(raw) + " (" + kind + ")"
 	}
-	return value
+	return shortJSON(raw) // null
+}
+
+var kindNames = map[jsontext.Kind]string{
+	jsontext.KindString: "text", jsontext.KindNumber: "number", jsontext.KindBool: "bool", jsontext.KindArray: "list", jsontext.KindObject: "object",
 }
 
 // shortJSON is the beginning of a value without the space between its parts.

@@ -99,6 +99,8 @@ type Plan struct {
 	check   userCheck
 	printer *schemer      // renders wanted schemas for error texts
 	own     map[node]*Raw // what schema hooks say; nil if none says anything
+
+	secretive bool // some member is a secret
 }
 
 // Compile walks t. With a fault that is no warning the plan is nil. It never
@@ -140,6 +142,7 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	p.schema = schema
 	p.fields = p.describeFields()
 	p.check = userCheckOf(t)
+	p.secretive = hasSecret(p.root, map[node]bool{})
 	return p, c.faults
 }
 
@@ -175,7 +178,7 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	}
 	into.SetZero()
 	if invalid, ok := errors.AsType[*Invalid](err); ok {
-		invalid.Try = p.suggestion(ctx, raw, invalid)
+		invalid.Try, invalid.Examples = p.suggestion(ctx, raw, invalid)
 	}
 	return Report{}, err
 }

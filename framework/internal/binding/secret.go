@@ -7,50 +7,73 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// holdsSecret reports whether raw, a value for n, has a secret member.
-func holdsSecret(n node, raw []byte) bool {
+// secrets looks for secrets in what a caller sent.
+type secrets struct {
+	somewhere bool // the type has one: then it may also be where the schema says nothing of what is there
+	loose     bool // members that do not exist are ignored, and stay in the text
+}
+
+// hasSecret reports whether a value of n can have a secret member.
+func hasSecret(n node, seen map[node]bool) bool {
+	if n = held(n); seen[n] {
+		return false
+	}
+	seen[n] = true
+	if s, ok := n.(*structNode); ok && slices.ContainsFunc(s.fields, func(f *field) bool { return f.secret }) {
+		return true
+	}
+	return slices.ContainsFunc(children(n), func(below node) bool { return hasSecret(below, seen) })
+}
+
+// in reports whether raw, a value for n, has a secret member, or something that may be one.
+func (s secrets) in(n node, raw []byte) bool {
 	switch n := bare(n).(type) {
 	case *structNode:
-		return n.holdsSecret(raw)
+		return s.inStruct(n, raw)
 	case *sliceNode:
-		return anyHoldsSecret(n.elem, raw)
+		return s.inItems(n.elem, raw)
 	case *arrayNode:
-		return anyHoldsSecret(n.elem, raw)
+		return s.inItems(n.elem, raw)
 	case *mapNode:
 		for _, value := range jsontext.Members(raw) {
-			if holdsSecret(n.elem, value) {
+			if s.in(n.elem, value) {
 				return true
 			}
 		}
 	case *methodNode:
-		return n.shown() == byShape && holdsSecret(n.base, raw)
+		return n.shown() == byShape && s.in(n.base, raw)
 	case *unionNode:
 		// Possibly the wrong variant was named: all of them count.
 		for _, v := range n.variants {
-			if v.elem.holdsSecret(raw) {
+			if s.inStruct(v.elem, raw) {
 				return true
 			}
 		}
+	case *anyNode, *rawNode:
+		return s.somewhere
 	}
 	return false
 }
 
-func anyHoldsSecret(elem node, raw []byte) bool {
+func (s secrets) inItems(elem node, raw []byte) bool {
 	for item := range jsontext.Elements(raw) {
-		if holdsSecret(elem, item) {
+		if s.in(elem, item) {
 			return true
 		}
 	}
 	return false
 }
 
-func (n *structNode) holdsSecret(raw []byte) bool {
+func (s secrets) inStruct(n *structNode, raw []byte) bool {
 	if inner, ok := unquoted(raw, jsontext.KindObject); ok {
 		raw = inner
 	}
-	for _, f := range n.fields {
-		value, given := jsontext.Member(raw, f.name)
-		if given && (f.secret || holdsSecret(f.node, value)) {
+	for key, value := range jsontext.Members(raw) {
+		i, known := n.byName[key.String()]
+		if !known && s.somewhere && s.loose {
+			return true
+		}
+		if known && (n.fields[i].secret || s.in(n.fields[i].node, value)) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package binding
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // synonyms are names that models take for one another. Within a group any name
@@ -42,15 +43,26 @@ func otherNames(name string, names, free []string, arguments bool) string {
 // maxGuess bounds the names that are compared with others.
 const maxGuess = 128
 
-// nearestName is the name that was probably meant, or "".
+// nearestName is the name that was probably meant, or "": a spelling, one with a word more or less, or
+// another word for the same.
 func nearestName(name string, names []string) string {
 	if len(name) > maxGuess {
 		return ""
 	}
-	if best := closeName(name, names); best != "" {
-		return best
+	spelled, steps := spelling(name, names)
+	if spelled != "" && steps < 2 {
+		return spelled
+	}
+	if longer := affixed(name, names); longer != "" {
+		return longer
+	}
+	if spelled != "" {
+		return spelled
 	}
 	flat := flatten(name)
+	if best := abbreviated(flat, names); best != "" {
+		return best
+	}
 	for _, group := range synonyms {
 		if !slices.Contains(group, flat) {
 			continue
@@ -67,31 +79,19 @@ func nearestName(name string, names []string) string {
 // closeName is the name that name is a spelling of: other case or separators,
 // a typing error, an abbreviation.
 func closeName(name string, names []string) string {
+	if best, _ := spelling(name, names); best != "" {
+		return best
+	}
 	if len(name) > maxGuess {
 		return ""
 	}
-	flat := flatten(name)
-	if flat == "" {
-		return ""
-	}
-	best, distance := "", len(flat)/3+1
+	return abbreviated(flatten(name), names)
+}
+
+// abbreviated is the name that begins as flat does, or as which flat begins.
+func abbreviated(flat string, names []string) string {
 	if len(flat) < 3 {
-		distance = 1
-	}
-	for _, candidate := range names {
-		other := flatten(candidate)
-		if other == flat {
-			return candidate
-		}
-		if len(other)-len(flat) >= distance || len(flat)-len(other) >= distance {
-			continue // each byte more is a step
-		}
-		if d := editDistance(flat, other); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best != "" || len(flat) < 3 {
-		return best
+		return ""
 	}
 	for _, candidate := range names {
 		other := flatten(candidate)
@@ -100,6 +100,77 @@ func closeName(name string, names []string) string {
 		}
 	}
 	return ""
+}
+
+// spelling is the name that name becomes with the fewest steps; "": with none of them few enough.
+func spelling(name string, names []string) (best string, steps int) {
+	flat := flatten(name)
+	if flat == "" || len(name) > maxGuess {
+		return "", 0
+	}
+	limit := len(flat)/3 + 1
+	if len(flat) < 3 {
+		limit = 1
+	}
+	for _, candidate := range names {
+		other := flatten(candidate)
+		if other == flat {
+			return candidate, 0
+		}
+		if len(other)-len(flat) >= limit || len(flat)-len(other) >= limit {
+			continue // each byte more is a step
+		}
+		if d := editDistance(flat, other); d < limit {
+			best, limit = candidate, d
+		}
+	}
+	return best, limit
+}
+
+// affixed is the only name that has all words of name at its beginning or end, or whose words name has
+// there: search_query for query, and the other way round.
+func affixed(name string, names []string) string {
+	mine := wordsOf(name)
+	best, shared, twice := "", 0, false
+	for _, candidate := range names {
+		if size := len(candidate); size < 2 || size > maxGuess {
+			continue
+		}
+		theirs := wordsOf(candidate)
+		short, long := mine, theirs
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		if len(short) == len(long) || !slices.Equal(short, long[:len(short)]) && !slices.Equal(short, long[len(long)-len(short):]) {
+			continue
+		}
+		size := len(strings.Join(short, ""))
+		if size < 2 || size < shared {
+			continue
+		}
+		best, shared, twice = candidate, size, size == shared
+	}
+	if twice {
+		return ""
+	}
+	return best
+}
+
+// wordsOf are the words of a name, in small letters: of searchQuery they are search and query.
+func wordsOf(name string) []string {
+	var spaced strings.Builder
+	small := false
+	for _, r := range name {
+		if unicode.IsUpper(r) && small {
+			spaced.WriteByte(' ')
+		}
+		small = !unicode.IsUpper(r)
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			r = ' '
+		}
+		spaced.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Fields(spaced.String())
 }
 
 func flatten(name string) string { return strings.ToLower(separators.Replace(name)) }

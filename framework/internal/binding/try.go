@@ -5,13 +5,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/big"
 	"os"
 	"reflect"
-	"regexp"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -20,49 +17,51 @@ import (
 const (
 	maxTryInput = 4 << 10
 	maxTry      = 1 << 10
-	maxRounds   = 3
+	maxRounds   = 8
+	maxExamples = 16
 )
 
 // suggestion is correct for callers to whom a fault of ours must not cost the answer: a panic is
 // written to the standard error stream, and there is no suggestion. In the binary of a test it
 // goes on, so that the test fails.
-func (p *Plan) suggestion(ctx context.Context, raw []byte, e *Invalid) (try string) {
+func (p *Plan) suggestion(ctx context.Context, raw []byte, e *Invalid) (try string, examples []string) {
 	if flag.Lookup("test.v") != nil {
 		return p.correct(ctx, raw, e)
 	}
 	defer func() {
 		if value := recover(); value != nil {
 			_, _ = fmt.Fprintf(os.Stderr, "kagami: correcting a call of %s: panic: %v\n%s", p.t, value, debug.Stack())
-			try = ""
+			try, examples = "", nil
 		}
 	}()
 	return p.correct(ctx, raw, e)
 }
 
-// correct builds a valid call from the caller's own: valid values stay, wrong ones are
-// corrected, missing ones get an example. The result is decoded before it is shown; "" if none
-// is found.
-func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) string {
+// correct builds a valid call from the caller's own: valid values stay, wrong ones are corrected, missing
+// ones get an example. The result is decoded before it is shown; "" if none is found. examples are the
+// pointers of values that are examples.
+func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) (try string, examples []string) {
 	if len(raw) > maxTryInput || p.showsSecret(raw) || strangers(e.found) > maxGuesses {
-		return ""
+		return "", nil
 	}
+	a := &attempt{plan: p, raw: raw, times: map[string]int{}}
 	found := e.found
-	for round := range maxRounds {
+	for range maxRounds {
 		if len(found) == 0 {
-			return ""
+			return "", nil
 		}
-		next, changed := p.mendAll(raw, found, round)
-		if !changed || jsontext.Check(next, jsontext.DefaultLimits()) != nil || len(next) > maxTry {
-			return ""
+		before := a.raw
+		a.mendAll(found)
+		if bytes.Equal(a.raw, before) || jsontext.Check(a.raw, jsontext.DefaultLimits()) != nil || len(a.raw) > maxTry {
+			return "", nil
 		}
-		raw = next
 		d := &decoder{plan: p}
-		if err := p.pass(ctx, d, raw, reflect.New(p.t).Elem()); err == nil {
-			return string(jsontext.Compact(nil, raw))
+		if err := p.pass(ctx, d, a.raw, reflect.New(p.t).Elem()); err == nil {
+			return string(jsontext.Compact(nil, a.raw)), a.examplesLeft()
 		}
 		found = d.found
 	}
-	return ""
+	return "", nil
 }
 
 // strangers counts the members that do not exist.
@@ -78,368 +77,220 @@ func strangers(found []finding) (n int) {
 // showsSecret reports whether the caller sent a secret: it must not be written
 // back into texts that are logged.
 func (p *Plan) showsSecret(raw []byte) bool {
-	return holdsSecret(p.root, raw)
+	return p.secrets().in(p.root, raw)
 }
 
-// mendAll corrects every finding in the text, the deepest last, so that paths stay valid. Only
-// the last items are removed from a list. A map's key is renamed after its value was corrected,
-// for the same reason.
-func (p *Plan) mendAll(raw []byte, found []finding, round int) ([]byte, bool) {
-	changed := false
-	for _, keys := range []bool{false, true} {
-		for _, f := range found {
-			if (f.key != nil) != keys {
-				continue
-			}
-			next, ok := p.mendOne(raw, f, round)
-			if ok && !bytes.Equal(next, raw) {
-				raw, changed = next, true
-			}
+func (p *Plan) secrets() secrets { return secrets{somewhere: p.secretive, loose: p.opts.AllowUnknown} }
+
+// attempt is a call that is being corrected.
+type attempt struct {
+	plan     *Plan
+	raw      []byte
+	times    map[string]int // how often each place was corrected
+	examples []string       // pointers of the values that the caller did not mean
+}
+
+// mendAll corrects names first, then values, and then what depends on other members: a relation can be
+// judged only when both sides are right, and a member is missing only if no other name meant it.
+func (a *attempt) mendAll(found []finding) {
+	stage := slices.MinFunc(found, func(x, y finding) int { return x.stage() - y.stage() }).stage()
+	for _, f := range found {
+		if f.stage() == stage {
+			a.mend(f)
 		}
 	}
-	return raw, changed
 }
 
-func (p *Plan) mendOne(raw []byte, f finding, round int) ([]byte, bool) {
-	parent, name := splitPointer(f.Path)
+// stage is when a finding is corrected.
+func (f finding) stage() int {
 	switch {
-	case f.Path == "":
-		return p.example(p.root, nil, 0), true
-	case f.Rule == ruleUnknown:
-		return p.mendUnknown(raw, parent, name, f)
-	case f.Rule == ruleDuplicate:
-		return edit(raw, parent, func(object []byte) []byte { return dropRepeated(object, name) })
+	case f.Rule == ruleUnknown || f.Rule == ruleDuplicate:
+		return 0
+	case f.key != nil: // after the value of the entry, whose path has the key
+		return 2
+	case f.missing || f.relates():
+		return 3
 	}
-	value, given := valueAt(raw, f.Path)
-	if !given && !f.missing {
-		return raw, false // the value was removed or renamed before
-	}
-	if f.key != nil {
-		return p.mendKey(raw, parent, name, f)
-	}
-	if between, ok := p.mendBetween(raw, parent, name, f, round); ok {
-		return between, true
-	}
-	if given && f.missing && jsontext.KindOf(value) != jsontext.KindNull {
-		return raw, false // a misspelt member was renamed to it
-	}
-	better := p.better(f, value, given, round)
-	if better == nil {
-		if f.f == nil || f.f.required || round == 0 {
-			return raw, false
-		}
-		return edit(raw, parent, func(object []byte) []byte { return withoutMember(object, name) })
-	}
-	if !given {
-		return edit(raw, parent, func(object []byte) []byte { return withMember(object, name, better) })
-	}
-	return edit(raw, f.Path, func([]byte) []byte { return better })
+	return 1
 }
 
-// mendUnknown renames a misspelt member if its value fits there, else removes it.
-func (p *Plan) mendUnknown(raw []byte, parent, name string, f finding) ([]byte, bool) {
+// relates reports whether the finding is about what another member is.
+func (f finding) relates() bool { return rule{name: f.Rule}.relates() }
+
+// mend corrects one finding.
+func (a *attempt) mend(f finding) {
+	parent, name := splitPointer(f.Path)
+	value, given := valueAt(a.raw, f.Path)
+	switch {
+	case f.Rule == ruleUnknown:
+		a.rename(f, parent, name)
+	case f.Rule == ruleDuplicate:
+		a.edit(parent, func(object []byte) []byte { return dropRepeated(object, name) })
+	case !given && !f.missing:
+		// It was removed or renamed before.
+	case f.key != nil:
+		a.mendKey(f, parent, name)
+	case f.relates() && a.mendBetween(f, parent, name):
+	case !given:
+		a.addExample(f, parent, name)
+	default:
+		a.mendValue(f, value)
+	}
+}
+
+// mendValue corrects a value that is wrong: it becomes the nearest right one, or the default, or nothing,
+// or an example, whichever is possible.
+func (a *attempt) mendValue(f finding, value []byte) {
+	first := a.times[f.Path] == 0
+	a.times[f.Path]++
+	if first && !f.relates() {
+		if near := a.near(f, value); near != nil {
+			a.edit(f.Path, func([]byte) []byte { return near })
+			return
+		}
+		if more, added := a.filled(f, value); more != nil {
+			a.edit(f.Path, func([]byte) []byte { return more })
+			a.examples = append(a.examples, added...)
+			return
+		}
+	}
+	parent, name := splitPointer(f.Path)
+	if f.optional(name) && a.times[f.Path] < 3 {
+		a.edit(parent, func(object []byte) []byte { return withoutMember(object, name) })
+		return
+	}
+	a.example(f)
+}
+
+// near is what the value was meant to be. Where there are secrets, one may be inside of what holds other
+// values and should not, and in a text that holds them.
+func (a *attempt) near(f finding, value []byte) []byte {
+	p := a.plan
+	if p.secretive && misplaced(p.printer.words(f.n, f.c), value) {
+		return nil
+	}
+	near := p.near(f.n, f.c, value)
+	if near == nil || p.secrets().in(f.n, near) {
+		return nil
+	}
+	return near
+}
+
+// misplaced reports whether a value holds others, but not in the way that is wanted.
+func misplaced(k keywords, value []byte) bool {
+	kind := jsontext.KindOf(value)
+	return (kind == jsontext.KindObject || kind == jsontext.KindArray) && !sameShape(k, value)
+}
+
+// optional reports whether the value is that of a member of this name that may be left out. f may be the
+// list or the map that the value is in.
+func (f finding) optional(name string) bool {
+	return f.f != nil && f.f.name == name && bare(f.f.node) == bare(f.n) && !f.f.required && !f.missing
+}
+
+// example puts an example in the place of a value.
+func (a *attempt) example(f finding) {
+	example := a.plan.example(f.n, f.c, 0)
+	a.edit(f.Path, func([]byte) []byte { return example })
+	a.note(f.Path, example)
+}
+
+// addExample adds the example of a member that is missing.
+func (a *attempt) addExample(f finding, parent, name string) {
+	example := a.plan.example(f.n, f.c, 0)
+	if a.edit(parent, func(object []byte) []byte { return withMember(object, name, example) }) {
+		a.note(f.Path, example)
+	}
+}
+
+// edit changes the value at path; false if there is none.
+func (a *attempt) edit(path string, fn func([]byte) []byte) bool {
+	out, found := edit(a.raw, path, fn)
+	if found {
+		a.raw = out
+	}
+	return found
+}
+
+// note notes the values in example, which stands at path.
+func (a *attempt) note(path string, example []byte) {
+	switch {
+	case jsontext.KindOf(example) == jsontext.KindObject && string(example) != "{}":
+		for key, value := range jsontext.Members(example) {
+			a.note(jsontext.Pointer(path, key.String()), value)
+		}
+	case jsontext.KindOf(example) == jsontext.KindArray && jsontext.Len(example) > 0:
+		i := 0
+		for item := range jsontext.Elements(example) {
+			a.note(jsontext.PointerIndex(path, i), item)
+			i++
+		}
+	default:
+		a.examples = append(a.examples, path)
+	}
+}
+
+// examplesLeft are the examples that are still in the call.
+func (a *attempt) examplesLeft() (left []string) {
+	for _, path := range a.examples {
+		if _, there := valueAt(a.raw, path); there && !slices.Contains(left, path) {
+			left = append(left, path)
+		}
+	}
+	if len(left) > maxExamples {
+		return []string{""}
+	}
+	return left
+}
+
+// rename gives a misspelt member its name, or removes it if nobody knows what was meant. Where there are
+// secrets, its value may be one, under a name that only looks like another.
+func (a *attempt) rename(f finding, parent, name string) {
 	owner, ok := f.n.(*structNode)
 	if !ok {
-		return raw, false
+		return
 	}
-	return edit(raw, parent, func(object []byte) []byte {
+	a.edit(parent, func(object []byte) []byte {
 		value, _ := jsontext.Member(object, name)
 		rest := withoutMember(object, name)
-		var free []string
-		for _, member := range owner.fields {
-			if _, given := jsontext.Member(object, member.name); !given {
-				free = append(free, member.name)
-			}
-		}
-		meant := nearestName(name, free)
-		if meant == "" {
+		meant := a.plan.meant(owner, object, name, value)
+		if meant == "" || a.plan.secretive && flatten(meant) != flatten(name) {
 			return rest
 		}
-		target := owner.fields[owner.byName[meant]]
-		if !p.fits(target.node, target.c, value) {
-			value = p.near(finding{n: target.node, c: target.c}, p.printer.words(target.node, target.c), value)
-		}
-		if value == nil {
+		if target := owner.fields[owner.byName[meant]]; target.secret || a.plan.secrets().in(target.node, value) {
 			return rest
 		}
 		return withMember(rest, meant, value)
 	})
 }
 
-// better is a value for a member that is wrong or missing: the nearest one
-// first, an example in later rounds, nil if nothing is known.
-func (p *Plan) better(f finding, value []byte, given bool, round int) []byte {
-	k := p.printer.words(f.n, f.c)
-	if given && round == 0 {
-		if near := p.near(f, k, value); near != nil {
-			return near
+// meant is the free member that a misspelt one stands for: the one with the nearest name, or the only one
+// that is missing, if the value fits there; "" if there is none.
+func (p *Plan) meant(owner *structNode, object []byte, name string, value []byte) string {
+	var free, missing []string
+	for _, member := range owner.fields {
+		if _, given := jsontext.Member(object, member.name); given {
+			continue
+		}
+		free = append(free, member.name)
+		if member.required {
+			missing = append(missing, member.name)
 		}
 	}
-	if round < 2 && f.f != nil && f.f.def != nil && bare(f.f.node) == bare(f.n) {
-		return f.f.def
+	if best := nearestName(name, free); best != "" {
+		return best
 	}
-	if given && f.f != nil && !f.f.required && round > 0 {
-		return nil
-	}
-	return p.example(f.n, f.c, 0)
-}
-
-// near corrects a value in place: what a string contains, a list of the one
-// item that was sent, the text of a number, the nearest bound, the nearest name.
-func (p *Plan) near(f finding, k keywords, value []byte) []byte {
-	if kindOf(f.n) != textKind {
-		if inner, ok := unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && sameShape(k, inner) {
-			return inner // faults inside are corrected in the next round
-		}
-		if inner, ok := unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok && p.fits(f.n, f.c, inner) {
-			return inner
+	for key := range jsontext.Members(object) {
+		if _, known := owner.byName[key.String()]; !known && !key.Is(name) {
+			return ""
 		}
 	}
-	if raw, ok := k.get("enum"); ok {
-		if named := nearEnum(raw, value); named != nil && p.fits(f.n, f.c, named) {
-			return named
-		}
-		return nil
+	if len(missing) != 1 {
+		return ""
 	}
-	switch jsontext.KindOf(value) {
-	case jsontext.KindNull:
-		return nil
-	case jsontext.KindNumber:
-		if kindOf(f.n).isNumber() {
-			return clamp(k, value)
-		}
-	case jsontext.KindArray:
-		if shorter := cut(k, value); shorter != nil {
-			return shorter
-		}
+	only := owner.fields[owner.byName[missing[0]]]
+	if !p.fits(only.node, only.c, value) && p.near(only.node, only.c, value) == nil {
+		return ""
 	}
-	for _, candidate := range rewrapped(value) {
-		if p.fits(f.n, f.c, candidate) {
-			return candidate
-		}
-	}
-	return nil
-}
-
-// cut removes the last items of a list that has too many. Faults of the others are corrected
-// separately.
-func cut(k keywords, value []byte) []byte {
-	most, _ := jsontext.Int64(mustGet(k, "maxItems"))
-	if !k.has("maxItems") || most < 1 || jsontext.Len(value) <= int(most) {
-		return nil
-	}
-	return list(slices.Collect(jsontext.Elements(value))[:most])
-}
-
-// rewrapped are variants of a value: the only item of a list, a list with the value, and a text
-// of what is not a text.
-func rewrapped(value []byte) [][]byte {
-	switch jsontext.KindOf(value) {
-	case jsontext.KindArray:
-		if jsontext.Len(value) != 1 {
-			return nil
-		}
-		return slices.Collect(jsontext.Elements(value))
-	case jsontext.KindString:
-		return [][]byte{list([][]byte{value})}
-	}
-	return [][]byte{list([][]byte{value}), jsontext.QuoteBytes(nil, value)}
-}
-
-// sameShape reports whether a container is the kind of container wanted.
-func sameShape(k keywords, value []byte) bool {
-	wanted := k.text("type")
-	return wanted == "array" && jsontext.KindOf(value) == jsontext.KindArray ||
-		wanted == "object" && jsontext.KindOf(value) == jsontext.KindObject
-}
-
-// fits reports whether raw is readable as n and passes the rules that look at
-// it alone.
-func (p *Plan) fits(n node, c *constraints, raw []byte) bool {
-	d := &decoder{plan: p}
-	d.enter("value")
-	v := reflect.New(n.goType()).Elem()
-	d.read(n, raw, v, c)
-	if d.total > 0 {
-		return false
-	}
-	if p.rules == nil || c == nil || c.relates() {
-		return true
-	}
-	return p.holds(v, c.tag(n.goType(), false))
-}
-
-func nearEnum(enum, value []byte) []byte {
-	sent := textOf(value)
-	var names []string
-	byName := map[string][]byte{}
-	for item := range jsontext.Elements(enum) {
-		name := textOf(item)
-		names = append(names, name)
-		byName[name] = item
-	}
-	return byName[closeName(sent, names)]
-}
-
-// clamp moves a number to the nearest bound, unless that is only the limit of int64 and the
-// like, which nobody means.
-func clamp(k keywords, value []byte) []byte {
-	if low, ok := bound(k, "minimum"); ok && compareNumbers(value, []byte(low)) < 0 {
-		return []byte(low)
-	}
-	if high, ok := bound(k, "maximum"); ok && compareNumbers(value, []byte(high)) > 0 {
-		return []byte(high)
-	}
-	whole := k.text("type") == "integer"
-	if low, ok := k.get("exclusiveMinimum"); ok && whole && compareNumbers(value, low) <= 0 {
-		return addOne(low, 1)
-	}
-	if high, ok := k.get("exclusiveMaximum"); ok && whole && compareNumbers(value, high) >= 0 {
-		return addOne(high, -1)
-	}
-	return nil
-}
-
-func addOne(number []byte, by int64) []byte {
-	i, ok := bigOf(number)
-	if !ok {
-		return nil
-	}
-	return i.Add(i, big.NewInt(by)).Append(nil, 10)
-}
-
-// example is a value that n accepts, as small as can be.
-func (p *Plan) example(n node, c *constraints, depth int) []byte {
-	if depth > 8 {
-		return []byte("null")
-	}
-	n = bare(n)
-	switch inner := n.(type) {
-	case *structNode:
-		return p.exampleObject(inner, depth)
-	case *sliceNode:
-		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
-	case *arrayNode:
-		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
-	case *mapNode:
-		return p.exampleMap(inner, c, depth)
-	case *unionNode:
-		first := inner.variants[0]
-		return first.tagged(p.exampleObject(first.elem, depth))
-	case *methodNode:
-		if inner.shown() == byShape {
-			return p.example(inner.base, c, depth)
-		}
-	case *anyNode, *rawNode:
-		return emptyObject
-	}
-	for _, candidate := range slices.Concat(typeExamples(n), ruleExamples(c), scalarExamples(p.printer.words(n, c))) {
-		if p.fits(n, c, candidate) {
-			return candidate
-		}
-	}
-	return []byte("null")
-}
-
-func (p *Plan) exampleObject(n *structNode, depth int) []byte {
-	out := []byte("{}")
-	for _, f := range n.fields {
-		if f.required {
-			out = withMember(out, f.name, p.example(f.node, f.c, depth+1))
-		}
-	}
-	return out
-}
-
-func (p *Plan) exampleList(elem node, c *constraints, k keywords, depth int) []byte {
-	least := int64(0)
-	if raw, ok := k.get("minItems"); ok {
-		least, _ = jsontext.Int64(raw)
-	}
-	var items [][]byte
-	for range min(least, 64) {
-		items = append(items, p.example(elem, c.element(), depth+1))
-	}
-	return list(items)
-}
-
-var formatExamples = map[string]string{
-	"email": "name@example.com", "uri": "https://example.com/", "uuid": "123e4567-e89b-42d3-a456-426614174000",
-	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "example.com", "date": "2026-01-31", "date-time": "2026-01-31T15:04:05Z",
-}
-
-// textExamples are tried against a pattern in turn.
-var textExamples = []string{
-	"text", "10", "1.2.3", "#ff8800", "+4930123456", "192.0.2.1", "ABC", "5m", "true", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-	"123e4567-e89b-42d3-a456-426614174000", "DE", "2026-01-31", "d41d8cd98f00b204e9800998ecf8427e",
-}
-
-// scalarExamples are guesses from a schema, the best first.
-func scalarExamples(k keywords) [][]byte {
-	if raw, ok := k.get("enum"); ok {
-		return slices.Collect(jsontext.Elements(raw))
-	}
-	if raw, ok := k.get("const"); ok {
-		return [][]byte{raw}
-	}
-	if options := mustGet(k, "anyOf"); options != nil && string(options) != ipFormats {
-		return optionExamples(k, options)
-	}
-	switch k.text("type") {
-	case "boolean":
-		return [][]byte{[]byte("true"), []byte("false")}
-	case "integer", "number":
-		one := []byte("1")
-		if moved := clamp(k, one); moved != nil {
-			one = moved
-		}
-		return [][]byte{one, []byte("1")}
-	case "string":
-		return quoteAll(stringExamples(k))
-	}
-	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
-}
-
-// optionExamples are guesses from the alternatives of a value.
-func optionExamples(k keywords, options []byte) [][]byte {
-	var out [][]byte
-	for option := range jsontext.Elements(options) {
-		inner := parseKeywords(option)
-		inner.set("type", mustGet(k, "type"))
-		out = append(out, scalarExamples(inner)...)
-	}
-	return out
-}
-
-func stringExamples(k keywords) []string {
-	if text, ok := formatExamples[k.text("format")]; ok {
-		return append([]string{text}, composed(k)...)
-	}
-	if k.text("contentEncoding") == "base64" {
-		return []string{"dGV4dA=="}
-	}
-	out := slices.Clone(textExamples)
-	for i, text := range out {
-		out[i] = fitLength(text, k)
-	}
-	if pattern := k.text("pattern"); pattern != "" {
-		if re, err := regexp.Compile(pattern); err == nil {
-			out = slices.DeleteFunc(out, func(text string) bool { return !re.MatchString(text) })
-		}
-	}
-	return append(out, composed(k)...)
-}
-
-func fitLength(text string, k keywords) string {
-	if raw, ok := k.get("minLength"); ok {
-		if n, _ := jsontext.Int64(raw); int(n) > len(text) && n <= 256 {
-			text += strings.Repeat(text[len(text)-1:], int(n)-len(text))
-		}
-	}
-	if raw, ok := k.get("maxLength"); ok {
-		if n, _ := jsontext.Int64(raw); int(n) < len(text) {
-			text = text[:n]
-		}
-	}
-	return text
+	return only.name
 }

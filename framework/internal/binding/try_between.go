@@ -10,32 +10,36 @@ import (
 )
 
 // mendBetween corrects a member by a rule that compares it with another one. If the two are in
-// the wrong order, they are swapped; else the member is moved next to the other. It is false
-// for other rules.
-func (p *Plan) mendBetween(raw []byte, parent, name string, f finding, round int) ([]byte, bool) {
+// the wrong order, they are swapped; else the member is moved next to the other, which is then an
+// example. It is false for other rules, and if that does not help.
+func (a *attempt) mendBetween(f finding, parent, name string) bool {
 	other, sign, ok := f.between(name)
 	if !ok {
-		return raw, false
+		return false
 	}
-	changed := false
-	out, found := edit(raw, parent, func(object []byte) []byte {
+	p, changed := a.plan, false
+	first := a.times[f.Path] == 0
+	a.edit(parent, func(object []byte) []byte {
 		mine, _ := jsontext.Member(object, name)
 		theirs, given := jsontext.Member(object, other.name)
 		if !given {
 			theirs = other.def
 		}
-		if round == 0 && given && sign != 0 && p.fits(f.n, f.c, theirs) && p.fits(other.node, other.c, mine) &&
-			p.ordered(f, theirs, mine, sign) {
+		if first && given && sign != 0 && p.fits(f.n, f.c, theirs) && p.fits(other.node, other.c, mine) && p.ordered(f, theirs, mine, sign) {
 			changed = true
 			return replaced(replaced(object, name, theirs), other.name, mine)
 		}
 		if next := beside(kindOf(f.n), theirs, sign); next != nil && p.fits(f.n, f.c, next) {
 			changed = true
+			a.examples = append(a.examples, f.Path)
 			return replaced(object, name, next)
 		}
 		return object
 	})
-	return out, found && changed
+	if changed {
+		a.times[f.Path]++
+	}
+	return changed
 }
 
 // between is the other member of a failed rule, and where the member must be: above the other

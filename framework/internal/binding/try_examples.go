@@ -123,26 +123,32 @@ func (p *Plan) keyFits(k *keyCodec, c *constraints, name string) bool {
 }
 
 // mendKey replaces a wrong key by the nearest valid one, or by the first example that is free.
-func (p *Plan) mendKey(raw []byte, parent, name string, f finding) ([]byte, bool) {
-	return edit(raw, parent, func(object []byte) []byte {
+func (a *attempt) mendKey(f finding, parent, name string) {
+	became := ""
+	a.edit(parent, func(object []byte) []byte {
 		value, _ := jsontext.Member(object, name)
 		rest := withoutMember(object, name)
-		guesses := slices.Concat([]string{strings.Trim(name, notDigits), closeName(name, f.key.names)}, p.keyExamples(f.key, f.c))
-		for _, guess := range guesses {
-			if _, taken := jsontext.Member(rest, guess); !taken && p.keyFits(f.key, f.c, guess) {
+		near := []string{strings.Trim(name, notDigits), closeName(name, f.key.names)}
+		for i, guess := range slices.Concat(near, a.plan.keyExamples(f.key, f.c)) {
+			if _, taken := jsontext.Member(rest, guess); !taken && a.plan.keyFits(f.key, f.c, guess) {
+				if i >= len(near) {
+					became = guess
+				}
 				return withMember(rest, guess, value)
 			}
 		}
 		return rest
 	})
+	if became != "" {
+		a.examples = append(a.examples, jsontext.Pointer(parent, became))
+	}
 }
 
 // notDigits are the characters around a number that was meant: 12A, row 12.
 const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
 
-// composed are texts of all that a text must begin with, contain and end with.
-func composed(k keywords) []string {
-	var begin, middle, end string
+// parts are what a text must begin with, contain and end with; "" where there is no such rule.
+func parts(k keywords) (begin, middle, end string) {
 	for _, pattern := range append([]string{k.text("pattern")}, patternsOf(mustGet(k, "allOf"))...) {
 		text, plain := literal(pattern)
 		switch {
@@ -157,6 +163,12 @@ func composed(k keywords) []string {
 			middle += text
 		}
 	}
+	return begin, middle, end
+}
+
+// composed are texts of these parts.
+func composed(k keywords) []string {
+	begin, middle, end := parts(k)
 	if begin+middle+end == "" {
 		return nil
 	}

@@ -201,9 +201,9 @@ func (n *unionNode) choose(d *decoder, raw []byte) *variantNode {
 	case !given:
 		f.Rule = ruleRequired
 	case !isText:
-		f.Rule, f.Got = ruleType, d.got(value)
+		f.Rule, f.Got = ruleType, d.got(nil, value)
 	default:
-		f.Rule, f.Got = ruleEnum, d.got(value)
+		f.Rule, f.Got = ruleEnum, d.got(nil, value)
 		if best := nearestName(text, n.names()); best != "" && d.secret == 0 {
 			f.Hint = "Did you mean " + quoteShort(best) + "?"
 		}

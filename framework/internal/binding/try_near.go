@@ -1,0 +1,370 @@
+package binding
+
+import (
+	"encoding/base64"
+	"iter"
+	"math/big"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// near is the right value that a wrong one is a form of; nil: none is known. A container whose kind is
+// right may have faults inside, which are corrected by themselves.
+func (p *Plan) near(n node, c *constraints, value []byte) []byte {
+	k := p.printer.words(n, c)
+	if only, ok := onlyPart(value); ok && !sameShape(k, value) {
+		if p.fits(n, c, only) || sameShape(k, only) {
+			return only
+		}
+		if near := p.nearer(n, c, only); near != nil {
+			return near
+		}
+	}
+	return p.nearer(n, c, value)
+}
+
+// onlyPart is the only item of a list, or the only member of an object.
+func onlyPart(value []byte) (part []byte, ok bool) {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindArray:
+		for item := range jsontext.Elements(value) {
+			if ok {
+				return nil, false
+			}
+			part, ok = item, true
+		}
+	case jsontext.KindObject:
+		for _, member := range jsontext.Members(value) {
+			if ok {
+				return nil, false
+			}
+			part, ok = member, true
+		}
+	default:
+	}
+	return part, ok
+}
+
+// nearer is near for a value whose parts are not looked at.
+func (p *Plan) nearer(n node, c *constraints, value []byte) []byte {
+	if jsontext.KindOf(value) == jsontext.KindNull {
+		return nil
+	}
+	k := p.printer.words(n, c)
+	if kindOf(n) != textKind {
+		if inner, ok := unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && sameShape(k, inner) {
+			return inner
+		}
+	}
+	if kindOf(n) == listKind {
+		return p.nearList(n, c, k, value)
+	}
+	for candidate := range candidates(n, c, k, value) {
+		if candidate != nil && p.fits(n, c, candidate) {
+			return candidate
+		}
+	}
+	return nil
+}
+
+// candidates are values that a wrong one may stand for, the most likely first.
+func candidates(n node, c *constraints, k keywords, value []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		text, isText := jsontext.String(value)
+		var out [][]byte
+		if enum, ok := k.get("enum"); ok {
+			out = append(out, nearEnum(enum, value))
+		}
+		if inner, ok := unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok {
+			out = append(out, inner)
+		}
+		what, numeric := kindOf(n), k.text("type") == "integer" || k.text("type") == "number"
+		switch {
+		case what == timeKind || what == textKind && wantsTime(c, k):
+			out = append(out, everydayTime(c, k, value))
+		case what == durationKind:
+			out = append(out, everydayDuration(text))
+		case what == boolKind && isText:
+			out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
+		case numeric:
+			number := numberIn(value)
+			out = append(out, number, rounded(number), clamp(k, number))
+		}
+		if isText {
+			out = append(out, nearTexts(k, text)...)
+		} else {
+			out = append(out, jsontext.QuoteBytes(nil, value))
+		}
+		for _, candidate := range out {
+			if !yield(candidate) {
+				return
+			}
+		}
+	}
+}
+
+var boolWords = map[string][]byte{
+	"yes": []byte("true"), "y": []byte("true"), "on": []byte("true"), "1": []byte("true"), "enabled": []byte("true"), "t": []byte("true"),
+	"no": []byte("false"), "n": []byte("false"), "off": []byte("false"), "0": []byte("false"), "disabled": []byte("false"), "f": []byte("false"),
+}
+
+// aNumber is a number as people write it, with commas between the thousands.
+var aNumber = regexp.MustCompile(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
+
+// numberIn is the only number in a text, or the value if it is one.
+func numberIn(value []byte) []byte {
+	text, isText := jsontext.String(value)
+	switch {
+	case jsontext.KindOf(value) == jsontext.KindNumber:
+		return value
+	case !isText || len(text) > maxGuess:
+		return nil
+	}
+	found := aNumber.FindAllString(text, 2)
+	if len(found) != 1 {
+		return nil
+	}
+	number := []byte(strings.TrimPrefix(strings.ReplaceAll(found[0], ",", ""), "+"))
+	if jsontext.Check(number, jsontext.DefaultLimits()) != nil { // 007
+		return nil
+	}
+	return number
+}
+
+// rounded is the nearest whole number of one with few digits.
+func rounded(number []byte) []byte {
+	if number == nil || len(number) > 32 || slices.ContainsFunc(number, func(b byte) bool { return b == 'e' || b == 'E' }) {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(string(number))
+	if !ok {
+		return nil
+	}
+	return []byte(r.FloatString(0))
+}
+
+// nearTexts are other spellings of a text.
+func nearTexts(k keywords, text string) [][]byte {
+	trimmed := strings.TrimSpace(text)
+	if bytes, err := otherBase64([]byte(trimmed)); err == nil && k.text("contentEncoding") == "base64" {
+		return quoteAll([]string{base64.StdEncoding.EncodeToString(bytes)})
+	}
+	out := []string{trimmed, strings.ToLower(trimmed), strings.ToUpper(trimmed), plainly.Replace(trimmed)}
+	if _, inside, ok := strings.Cut(trimmed, "<"); ok { // a name with an address
+		out = append(out, strings.TrimSuffix(inside, ">"))
+	}
+	if scheme, rest, ok := strings.Cut(trimmed, ":"); ok && len(scheme) < 10 {
+		out = append(out, strings.TrimLeft(rest, "/"))
+	}
+	if k.text("format") == "uri" || strings.Contains(k.text("description"), "URL") {
+		out = append(out, "https://"+trimmed)
+	}
+	begin, _, end := parts(k)
+	if begin+end != "" {
+		out = append(out, begin+trimmed, trimmed+end, begin+trimmed+end)
+	}
+	if raw, ok := k.get("maxLength"); ok {
+		if most, _ := jsontext.Int64(raw); most > 0 && int64(utf8.RuneCountInString(trimmed)) > most {
+			out = append(out, strings.TrimSpace(string([]rune(trimmed)[:most])))
+		}
+	}
+	return quoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
+}
+
+// plainly leaves out what people put between the parts of a number or a code.
+var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "/", "")
+
+// nearList corrects a list: what is no list becomes an item, or several if it is a text with commas; items
+// that are there twice, or are too many, are left out.
+func (p *Plan) nearList(n node, c *constraints, k keywords, value []byte) []byte {
+	elem := children(bare(n))[0]
+	if jsontext.KindOf(value) != jsontext.KindArray {
+		return p.listed(n, elem, c, value)
+	}
+	if one := list([][]byte{value}); p.fits(n, c, one) {
+		return one
+	}
+	items := slices.Collect(jsontext.Elements(value))
+	if k.has("uniqueItems") {
+		seen := map[string]bool{}
+		items = slices.DeleteFunc(items, func(item []byte) bool {
+			text := string(jsontext.Compact(nil, item))
+			known := seen[text]
+			seen[text] = true
+			return known
+		})
+	}
+	if raw, ok := k.get("maxItems"); ok {
+		if most, _ := jsontext.Int64(raw); len(items) > int(most) {
+			items = items[:most]
+		}
+	}
+	if len(items) == jsontext.Len(value) {
+		return nil
+	}
+	return list(items)
+}
+
+// listed is value as a list.
+func (p *Plan) listed(n, elem node, c *constraints, value []byte) []byte {
+	one := list([][]byte{value})
+	if p.fits(n, c, one) || sameShape(p.printer.words(elem, c.element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
+		return one
+	}
+	text, isText := jsontext.String(value)
+	parts := []string{text}
+	if isText && len(text) <= maxGuess {
+		parts = strings.Split(text, ",")
+	}
+	var items [][]byte
+	for _, part := range parts {
+		item := value
+		if isText {
+			item = jsontext.Quote(nil, strings.TrimSpace(part))
+		}
+		if !p.fits(elem, c.element(), item) && kindOf(elem) != listKind { // one in another, without end
+			item = p.nearer(elem, c.element(), item)
+		}
+		if item == nil {
+			return nil
+		}
+		items = append(items, item)
+	}
+	if several := list(items); p.fits(n, c, several) {
+		return several
+	}
+	return nil
+}
+
+// notOnlyList is false for an object of one member, which is a list: {"items":[…]} in the place of it.
+func notOnlyList(object []byte) bool {
+	only, ok := onlyPart(object)
+	return !ok || jsontext.KindOf(only) != jsontext.KindArray
+}
+
+// filled adds examples to a list or a map that has too little, and returns their pointers; nil: it has
+// enough.
+func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) {
+	k := a.plan.printer.words(f.n, f.c)
+	switch n := bare(f.n).(type) {
+	case *sliceNode, *arrayNode:
+		least := int64(0)
+		if raw, ok := k.get("minItems"); ok {
+			least, _ = jsontext.Int64(raw)
+		}
+		items := slices.Collect(jsontext.Elements(value))
+		if jsontext.KindOf(value) != jsontext.KindArray || len(items) >= int(min(least, 64)) {
+			return nil, nil
+		}
+		for len(items) < int(min(least, 64)) {
+			added = append(added, jsontext.PointerIndex(f.Path, len(items)))
+			items = append(items, a.plan.example(children(n)[0], f.c.element(), 1))
+		}
+		return list(items), added
+	case *mapNode:
+		least := int64(0)
+		if raw, ok := k.get("minProperties"); ok {
+			least, _ = jsontext.Int64(raw)
+		}
+		if jsontext.KindOf(value) != jsontext.KindObject || jsontext.Len(value) >= int(least) {
+			return nil, nil
+		}
+		more = value
+		for key, example := range jsontext.Members(a.plan.exampleMembers(n, f.c, least, 0)) {
+			if _, taken := jsontext.Member(more, key.String()); !taken && jsontext.Len(more) < int(least) {
+				more = withMember(more, key.String(), example)
+				added = append(added, jsontext.Pointer(f.Path, key.String()))
+			}
+		}
+		return more, added
+	}
+	return nil, nil
+}
+
+// sameShape reports whether a container is the kind of container wanted.
+func sameShape(k keywords, value []byte) bool {
+	wanted := k.text("type")
+	if k.has("$ref") {
+		wanted = "object"
+	}
+	return wanted == "array" && jsontext.KindOf(value) == jsontext.KindArray ||
+		wanted == "object" && jsontext.KindOf(value) == jsontext.KindObject
+}
+
+// fits reports whether raw is readable as n and passes the rules that look at
+// it alone.
+func (p *Plan) fits(n node, c *constraints, raw []byte) bool {
+	d := &decoder{plan: p}
+	d.enter("value")
+	v := reflect.New(n.goType()).Elem()
+	d.read(n, raw, v, c)
+	if d.total > 0 {
+		return false
+	}
+	if p.rules == nil || c == nil || c.relates() {
+		return true
+	}
+	return p.holds(v, c.tag(n.goType(), false))
+}
+
+// nearEnum is the value of an enum that is spelled like value, or is the only one whose name is a word of it.
+func nearEnum(enum, value []byte) []byte {
+	sent := textOf(value)
+	var names []string
+	byName := map[string][]byte{}
+	for item := range jsontext.Elements(enum) {
+		name := textOf(item)
+		names = append(names, name)
+		byName[name] = item
+	}
+	if best := closeName(sent, names); best != "" {
+		return byName[best]
+	}
+	var said []byte
+	for _, word := range wordsOf(clip(sent, maxGuess)) {
+		for _, name := range names {
+			if strings.EqualFold(name, word) {
+				if said != nil {
+					return nil
+				}
+				said = byName[name]
+			}
+		}
+	}
+	return said
+}
+
+// clamp moves a number to the nearest bound, unless that is only the limit of int64 and the
+// like, which nobody means.
+func clamp(k keywords, value []byte) []byte {
+	if value == nil {
+		return nil
+	}
+	if low, ok := bound(k, "minimum"); ok && compareNumbers(value, []byte(low)) < 0 {
+		return []byte(low)
+	}
+	if high, ok := bound(k, "maximum"); ok && compareNumbers(value, []byte(high)) > 0 {
+		return []byte(high)
+	}
+	whole := k.text("type") == "integer"
+	if low, ok := k.get("exclusiveMinimum"); ok && whole && compareNumbers(value, low) <= 0 {
+		return addOne(low, 1)
+	}
+	if high, ok := k.get("exclusiveMaximum"); ok && whole && compareNumbers(value, high) >= 0 {
+		return addOne(high, -1)
+	}
+	return nil
+}
+
+func addOne(number []byte, by int64) []byte {
+	i, ok := bigOf(number)
+	if !ok {
+		return nil
+	}
+	return i.Add(i, big.NewInt(by)).Append(nil, 10)
+}

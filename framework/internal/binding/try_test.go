@@ -1,0 +1,171 @@
+package binding_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+)
+
+// refusal is the error of a call that must be refused.
+func refusal(t *testing.T, p *binding.Plan, call string) *binding.Invalid {
+	t.Helper()
+	_, err := p.Decode(t.Context(), []byte(call), reflect.New(p.Type()).Elem())
+	invalid, ok := errors.AsType[*binding.Invalid](err)
+	if !ok {
+		t.Fatalf("%s: %v, want it refused", call, err)
+	}
+	return invalid
+}
+
+type eTimes struct {
+	At  time.Time     `json:"at,omitzero"`
+	Day string        `json:"day,omitempty" validate:"omitempty,datetime=2006-01-02"`
+	For time.Duration `json:"for,omitempty"`
+}
+
+// TestEverydayTimes: the forms in which people write dates, times and durations are understood, and a date
+// with two readings is not.
+func TestEverydayTimes(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[eTimes](), binding.Input, binding.Options{})
+	for _, text := range []string{
+		`"2027/05/16"`, `"16.5.2027"`, `"16.05.2027"`, `"May 16, 2027"`, `"16 May 2027"`, `"May 16th, 2027"`, `"16th of May 2027"`, `"Sunday, May 16 2027"`,
+		`"20270516"`, `"5/16/2027"`, `"16/5/2027"`, `"16-May-2027"`, `"2027-05-16 00:00"`, `"2027-05-16T00:00:00"`, `"2027-05-16 00:00:00 UTC"`,
+		`"Sun, 16 May 2027 00:00:00 GMT"`, `"Sun May 16 00:00:00 2027"`, `"Sunday, 16-May-27 00:00:00 UTC"`, `"16 May 2027 at 12:00 am"`, `1810425600`, `"1810425600000"`,
+	} {
+		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != `{"at":"2027-05-16T00:00:00Z"}` || got.Examples != nil {
+			t.Errorf("%s: %s, examples %q", text, got.Try, got.Examples)
+		}
+		if text[0] != '"' {
+			continue
+		}
+		if got := refusal(t, p, `{"day":`+text+`}`); got.Try != `{"day":"2027-05-16"}` {
+			t.Errorf("the day %s: %s", text, got.Try)
+		}
+	}
+	for text, want := range map[string]string{
+		`"2027-05-16 14:30"`: "2027-05-16T14:30:00Z", `"May 16, 2027 2:30 pm"`: "2027-05-16T14:30:00Z", `"2027-05-16 14:30:00 +02:00"`: "2027-05-16T14:30:00+02:00",
+	} {
+		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != fmt.Sprintf(`{"at":%q}`, want) {
+			t.Errorf("%s: %s", text, got.Try)
+		}
+	}
+	for _, text := range []string{`"5/6/2027"`, `"32.5.2027"`, `"tomorrow"`, `"2027-02-30"`, `12`, `"2027"`} {
+		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != `{}` {
+			t.Errorf("%s: %s", text, got.Try)
+		}
+	}
+	for text, want := range map[string]string{
+		"1 hour": "1h", "5 minutes": "5m", "90 sec": "1m30s", "an hour": "1h", "half an hour": "30m", "1.5 hours": "1h30m", "2 days": "48h", "1 h 30 min": "1h30m",
+		"1 hour and 15 minutes": "1h15m", "PT1H30M": "1h30m", "P2DT1H": "49h", "0:05:00": "5m", "one week": "168h", "250 ms": "250ms", "10 Mins": "10m",
+	} {
+		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != fmt.Sprintf(`{"for":%q}`, want) {
+			t.Errorf("%s: %s, want %s", text, got.Try, want)
+		}
+	}
+	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", strings.Repeat("1 hour ", 20)} {
+		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != `{}` {
+			t.Errorf("%s: %s", text, got.Try)
+		}
+	}
+}
+
+type eOrder struct {
+	Field string   `json:"field,omitempty" validate:"omitempty,oneof=price rating"`
+	Query string   `json:"query" validate:"required_without=Words"`
+	Words []string `json:"words,omitempty"`
+	Small int8     `json:"small,omitempty"`
+	From  int      `json:"from,omitempty"`
+	To    int      `json:"to,omitempty" validate:"gtefield=From"`
+	Email string   `json:"email,omitempty"`
+	Phone string   `json:"phone,omitempty"`
+	Force *bool    `json:"force,omitempty"`
+	Pair  []string `json:"pair,omitempty" validate:"omitempty,min=2"`
+	Lines []eLine  `json:"lines,omitempty" validate:"omitempty,dive"`
+}
+
+type eLine struct {
+	Name  string `json:"name"`
+	Count int    `json:"count" validate:"min=1"`
+}
+
+// TestWhatIsTried: what the call says is kept, and what it does not say is named as an example.
+func TestWhatIsTried(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[eOrder](), binding.Input, binding.Options{})
+	for _, c := range []struct {
+		call, try string
+		examples  []string
+	}{
+		{`{"query":"a","field":["rating"]}`, `{"query":"a","field":"rating"}`, nil},
+		{`{"Query":"tea"}`, `{"query":"tea"}`, nil},
+		{`{"search_query":"tea"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","mail":"a@b.org"}`, `{"query":"tea","email":"a@b.org"}`, nil},
+		{`{"query":"tea","small":"300"}`, `{"query":"tea","small":127}`, nil},
+		{`{"query":"tea","from":5,"to":3}`, `{"query":"tea","from":3,"to":5}`, nil},
+		{`{"query":"tea","force":null,"x":1}`, `{"query":"tea","force":null}`, nil},
+		{`{"query":"tea","pair":["a"]}`, `{"query":"tea","pair":["a","text"]}`, []string{"/pair/1"}},
+		{`{"query":"tea","lines":[{"name":"cup","count":0}]}`, `{"query":"tea","lines":[{"name":"cup","count":1}]}`, nil},
+		{`{"query":"tea","lines":[{"title":"cup","count":2}]}`, `{"query":"tea","lines":[{"count":2,"name":"cup"}]}`, nil},
+		{`{"query":"tea","lines":[{"count":2}]}`, `{"query":"tea","lines":[{"count":2,"name":"text"}]}`, []string{"/lines/0/name"}},
+		{`{"query":"tea","lines":{"name":"cup","count":2}}`, `{"query":"tea","lines":[{"name":"cup","count":2}]}`, nil},
+		{`{}`, `{"query":"text"}`, []string{"/query"}},
+		{`{"from":"4 days","query":{"text":"tea"}}`, `{"from":4,"query":"tea"}`, nil},
+	} {
+		got := refusal(t, p, c.call)
+		if got.Try != c.try || !slices.Equal(got.Examples, c.examples) {
+			t.Errorf("%s: Try %s, examples %q; want %s and %q", c.call, got.Try, got.Examples, c.try, c.examples)
+		}
+		if told := "\nExamples, to be replaced: " + strings.Join(c.examples, ", ") + "\nTry: "; strings.Contains(got.Error(), told) != (c.examples != nil) {
+			t.Errorf("%s: %s", c.call, got)
+		}
+	}
+}
+
+type eLogin struct {
+	User     string `json:"user"`
+	Password string `json:"password,omitempty" secret:"true"`
+	Limit    int    `json:"limit,omitempty"`
+	Note     string `json:"note,omitempty"`
+	More     any    `json:"more,omitempty"`
+}
+
+// TestSecretsUnderOtherNames: where a type has a secret, what may be one is not repeated: the value of a
+// name that does not exist, and what is inside of another value.
+func TestSecretsUnderOtherNames(t *testing.T) {
+	t.Parallel()
+	for _, loose := range []bool{false, true} {
+		p := mustCompile(t, reflect.TypeFor[eLogin](), binding.Input, binding.Options{AllowUnknown: loose})
+		for _, call := range []string{
+			`{"user":"ada","limit":"x","pasword":"hunter2"}`,
+			`{"limit":"x","passwd":"hunter2"}`,
+			`{"limit":"x","usr":"hunter2"}`,
+			`{"user":"ada","limit":"x","more":{"password":"hunter2"}}`,
+			`{"user":"ada","limit":"x","more":"hunter2"}`,
+			`{"user":"ada","limit":{"password":"hunter2"}}`,
+			`{"user":"ada","note":{"password":"hunter2"}}`,
+			`{"user":"ada","note":{"password":"hunter2","user":"ada"}}`,
+			`{"user":"ada","note":["hunter2"]}`,
+			`{"user":"ada","note":"hunter","password":["hunter2"]}`,
+			`["hunter2"]`,
+			`"hunter2"`,
+			`"{\"password\":\"hunter2\",\"limit\":\"x\"}"`,
+		} {
+			if got := refusal(t, p, call); strings.Contains(got.Error(), "hunter2") || strings.Contains(got.Try, "hunter2") {
+				t.Errorf("%s (loose: %v): %s", call, loose, got)
+			}
+		}
+		if loose {
+			continue
+		}
+		if got := refusal(t, p, `{"User":"ada","limit":"5 items"}`); got.Try != `{"limit":5,"user":"ada"}` {
+			t.Errorf("what is no secret: %s", got.Try)
+		}
+	}
+}

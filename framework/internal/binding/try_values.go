@@ -1,0 +1,145 @@
+package binding
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// example is a value that n accepts, as small as can be.
+func (p *Plan) example(n node, c *constraints, depth int) []byte {
+	if depth > 8 {
+		return []byte("null")
+	}
+	n = bare(n)
+	switch inner := n.(type) {
+	case *structNode:
+		return p.exampleObject(inner, depth)
+	case *sliceNode:
+		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
+	case *arrayNode:
+		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
+	case *mapNode:
+		return p.exampleMap(inner, c, depth)
+	case *unionNode:
+		first := inner.variants[0]
+		return first.tagged(p.exampleObject(first.elem, depth))
+	case *methodNode:
+		if inner.shown() == byShape {
+			return p.example(inner.base, c, depth)
+		}
+	case *anyNode, *rawNode:
+		return emptyObject
+	}
+	for _, candidate := range slices.Concat(typeExamples(n), ruleExamples(c), scalarExamples(p.printer.words(n, c))) {
+		if p.fits(n, c, candidate) {
+			return candidate
+		}
+	}
+	return []byte("null")
+}
+
+func (p *Plan) exampleObject(n *structNode, depth int) []byte {
+	out := []byte("{}")
+	for _, f := range n.fields {
+		if f.required {
+			out = withMember(out, f.name, p.example(f.node, f.c, depth+1))
+		}
+	}
+	return out
+}
+
+func (p *Plan) exampleList(elem node, c *constraints, k keywords, depth int) []byte {
+	least := int64(0)
+	if raw, ok := k.get("minItems"); ok {
+		least, _ = jsontext.Int64(raw)
+	}
+	var items [][]byte
+	for range min(least, 64) {
+		items = append(items, p.example(elem, c.element(), depth+1))
+	}
+	return list(items)
+}
+
+var formatExamples = map[string]string{
+	"email": "name@example.com", "uri": "https://example.com/", "uuid": "123e4567-e89b-42d3-a456-426614174000",
+	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "example.com", "date": "2026-01-31", "date-time": "2026-01-31T15:04:05Z",
+}
+
+// textExamples are tried against a pattern in turn.
+var textExamples = []string{
+	"text", "10", "1.2.3", "#ff8800", "+4930123456", "192.0.2.1", "ABC", "5m", "true", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+	"123e4567-e89b-42d3-a456-426614174000", "DE", "2026-01-31", "d41d8cd98f00b204e9800998ecf8427e",
+}
+
+// scalarExamples are guesses from a schema, the best first.
+func scalarExamples(k keywords) [][]byte {
+	if raw, ok := k.get("enum"); ok {
+		return slices.Collect(jsontext.Elements(raw))
+	}
+	if raw, ok := k.get("const"); ok {
+		return [][]byte{raw}
+	}
+	if options := mustGet(k, "anyOf"); options != nil && string(options) != ipFormats {
+		return optionExamples(k, options)
+	}
+	switch k.text("type") {
+	case "boolean":
+		return [][]byte{[]byte("true"), []byte("false")}
+	case "integer", "number":
+		one := []byte("1")
+		if moved := clamp(k, one); moved != nil {
+			one = moved
+		}
+		return [][]byte{one, []byte("1")}
+	case "string":
+		return quoteAll(stringExamples(k))
+	}
+	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
+}
+
+// optionExamples are guesses from the alternatives of a value.
+func optionExamples(k keywords, options []byte) [][]byte {
+	var out [][]byte
+	for option := range jsontext.Elements(options) {
+		inner := parseKeywords(option)
+		inner.set("type", mustGet(k, "type"))
+		out = append(out, scalarExamples(inner)...)
+	}
+	return out
+}
+
+func stringExamples(k keywords) []string {
+	if text, ok := formatExamples[k.text("format")]; ok {
+		return append([]string{text}, composed(k)...)
+	}
+	if k.text("contentEncoding") == "base64" {
+		return []string{"dGV4dA=="}
+	}
+	out := slices.Clone(textExamples)
+	for i, text := range out {
+		out[i] = fitLength(text, k)
+	}
+	if pattern := k.text("pattern"); pattern != "" {
+		if re, err := regexp.Compile(pattern); err == nil {
+			out = slices.DeleteFunc(out, func(text string) bool { return !re.MatchString(text) })
+		}
+	}
+	return append(out, composed(k)...)
+}
+
+func fitLength(text string, k keywords) string {
+	if raw, ok := k.get("minLength"); ok {
+		if n, _ := jsontext.Int64(raw); int(n) > len(text) && n <= 256 {
+			text += strings.Repeat(text[len(text)-1:], int(n)-len(text))
+		}
+	}
+	if raw, ok := k.get("maxLength"); ok {
+		if n, _ := jsontext.Int64(raw); int(n) < len(text) {
+			text = text[:n]
+		}
+	}
+	return text
+}
