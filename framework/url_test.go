@@ -30,6 +30,9 @@ func TestURL(t *testing.T) {
 	if string(got.StructuredContent) != `{"page":"https://example.com/ab?x=1&y","more":null}` {
 		t.Errorf("result %s", got.StructuredContent)
 	}
+	if out := string(tool.OutputSchema()); strings.Contains(out, `"uri"`) || !strings.Contains(out, "or empty") {
+		t.Errorf("the schema of results does not admit the zero value: %s", out)
+	}
 	for _, bad := range []string{`"/a"`, `""`, `"http://[x"`, `7`, `{}`} {
 		err := tool.Check([]byte(`{"page":` + bad + `}`))
 		if err == nil || !strings.Contains(err.Error(), "/page") {

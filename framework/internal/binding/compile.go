@@ -41,6 +41,7 @@ var (
 	urlType        = reflect.TypeFor[url.URL]()
 	ipType         = reflect.TypeFor[net.IP]()
 	addrType       = reflect.TypeFor[netip.Addr]()
+	ownURLType     = reflect.TypeFor[URL]()
 	prefixType     = reflect.TypeFor[netip.Prefix]()
 	addrPortType   = reflect.TypeFor[netip.AddrPort]()
 	bigFloatType   = reflect.TypeFor[big.Float]()

@@ -157,8 +157,12 @@ func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constrain
 		d.total++
 		return
 	}
+	want := d.plan.wanted(n, c)
+	if hint != "" && want == anyValue { // it is not any value that the type's own method takes
+		want = ""
+	}
 	d.file(finding{
-		Issue: Issue{Got: d.got(n, raw), Want: d.plan.wanted(n, c), Hint: hint, Rule: rule},
+		Issue: Issue{Got: d.got(n, raw), Want: want, Hint: hint, Rule: rule},
 		n:     n, c: c,
 	})
 }

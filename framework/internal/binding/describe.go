@@ -72,8 +72,8 @@ func describe(k keywords) string {
 	text := describeValue(k)
 	if note := k.text("description"); note != "" {
 		first, _, _ := strings.Cut(note, " ")
-		if text == "text" && (first == "A" || first == "An" || first == "The") {
-			// The description of a type with a text form is what to call it.
+		if (text == "text" || text == formatWords[k.text("format")]) && (first == "A" || first == "An" || first == "The") {
+			// The description of a type with a text form is what to call it, as is what is special.
 			return strings.ToLower(note[:1]) + strings.TrimSuffix(note[1:], ".")
 		}
 		text += ". " + strings.TrimSuffix(note, ".")
@@ -129,8 +129,11 @@ func headWords(k keywords) string {
 	if k.has("$ref") {
 		return "an object"
 	}
-	return "any value"
+	return anyValue
 }
+
+// anyValue are the words of a schema that says nothing.
+const anyValue = "any value"
 
 func propertyWords(k keywords) string {
 	var names []string

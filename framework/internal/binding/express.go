@@ -424,6 +424,9 @@ func (r rule) expressText(k *keywords) bool {
 	}
 	if format, ok := formats[r.name]; ok {
 		k.setText("format", format)
+		if note, ok := formatNotes[r.name]; ok {
+			k.note(note)
+		}
 		return true
 	}
 	return false

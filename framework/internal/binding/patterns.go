@@ -43,6 +43,11 @@ var formats = map[string]string{
 	"hostname": "hostname", "hostname_rfc1123": "hostname", "fqdn": "hostname",
 }
 
+// formatNotes say what is special about a rule with a format.
+var formatNotes = map[string]string{
+	"http_url": "An http or https URL.", "https_url": "An https URL.", "fqdn": "A full host name such as www.example.com.",
+}
+
 // sentences are for rules that no keyword expresses.
 var sentences = map[string]string{
 	"iscolor":                    "A colour such as #ff8800.",

@@ -17,6 +17,7 @@ import (
 type textForm struct {
 	words   string // with the article
 	example string
+	uri     bool // an absolute URL: format uri
 	address bool // an address: formats ipv4 and ipv6, which know no zones
 	instant bool // a time as the key of a map: format date-time, which package time is less strict than
 	filled  bool // "" is not valid, though UnmarshalText takes it for the zero value
@@ -27,6 +28,7 @@ var textForms = map[reflect.Type]textForm{
 	addrType:     {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
 	prefixType:   {words: "an IP prefix such as 10.0.0.0/8", example: "10.0.0.0/8", filled: true},
 	addrPortType: {words: "an IP address and port such as 192.0.2.1:443", example: "192.0.2.1:443", filled: true},
+	ownURLType:   {words: "an absolute URL such as https://example.com/a", example: "https://example.com/", uri: true, filled: true},
 	timeType:     {words: "a time such as 2026-01-31T15:04:05Z", example: "2026-01-31T15:04:05Z", instant: true},
 	bigFloatType: {words: "a number in quotes such as 1.5", example: "1.5"},
 	bigRatType:   {words: "a fraction in quotes such as 3/4", example: "3/4"},
@@ -35,7 +37,10 @@ var textForms = map[reflect.Type]textForm{
 // longest is how many bytes a text of the form can have: both sides of a fraction may be as long
 // as a number, and addresses and times are short.
 func (f textForm) longest() int {
-	if f.address || f.instant || f.filled {
+	switch {
+	case f.uri:
+		return 64 << 10
+	case f.address || f.instant || f.filled:
 		return 128
 	}
 	return 2*maxNumberText + 1
@@ -59,6 +64,9 @@ func textSchema(t reflect.Type, mode Mode) keywords {
 	}
 	if form.instant {
 		k.setText("format", "date-time")
+	}
+	if form.uri && mode != Output {
+		k.setText("format", "uri")
 	}
 	if form.address && mode != Output {
 		k.set("anyOf", []byte(ipFormats))

@@ -161,8 +161,12 @@ func nearTexts(k keywords, text string) [][]byte {
 	if scheme, rest, ok := strings.Cut(trimmed, ":"); ok && len(scheme) < 10 {
 		out = append(out, strings.TrimLeft(rest, "/"))
 	}
-	if k.text("format") == "uri" || strings.Contains(k.text("description"), "URL") {
-		out = append(out, "https://"+trimmed)
+	if k.text("format") == "uri" {
+		_, rest, schemed := strings.Cut(trimmed, "://")
+		if !schemed {
+			rest = trimmed
+		}
+		out = append(out, "https://"+rest)
 	}
 	begin, _, end := parts(k)
 	if begin+end != "" {

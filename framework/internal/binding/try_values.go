@@ -1,8 +1,10 @@
 package binding
 
 import (
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -93,11 +95,29 @@ func scalarExamples(k keywords) [][]byte {
 		if moved := clamp(k, one); moved != nil {
 			one = moved
 		}
-		return [][]byte{one, []byte("1")}
+		return append([][]byte{one, []byte("1")}, between(k)...)
 	case "string":
 		return quoteAll(stringExamples(k))
 	}
 	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
+}
+
+// between are numbers inside of bounds that are no values themselves.
+func between(k keywords) (out [][]byte) {
+	low, hasLow := bound(k, "exclusiveMinimum")
+	high, hasHigh := bound(k, "exclusiveMaximum")
+	from, errLow := strconv.ParseFloat(low, 64)
+	to, errHigh := strconv.ParseFloat(high, 64)
+	if hasLow && errLow == nil {
+		out = append(out, appendFloat(nil, math.Floor(from)+1, 64))
+	}
+	if hasHigh && errHigh == nil {
+		out = append(out, appendFloat(nil, math.Ceil(to)-1, 64))
+	}
+	if hasLow && hasHigh && errLow == nil && errHigh == nil {
+		out = append(out, appendFloat(nil, from+(to-from)/2, 64))
+	}
+	return out
 }
 
 // optionExamples are guesses from the alternatives of a value.

@@ -3,8 +3,6 @@ package binding
 import (
 	"errors"
 	"net/url"
-
-	"github.com/invopop/jsonschema"
 )
 
 // URL is an absolute URL, a string in JSON. net/url's own type has no text form:
@@ -25,9 +23,4 @@ func (u *URL) UnmarshalText(text []byte) error {
 	}
 	u.URL = *parsed
 	return nil
-}
-
-// JSONSchema says that it is a string.
-func (URL) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "string", Format: "uri", Description: "An absolute URL such as https://example.com/a."}
 }
