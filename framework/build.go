@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
 // BuildError lists every fault. Error is the report for people, its JSON the one for
@@ -21,12 +23,14 @@ type BuildError struct {
 // Fault is one mistake in a registration.
 type Fault struct {
 	Component string `json:"component"`          // kind and name, such as: tool "refund"
-	Where     string `json:"where,omitempty"`    // file:line
+	Where     string `json:"where,omitempty"`    // file:line of the function, or of the field that Path names
 	Function  string `json:"function,omitempty"` // the user's function
 	Path      string `json:"path,omitempty"`     // field path
 	Problem   string `json:"problem"`
 	Fix       string `json:"fix,omitempty"`
 	Warning   bool   `json:"warning"`
+
+	declared string // file:line of the function, where Where is that of a field; else ""
 }
 
 // Error returns a report of many lines: the faults of one component together, in the order
@@ -53,7 +57,7 @@ func (e *BuildError) Error() string {
 // MarshalJSON returns the report for programs:
 //
 //	{"problems": 1, "warnings": 0, "outcome": "Nothing was started.", "faults": [
-//	  {"component": "tool \"refund\"", "where": "billing/billing.go:41", "function": "(*Billing).Refund",
+//	  {"component": "tool \"refund\"", "where": "billing/billing.go:17", "function": "(*Billing).Refund",
 //	   "path": "Refund.C", "problem": "type chan int has no JSON form", "fix": "Remove the field", "warning": false}]}
 //
 // The faults are in the order of the text. where, function, path and fix are absent if
@@ -118,8 +122,8 @@ func (f Fault) head() string {
 	if f.Warning {
 		parts = []string{"warning  " + f.Component}
 	}
-	if f.Where != "" {
-		parts = append(parts, f.Where)
+	if at := cmp.Or(f.declared, f.Where); at != "" {
+		parts = append(parts, at)
 	}
 	if f.Function != "" {
 		parts = append(parts, f.Function)
@@ -128,9 +132,12 @@ func (f Fault) head() string {
 }
 
 func (f Fault) sentence() string {
-	s := f.Problem
-	if f.Path != "" {
-		s = f.Path + ": " + s
+	s, path := f.Problem, f.Path
+	if f.declared != "" {
+		path += " (" + f.Where + ")"
+	}
+	if path != "" {
+		s = path + ": " + s
 	}
 	s = sentence(s)
 	if f.Fix != "" {
@@ -400,7 +407,12 @@ func (m *member) warn(b *builder, path, problem, fix string) {
 
 func (m *member) report(b *builder, f Fault) {
 	f.Component = fmt.Sprintf("%s %q", m.kind, m.listed)
-	f.Where, f.Function = m.where, m.function
+	if f.Where != "" {
+		f.declared = m.where
+	} else {
+		f.Where = m.where
+	}
+	f.Function = m.function
 	b.faults = append(b.faults, f)
 }
 
@@ -408,8 +420,18 @@ func (m *member) report(b *builder, f Fault) {
 func (m *member) adopt(b *builder, faults []binding.Fault) {
 	for _, f := range faults {
 		m.failed = m.failed || !f.Warning
-		m.report(b, Fault{Path: f.Path, Problem: f.Problem, Fix: f.Fix, Warning: f.Warning})
+		m.report(b, Fault{Where: m.fieldPlace(f), Path: f.Path, Problem: f.Problem, Fix: f.Fix, Warning: f.Warning})
 	}
+}
+
+// fieldPlace is the line of the field that has the fault, if its type is of the function's own package and
+// its source is there; else "".
+func (m *member) fieldPlace(f binding.Fault) string {
+	if f.Owner == nil || f.Owner.Name() == "" || f.Owner.PkgPath() != m.pkg {
+		return ""
+	}
+	name, _, _ := strings.Cut(f.Owner.Name(), "[") // of a generic type
+	return place.Field(m.where, name, f.Member)
 }
 
 // commit publishes the built entries in place of the removed ones, all or nothing.

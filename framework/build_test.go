@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,9 +61,9 @@ func registrationFaults() map[string]faulty {
 		"nil component":         {nil, []string{"the component is nil"}},
 		"nil handle":            {nilTool, []string{"the component is nil"}},
 		"nil set":               {nilSet, []string{"the component is nil"}},
-		"embedded component":    {struct{ framework.Component }{framework.Tool("t", none)}, []string{"framework/build_test.go:", "is no component of this package", "Add what it embeds"}},
+		"embedded component":    {struct{ framework.Component }{framework.Tool("t", none)}, []string{"build_test.go:", "is no component of this package", "Add what it embeds"}},
 		"embedded set":          {struct{ *framework.Set }{framework.Group("g", framework.Tool("t", none))}, []string{"is no component of this package"}},
-		"nil function":          {framework.Tool[struct{}, string]("t", nil), []string{`tool "t"`, "framework/build_test.go:", "the function is nil"}},
+		"nil function":          {framework.Tool[struct{}, string]("t", nil), []string{`tool "t"`, "build_test.go:", "the function is nil"}},
 		"no name":               {framework.Tool("", none), []string{"has no name"}},
 		"bad name":              {framework.Tool("a b", none), []string{`tool "a b"`, "characters"}},
 		"long name":             {framework.Tool(strings.Repeat("a", 129), none), []string{"128"}},
@@ -99,7 +100,7 @@ func registrationFaults() map[string]faulty {
 		"icon's theme":          {framework.Tool("t", none, framework.Icons(protocol.Icon{Src: "https://a", Theme: "dusk"})), []string{"Icons", `no theme "dusk"`}},
 		"audience":              {framework.Resource("a://b", text, framework.Annotate(protocol.Annotations{Audience: []protocol.Role{"system"}})), []string{"Annotate", `no role "system"`}},
 		"handle twice":          {framework.Group("", twice, twice), []string{"same handle is registered twice"}},
-		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: framework/build_test.go:", "Group"}},
+		"name twice":            {framework.Group("", framework.Tool("a", none), framework.Tool("a", search)), []string{`tool "a"`, "registered twice: build_test.go:", "Group"}},
 		"unused group option":   {framework.Group("g", framework.Tool("a", none)).With(framework.MIME("a/b")), []string{`group "g"`, "MIME", "fits no member"}},
 		"middleware of others":  {framework.Tool("t", none, framework.With(framework.OnRead("audit", passRead))), []string{`With("audit") does not fit a tool`}},
 		"middleware of lists":   {framework.Group("g", framework.Tool("t", none)).With(framework.With(framework.OnList("hide", passList))), []string{`group "g"`, `With("hide") fits no member`}},
@@ -158,7 +159,7 @@ func registrationFaults() map[string]faulty {
 		"header of the root":  {framework.Tool("t", none, framework.InputSchema(`{"type":"object","x-mcp-header":"A"}`)), []string{`InputSchema: x-mcp-header "A" is not on a property`}},
 		"header in a list":    {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`)), []string{"InputSchema: l: x-mcp-header", "properties alone"}},
 
-		"methods of nil":            {framework.Methods(nil), []string{"methods", "framework/build_test.go:", "the receiver is nil"}},
+		"methods of nil":            {framework.Methods(nil), []string{"methods", "build_test.go:", "the receiver is nil"}},
 		"methods of a typed nil":    {framework.Methods((*store)(nil)), []string{`methods "*framework_test.store"`, "the receiver is nil"}},
 		"methods of an interface":   {framework.Methods(new(doer)), []string{"pointer to an interface"}},
 		"methods of a component":    {framework.Methods(framework.Tool("t", none)), []string{"component itself"}},
@@ -167,8 +168,8 @@ func registrationFaults() map[string]faulty {
 		"only standard methods":     {framework.Methods(time.Weekday(1)), []string{`methods "time.Weekday"`, "no exported method"}},
 		"excluded twice over":       {framework.Methods(&onlyOne{}, framework.Exclude("Onee", "Two")), []string{`no exported method "Onee"`, `Did you mean "One"?`, `no exported method "Two"`}},
 		"excluded as a tool":        {framework.Methods(&store{}, framework.Exclude("search_rows", "ServeHTTP")), []string{`no exported method "search_rows"`, `Did you mean "SearchRows"?`}},
-		"methods of a pointer":      {framework.Methods(half{}), []string{`methods "framework_test.half"`, "framework/methods_test.go:", "(*half).Pointer", "Pointer is a method of *framework_test.half", `Exclude("Pointer")`}},
-		"methods that nearly fit":   {framework.Methods(&misfits{}), []string{`tool "add"`, "framework/build_test.go:", "(*misfits).Add", "2 parameters", "Take one struct", `Exclude("Add")`, `Exclude("Late")`, `Exclude("Many")`, `Exclude("Both")`, `Exclude("Chan")`, `Exclude("Scalar")`}},
+		"methods of a pointer":      {framework.Methods(half{}), []string{`methods "framework_test.half"`, "methods_test.go:", "(*half).Pointer", "Pointer is a method of *framework_test.half", `Exclude("Pointer")`}},
+		"methods that nearly fit":   {framework.Methods(&misfits{}), []string{`tool "add"`, "build_test.go:", "(*misfits).Add", "2 parameters", "Take one struct", `Exclude("Add")`, `Exclude("Late")`, `Exclude("Many")`, `Exclude("Both")`, `Exclude("Chan")`, `Exclude("Scalar")`}},
 		"methods with equal names":  {framework.Methods(equals{}), []string{`tool "get_url"`, "registered twice", `Exclude("GetUrl")`}},
 		"methods in other letters":  {framework.Methods(letters{}), []string{"characters that clients refuse", `Exclude("Größe")`}},
 		"methods with names":        {framework.Methods(&onlyOne{}, framework.Params("a")), []string{"Params does not fit"}},
@@ -404,8 +405,8 @@ func TestReportHasEveryFault(t *testing.T) {
 	got := report.Error()
 	for _, w := range []string{
 		"kagami: 5 problems, 1 warning. Nothing was started.\n",
-		"\n  tool \"refund\"   framework/build_test.go:", "(chan int|C)",
-		"\n  template \"orders://{user}/{year}\"   framework/build_test.go:", "orders\n    orderURI.Yeaar: uri",
+		"\n  tool \"refund\"   build_test.go:", "(chan int|C)",
+		"\n  template \"orders://{user}/{year}\"   build_test.go:", "orders\n    orderURI.Yeaar: uri",
 		"\n  warning  tool \"refund\"", "no description",
 	} {
 		if w == "(chan int|C)" {
@@ -462,6 +463,32 @@ func TestOptionalVariableOfARequiredField(t *testing.T) {
 	}
 }
 
+type misruled struct {
+	Name  string `json:"name"`
+	Inner []struct {
+		Count int `json:"count"`
+	} `json:"inner"`
+	Size int `json:"size" validate:"min=abc"`
+}
+
+// A fault of a field is at its line, and the report has both that and the line of the function.
+func TestWhereIsTheField(t *testing.T) {
+	t.Parallel()
+	report := faultsOf(t, quiet().Add(framework.Tool("a", func(context.Context, misruled) (string, error) { return "", nil }, framework.Describe("A."))))
+	file, line, _ := strings.Cut(report.Faults[0].Where, ":")
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(line)
+	if lines := strings.Split(string(source), "\n"); err != nil || n < 1 || n > len(lines) || !strings.HasPrefix(lines[n-1], "\tSize int ") {
+		t.Errorf("the fault is at %s", report.Faults[0].Where)
+	}
+	if want := "misruled.Size (" + report.Faults[0].Where + "): validate rule"; !strings.Contains(report.Error(), want) || !strings.Contains(report.Error(), "TestWhereIsTheField.func1") {
+		t.Errorf("want %q in\n%s", want, report)
+	}
+}
+
 func TestWhereIsTheUsersFunction(t *testing.T) {
 	t.Parallel()
 	m := &shop{}
@@ -477,7 +504,7 @@ func TestWhereIsTheUsersFunction(t *testing.T) {
 			t.Parallel()
 			f := faultsOf(t, quiet().Add(tt.component)).Faults
 			last := f[len(f)-1]
-			if last.Function != tt.function || !strings.HasPrefix(last.Where, "framework/") {
+			if last.Function != tt.function || !strings.Contains(last.Where, "_test.go:") || strings.Contains(last.Where, "/") {
 				t.Errorf("got %q at %q", last.Function, last.Where)
 			}
 		})
@@ -513,7 +540,7 @@ func TestTwiceIsSaidOnce(t *testing.T) {
 	app.Add(framework.Tool("t", bad))
 	report := faultsOf(t, app)
 	_, _, line, _ := runtime.Caller(0)
-	want := fmt.Sprintf("registered twice: framework/build_test.go:%d and framework/build_test.go:%d", line-3, line-2)
+	want := fmt.Sprintf("registered twice: build_test.go:%d and build_test.go:%d", line-3, line-2)
 	if text := report.Error(); len(report.Faults) != 3 || !strings.Contains(text, want) || strings.Count(text, `default "x"`) != 1 {
 		t.Errorf("the report does not say %s, and all else once:\n%s", want, text)
 	}

@@ -56,7 +56,7 @@ func TestInspect(t *testing.T) {
 		if text := fmt.Sprint(c.Kind, " ", c.Name, " ", c.Group, " ", c.Scopes, " ", c.Hidden, " ", steps(c.Chain)); text != want[i] {
 			t.Errorf("%s\nwant %s", text, want[i])
 		}
-		if !strings.Contains(c.Where, "_test.go:") || c.Function == "" || !strings.HasPrefix(c.Added, "framework/inspection_test.go:") {
+		if !strings.Contains(c.Where, "_test.go:") || c.Function == "" || !strings.HasPrefix(c.Added, "inspection_test.go:") {
 			t.Errorf("%s: %q in %q, added at %q", c.Name, c.Function, c.Where, c.Added)
 		}
 	}

@@ -140,6 +140,7 @@ func (s *Set) method(v reflect.Value, name string) Component {
 	if d.where, d.function = methodPlace(v.Type(), name); d.where == "" {
 		d.where = s.where
 	}
+	d.pkg = deref(v.Type()).PkgPath()
 	d.made = d.where // with several Methods, the line of the method says more than that of Methods
 	f := &funcTool{declaration: d, fn: v.MethodByName(name)}
 	d.compile = f.compile

@@ -149,7 +149,7 @@ func TestMethodPlaces(t *testing.T) {
 		if f.Warning {
 			continue
 		}
-		if f.Function != want[f.Component] || !strings.HasPrefix(f.Where, "framework/methods_test.go:") {
+		if f.Function != want[f.Component] || !strings.HasPrefix(f.Where, "methods_test.go:") {
 			t.Errorf("%s: got %q at %q", f.Component, f.Function, f.Where)
 		}
 		delete(want, f.Component)

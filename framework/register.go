@@ -65,6 +65,7 @@ type declaration struct {
 	name     string // tool, prompt, method; URI; URI template
 	opts     []Option
 	where    string // file:line of the user's function
+	pkg      string // the import path of its package; "" if it is not known
 	made     string // file:line of the registration
 	function string // the function's name without the package
 	problem  string // what is wrong with the declaration itself, such as a nil function
@@ -97,6 +98,7 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 		d.problem, d.fix = "got a value of type "+v.Type().String()+", not a function", "Register a function"
 	default:
 		d.where, d.function = functionPlace(v)
+		d.pkg = place.Package(v)
 		if d.where == "" { // of a method value only the wrapper is known, which has no place
 			d.where = d.made
 		}

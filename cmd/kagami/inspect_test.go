@@ -14,7 +14,7 @@ const weather = "../../examples/weather"
 func TestInspectPackage(t *testing.T) {
 	t.Parallel()
 	plain, errs, code := kagami(t, "inspect", weather)
-	from := regexp.MustCompile(`\n    from weather/main\.go:\d+ \(\*weather\)\.Compare, added at weather/main\.go:\d+\n`).FindString(plain)
+	from := regexp.MustCompile(`\n    from \S*examples/weather/main\.go:\d+ \(\*weather\)\.Compare, added at \S*examples/weather/main\.go:\d+\n`).FindString(plain)
 	if code != 0 || !strings.HasPrefix(plain, "weather ") || from == "" || strings.Contains(plain, "recovery") {
 		t.Errorf("exit code %d\n%s%s", code, plain, errs)
 	}

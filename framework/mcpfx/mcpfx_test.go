@@ -181,14 +181,14 @@ func TestConstructorsAreChecked(t *testing.T) {
 		})
 	}
 	for name, opt := range map[string]fx.Option{"Provide": mcpfx.Provide(newBilling), "Use": mcpfx.Use(), "UseProvided": mcpfx.UseProvided(noKey)} {
-		refused(t, fx.New(fx.NopLogger, opt).Err(), "mcpfx."+name+" at mcpfx/mcpfx_test.go:", "there is no mcpfx.Module")
+		refused(t, fx.New(fx.NopLogger, opt).Err(), "mcpfx."+name+" at mcpfx_test.go:", "there is no mcpfx.Module")
 	}
 	for name, bad := range map[string]fx.Option{
 		"no name":    mcpfx.Module("", "1.0.0", mcpfx.Stdio()),
 		"WithLogger": mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(), mcpfx.Options(framework.WithLogger(nil))),
 		"nil":        mcpfx.Module("shop", "1.0.0", nil),
 	} {
-		refused(t, fx.New(bad, fx.NopLogger).Err(), "mcpfx.Module at mcpfx/mcpfx_test.go:", name)
+		refused(t, fx.New(bad, fx.NopLogger).Err(), "mcpfx.Module at mcpfx_test.go:", name)
 	}
 	refused(t, fx.New(module, module, fx.NopLogger).Err(), "already provided")
 }
@@ -262,7 +262,7 @@ func TestFaultsAreReadable(t *testing.T) {
 	}
 	got := logs.FilterLevelExact(zap.ErrorLevel).All()
 	if len(got) != 1 || got[0].ContextMap()["component"] != `tool "bad name"` ||
-		!strings.HasPrefix(fmt.Sprint(got[0].ContextMap()["where"]), "mcpfx/mcpfx_test.go:") {
+		!strings.HasPrefix(fmt.Sprint(got[0].ContextMap()["where"]), "mcpfx_test.go:") {
 		t.Errorf("logged %+v", got)
 	}
 }

@@ -88,7 +88,7 @@ func TestInspectShowsTheInside(t *testing.T) {
 		).OnStart(func(_ context.Context, s *framework.Server) error { return s.Add(framework.Tool("late", hello)) })
 	}
 	out, _, err := run(t, app(), []string{"--inspect"})
-	if err != nil || !strings.Contains(out, "  guarded\n") || !strings.Contains(out, "    needs b a\n    from serve/main_test.go:") ||
+	if err != nil || !strings.Contains(out, "  guarded\n") || !strings.Contains(out, "    needs b a\n    from main_test.go:") ||
 		!strings.Contains(out, "\nNot listed\n  hidden (tool, hidden)\n") || strings.Contains(out, "recovery") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -102,7 +102,7 @@ func TestInspectShowsTheInside(t *testing.T) {
 	}
 	c := got.Inside.Components[0]
 	want := []surface.Step{{Name: "recovery", Origin: "engine"}, {Name: "scopes", Origin: "engine"}, {Name: "refuse", Origin: "app", Phase: "limit"}}
-	if c.Name != "guarded" || c.Function != "hello" || !strings.HasPrefix(c.Added, "serve/inspect_test.go:") || !slices.Equal(c.Chain, want) {
+	if c.Name != "guarded" || c.Function != "hello" || !strings.HasPrefix(c.Added, "inspect_test.go:") || !slices.Equal(c.Chain, want) {
 		t.Errorf("%+v", c)
 	}
 }

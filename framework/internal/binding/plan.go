@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-playground/validator/v10"
 )
@@ -45,6 +46,35 @@ type Fault struct {
 	Problem string
 	Fix     string
 	Warning bool // the plan is usable
+
+	Owner  reflect.Type // the struct type of the field that the path ends with; nil: none
+	Member string       // that field's name
+}
+
+// owned finds the fields of faults in a value of t.
+func owned(t reflect.Type, faults []Fault) []Fault {
+	for i := range faults {
+		steps := strings.Split(faults[i].Path, ".")
+		faults[i].Owner, faults[i].Member = lastField(t, steps[1:])
+	}
+	return faults
+}
+
+// lastField is the last field that the steps from t lead to, and its type.
+func lastField(t reflect.Type, steps []string) (owner reflect.Type, name string) {
+	for _, step := range steps {
+		switch t = deref(t); t.Kind() {
+		case reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem() // the step is in brackets
+		case reflect.Struct:
+			if f, ok := t.FieldByName(step); ok && len(f.Index) == 1 {
+				owner, name, t = t, f.Name, f.Type
+			}
+		default:
+			return owner, name
+		}
+	}
+	return owner, name
 }
 
 // String is the fault on one line.
@@ -110,6 +140,11 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	if t == nil {
 		return nil, []Fault{{Problem: "no type", Fix: "Use a struct"}}
 	}
+	p, faults := compile(t, mode, opts)
+	return p, owned(t, faults)
+}
+
+func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	c := newCompiler(mode, opts)
 	p := &Plan{t: t, mode: mode, opts: opts}
 	walked := t

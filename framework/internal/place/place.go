@@ -2,11 +2,14 @@
 package place
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Caller is the line that called the function skip calls above the caller of Caller;
@@ -43,12 +46,31 @@ func Describe(fn any) string {
 	return name + " (" + where + ")"
 }
 
-// of keeps the last directory only: enough to find the file, and the same on every
-// machine.
-func of(file string, line int) string {
-	dir, base := path.Split(file)
-	if dir = path.Base(dir); dir != "." && dir != "/" {
-		base = dir + "/" + base
+// Package is the import path of the package that declares the function; empty where it is not known.
+func Package(fn reflect.Value) string {
+	f := runtime.FuncForPC(fn.Pointer())
+	if f == nil {
+		return ""
 	}
-	return base + ":" + strconv.Itoa(line)
+	dir, base := path.Split(f.Name())
+	base, _, _ = strings.Cut(base, ".")
+	return dir + base
 }
+
+// of is a path that an editor opens: from the working directory, if the file is below that. With -trimpath
+// it is that of the package.
+func of(file string, line int) string {
+	if below, err := filepath.Rel(start(), file); err == nil && filepath.IsLocal(below) {
+		file = below
+	}
+	return file + ":" + strconv.Itoa(line)
+}
+
+// start is the directory in which the program was started; empty if it is not known.
+var start = sync.OnceValue(func() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+})

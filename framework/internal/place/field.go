@@ -1,0 +1,69 @@
+package place
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Field is the line on which a struct type declares a field, if the source of the package is there: where
+// is a line of it. It is empty if the line is not known, or there are two types of the name.
+func Field(where, structName, field string) string {
+	file, _, found := cutLine(where)
+	if !found {
+		return ""
+	}
+	sources, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.go"))
+	if err != nil {
+		return ""
+	}
+	begins := regexp.MustCompile(`^\s*(?:type\s+)?` + regexp.QuoteMeta(structName) + `(?:\[.*\])?\s+struct\s*\{\s*(?://.*)?$`)
+	declares := regexp.MustCompile(`^\s*(?:\w+\s*,\s*)*` + regexp.QuoteMeta(field) + `\b`)
+	at := ""
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			return ""
+		}
+		line, types := fieldLine(strings.Split(string(text), "\n"), begins, declares)
+		if types > 1 || types == 1 && at != "" {
+			return ""
+		}
+		if line > 0 {
+			at = filepath.Join(filepath.Dir(file), filepath.Base(source)) + ":" + strconv.Itoa(line)
+		}
+	}
+	return at
+}
+
+// fieldLine is the number of the line that declares a field, 0 if there is none, in how many types there
+// are of the name.
+func fieldLine(lines []string, begins, declares *regexp.Regexp) (line, types int) {
+	depth := 0 // of braces, inside of the type
+	for i, text := range lines {
+		switch {
+		case depth == 0 && begins.MatchString(text):
+			types, depth = types+1, 1
+			continue
+		case depth == 1 && line == 0 && declares.MatchString(text):
+			line = i + 1
+		}
+		if depth > 0 {
+			code, _, _ := strings.Cut(text, "`") // braces in tags are none
+			code, _, _ = strings.Cut(code, "//")
+			depth += strings.Count(code, "{") - strings.Count(code, "}")
+		}
+	}
+	return line, types
+}
+
+// cutLine splits file:line.
+func cutLine(where string) (file, line string, found bool) {
+	i := strings.LastIndexByte(where, ':')
+	if i < 0 {
+		return "", "", false
+	}
+	return where[:i], where[i+1:], true
+}

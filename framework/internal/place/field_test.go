@@ -1,0 +1,62 @@
+package place_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/internal/place"
+)
+
+const source = `package shop
+
+type Order struct {
+	ID string ` + "`json:\"{id\"`" + `
+	// Total is named here, and not declared.
+	Lines []struct {
+		Total int
+	}
+	Total, Paid int
+}
+
+type (
+	Pair[T any] struct { // two
+		First T
+	}
+	Twice struct {
+		A int
+	}
+)
+
+func f() {
+	type Twice struct {
+		A int
+	}
+}
+`
+
+func TestField(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"order.go": source, "other.go": "package shop\n\ntype Other struct {\n\tX int\n}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for field, want := range map[string]string{
+		"Order.ID": "order.go:4", "Order.Total": "order.go:9", "Order.Paid": "order.go:9", "Order.Lines": "order.go:6", "Pair.First": "order.go:14",
+		"Other.X": "other.go:4", "Order.None": "", "None.X": "", "Twice.A": "",
+	} {
+		structName, name, _ := strings.Cut(field, ".")
+		if want != "" {
+			want = filepath.Join(dir, want)
+		}
+		if got := place.Field(filepath.Join(dir, "main.go")+":7", structName, name); got != want {
+			t.Errorf("%s is at %q, want %q", field, got, want)
+		}
+	}
+	if got := place.Field("", "Order", "ID") + place.Field("/no/such/place.go:3", "Order", "ID") + place.Field("nowhere", "Order", "ID"); got != "" {
+		t.Errorf("found %q where there is nothing", got)
+	}
+}
