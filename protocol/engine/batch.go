@@ -129,6 +129,9 @@ func (c *collector) Send(ctx context.Context, frame []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.answers)+len(frame) > maxBatchAnswer {
+		frame = tooLargeFor(frame)
+	}
 	sep := byte(',')
 	if c.answers == nil {
 		sep = '['
@@ -136,6 +139,18 @@ func (c *collector) Send(ctx context.Context, frame []byte) error {
 	c.answers = append(append(c.answers, sep), frame...)
 	c.judge(status, transport.ChallengeFrom(ctx))
 	return nil
+}
+
+// maxBatchAnswer is how many bytes the answers of one batch may have together, before the errors that
+// take the place of those beyond it.
+const maxBatchAnswer = 16 << 20
+
+// tooLargeFor is the error in the place of an answer for which there is no room in its batch.
+func tooLargeFor(answer []byte) []byte {
+	msg, _ := jsonrpc.Decode(answer) // it is ours
+	return jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
+		Code: jsonrpc.CodeInternal, Message: "the answers of the batch are too large together: send this request by itself",
+	}, false)
 }
 
 // judge notes whether an answer refuses the caller by a challenge. The caller holds mu.

@@ -360,6 +360,27 @@ func TestBatches(t *testing.T) {
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `"result":{}`)
 }
 
+// TestBatchIsBounded: the answers of a batch have a bound together, and each request has an answer still.
+func TestBatchIsBounded(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newEngine(t, catalog{"large": func(context.Context, *engine.Call) (protocol.Result, error) {
+		return text(strings.Repeat("x", 3<<20)), nil
+	}}))
+	p.initialize("2025-03-26", `{}`)
+	const calls = 8
+	var all []string
+	for id := range calls {
+		all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","id":"n%d","method":"tools/call","params":{"name":"large"}}`, id))
+	}
+	answer := p.ask("[" + strings.Join(all, ",") + "]")
+	if len(answer) > 17<<20 || strings.Count(answer, `"error"`) != 3 || strings.Count(answer, "send this request by itself") != 3 {
+		t.Errorf("%d bytes, %d errors", len(answer), strings.Count(answer, `"error"`))
+	}
+	for id := range calls {
+		shows(t, answer, fmt.Sprintf(`"id":"n%d"`, id))
+	}
+}
+
 // TestBatchTakesQuestionBack: a call in a batch leaves a goroutine that still asks. That the
 // question is taken back is told at once, and is no part of the answers.
 func TestBatchTakesQuestionBack(t *testing.T) {

@@ -136,10 +136,17 @@ func MaxSessions(n int) Option {
 	return optionFunc(func(c *config) { c.MaxSessions = n })
 }
 
-// MaxStreams limits the streams open at once for one session, principal or else address;
-// default 1,024.
+// MaxStreams limits the streams open at once for one session, principal or else address: of GET and of
+// subscriptions/listen; default 1,024. The stream of a call counts as that call: see MaxCalls.
 func MaxStreams(n int) Option {
 	return optionFunc(func(c *config) { c.MaxStreams = n })
+}
+
+// MaxCalls limits the calls in flight at once for one principal or else address, in all its sessions and
+// without one, whether the client still waits for them or not; default 4,096. Streams that wait for
+// something to happen are not calls: see MaxStreams.
+func MaxCalls(n int) Option {
+	return optionFunc(func(c *config) { c.MaxCalls = n })
 }
 
 // ReadTimeout limits the time to read header and body of a request to New; default 30 s.

@@ -24,6 +24,7 @@ func TestOptions(t *testing.T) {
 		"SessionIdle":     {SessionIdle(time.Minute), func(c *config) { c.SessionIdle = time.Minute }},
 		"MaxSessions":     {MaxSessions(7), func(c *config) { c.MaxSessions = 7 }},
 		"MaxStreams":      {MaxStreams(7), func(c *config) { c.MaxStreams = 7 }},
+		"MaxCalls":        {MaxCalls(7), func(c *config) { c.MaxCalls = 7 }},
 		"BodyLimit":       {BodyLimit(7), func(c *config) { c.BodyLimit = 7 }},
 		"ReadTimeout":     {ReadTimeout(time.Minute), func(c *config) { c.ReadTimeout = time.Minute }},
 		"IdleTimeout":     {IdleTimeout(time.Hour), func(c *config) { c.IdleTimeout = time.Hour }},

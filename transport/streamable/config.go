@@ -41,6 +41,7 @@ type Config struct {
 	SessionIdle time.Duration // until a session without requests and streams ends; default 30 min; one minute at most while only initialize has come
 	MaxSessions int           // served here; default 65,536; a client may have a quarter of them
 	MaxStreams  int           // open at once for one session, principal or else address; default 1,024
+	MaxCalls    int           // in flight at once for one principal or else address, in all its sessions, whether it waits for them or not; default 4,096
 }
 
 // kept is how many finished streams of one session stay resumable.
@@ -54,6 +55,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.SessionIdle, 30*time.Minute)
 	orDefault(&c.MaxSessions, 65_536)
 	orDefault(&c.MaxStreams, 1024)
+	orDefault(&c.MaxCalls, 4096)
 	return c
 }
 

@@ -18,7 +18,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/tally"
 )
 
-var errStopped = errors.New("streamable: the server stopped")
+var (
+	errStopped        = errors.New("streamable: the server stopped")
+	errTooManyStreams = errors.New("streamable: too many open streams")
+)
 
 // Endpoint is one URL.
 type Endpoint struct {
@@ -94,10 +97,9 @@ type Visit struct {
 	Entry
 	e         *Endpoint
 	json, sse bool   // what the client accepts as the response
-	placed    bool   // the request takes one of place's streams
 	id        string // Mcp-Session-Id
 	ids       int    // how often it is there; more than one name no session
-	place     holder // whose streams count this request; its session is that of the id, as far as limited has looked it up
+	place     holder // whose streams and calls count this request; its session is that of the id, as far as limited has looked it up
 }
 
 // Check decides by everything but the body. A Reply refuses; without one the

@@ -54,6 +54,7 @@ type Gate struct {
 	server  transport.Server // nil: the host offers no more than Accept
 
 	places places // of open streams; sessions count their own
+	calls  places // of calls in flight, with and without a session
 
 	heartbeats heartbeats // of the streams
 	refusals   refusals

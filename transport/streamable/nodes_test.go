@@ -260,7 +260,7 @@ func TestStoreAway(t *testing.T) {
 // nothing at its end.
 func TestStorePanics(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, resumable, streamable.Config{MaxStreams: 1}, answers)
+	p := newPair(t, resumable, streamable.Config{MaxStreams: 1, MaxCalls: 1}, answers)
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
 		func() {
 			defer func() { _ = recover() }() // as carriers do

@@ -14,6 +14,14 @@ type holder struct {
 	taken   *place // the client's, while it is counted there
 }
 
+// owner is the client, by its key.
+func (h *holder) owner() string {
+	if h.session != nil {
+		return h.session.opener
+	}
+	return h.client
+}
+
 // enter counts one more open stream of a holder, until leave. It returns false if there are too
 // many.
 func (g *Gate) enter(h *holder) bool {
@@ -33,7 +41,7 @@ func (g *Gate) leave(h holder) {
 	h.taken.leave()
 }
 
-// places counts the open streams of clients. It is asked for each request without a session, so that a
+// places counts the open streams of clients, or their calls. It is asked for each request without a session, so that a
 // client whose last stream has ended is not forgotten at once, and no lock is taken for one that is known.
 type places struct {
 	known sync.Map // of *place, by client

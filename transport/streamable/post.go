@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -15,6 +16,7 @@ type posting struct {
 	v       *Visit
 	session *session // found or opened; in use until release
 	opened  bool
+	call    atomic.Pointer[place] // that counts the call, until it is over; nil: none does
 }
 
 // Find implements transport.Sessions.
@@ -40,8 +42,16 @@ func (p *posting) Open() (*transport.Connection, error) {
 }
 
 func (p *posting) release() {
+	p.uncount()
 	if p.session != nil {
 		p.session.release()
+	}
+}
+
+// uncount takes the call out of those that are counted.
+func (p *posting) uncount() {
+	if call := p.call.Swap(nil); call != nil {
+		call.leave()
 	}
 }
 
@@ -53,19 +63,16 @@ func (p *posting) discard() {
 	}
 }
 
-// post serves one frame. A request takes one of the client's stream places before it is
-// accepted, so that a request which is refused for lack of a place has not run.
+// post serves one frame. A request is counted among the client's calls before it is accepted, so that one
+// which is refused because there are too many has not run.
 func (v *Visit) post(body []byte) *Reply {
 	body = jsontext.TrimBOM(body)
 	v.limited()
-	if v.placed = v.e.enter(&v.place); !v.placed && Asks(body) {
-		return tooManyStreams()
+	call := v.e.calls.enter(v.place.owner(), v.e.cfg.MaxCalls)
+	if call == nil && Asks(body) {
+		return tooManyCalls()
 	}
-	reply := v.run(body)
-	if v.placed && !reply.streams() {
-		v.e.leave(v.place)
-	}
-	return reply
+	return v.run(body, call)
 }
 
 // Asks says whether a frame is a request, or may hold one: answers to questions of
@@ -99,22 +106,21 @@ func (v *Visit) open(s *Stream, p *posting) *Reply {
 		}
 		e.running.End()
 	}
-	if v.placed {
-		s.holdsPlace(e.Gate, v.place)
-	}
 	return &Reply{Stream: s}
 }
 
 // admit is open for a GET. It refuses a client that has too many streams.
 func (v *Visit) admit(s *Stream, p *posting) *Reply {
 	v.limited()
-	if v.placed = v.e.enter(&v.place); !v.placed {
+	if !v.e.enter(&v.place) {
 		return tooManyStreams()
 	}
-	return v.open(s.expiring(&v.Entry), p)
+	reply := v.open(s.expiring(&v.Entry), p)
+	s.holdsPlace(v.e.Gate, v.place)
+	return reply
 }
 
-// limited decides whose streams are counted: those of the session if the client names one of its
+// limited decides whose streams and calls are counted: those of the session if the client names one of its
 // own, else of its principal or address. Other ids do not count: inventing them would evade the
 // limit.
 func (v *Visit) limited() {

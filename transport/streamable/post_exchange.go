@@ -48,14 +48,21 @@ func (c *frameContext) Value(key any) any {
 // run has the host accept a frame, and serves it: in the calling goroutine if the carrier can take
 // the connection from there (see direct), else in one of its own, because the exchange may outlive
 // the request. Then the calling goroutine waits until it is known what the response is.
-func (v *Visit) run(body []byte) *Reply {
+// call counts it; nil: nothing does.
+func (v *Visit) run(body []byte, call *place) *Reply {
 	x := &postedExchange{posting: posting{v: v}, body: body}
+	x.call.Store(call)
+	handed := false
+	defer func() {
+		if !handed { // it is refused, or a store has panicked
+			x.release()
+		}
+	}()
 	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting}
 	ctx := transport.WithRequest(v.ctx, &x.request)
 	exchange, err := guarded.Accept(ctx, v.e.host, body)
 	if err != nil || exchange == nil {
 		x.discard()
-		x.release()
 		if err == nil {
 			return broken(body)
 		}
@@ -71,6 +78,7 @@ func (v *Visit) run(body []byte) *Reply {
 	}
 	x.plan(plan)
 	x.within(ctx)
+	handed = true
 	if plan.Answered && v.r.Taker != nil && !plan.Lasts && !v.e.apart.Load() {
 		return x.direct()
 	}
@@ -134,7 +142,24 @@ func (x *postedExchange) await() *Reply {
 	if whole != nil {
 		return whole.with(x.issued())
 	}
+	if st.plan.Lasts {
+		return x.lasting()
+	}
 	return v.open(&Stream{st: st}, &x.posting)
+}
+
+// lasting opens the stream of an exchange that waits for something to happen. It is counted among the
+// client's streams, and not among its calls.
+func (x *postedExchange) lasting() *Reply {
+	x.uncount()
+	if !x.v.e.enter(&x.v.place) {
+		x.stream.gone(errTooManyStreams)
+		return tooManyStreams()
+	}
+	s := &Stream{st: &x.stream}
+	reply := x.v.open(s, &x.posting)
+	s.holdsPlace(x.v.e.Gate, x.v.place)
+	return reply
 }
 
 // apart serves an exchange that is counted in by itself.

@@ -87,6 +87,10 @@ func tooManyStreams() *Reply {
 	return refuse(http.StatusTooManyRequests, "too many open streams", retryAfter)
 }
 
+func tooManyCalls() *Reply {
+	return refuse(http.StatusTooManyRequests, "too many calls at once", retryAfter)
+}
+
 // heldBack is the text that refuses a stream if Request.Whole is set.
 const heldBack = "there are no streams here: something in this server holds responses back until they end"
 

@@ -240,36 +240,77 @@ func TestRefusedInitialize(t *testing.T) {
 	})
 }
 
-// TestLimits: sessions and open streams are bounded.
+// TestLimits: sessions, open streams and calls are bounded, each by itself.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, send func(string) error) (int, string) {
 		_ = send(`{"n":1}`)
 		<-ctx.Done()
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{MaxSessions: 8, MaxStreams: 2, Patience: time.Minute})
+	}}, streamable.Config{MaxSessions: 8, MaxStreams: 1, MaxCalls: 3, Patience: time.Minute})
 	other := &site{t: t, e: s.e}
 	other.session = field(other.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
 	if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" {
 		t.Errorf("a session too many for one client: %d", r.Status)
 	}
 	alice := &site{t: t, e: s.e, user: "alice"}
-	if r := alice.do(http.MethodPost, "initialize"); r.Status != http.StatusOK {
+	r := alice.do(http.MethodPost, "initialize")
+	if r.Status != http.StatusOK {
 		t.Errorf("another client: %d", r.Status)
 	}
-	a, b := s.carry(s.do(http.MethodPost, "x"), -1), s.carry(s.do(http.MethodPost, "x"), -1)
-	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests || field(r.Header, "Retry-After") == "" {
-		t.Errorf("a stream too many: %d", r.Status)
-	}
-	c := other.carry(other.do(http.MethodPost, "x"), -1)
-	a.cancel()
+	alice.session = field(r.Header, "Mcp-Session-Id")
+	get := s.carry(s.do(http.MethodGet, ""), -1)
+	a, b, c := s.carry(s.do(http.MethodPost, "x"), -1), s.carry(s.do(http.MethodPost, "x"), -1), other.carry(other.do(http.MethodPost, "x"), -1)
+	a.cancel() // it does not wait any more; the call goes on
 	a.wait()
-	d := s.carry(s.do(http.MethodGet, ""), -1)
+	for _, each := range []*site{s, other} {
+		if r := each.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests || field(r.Header, "Retry-After") == "" {
+			t.Errorf("a call too many: %d", r.Status)
+		}
+	}
+	if r := other.do(http.MethodPost, "notifications/x"); r.Status != http.StatusAccepted {
+		t.Errorf("a notification: %d", r.Status)
+	}
+	d := alice.carry(alice.do(http.MethodPost, "x"), -1)
 	s.do(http.MethodDelete, "")
-	other.do(http.MethodDelete, "")
 	b.wait()
+	get.wait()
+	freed := other.do(http.MethodPost, "x")
+	for deadline := time.Now().Add(10 * time.Second); freed.Stream == nil && time.Now().Before(deadline); freed = other.do(http.MethodPost, "x") {
+		time.Sleep(time.Millisecond) // the calls of the ended session are about to be over
+	}
+	other.carry(freed, -1)
+	other.do(http.MethodDelete, "")
+	alice.do(http.MethodDelete, "")
 	c.wait()
 	d.wait()
+	s.stop()
+}
+
+// TestLastingIsAStream: what waits for something to happen takes a stream, and no call.
+func TestLastingIsAStream(t *testing.T) {
+	t.Parallel()
+	plan := modern
+	plan.Lasts = true
+	s := newSite(t, &host{plan: plan, handle: func(ctx context.Context, _ string, send func(string) error) (int, string) {
+		_ = send(`{"n":1}`)
+		<-ctx.Done()
+		return http.StatusOK, `{"a":1}`
+	}}, streamable.Config{MaxStreams: 3, MaxCalls: 1})
+	var open []*connection
+	for range 3 {
+		open = append(open, s.carry(s.do(http.MethodPost, "listen"), -1))
+	}
+	if r := s.do(http.MethodPost, "listen"); r.Status != http.StatusTooManyRequests {
+		t.Errorf("a stream too many: %d", r.Status)
+	}
+	for _, each := range open {
+		each.cancel()
+		each.wait()
+	}
+	last := s.carry(s.do(http.MethodPost, "listen"), -1)
+	last.cancel()
+	last.wait()
 	s.stop()
 }
 
@@ -413,7 +454,7 @@ func TestRefusedHasNotRun(t *testing.T) {
 			runs.Add(1)
 			time.Sleep(time.Second)
 			return http.StatusOK, `{"a":1}`
-		}}, streamable.Config{MaxStreams: 1})
+		}}, streamable.Config{MaxCalls: 1})
 		defer s.stop()
 		first := s.carry(s.do(http.MethodPost, "x"), -1)
 		if r := s.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests {
@@ -442,7 +483,7 @@ func TestMadeUpSessions(t *testing.T) {
 		s := newSite(t, &host{plan: modern, handle: func(context.Context, string, func(string) error) (int, string) {
 			time.Sleep(time.Second)
 			return http.StatusOK, `{"a":1}`
-		}}, streamable.Config{MaxStreams: 1})
+		}}, streamable.Config{MaxCalls: 1})
 		defer s.stop()
 		first := s.carry(s.do(http.MethodPost, "x", "Mcp-Session-Id: ONE"), -1)
 		if r := s.do(http.MethodPost, "x", "Mcp-Session-Id: TWO"); r.Status != http.StatusTooManyRequests {
