@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -448,7 +449,6 @@ func TestLargeState(t *testing.T) {
 	}
 }
 
-// BenchmarkRound is a call that is answered by a question.
 // TestEffectsAtOnce: of effects that end together as many are kept as the state has room for,
 // and the others are told so.
 func TestEffectsAtOnce(t *testing.T) {
@@ -482,6 +482,45 @@ func TestEffectsAtOnce(t *testing.T) {
 	}
 }
 
+// TestOneEffectAtOnce: goroutines that ask for an effect by one key at the same time get the result of one
+// execution. One that gives up does not wait for it.
+func TestOneEffectAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			effect := func(context.Context) ([]byte, error) {
+				time.Sleep(time.Second)
+				return strconv.AppendInt(nil, int64(runs.Add(1)), 10), nil
+			}
+			var all sync.WaitGroup
+			for range 16 {
+				all.Go(func() {
+					if value, err := c.Once(ctx, "charge", effect); string(value) != "1" || err != nil {
+						t.Errorf("got %q, %v", value, err)
+					}
+				})
+			}
+			all.Go(func() {
+				short, cancel := context.WithTimeout(ctx, time.Millisecond)
+				defer cancel()
+				time.Sleep(time.Microsecond) // another has begun
+				if _, err := c.Once(short, "charge", effect); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("one that gives up: %v", err)
+				}
+			})
+			all.Wait()
+			_, err := want(ctx, c, "k", "K?")
+			return nil, err
+		})
+		a.send("").asks(t, "k")
+		if n := runs.Load(); n != 1 || len(f.all) != 0 {
+			t.Errorf("%d executions, failed: %v", n, f.all)
+		}
+	})
+}
+
+// BenchmarkRound is a call that is answered by a question.
 func BenchmarkRound(b *testing.B) {
 	a, _ := start(b, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 		_, err := want(ctx, c, "k", "K?")

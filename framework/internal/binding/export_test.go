@@ -44,3 +44,6 @@ func Verdicts(p *Plan, raw []byte) (decodes, accepted, valid bool) {
 	p.judge(context.Background(), d, raw, v)
 	return true, accepted, d.total == 0
 }
+
+// Kept is how many findings an error holds.
+func Kept(e *Invalid) int { return len(e.found) }

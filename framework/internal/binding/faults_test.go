@@ -312,3 +312,20 @@ func TestTagsOfOthers(t *testing.T) {
 		mustCompile(t, typ, binding.Output, binding.Options{})
 	}
 }
+
+// TestFindingsAreBounded: of many faults a few are told and kept, and all are counted.
+func TestFindingsAreBounded(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[struct {
+		N []int    `json:"n,omitempty"`
+		W []string `json:"w,omitempty" validate:"dive,min=3"`
+	}](), binding.Input, binding.Options{})
+	const many = 20_000
+	for name, item := range map[string]string{"n": "true", "w": `"x"`} {
+		call := `{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", many), ",") + `]}`
+		got := refusal(t, p, call)
+		if got.Total != many || len(got.Issues) != 20 || binding.Kept(got) > 64 {
+			t.Errorf("%s: %d in total, %d told, %d kept", name, got.Total, len(got.Issues), binding.Kept(got))
+		}
+	}
+}
