@@ -297,6 +297,35 @@ func TestChanges(t *testing.T) {
 	})
 }
 
+// TestWatchedIsBounded: whoever names a hundred thousand resources watches as many as one may, and is told
+// which; on handshake revisions one more is refused.
+func TestWatchedIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		e := newEngine(t, catalog{"echo": echo})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		var uris []string
+		for i := range 99_000 {
+			uris = append(uris, fmt.Sprintf(`"test://r/%d"`, i))
+		}
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[` + strings.Join(uris, ",") + `]},` + modernMeta + `}}`)
+		synctest.Wait()
+		if ack := p.next(); strings.Count(ack, "test://r/") != 1024 {
+			t.Errorf("%d resources are acknowledged", strings.Count(ack, "test://r/"))
+		}
+		old := connect(t, e)
+		old.initialize("2025-11-25", `{}`)
+		for i := range 1024 {
+			shows(t, old.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"test://r/%d"}}`, i+10, i)), `"result":{}`)
+		}
+		shows(t, old.ask(`{"jsonrpc":"2.0","id":5,"method":"resources/subscribe","params":{"uri":"test://r/more"}}`), `-32602`, "at most 1024")
+		shows(t, old.ask(`{"jsonrpc":"2.0","id":6,"method":"resources/subscribe","params":{"uri":"test://r/7"}}`), `"result":{}`)
+		cancel()
+		synctest.Wait()
+	})
+}
+
 // TestListenEndsWithTheConnection: a stream must not hold up a process whose
 // input has ended, while its exchanges may still finish.
 func TestListenEndsWithTheConnection(t *testing.T) {

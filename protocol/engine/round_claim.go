@@ -249,7 +249,8 @@ func (e *Engine) insist(ctx context.Context, write func(context.Context) (held b
 }
 
 // settled records what the exchange answers. An answer that another execution might not give is not
-// recorded: of a cancelled call, an internal error, a client that lacks a capability.
+// recorded: of a cancelled call, an internal error, a server that is busy (429 and 503), a client that lacks
+// a capability.
 func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
 	r := x.record
 	if r == nil {
@@ -259,7 +260,7 @@ func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Err
 	switch {
 	case result != nil:
 		r.settle(ctx, markResult, result)
-	case wire.Code != jsonrpc.CodeInternal && dialect.HTTPStatus(wire.Code) == http.StatusOK:
+	case wire.Code != jsonrpc.CodeInternal && wire.Code != http.StatusServiceUnavailable && dialect.HTTPStatus(wire.Code) == http.StatusOK:
 		text := jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, false)
 		r.settle(ctx, markError, text)
 	default:

@@ -175,6 +175,32 @@ func TestResend(t *testing.T) {
 	})
 }
 
+// TestBusyIsNoOutcome: that a server had no time for a round is not what the round came to: sent again, it
+// runs.
+func TestBusyIsNoOutcome(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{protocol.CodeTooMany, 503} {
+		runs := 0
+		a, _ := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			v, err := want(ctx, c, "k", "K?")
+			if err != nil {
+				return nil, err
+			}
+			if runs++; runs == 1 {
+				return nil, &protocol.Error{Code: code, Message: "busy"}
+			}
+			return text(fmt.Sprintf("%s in run %d", v, runs)), nil
+		}, func(cfg *engine.Config) { cfg.Claims = &claims{values: map[string][]byte{}} })
+		a.send("").asks(t, "k")
+		state := a.state
+		if o := a.answer(`{"k":` + accepted("v") + `}`); o.Error == nil || o.Error.Message != "busy" {
+			t.Errorf("%d: %v", code, o)
+		}
+		a.state = state
+		a.answer(`{"k":`+accepted("v")+`}`).says(t, "v in run 2")
+	}
+}
+
 // full is a store without room.
 type full struct{ claims }
 
