@@ -84,6 +84,7 @@ func TestMainExitCodes(t *testing.T) {
 		{"greeter", nil, 0, ""}, // stdin is empty
 		{"loud", nil, 0, "starting\nstopping"},
 		{"greeter", []string{"--nope"}, 2, "unknown flag --nope"},
+		{"greeter", []string{"--worker", "--store", "file:kept.db"}, 2, "--worker needs a store that several processes share"},
 		{"faulty", nil, 2, "bad name!"},
 		{"unstartable", nil, 1, "no database"},
 	}
