@@ -63,7 +63,7 @@ func momentOf(value []byte) (when time.Time, ok bool) {
 	text = timeNoise.ReplaceAllString(text, "$1 ")
 	text = strings.Join(strings.Fields(meridiem.ReplaceAllStringFunc(text, func(m string) string { return " " + strings.ToUpper(strings.TrimSpace(m)) })), " ")
 	text = zulu.ReplaceAllString(text, "Z")
-	for _, layout := range everydayLayouts {
+	for _, layout := range everydayLayouts[shapeOf(text)] {
 		if when, err := time.Parse(layout, text); err == nil && !ambiguous(layout, when) {
 			return when, true
 		}
@@ -83,8 +83,23 @@ var (
 	zulu      = regexp.MustCompile(`(?i)\s*\b(?:utc|gmt|z)$`)
 )
 
-// everydayLayouts are forms of dates with and without a time, and with and without a zone.
-var everydayLayouts = func() (all []string) {
+// shapeOf is the first byte that is no digit, of all letters 'a': a text is compared only with the layouts
+// of its shape.
+func shapeOf(text string) byte {
+	for _, b := range []byte(text) {
+		switch {
+		case b|0x20 >= 'a' && b|0x20 <= 'z':
+			return 'a'
+		case b < '0' || b > '9':
+			return b
+		}
+	}
+	return 0
+}
+
+// everydayLayouts are forms of dates with and without a time, and with and without a zone, by their shape.
+var everydayLayouts = func() map[byte][]string {
+	all := []string{"Jan 2 15:04:05 2006", "Jan 2 15:04:05Z07:00 2006"}
 	dates := []string{
 		time.DateOnly, "2006/1/2", "2006.1.2", "20060102", "2.1.2006", "2/1/2006", "1/2/2006", "2 January 2006", "2 Jan 2006", "January 2 2006",
 		"Jan 2 2006", "2-Jan-2006", "2-January-2006", "2-Jan-06",
@@ -98,7 +113,11 @@ var everydayLayouts = func() (all []string) {
 			}
 		}
 	}
-	return append(all, "Jan 2 15:04:05 2006", "Jan 2 15:04:05Z07:00 2006")
+	byShape := map[byte][]string{}
+	for _, layout := range all {
+		byShape[shapeOf(layout)] = append(byShape[shapeOf(layout)], layout)
+	}
+	return byShape
 }()
 
 // everydayDuration writes a duration in words, as of a clock, or of ISO 8601, as Go does; nil if the text
