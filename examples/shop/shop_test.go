@@ -291,7 +291,7 @@ func TestInspect(t *testing.T) {
 	}
 	for _, c := range shown.Inside.Components {
 		journal := slices.ContainsFunc(c.Chain, func(s surface.Step) bool { return s.Name == "journal" })
-		if !strings.Contains(c.Added, ".new") || !strings.Contains(c.Added, "(shop/") || journal != (c.Kind == "tool") {
+		if !strings.Contains(c.Added, ".new") || !strings.Contains(c.Added, ".go:") || journal != (c.Kind == "tool") {
 			t.Errorf("%s %s: added at %s, chain %+v", c.Kind, c.Name, c.Added, c.Chain)
 		}
 	}
