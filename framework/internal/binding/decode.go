@@ -167,18 +167,19 @@ func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constrain
 	})
 }
 
-// got says what was sent in the place of a value of n. It is not shown if it may be a secret: in a type
-// that has one, that is what holds other values and should not, or stands where a secret should be inside. n is nil
-// for the name of a union's variant.
 func (d *decoder) got(n node, raw []byte) string {
-	kind := jsontext.KindOf(raw)
-	holds := d.plan.secretive && n != nil && !empty(raw) &&
-		(hasSecret(n, map[node]bool{}) || misplaced(d.plan.printer.words(n, nil), raw))
-	switch {
-	case d.secret > 0:
+	if d.secret > 0 {
 		return "a value that is not shown"
-	case holds:
-		return "a value that is not shown (" + kindNames[kind] + ")"
+	}
+	return d.plan.got(n, raw)
+}
+
+// got describes a value that the caller sent for n. In a type with secrets it hides a value that may contain
+// a secret: any value for a node with a secret member, and a container where n wants something else. n is
+// nil for the name of a union's variant.
+func (p *Plan) got(n node, raw []byte) string {
+	if p.secretive && n != nil && !empty(raw) && (hasSecret(n, map[node]bool{}) || misplaced(p.printer.words(n, nil), raw)) {
+		return "a value that is not shown (" + kindNames[jsontext.KindOf(raw)] + ")"
 	}
 	return gotWords(raw)
 }

@@ -313,7 +313,7 @@ func TestTagsOfOthers(t *testing.T) {
 	}
 }
 
-// TestFindingsAreBounded: of many faults a few are told and kept, and all are counted.
+// TestFindingsAreBounded: an error counts all faults, reports 20 of them, and keeps at most 64 in memory.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[struct {

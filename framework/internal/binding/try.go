@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -19,6 +20,8 @@ const (
 	maxTry      = 1 << 10
 	maxRounds   = 8
 	maxExamples = 16
+
+	maxExampleText = 512 // bytes of all pointers together
 )
 
 // suggestion is correct for callers to whom a fault of ours must not cost the answer: a panic is
@@ -37,9 +40,9 @@ func (p *Plan) suggestion(ctx context.Context, raw []byte, e *Invalid) (try stri
 	return p.correct(ctx, raw, e)
 }
 
-// correct builds a valid call from the caller's own: valid values stay, wrong ones are corrected, missing
-// ones get an example. The result is decoded before it is shown; "" if none is found. examples are the
-// pointers of values that are examples.
+// correct builds a valid call from the caller's own: valid values stay, wrong values are corrected, and
+// missing values get an example. It decodes the call before it returns it, and returns "" if it finds no
+// valid call. examples are JSON pointers of the values that are only examples.
 func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) (try string, examples []string) {
 	if len(raw) > maxTryInput || p.showsSecret(raw) || strangers(e.found) > maxGuesses {
 		return "", nil
@@ -138,8 +141,8 @@ func (a *attempt) mend(f finding) {
 	}
 }
 
-// mendValue corrects a value that is wrong: it becomes the nearest right one, or the default, or nothing,
-// or an example, whichever is possible.
+// mendValue corrects a value that is wrong. It tries the nearest right value first. Without one it removes
+// an optional member, and replaces any other value by an example.
 func (a *attempt) mendValue(f finding, value []byte) {
 	first := a.times[f.Path] == 0
 	a.times[f.Path]++
@@ -162,8 +165,8 @@ func (a *attempt) mendValue(f finding, value []byte) {
 	a.example(f)
 }
 
-// near is what the value was meant to be. Where there are secrets, one may be inside of what holds other
-// values and should not, and in a text that holds them.
+// near returns the value that the caller meant, or nil. In a type with secrets it refuses a container in
+// the wrong place and a text that contains a secret member, because either may contain a secret.
 func (a *attempt) near(f finding, value []byte) []byte {
 	p := a.plan
 	if p.secretive && misplaced(p.printer.words(f.n, f.c), value) {
@@ -176,14 +179,14 @@ func (a *attempt) near(f finding, value []byte) []byte {
 	return near
 }
 
-// misplaced reports whether a value holds others, but not in the way that is wanted.
+// misplaced reports whether a value is a list or an object, but not of the kind that k wants.
 func misplaced(k keywords, value []byte) bool {
 	kind := jsontext.KindOf(value)
 	return (kind == jsontext.KindObject || kind == jsontext.KindArray) && !sameShape(k, value)
 }
 
-// optional reports whether the value is that of a member of this name that may be left out. f may be the
-// list or the map that the value is in.
+// optional reports whether the finding is about the member itself and the member may be left out. For an
+// item of a list or a map, f.f is the member that contains the list or the map.
 func (f finding) optional(name string) bool {
 	return f.f != nil && f.f.name == name && bare(f.f.node) == bare(f.n) && !f.f.required && !f.missing
 }
@@ -203,7 +206,7 @@ func (a *attempt) addExample(f finding, parent, name string) {
 	}
 }
 
-// edit changes the value at path; false if there is none.
+// edit changes the value at path. It returns false if there is no value.
 func (a *attempt) edit(path string, fn func([]byte) []byte) bool {
 	out, found := edit(a.raw, path, fn)
 	if found {
@@ -230,21 +233,22 @@ func (a *attempt) note(path string, example []byte) {
 	}
 }
 
-// examplesLeft are the examples that are still in the call.
+// examplesLeft returns the pointers of the examples that are still in the call. If they are too many or too
+// long to be listed, it returns the pointer of the whole call.
 func (a *attempt) examplesLeft() (left []string) {
 	for _, path := range a.examples {
 		if _, there := valueAt(a.raw, path); there && !slices.Contains(left, path) {
 			left = append(left, path)
 		}
 	}
-	if len(left) > maxExamples {
+	if len(left) > maxExamples || len(strings.Join(left, "")) > maxExampleText {
 		return []string{""}
 	}
 	return left
 }
 
-// rename gives a misspelt member its name, or removes it if nobody knows what was meant. Where there are
-// secrets, its value may be one, under a name that only looks like another.
+// rename gives a misspelt member its right name, or removes the member if no name is near. In a type with
+// secrets the value may be a secret, so only another case or other separators count as near.
 func (a *attempt) rename(f finding, parent, name string) {
 	owner, ok := f.n.(*structNode)
 	if !ok {
@@ -264,8 +268,9 @@ func (a *attempt) rename(f finding, parent, name string) {
 	})
 }
 
-// meant is the free member that a misspelt one stands for: the one with the nearest name, or the only one
-// that is missing, if the value fits there; "" if there is none.
+// meant returns the unused member that a misspelt name stands for. That is the member with the nearest name.
+// If no name is near and exactly one required member is missing, it is that member, provided that the value
+// fits. Otherwise meant returns "".
 func (p *Plan) meant(owner *structNode, object []byte, name string, value []byte) string {
 	var free, missing []string
 	for _, member := range owner.fields {

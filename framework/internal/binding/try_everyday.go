@@ -17,7 +17,7 @@ func wantsTime(c *constraints, k keywords) bool {
 	return format == "date" || format == "date-time" || timeLayout(c) != ""
 }
 
-// timeLayout is the layout that the rules demand of a text; "" if there is none.
+// timeLayout returns the layout that a datetime rule demands, or "" without such a rule.
 func timeLayout(c *constraints) string {
 	if c == nil {
 		return ""
@@ -120,8 +120,8 @@ var everydayLayouts = func() map[byte][]string {
 	return byShape
 }()
 
-// everydayDuration writes a duration in words, as of a clock, or of ISO 8601, as Go does; nil if the text
-// is none.
+// everydayDuration reads a duration in words, as on a clock, or in ISO 8601, and writes it in Go's form. It
+// returns nil if the text is not a duration.
 func everydayDuration(text string) []byte {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text == "" || len(text) > 64 {

@@ -125,11 +125,15 @@ func numberIn(value []byte) []byte {
 	case !isText || len(text) > maxGuess:
 		return nil
 	}
-	found := aNumber.FindAllString(text, 2)
+	found := aNumber.FindAllStringIndex(text, 2)
 	if len(found) != 1 {
 		return nil
 	}
-	number := []byte(strings.TrimPrefix(strings.ReplaceAll(found[0], ",", ""), "+"))
+	from, to := found[0][0], found[0][1]
+	if from > 0 && text[from-1] != ' ' && (text[from] == '-' || text[from] == '+') {
+		from++ // the hyphen of room-5
+	}
+	number := []byte(strings.TrimPrefix(strings.ReplaceAll(text[from:to], ",", ""), "+"))
 	if jsontext.Check(number, jsontext.DefaultLimits()) != nil { // 007
 		return nil
 	}

@@ -29,8 +29,8 @@ type eTimes struct {
 	For time.Duration `json:"for,omitempty"`
 }
 
-// TestEverydayTimes: the forms in which people write dates, times and durations are understood, and a date
-// with two readings is not.
+// TestEverydayTimes: a suggestion understands the forms in which people write dates, times and durations. It
+// does not guess a date that has two readings.
 func TestEverydayTimes(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[eTimes](), binding.Input, binding.Options{})
@@ -116,6 +116,7 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"query":"tea","lines":[{"count":2}]}`, `{"query":"tea","lines":[{"count":2,"name":"text"}]}`, []string{"/lines/0/name"}},
 		{`{"query":"tea","lines":{"name":"cup","count":2}}`, `{"query":"tea","lines":[{"name":"cup","count":2}]}`, nil},
 		{`{}`, `{"query":"text"}`, []string{"/query"}},
+		{`{"query":"tea","from":"room-5"}`, `{"query":"tea","from":5}`, nil},
 		{`{"from":"4 days","query":{"text":"tea"}}`, `{"from":4,"query":"tea"}`, nil},
 	} {
 		got := refusal(t, p, c.call)
@@ -128,12 +129,35 @@ func TestWhatIsTried(t *testing.T) {
 	}
 }
 
+// TestLongExamples: pointers that are too long to be listed are not, however long the names in the call are.
+func TestLongExamples(t *testing.T) {
+	t.Parallel()
+	type pair struct {
+		A string `json:"a"`
+		B string `json:"b"`
+	}
+	p := mustCompile(t, reflect.TypeFor[struct {
+		M map[string]pair `json:"m"`
+	}](), binding.Input, binding.Options{})
+	got := refusal(t, p, `{"m":{"`+strings.Repeat("k", 400)+`":{}}}`)
+	if text := got.Error(); len(got.Examples) != 1 || got.Try == "" || len(text) > 2<<10 || !strings.Contains(text, "is an example, to be replaced.\nTry: ") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
 type eLogin struct {
 	User     string `json:"user"`
 	Password string `json:"password,omitempty" secret:"true"`
 	Limit    int    `json:"limit,omitempty"`
 	Note     string `json:"note,omitempty"`
 	More     any    `json:"more,omitempty"`
+
+	Old []eOldLogin `json:"old,omitempty" validate:"max=1"`
+}
+
+type eOldLogin struct {
+	User     string `json:"user"`
+	Password string `json:"password" secret:"true"`
 }
 
 // TestSecretsUnderOtherNames: where a type has a secret, what may be one is not repeated: the value of a
@@ -153,6 +177,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 			`{"user":"ada","note":{"password":"hunter2","user":"ada"}}`,
 			`{"user":"ada","note":["hunter2"]}`,
 			`{"user":"ada","note":"hunter","password":["hunter2"]}`,
+			`{"user":"ada","more":null,"old":[{"user":"ada","password":"hunter2"},{"user":"ada","password":"x"}]}`,
 			`["hunter2"]`,
 			`"hunter2"`,
 			`"{\"password\":\"hunter2\",\"limit\":\"x\"}"`,

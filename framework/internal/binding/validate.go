@@ -184,7 +184,7 @@ func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) f
 	case l.secret:
 		f.Got = "a value that is not shown"
 	default:
-		f.Got = gotWords(value)
+		f.Got = p.got(l.n, value)
 	}
 	if l.f != nil && sent {
 		f.Hint = l.f.defaultWords()
