@@ -30,7 +30,7 @@ type Fault struct {
 	Fix       string `json:"fix,omitempty"`
 	Warning   bool   `json:"warning"`
 
-	declared string // file:line of the function, where Where is that of a field; else ""
+	declared string // file:line of the function; "" if Where has it
 }
 
 // Error returns a report of many lines: the faults of one component together, in the order
@@ -424,8 +424,8 @@ func (m *member) adopt(b *builder, faults []binding.Fault) {
 	}
 }
 
-// fieldPlace is the line of the field that has the fault, if its type is of the function's own package and
-// its source is there; else "".
+// fieldPlace returns file:line of the field that has the fault. It returns "" if the struct is not declared
+// in the function's package, or if the source files are not on this machine.
 func (m *member) fieldPlace(f binding.Fault) string {
 	if f.Owner == nil || f.Owner.Name() == "" || f.Owner.PkgPath() != m.pkg {
 		return ""

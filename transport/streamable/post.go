@@ -16,7 +16,7 @@ type posting struct {
 	v       *Visit
 	session *session // found or opened; in use until release
 	opened  bool
-	call    atomic.Pointer[place] // that counts the call, until it is over; nil: none does
+	call    atomic.Pointer[place] // counts the call until it is over, or until it becomes a stream; nil: nothing to undo
 }
 
 // Find implements transport.Sessions.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Field is the line on which a struct type declares a field, if the source of the package is there: where
-// is a line of it. It is empty if the line is not known, or there are two types of the name.
+// Field returns file:line of the declaration of a field. where is file:line of anything in the same package.
+// Field returns "" if the source files are missing, or if the package has two struct types of the name.
 func Field(where, structName, field string) string {
 	file, _, found := cutLine(where)
 	if !found {
@@ -38,8 +38,8 @@ func Field(where, structName, field string) string {
 	return at
 }
 
-// fieldLine is the number of the line that declares a field, 0 if there is none, in how many types there
-// are of the name.
+// fieldLine returns the number of the line that declares a field, or 0. types is the number of struct types
+// with the name.
 func fieldLine(lines []string, begins, declares *regexp.Regexp) (line, types int) {
 	depth := 0 // of braces, inside of the type
 	for i, text := range lines {

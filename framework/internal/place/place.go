@@ -46,7 +46,7 @@ func Describe(fn any) string {
 	return name + " (" + where + ")"
 }
 
-// Package is the import path of the package that declares the function; empty where it is not known.
+// Package returns the import path of the package that declares the function, or "" if it is unknown.
 func Package(fn reflect.Value) string {
 	f := runtime.FuncForPC(fn.Pointer())
 	if f == nil {
@@ -57,8 +57,8 @@ func Package(fn reflect.Value) string {
 	return dir + base
 }
 
-// of is a path that an editor opens: from the working directory, if the file is below that. With -trimpath
-// it is that of the package.
+// of returns a path that an editor opens: relative to the working directory if the file is below it, and
+// absolute otherwise. In a program built with -trimpath the path begins with the import path.
 func of(file string, line int) string {
 	if below, err := filepath.Rel(start(), file); err == nil && filepath.IsLocal(below) {
 		file = below
@@ -66,7 +66,7 @@ func of(file string, line int) string {
 	return file + ":" + strconv.Itoa(line)
 }
 
-// start is the directory in which the program was started; empty if it is not known.
+// start returns the working directory at its first call, or "" if the system does not know it.
 var start = sync.OnceValue(func() string {
 	dir, err := os.Getwd()
 	if err != nil {
