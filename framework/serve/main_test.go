@@ -110,6 +110,23 @@ func nap(ctx context.Context, in napIn) (string, error) {
 	}
 }
 
+// patience is a bound on what takes no time unless something is broken.
+const patience = 45 * time.Second
+
+// within returns what arrives on c, and fails the test if nothing does.
+func within[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-timer.C:
+		t.Fatal("nothing happened")
+		panic("unreachable")
+	}
+}
+
 func greeter() *framework.App {
 	return framework.New("greeter", "1.2.3", framework.WithInstructions("Greets.")).Add(
 		framework.Tool("hello", hello, framework.Describe("Greet somebody."), framework.ReadOnly()),

@@ -21,9 +21,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// patience is a bound on what takes no time unless something is broken.
-const patience = 45 * time.Second
-
 const greeting = "waits for a client"
 
 // awaited closes found when the greeting has been written.
@@ -196,19 +193,6 @@ func napping(t *testing.T, milliseconds int) (c *client.Client, cmd *exec.Cmd, r
 	t.Cleanup(func() { _ = c.Close() })
 	within(t, asleep)
 	return c, cmd, ended
-}
-
-func within[T any](t *testing.T, c <-chan T) T {
-	t.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case v := <-c:
-		return v
-	case <-timer.C:
-		t.Fatal("nothing happened")
-		panic("unreachable")
-	}
 }
 
 func TestFirstSignalIsGraceful(t *testing.T) {
