@@ -55,13 +55,14 @@ func TestNodesResumeBesideTheQueue(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		t.Log(p.get(id).Status)
 		p.answer(id, `{"q1":`+accepted+`}`).ok()
 		time.Sleep(time.Second)
 		if n := effects.Load(); n != 1 {
 			t.Errorf("%d effects", n)
 		}
-		t.Log(p.get(id))
+		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "Ada") {
+			t.Errorf("%s: %s", got.Status, got.Result)
+		}
 	})
 }
 
@@ -96,10 +97,11 @@ func TestNodesRetryUnderAnothersNumber(t *testing.T) {
 				<-ran
 				defer func() {
 					time.Sleep(3 * time.Second)
-					t.Log(p.get(id).Status, string(p.get(id).Result), effects.Load())
+					if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "by node 1") {
+						t.Errorf("%s: %s", got.Status, got.Result)
+					}
 					close(ran)
 					for r := range ran {
-						t.Log(r)
 						if strings.HasPrefix(r, "node 0") {
 							t.Error("node 0 runs it again although node 1 has it")
 						}
@@ -153,7 +155,9 @@ func TestNodesStaleMessage(t *testing.T) {
 			t.Errorf("%s", m)
 		}
 		time.Sleep(20 * time.Second)
-		t.Log(string(p.byID("tasks/get", id).ok().Result))
+		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
+			t.Errorf("%s: %s", got.Status, got.Result)
+		}
 	})
 }
 
@@ -168,8 +172,9 @@ func TestNodesStartFailsOnce(t *testing.T) {
 		return nil
 	}
 	s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})))
-	_, err := s.Accept(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-	t.Log(err)
+	if _, err := s.Accept(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err == nil {
+		t.Error("the first frame is taken although the store was away")
+	}
 	x, err := s.Accept(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	if err != nil {
 		t.Errorf("the second frame: %v", err)

@@ -1,0 +1,188 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+var errAway = errors.New("the store is away")
+
+// filmed returns a started node that runs film as a task.
+func filmed(t *testing.T, store *memory.Store, h *hooks, film func(ctx context.Context) (string, error)) *framework.Server {
+	t.Helper()
+	app := quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(1))
+	app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) { return film(ctx) },
+		framework.Describe("d"), framework.Task(framework.TaskOptional)))
+	s := build(t, app)
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestNodesLateResult: the result of a worker that has lost its lease does not become the
+// task's, whether its successor still runs or has finished, and its handler is told to stop
+// when the lease is no longer certain.
+func TestNodesLateResult(t *testing.T) {
+	const life = time.Second
+	for _, late := range []time.Duration{3 * time.Second, 20 * time.Second} { // the successor takes 10 s
+		for _, fails := range []bool{false, true} {
+			bubble(t, func(t *testing.T) {
+				store := memory.Sized(memory.LeaseLife(life))
+				var began, stopped, ended time.Time
+				first := filmed(t, store, &hooks{renew: func(context.Context) error { return errAway }}, func(ctx context.Context) (string, error) {
+					began = time.Now()
+					context.AfterFunc(ctx, func() { stopped = time.Now() })
+					time.Sleep(late) // whatever its context says
+					ended = time.Now()
+					if fails {
+						return "", errors.New("stale")
+					}
+					return "stale", nil
+				})
+				p := dialTasks(t, first)
+				id := p.task("film", `{}`)
+				synctest.Wait()
+				filmed(t, store, &hooks{}, func(context.Context) (string, error) {
+					time.Sleep(10 * time.Second)
+					return "new", nil
+				})
+				for range 30 {
+					time.Sleep(time.Second)
+					got := p.get(id)
+					if got.Status != "working" && got.Status != "completed" || strings.Contains(string(got.Result), "stale") {
+						t.Fatalf("%s: %s", got.Status, got.Result)
+					}
+				}
+				if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
+					t.Errorf("%s: %s", got.Status, got.Result)
+				}
+				if after := stopped.Sub(began); after < life*2/3 || after > 2*life {
+					t.Errorf("the handler was stopped %v after it began, with a lease of %v", after, life)
+				}
+				if took := ended.Sub(began); took < late {
+					t.Errorf("the first worker ended after %v: nothing was late", took)
+				}
+			})
+		}
+	}
+}
+
+// TestNodesLateResultUnaware: the same of a worker that does not know that it has lost its
+// lease: only the store can refuse what it writes.
+func TestNodesLateResultUnaware(t *testing.T) {
+	for _, late := range []time.Duration{3 * time.Second, 20 * time.Second} { // the successor takes 10 s
+		bubble(t, func(t *testing.T) {
+			store := memory.Sized(memory.LeaseLife(time.Second))
+			first := filmed(t, store, &hooks{renewed: func() bool { return true }}, func(context.Context) (string, error) {
+				time.Sleep(late)
+				return "stale", nil
+			})
+			p := dialTasks(t, first)
+			id := p.task("film", `{}`)
+			synctest.Wait()
+			filmed(t, store, &hooks{}, func(context.Context) (string, error) {
+				time.Sleep(10 * time.Second)
+				return "new", nil
+			})
+			for range 30 {
+				time.Sleep(time.Second)
+				if got := p.get(id); strings.Contains(string(got.Result), "stale") {
+					t.Fatalf("%s: %s", got.Status, got.Result)
+				}
+			}
+			if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
+				t.Errorf("%s: %s", got.Status, got.Result)
+			}
+		})
+	}
+}
+
+// TestNodesLeaseLastsItsLife: renewals that fail for less than a life do not take the task
+// from its worker.
+func TestNodesLeaseLastsItsLife(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.LeaseLife(time.Second))
+		var renewals atomic.Int32
+		first := filmed(t, store, &hooks{renew: func(context.Context) error { renewals.Add(1); return errAway }}, func(ctx context.Context) (string, error) {
+			select {
+			case <-time.After(900 * time.Millisecond):
+				return "by the first", nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		})
+		p := dialTasks(t, first)
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		filmed(t, store, &hooks{}, func(context.Context) (string, error) { return "by the second", nil })
+		time.Sleep(10 * time.Second)
+		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "by the first") {
+			t.Errorf("%s: %s", got.Status, got.Result)
+		}
+		if n := renewals.Load(); n != 2 {
+			t.Errorf("%d renewals failed", n)
+		}
+	})
+}
+
+// TestNodesStaleRelease: an execution of a round that has lost its claim, and then fails,
+// leaves the claim of its successor alone: the round does not run for a third time.
+func TestNodesStaleRelease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var cut atomic.Bool // no renewal reaches the store
+		h := &hooks{swap: func(key string) error {
+			if cut.Load() && strings.HasPrefix(key, "round/") {
+				return errAway
+			}
+			return nil
+		}}
+		var runs atomic.Int32
+		s := build(t, quiet(framework.WithStore(hooked{memory.New(), h})).Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+			answer, err := framework.Elicit[name](ctx, "Who?")
+			if err != nil {
+				return "", err
+			}
+			switch n := runs.Add(1); n {
+			case 1:
+				time.Sleep(5 * time.Minute)
+				return "", protocol.Faultf(protocol.FaultInternal, "too late")
+			case 2:
+				cut.Store(false)
+				time.Sleep(10 * time.Minute)
+				fallthrough
+			default:
+				return fmt.Sprint(answer.Name, n), nil
+			}
+		}, framework.Describe("d"))))
+		p := dial(t, s, protocol.Rev20260728, withCaps(canElicit))
+		state := as2[struct{ RequestState string }](t, p.tool("ask", `{}`).ok().Result).RequestState
+		params := fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, state, accepted)
+		got := make(chan string, 3)
+		cut.Store(true)
+		for range 3 {
+			go func() {
+				got <- string(dial(t, s, protocol.Rev20260728, withCaps(canElicit)).call("tools/call", params).Result)
+			}()
+			time.Sleep(4 * time.Minute) // the first fails in the fifth minute; the third comes in the eighth
+		}
+		for range 3 {
+			if r := <-got; r != "" && !strings.Contains(r, "Ada2") {
+				t.Errorf("%s", r)
+			}
+		}
+		if n := runs.Load(); n != 2 {
+			t.Errorf("the round ran %d times", n)
+		}
+	})
+}
