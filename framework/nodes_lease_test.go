@@ -186,3 +186,35 @@ func TestNodesStaleRelease(t *testing.T) {
 		}
 	})
 }
+
+// TestNodesConflict: what a client does to a task is done although another node changes the
+// record between the reading and the writing, and at once.
+func TestNodesConflict(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store, h := memory.New(), &hooks{}
+		s := filmed(t, store, h, func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		p := dialTasks(t, s)
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		conflicts := 0
+		h.update = func() error {
+			if conflicts++; conflicts > 5 {
+				return nil
+			}
+			r, err := store.Tasks().Get(t.Context(), id)
+			if err != nil {
+				return err
+			}
+			r.Message = fmt.Sprint("another node's ", conflicts)
+			return store.Tasks().Update(t.Context(), r)
+		}
+		began := time.Now()
+		p.byID("tasks/cancel", id).ok()
+		if got := p.get(id); got.Status != "cancelled" || conflicts != 6 || time.Since(began) > 0 {
+			t.Errorf("%s after %d conflicts and %v", got.Status, conflicts, time.Since(began))
+		}
+	})
+}

@@ -92,3 +92,34 @@ func TestAcceptedCallOutlivesItsToken(t *testing.T) {
 		}
 	})
 }
+
+// TestFollowedStreamEndsWithItsToken: so does one that is resumed at another node than the one
+// that writes it.
+func TestFollowedStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, polling, streamable.Config{}, func(_ context.Context, _ string, send func(string) error) (int, string) {
+			_ = send(`{"progress":1}`)
+			time.Sleep(10 * time.Minute)
+			return http.StatusOK, `{"a":1}`
+		})
+		defer p.stop()
+		began := time.Now()
+		until := began.Add(time.Minute)
+		p.a.session = field(p.a.as(until, http.MethodPost, "initialize").Header, "Mcp-Session-Id")
+		p.b.session = p.a.session
+		broken := p.a.carry(p.a.as(until, http.MethodPost, "x"), -1)
+		synctest.Wait()
+		broken.cancel()
+		broken.wait()
+		id := "Last-Event-ID: " + broken.events()[1].id
+		first := p.b.carry(p.b.as(until, http.MethodGet, "", id), -1).wait()
+		if took := time.Since(began); took != time.Minute || len(first.events()) != 0 {
+			t.Errorf("the resumed stream ended after %s, with %v", took, first.events())
+		}
+		rest := p.b.carry(p.b.as(time.Time{}, http.MethodGet, "", id), -1).wait().events()
+		if len(rest) != 1 || rest[0].data != `{"a":1}` {
+			t.Errorf("the rest: %v", rest)
+		}
+	})
+}

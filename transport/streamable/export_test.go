@@ -14,3 +14,10 @@ func NewLife(parent context.Context) (ctx Life, end func(cause error)) {
 	l.Begin(parent)
 	return l, l.End
 }
+
+// Sessions returns how many sessions the endpoint keeps.
+func Sessions(e *Endpoint) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sessions)
+}

@@ -28,10 +28,13 @@ var errAway = errors.New("the store is away")
 type watched struct {
 	session.Store
 	away    atomic.Bool
+	keeps   atomic.Bool // nothing can be deleted
 	gets    atomic.Int32
 	touches atomic.Int32
 	dead    atomic.Bool // the nodes have not said for long that they live
 	broken  atomic.Bool // it panics
+
+	between func() // called before an Update, but not within one
 
 	mu  sync.Mutex
 	ids []string
@@ -77,6 +80,11 @@ func (w *watched) Update(ctx context.Context, r session.Record) error {
 	if err := w.see(r.ID + string(r.Data)); err != nil {
 		return err
 	}
+	if between := w.between; between != nil {
+		w.between = nil
+		between()
+		w.between = between
+	}
 	return w.Store.Update(ctx, r)
 }
 
@@ -93,6 +101,9 @@ func (w *watched) Touch(ctx context.Context, id string, expires time.Time) error
 func (w *watched) Delete(ctx context.Context, id string) error {
 	if err := w.see(id); err != nil {
 		return err
+	}
+	if w.keeps.Load() {
+		return errAway
 	}
 	return w.Store.Delete(ctx, id)
 }
@@ -252,6 +263,63 @@ func TestStoreAway(t *testing.T) {
 	for _, s := range []*site{p.a, p.b} {
 		if got := s.post("get"); got != "0 at 1" {
 			t.Errorf("afterwards: %s", got)
+		}
+	}
+}
+
+// TestFailedDelete: a session that could not be deleted is still there, for another attempt,
+// and is forgotten when nobody uses it.
+func TestFailedDelete(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, polling, streamable.Config{SessionIdle: time.Hour}, answers)
+			defer p.stop()
+			p.store.keeps.Store(true)
+			if r := p.a.do(http.MethodDelete, ""); r.Status != http.StatusServiceUnavailable {
+				t.Fatalf("DELETE: %d", r.Status)
+			}
+			p.store.keeps.Store(false)
+			if got := p.a.post("get"); got != "0 at 1" {
+				t.Errorf("afterwards: %s", got)
+			}
+			if again {
+				if r := p.a.do(http.MethodDelete, ""); r.Status != http.StatusNoContent {
+					t.Errorf("DELETE again: %d", r.Status)
+				}
+			} else {
+				time.Sleep(3 * time.Hour)
+				if n := streamable.Sessions(p.a.e); n != 0 {
+					t.Errorf("%d sessions are kept after three idle hours", n)
+				}
+			}
+			for _, s := range []*site{p.a, p.b} {
+				if r := s.do(http.MethodPost, "get"); r.Status != http.StatusNotFound {
+					t.Errorf("after the end: %d", r.Status)
+				}
+			}
+		})
+	}
+}
+
+// TestConflictsOfNodes: a change that comes between another node's reading and its writing is
+// not lost, and costs that node's request nothing but another attempt.
+func TestConflictsOfNodes(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, polling, streamable.Config{Patience: time.Minute}, answers)
+	defer p.stop()
+	left := 20
+	p.store.between = func() {
+		if left--; left >= 0 {
+			p.b.post("add")
+		}
+	}
+	if got := p.a.post("add"); got != "added" {
+		t.Errorf("a change: %s", got)
+	}
+	for _, s := range []*site{p.a, p.b} {
+		if got := s.post("get"); got != "21 at 22" {
+			t.Errorf("it is %s", got)
 		}
 	}
 }
