@@ -97,6 +97,32 @@ func TestConcurrencyGivesUp(t *testing.T) {
 	})
 }
 
+// TestConcurrencyLosesNoPlace: a place that falls to a call in the moment in which that gives up
+// goes to the next.
+func TestConcurrencyLosesNoPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 2000 {
+			ctx, cancel := context.WithCancel(t.Context())
+			hold, ended := make(chan struct{}), make(chan error, 3)
+			run := alone(middleware.Concurrency(1, 2), func(context.Context, *framework.Call) (*framework.Result, error) {
+				<-hold
+				cancel() // and then the place is free
+				return answering("x")(t.Context(), nil)
+			})
+			for _, of := range []context.Context{t.Context(), ctx, t.Context()} {
+				go func() { _, err := run(of); ended <- err }()
+				synctest.Wait()
+			}
+			close(hold)
+			synctest.Wait()
+			if len(ended) != 3 {
+				t.Fatalf("%d of 3 calls have ended: the place is lost", len(ended))
+			}
+		}
+	})
+}
+
 // A cancellation and a turn at the same moment lose no place.
 func TestConcurrencyRaces(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,10 @@
 package stdio_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -380,6 +382,52 @@ func TestSendAfterServe(t *testing.T) {
 	if err := kept.Send(t.Context(), []byte("{}")); !errors.Is(err, io.ErrClosedPipe) || len(out.all) != 0 {
 		t.Errorf("Send: %v; wrote %q", err, out.all)
 	}
+}
+
+// cutting is a stream whose first Write lasts until the gate opens, and then ends a context.
+type cutting struct {
+	gate chan struct{}
+	cut  context.CancelFunc
+	n    atomic.Int64
+	bytes.Buffer
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	if c.n.Add(1) == 1 {
+		<-c.gate
+		c.cut()
+	}
+	return c.Buffer.Write(p)
+}
+
+// TestTurnToWrite: the turn to write that falls to a Send in the moment in which that gives up
+// goes to the next.
+func TestTurnToWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 1000 {
+			out := &cutting{gate: make(chan struct{})}
+			err := serveOne(t, out, func(ctx context.Context, _ []byte, send transport.Outbound) error {
+				first, cut := context.WithCancel(ctx)
+				defer cut()
+				out.cut = cut
+				sent := make(chan error, 3)
+				for i, of := range []context.Context{ctx, first, ctx} {
+					go func() { sent <- send.Send(of, fmt.Appendf(nil, "{%d}", i)) }()
+					synctest.Wait()
+				}
+				close(out.gate)
+				synctest.Wait()
+				if len(sent) != 3 {
+					t.Fatalf("%d of 3 have returned: the turn is lost", len(sent))
+				}
+				return nil
+			})
+			if got := out.String(); err != nil || got != "{0}\n{2}\n" && got != "{0}\n{1}\n{2}\n" {
+				t.Fatalf("written is %q, %v", got, err)
+			}
+		}
+	})
 }
 
 // TestSendWhileBlocked: those who wait for a peer that does not read end with
