@@ -35,14 +35,14 @@ func (s *session) number() uint64 {
 
 // markAt is the lowest bit of a stream number that belongs to the mark of the node which writes
 // the stream; the bits below are random.
-const markAt = 37
+const markAt = 32
 
-// numberOf returns a random stream number of 53 bits. It is not 0, which is the standalone
+// numberOf returns a random stream number of 63 bits. It is not 0, which is the standalone
 // stream, because a mark is not 0.
-func numberOf(mark uint16) uint64 {
-	var b [8]byte
+func numberOf(mark uint32) uint64 {
+	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return uint64(mark)<<markAt | binary.LittleEndian.Uint64(b[:])>>(64-markAt)
+	return uint64(mark)<<markAt | uint64(binary.LittleEndian.Uint32(b[:]))
 }
 
 // prefix returns what the session's event ids begin with, on every node. It cannot be guessed, so

@@ -23,7 +23,7 @@ const (
 // that, it ends the stream itself; see conclude. Only the goroutine of serve uses a follower.
 type follower struct {
 	s     *session
-	mark  uint16 // of the node that writes
+	mark  uint32 // of the node that writes
 	key   string
 	after uint64           // number of the last event that was read
 	news  []eventlog.Event // read, and not written yet
@@ -37,7 +37,7 @@ type follower struct {
 // follow resumes a stream that another node writes.
 func (v *Visit) follow(s *session, number, after uint64, p *posting) *Reply {
 	st := &stream{session: s, log: v.e.events, number: number}
-	f := &follower{s: s, mark: uint16(number >> markAt), key: st.key(), after: after, id: st.eventID} //nolint:gosec // 16 bits are what is left
+	f := &follower{s: s, mark: uint32(number >> markAt), key: st.key(), after: after, id: st.eventID} //nolint:gosec // 31 bits are left
 	err := f.look(v.ctx)
 	dead := err == nil && !f.complete() && !v.e.node.Lives(v.ctx, f.mark)
 	if dead {

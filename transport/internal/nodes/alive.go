@@ -19,14 +19,15 @@ const (
 	beatTime  = 2 * time.Second // how long one may take
 )
 
-// newMark returns 16 random bits, not 0.
-func newMark() uint16 {
-	var b [2]byte
+// newMark returns 31 random bits, not 0. Of 1,000 nodes that run at the same time, two have the
+// same mark with a probability of 1 in 4,000.
+func newMark() uint32 {
+	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return max(binary.LittleEndian.Uint16(b[:]), 1)
+	return max(binary.LittleEndian.Uint32(b[:])>>1, 1)
 }
 
-func aliveKey(mark uint16) string { return "node." + strconv.Itoa(int(mark)) }
+func aliveKey(mark uint32) string { return "node." + strconv.FormatUint(uint64(mark), 10) }
 
 // living is the goroutine that renews the record of this node until ctx ends, and then
 // deletes it.
@@ -68,7 +69,7 @@ func (n *Node) opening() string {
 // Lives says whether the node with that mark runs. While the store cannot be asked it says
 // yes. A node that was killed counts as running for up to lifeAfter, unless its process had an
 // exclusive store: then this one could not have opened that.
-func (n *Node) Lives(ctx context.Context, mark uint16) bool {
+func (n *Node) Lives(ctx context.Context, mark uint32) bool {
 	if mark == n.Mark {
 		return true
 	}

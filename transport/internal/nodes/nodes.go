@@ -60,7 +60,7 @@ type Duties struct {
 // Node is one process, or one endpoint of it, among those that share a store.
 type Node struct {
 	ID       string // random
-	Mark     uint16 // random, not 0: for the numbers of what the node writes; see Lives
+	Mark     uint32 // 31 random bits, not 0: for the numbers of what the node writes; see Lives
 	Sessions session.Store
 
 	bus    change.Bus // nil: there is nobody to tell

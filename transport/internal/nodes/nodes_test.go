@@ -281,3 +281,25 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// TestMarks: nodes that start at the same time, as many as a service ever has, differ in
+// their marks.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	seen := map[uint32]bool{}
+	again, large := 0, false
+	for range 10_000 {
+		n := nodes.New(nil, nil, nodes.Duties{})
+		if seen[n.Mark] {
+			again++
+		}
+		seen[n.Mark] = true
+		large = large || n.Mark > 1<<30
+		if n.Mark == 0 || n.Mark >= 1<<31 {
+			t.Fatalf("a mark of %d", n.Mark)
+		}
+	}
+	if again > 2 || !large { // one pair is expected in 43 runs, three in half a million
+		t.Errorf("%d of %d marks were there before; one is over 2^30: %v", again, len(seen)+again, large)
+	}
+}
