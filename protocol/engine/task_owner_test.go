@@ -1,0 +1,94 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// tasked is a catalog whose every tool runs as a task if the client wants it.
+type tasked struct{ catalog }
+
+func (k tasked) Snapshot() engine.Snapshot { return k }
+
+func (k tasked) Find(ctx context.Context, c *engine.Call, p protocol.Params) (engine.Handler, error) {
+	h, err := k.catalog.Find(ctx, c, p)
+	if err != nil {
+		return nil, err
+	}
+	return patient{h}, nil
+}
+
+func (k tasked) Capabilities() protocol.ServerCapabilities {
+	all := k.catalog.Capabilities()
+	all.Tasks = true
+	return all
+}
+
+type patient struct{ engine.Handler }
+
+func (patient) TaskPolicy() *engine.TaskPolicy { return &engine.TaskPolicy{} }
+
+// TestTaskOwner: a task is its owner's alone. For all others it does not exist: those of
+// another subject, of the same subject of another issuer, without a principal, and for a client
+// without one those of another session.
+func TestTaskOwner(t *testing.T) {
+	t.Parallel()
+	ann := &transport.Principal{Issuer: "https://one.example", Subject: "ann"}
+	for name, tt := range map[string]struct{ owner, other *transport.Principal }{
+		"another subject":       {ann, &transport.Principal{Issuer: ann.Issuer, Subject: "bob"}},
+		"another issuer":        {ann, &transport.Principal{Issuer: "https://two.example", Subject: "ann"}},
+		"nobody":                {ann, nil},
+		"somebody for nobody's": {nil, ann},
+		"another session":       {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := engine.New(engine.Config{
+				Info: protocol.Implementation{Name: "s", Version: "1"}, Tasks: memory.New().Tasks(),
+				Catalog: tasked{catalog{"film": func(ctx context.Context, _ *engine.Call) (protocol.Result, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}}},
+			})
+			as := func(who *transport.Principal) *peer {
+				p := connect(t, e)
+				if who != nil {
+					p.ctx = transport.WithPrincipal(p.ctx, who)
+				}
+				p.initialize("2025-11-25", `{}`)
+				return p
+			}
+			owner, other := as(tt.owner), as(tt.other)
+			created := owner.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"film","arguments":{},"task":{}}}`)
+			var answer struct {
+				Result struct {
+					Task struct {
+						TaskID string `json:"taskId"`
+					} `json:"task"`
+				} `json:"result"`
+			}
+			if err := json.Unmarshal([]byte(created), &answer); err != nil || answer.Result.Task.TaskID == "" {
+				t.Fatalf("no task: %s", created)
+			}
+			id := answer.Result.Task.TaskID
+			for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+				got := other.ask(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":{"taskId":"` + id + `"}}`)
+				if want := `{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such task"}}`; got != want {
+					t.Fatalf("%s of somebody else's task: %s", method, got)
+				}
+			}
+			list := other.ask(`{"jsonrpc":"2.0","id":3,"method":"tasks/list"}`)
+			if want := `{"jsonrpc":"2.0","id":3,"result":{"tasks":[]}}`; list != want {
+				t.Errorf("the list of somebody else: %s", list)
+			}
+			shows(t, owner.ask(`{"jsonrpc":"2.0","id":4,"method":"tasks/list"}`), id, `"working"`)
+			shows(t, owner.ask(`{"jsonrpc":"2.0","id":5,"method":"tasks/cancel","params":{"taskId":"`+id+`"}}`), `"cancelled"`)
+		})
+	}
+}
