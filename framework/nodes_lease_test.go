@@ -39,12 +39,12 @@ func TestNodesLateResult(t *testing.T) {
 		for _, fails := range []bool{false, true} {
 			bubble(t, func(t *testing.T) {
 				store := memory.Sized(memory.LeaseLife(life))
-				var began, stopped, ended time.Time
+				var stopped, ended atomic.Int64 // time.Duration since the handler began
 				first := filmed(t, store, &hooks{renew: func(context.Context) error { return errAway }}, func(ctx context.Context) (string, error) {
-					began = time.Now()
-					context.AfterFunc(ctx, func() { stopped = time.Now() })
+					began := time.Now()
+					context.AfterFunc(ctx, func() { stopped.Store(int64(time.Since(began))) })
 					time.Sleep(late) // whatever its context says
-					ended = time.Now()
+					ended.Store(int64(time.Since(began)))
 					if fails {
 						return "", errors.New("stale")
 					}
@@ -67,10 +67,10 @@ func TestNodesLateResult(t *testing.T) {
 				if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
 					t.Errorf("%s: %s", got.Status, got.Result)
 				}
-				if after := stopped.Sub(began); after < life*2/3 || after > 2*life {
+				if after := time.Duration(stopped.Load()); after < life*2/3 || after > 2*life {
 					t.Errorf("the handler was stopped %v after it began, with a lease of %v", after, life)
 				}
-				if took := ended.Sub(began); took < late {
+				if took := time.Duration(ended.Load()); took < late {
 					t.Errorf("the first worker ended after %v: nothing was late", took)
 				}
 			})

@@ -16,7 +16,7 @@ func TestNodesSlowClientStopsTheBus(t *testing.T) {
 	bus := memory.New().Changes()
 	session := make(chan string, 2)
 	in := make(chan struct{})
-	release := make(chan struct{})
+	writes, release := make(chan struct{}), make(chan struct{})
 	e := engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Changes: bus, Catalog: catalog{
 		"slow": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 			session <- c.Session()
@@ -42,10 +42,10 @@ func TestNodesSlowClientStopsTheBus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow.served.Go(func() { _ = x.Serve(slow.ctx, blocked{release}) })
+	slow.served.Go(func() { _ = x.Serve(slow.ctx, blocked{writes, release}) })
 	<-in
 	slowID := <-session
-	time.Sleep(50 * time.Millisecond)
+	<-writes
 	publish := func(session, frame string) {
 		m, _ := json.Marshal(map[string]any{"engine": map[bool]string{true: "frame", false: "notify"}[session == slowID], "node": "another", "session": session, "frame": json.RawMessage(frame)})
 		_ = bus.Publish(t.Context(), m)
@@ -60,6 +60,14 @@ func TestNodesSlowClientStopsTheBus(t *testing.T) {
 	close(release)
 }
 
-type blocked struct{ c chan struct{} }
+// blocked is a client that does not read: its first frame waits until release is closed.
+type blocked struct{ writes, release chan struct{} }
 
-func (b blocked) Send(context.Context, []byte) error { <-b.c; return nil }
+func (b blocked) Send(context.Context, []byte) error {
+	select {
+	case b.writes <- struct{}{}:
+	case <-b.release:
+	}
+	<-b.release
+	return nil
+}
