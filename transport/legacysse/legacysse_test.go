@@ -197,3 +197,51 @@ func TestShutdownCancels(t *testing.T) {
 		t.Errorf("a second Shutdown: %v", err)
 	}
 }
+
+// TestCallsOfAClient: what one client has in flight is bounded over all its connections, and
+// its answers to questions of those calls come in all the same.
+func TestCallsOfAClient(t *testing.T) {
+	t.Parallel()
+	const call, answer = `{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`
+	begun, release, ended := make(chan string, 8), make(chan struct{}), make(chan struct{}, 8)
+	e := legacysse.New(hostFunc(func(_ context.Context, frame []byte, _ transport.Outbound) error {
+		begun <- string(frame)
+		if string(frame) == call {
+			<-release
+			ended <- struct{}{}
+		}
+		return nil
+	}), streamable.Config{MaxCalls: 2})
+	first, second, other := open(t, e, "192.0.2.1:1"), open(t, e, "192.0.2.1:2"), open(t, e, "192.0.2.2:1")
+	post := func(c *connection, frame string, want int) {
+		t.Helper()
+		if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", frame); reply.Status != want {
+			t.Errorf("%s: %d, want %d", frame, reply.Status, want)
+		}
+		if want == http.StatusAccepted {
+			if got := <-begun; got != frame {
+				t.Errorf("served is %s", got)
+			}
+		}
+	}
+	post(first, call, http.StatusAccepted)
+	post(second, call, http.StatusAccepted)
+	for _, c := range []*connection{first, second} {
+		post(c, call, http.StatusTooManyRequests)
+		post(c, "["+call+"]", http.StatusTooManyRequests)
+		post(c, answer, http.StatusAccepted)
+	}
+	post(other, call, http.StatusAccepted)
+	close(release)
+	for range 3 {
+		<-ended
+	}
+	if err := e.Shutdown(t.Context()); err != nil { // the places are free when the exchanges have ended
+		t.Error(err)
+	}
+	for range 2 {
+		if _, ok := e.EnterCall("192.0.2.1"); !ok {
+			t.Error("the calls have ended, and are counted still")
+		}
+	}
+}

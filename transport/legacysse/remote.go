@@ -269,7 +269,7 @@ func (s *session) takePosted(data []byte) {
 	}
 	ctx = s.within(ctx, &transport.Request{Fields: transport.HeaderFields(p.Header), RemoteAddr: p.Remote})
 	body = append([]byte(nil), body...) // the log's are shared, this is the host's
-	if !s.enter() || !s.start(ctx, body) {
+	if exit, ok := s.enter(body); !ok || !s.start(ctx, body, exit) {
 		s.refuse(ctx, body)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -22,6 +23,7 @@ type session struct {
 	e         *Endpoint
 	id        string
 	principal string
+	client    string          // whose calls its exchanges are
 	ctx       context.Context //nolint:containedctx // the connection's own life
 	cancel    context.CancelCauseFunc
 	out       *streamable.Lone
@@ -36,7 +38,7 @@ type session struct {
 
 // newSession begins a connection. It returns false if there are too many.
 func (e *Endpoint) newSession(v *Visit) (*session, bool) {
-	s := &session{e: e, id: rand.Text(), principal: v.Principal()}
+	s := &session{e: e, id: rand.Text(), principal: v.Principal(), client: strings.Clone(v.Client())} // of the request's memory
 	greeting := "event: endpoint\ndata: " + v.r.Messages + "?" + parameter + "=" + s.id + "\n\n"
 	s.out = e.NewLone([]byte(greeting), s.close, s.leave)
 	inner, cancel := context.WithCancelCause(e.life)
@@ -82,15 +84,25 @@ func (s *session) close() {
 	}
 }
 
-// enter counts an exchange in. It returns false if too many are running.
-func (s *session) enter() bool {
+// enter counts an exchange in, until exit is called. ok is false if too many are running: in the
+// session, or, if the frame asks for something, of the client in all its sessions. Answers to
+// questions of calls that run need no place among the client's calls.
+func (s *session) enter(body []byte) (exit func(), ok bool) {
+	leave, ok := s.e.EnterCall(s.client)
+	if !ok {
+		if streamable.Asks(body) {
+			return nil, false
+		}
+		leave = func() {}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running >= most {
-		return false
+		leave()
+		return nil, false
 	}
 	s.running++
-	return true
+	return func() { leave(); s.exit() }, true
 }
 
 func (s *session) exit() {
@@ -105,28 +117,29 @@ func (s *session) exit() {
 
 // take passes a frame that was posted on this node to the host, and starts its exchange.
 func (s *session) take(v *Visit, body []byte) *streamable.Reply {
-	if !s.enter() {
-		return v.TooMany("too many requests are running")
+	exit, ok := s.enter(body)
+	if !ok {
+		return v.TooMany("too many calls at once")
 	}
 	ctx := s.within(v.Context(), &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
-	if !s.start(ctx, body) {
+	if !s.start(ctx, body, exit) {
 		return v.ShuttingDown()
 	}
 	return v.Taken()
 }
 
-// start accepts a frame for which enter was called, and serves it in a goroutine of its own. It
+// start accepts a frame for which enter returned exit, and serves it in a goroutine of its own. It
 // returns false if the host takes no more frames.
-func (s *session) start(ctx context.Context, body []byte) bool {
+func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
 	exchange, err := s.accept(ctx, body)
 	if err != nil {
-		s.exit()
+		exit()
 		return false
 	}
 	s.e.running.Join()
 	go func() {
 		defer s.e.running.End()
-		defer s.exit()
+		defer exit()
 		if exchange == nil { // the host panicked
 			s.refuse(ctx, body)
 			return

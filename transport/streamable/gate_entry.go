@@ -77,9 +77,9 @@ func (e *Entry) NoEvents() *Reply {
 // Principal is a key by which principals are told apart; empty where there is none.
 func (e *Entry) Principal() string { return e.who }
 
-// client returns the key under which limits count a caller: its principal, else what the program
+// Client returns the key under which limits count a caller: its principal, else what the program
 // knows it by, else its address.
-func (e *Entry) client() string {
+func (e *Entry) Client() string {
 	if e.who != "" {
 		return e.who
 	}

@@ -32,6 +32,16 @@ func (g *Gate) enter(h *holder) bool {
 	return h.taken != nil
 }
 
+// EnterCall counts one more call in flight of a client, in all its sessions, until leave is called.
+// client is of Entry.Client. ok is false if the client has Config.MaxCalls already.
+func (g *Gate) EnterCall(client string) (leave func(), ok bool) {
+	call := g.calls.enter(client, g.cfg.MaxCalls)
+	if call == nil {
+		return nil, false
+	}
+	return call.leave, true
+}
+
 // leave undoes enter.
 func (g *Gate) leave(h holder) {
 	if h.session != nil {

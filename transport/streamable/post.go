@@ -34,7 +34,7 @@ func (p *posting) Find() (*transport.Connection, error) {
 // Open implements transport.Sessions. Other requests find the session only after the frame was
 // accepted; see Endpoint.keep.
 func (p *posting) Open() (*transport.Connection, error) {
-	if !p.v.e.room(p.v.client()) {
+	if !p.v.e.room(p.v.Client()) {
 		return nil, errTooMany
 	}
 	p.session, p.opened = p.v.e.newSession(&p.v.Entry), true
@@ -130,5 +130,5 @@ func (v *Visit) limited() {
 			return
 		}
 	}
-	v.place = holder{client: v.client()}
+	v.place = holder{client: v.Client()}
 }

@@ -62,7 +62,7 @@ type numbered struct {
 
 // newSession makes a session that nobody can find yet.
 func (e *Endpoint) newSession(entry *Entry) *session {
-	return e.makeSession(entry.ctx, entry.r, rand.Text(), entry.client())
+	return e.makeSession(entry.ctx, entry.r, rand.Text(), entry.Client())
 }
 
 // singleSession makes a session for one request of a stateless endpoint. It begins with one use,

@@ -35,7 +35,7 @@ func (l *Lone) Finish() { l.st.finish() }
 // Reply hands the stream over to the carrier. It refuses, and left is not called,
 // where the client has too many streams.
 func (l *Lone) Reply(e *Entry) *Reply {
-	who := holder{client: e.client()}
+	who := holder{client: e.Client()}
 	if !l.st.gate.enter(&who) {
 		return tooManyStreams().with(e.common)
 	}
