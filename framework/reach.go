@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
@@ -131,20 +132,35 @@ const hiddenText = "[hidden]"
 // password, token, api_key and the like.
 func SecretName(name string) bool { return secretName(name) }
 
-// OutputChecker checks results against the output schema of the tool that ctx calls. It
-// compiles the schema, so middleware should keep the check for its component. It is nil if
-// the component has no output schema.
+// OutputChecker checks results against the output schema that the revision of ctx's call lists
+// for the tool, in the form in which that revision sends them: some put what is no object into
+// one. It compiles the schema, so middleware should keep the check for its component and
+// RevisionOf. It is nil if the revision lists no output schema.
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.bound == nil || h.bound.tool == nil || h.bound.tool.OutputSchema == nil {
 		return nil, nil //nolint:nilnil // there is nothing to check it by
 	}
-	raw, err := binding.CompileRaw(h.bound.tool.OutputSchema)
+	d := h.call.Dialect
+	listed, err := d.AppendTool(nil, h.bound.tool)
+	if err != nil {
+		return nil, err
+	}
+	schema, has := jsontext.Member(listed, "outputSchema")
+	if !has {
+		return nil, nil //nolint:nilnil // as above
+	}
+	raw, err := binding.CompileRaw(schema)
 	if err != nil {
 		return nil, err
 	}
 	return func(structured json.RawMessage) error {
-		if err := raw.Check(structured); err != nil {
+		result, err := d.AppendResult(nil, &protocol.CallToolResult{Structured: structured}, nil)
+		if err != nil {
+			return err
+		}
+		sent, _ := jsontext.Member(result, "structuredContent")
+		if err := raw.Check(sent); err != nil {
 			return errors.New(err.Error()) // an *Invalid would be blamed on the arguments
 		}
 		return nil

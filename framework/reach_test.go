@@ -329,3 +329,50 @@ func TestOutcomeOfMapped(t *testing.T) {
 		t.Errorf("outcomes %v", got)
 	}
 }
+
+// TestOutputCheckerOfRevisions: a result is judged as the client's revision lists and sends it:
+// a list stands in an object where a schema must be that of one, and a revision without
+// structured content has nothing to judge.
+func TestOutputCheckerOfRevisions(t *testing.T) {
+	t.Parallel()
+	for revision, judges := range map[protocol.Revision]bool{
+		protocol.Rev20241105: false, protocol.Rev20250326: false,
+		protocol.Rev20250618: true, protocol.Rev20251125: true, protocol.Rev20260728: true,
+	} {
+		calls := 0
+		s := build(t, quiet().Use(seeing(func(ctx context.Context, call *framework.Call) {
+			calls++
+			check, err := framework.OutputChecker(ctx)
+			if err != nil || (check != nil) != judges {
+				t.Errorf("%s: %s is judged: %v, %v", revision, call.Name, check != nil, err)
+			}
+			if check == nil {
+				return
+			}
+			good, bad := rawJSON(`["x"]`), rawJSON(`[1]`)
+			if call.Name == "nothing" {
+				good, bad = rawJSON(`null`), rawJSON(`{"n":"1"}`)
+			}
+			if err := check(good); err != nil {
+				t.Errorf("%s: %s with %s: %v", revision, call.Name, good, err)
+			}
+			if check(bad) == nil {
+				t.Errorf("%s: %s takes %s", revision, call.Name, bad)
+			}
+		})).Add(
+			framework.Tool("list", func(context.Context, struct{}) ([]string, error) { return nil, nil }),
+			framework.Tool("nothing", func(context.Context, struct{}) (*struct {
+				N int `json:"n"`
+			}, error,
+			) {
+				return nil, nil //nolint:nilnil // which is what is tested
+			}),
+		))
+		p := dial(t, s, revision)
+		p.tool("list", `{}`)
+		p.tool("nothing", `{}`)
+		if calls != 2 {
+			t.Errorf("%s: %d calls", revision, calls)
+		}
+	}
+}

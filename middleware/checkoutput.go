@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// CheckOutput checks results of tools against their output schema (2025-06-18 server/tools
-// "Output Schema": servers MUST provide structured results that conform). What the
+// CheckOutput checks results of tools against the output schema that the client's revision lists
+// (2025-06-18 server/tools "Output Schema": servers MUST provide structured results that conform). What the
 // framework encodes fits; what methods such as MarshalJSON write, or steps further in have
 // changed, may not. A result that does not fit is an internal error: what is wrong is
 // logged, and sent only under framework.WithErrorDetail. isError results need not fit.
@@ -38,22 +38,39 @@ func CheckOutput() framework.Middleware {
 	}}
 }
 
-// outputCheck compiles a component's schema at its first call.
+// outputCheck compiles a component's schema at its first call from each revision.
 type outputCheck struct {
-	compile sync.Once
-	check   func(json.RawMessage) error // nil: no schema
-	err     error
+	mu     sync.Mutex                             // guards checks
+	checks map[string]func(json.RawMessage) error // by revision; nil: it lists no schema
+}
+
+func (c *outputCheck) of(ctx context.Context) (func(json.RawMessage) error, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	revision := framework.RevisionOf(ctx)
+	if check, known := c.checks[revision]; known {
+		return check, nil
+	}
+	check, err := framework.OutputChecker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.checks == nil {
+		c.checks = make(map[string]func(json.RawMessage) error)
+	}
+	c.checks[revision] = check
+	return check, nil
 }
 
 func (c *outputCheck) judge(ctx context.Context, tool *protocol.CallToolResult) error {
-	c.compile.Do(func() { c.check, c.err = framework.OutputChecker(ctx) })
+	check, err := c.of(ctx)
 	switch {
-	case c.err != nil || c.check == nil:
-		return c.err
+	case err != nil || check == nil:
+		return err
 	case tool.Structured == nil:
 		return fmt.Errorf("it has no structured content, and the tool has an output schema")
 	}
-	if err := c.check(tool.Structured); err != nil {
+	if err := check(tool.Structured); err != nil {
 		return fmt.Errorf("it does not fit the output schema: %w", err)
 	}
 	return nil
