@@ -3,17 +3,19 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
 // A client that does not read stops what the node hears of all others.
 func TestNodesSlowClientStopsTheBus(t *testing.T) {
-	bus := memory.New().Changes()
+	bus := listening{memory.New().Changes(), make(chan struct{})}
 	session := make(chan string, 2)
 	in := make(chan struct{})
 	writes, release := make(chan struct{}), make(chan struct{})
@@ -46,6 +48,7 @@ func TestNodesSlowClientStopsTheBus(t *testing.T) {
 	<-in
 	slowID := <-session
 	<-writes
+	<-bus.heard
 	publish := func(session, frame string) {
 		m, _ := json.Marshal(map[string]any{"engine": map[bool]string{true: "frame", false: "notify"}[session == slowID], "node": "another", "session": session, "frame": json.RawMessage(frame)})
 		_ = bus.Publish(t.Context(), m)
@@ -58,6 +61,20 @@ func TestNodesSlowClientStopsTheBus(t *testing.T) {
 		t.Error("the other client hears nothing while the slow one does not read")
 	}
 	close(release)
+}
+
+// listening is a bus that closes heard when its subscriber is there.
+type listening struct {
+	change.Bus
+	heard chan struct{}
+}
+
+func (l listening) Subscribe(ctx context.Context, fn func([]byte)) error {
+	var once sync.Once
+	return l.Bus.Subscribe(ctx, func(message []byte) {
+		fn(message)
+		once.Do(func() { close(l.heard) }) // the first message says that others may have been lost
+	})
 }
 
 // blocked is a client that does not read: its first frame waits until release is closed.
