@@ -30,82 +30,59 @@ func filmed(t *testing.T, store *memory.Store, h *hooks, film func(ctx context.C
 	return s
 }
 
-// TestNodesLateResult: the result of a worker that has lost its lease does not become the
-// task's, whether its successor still runs or has finished, and its handler is told to stop
-// when the lease is no longer certain.
+// TestNodesLateResult: a worker that has lost its lease cannot set the result of the task, before
+// or after its successor has finished. If its renewals fail, the handler's context ends. If a
+// renewal succeeds wrongly, only the store can refuse the result.
 func TestNodesLateResult(t *testing.T) {
-	const life = time.Second
+	away := &hooks{renew: func(context.Context) error { return errAway }}
+	unaware := &hooks{renewed: func() bool { return true }}
+	stale := errors.New("stale")
 	for _, late := range []time.Duration{3 * time.Second, 20 * time.Second} { // the successor takes 10 s
-		for _, fails := range []bool{false, true} {
-			bubble(t, func(t *testing.T) {
-				store := memory.Sized(memory.LeaseLife(life))
-				var stopped, ended atomic.Int64 // time.Duration since the handler began
-				first := filmed(t, store, &hooks{renew: func(context.Context) error { return errAway }}, func(ctx context.Context) (string, error) {
-					began := time.Now()
-					context.AfterFunc(ctx, func() { stopped.Store(int64(time.Since(began))) })
-					time.Sleep(late) // whatever its context says
-					ended.Store(int64(time.Since(began)))
-					if fails {
-						return "", errors.New("stale")
-					}
-					return "stale", nil
-				})
-				p := dialTasks(t, first)
-				id := p.task("film", `{}`)
-				synctest.Wait()
-				filmed(t, store, &hooks{}, func(context.Context) (string, error) {
-					time.Sleep(10 * time.Second)
-					return "new", nil
-				})
-				for range 30 {
-					time.Sleep(time.Second)
-					got := p.get(id)
-					if got.Status != "working" && got.Status != "completed" || strings.Contains(string(got.Result), "stale") {
-						t.Fatalf("%s: %s", got.Status, got.Result)
-					}
-				}
-				if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
-					t.Errorf("%s: %s", got.Status, got.Result)
-				}
-				if after := time.Duration(stopped.Load()); after < life*2/3 || after > 2*life {
-					t.Errorf("the handler was stopped %v after it began, with a lease of %v", after, life)
-				}
-				if took := time.Duration(ended.Load()); took < late {
-					t.Errorf("the first worker ended after %v: nothing was late", took)
-				}
-			})
-		}
+		lateResult(t, away, late, nil)
+		lateResult(t, away, late, stale)
+		lateResult(t, unaware, late, nil)
 	}
 }
 
-// TestNodesLateResultUnaware: the same of a worker that does not know that it has lost its
-// lease: only the store can refuse what it writes.
-func TestNodesLateResultUnaware(t *testing.T) {
-	for _, late := range []time.Duration{3 * time.Second, 20 * time.Second} { // the successor takes 10 s
-		bubble(t, func(t *testing.T) {
-			store := memory.Sized(memory.LeaseLife(time.Second))
-			first := filmed(t, store, &hooks{renewed: func() bool { return true }}, func(context.Context) (string, error) {
-				time.Sleep(late)
-				return "stale", nil
-			})
-			p := dialTasks(t, first)
-			id := p.task("film", `{}`)
-			synctest.Wait()
-			filmed(t, store, &hooks{}, func(context.Context) (string, error) {
-				time.Sleep(10 * time.Second)
-				return "new", nil
-			})
-			for range 30 {
-				time.Sleep(time.Second)
-				if got := p.get(id); strings.Contains(string(got.Result), "stale") {
-					t.Fatalf("%s: %s", got.Status, got.Result)
-				}
-			}
-			if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
-				t.Errorf("%s: %s", got.Status, got.Result)
-			}
+// lateResult starts a task on a node with hooks, whose handler ignores its context and ends late, and
+// then a second node.
+func lateResult(t *testing.T, h *hooks, late time.Duration, fails error) {
+	t.Helper()
+	const life = time.Second
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.LeaseLife(life))
+		var stopped, ended atomic.Int64 // time.Duration since the handler began
+		first := filmed(t, store, h, func(ctx context.Context) (string, error) {
+			began := time.Now()
+			context.AfterFunc(ctx, func() { stopped.Store(int64(time.Since(began))) })
+			time.Sleep(late)
+			ended.Store(int64(time.Since(began)))
+			return "stale", fails
 		})
-	}
+		p := dialTasks(t, first)
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		filmed(t, store, &hooks{}, func(context.Context) (string, error) {
+			time.Sleep(10 * time.Second)
+			return "new", nil
+		})
+		for range 30 {
+			time.Sleep(time.Second)
+			got := p.get(id)
+			if got.Status != "working" && got.Status != "completed" || strings.Contains(string(got.Result), "stale") {
+				t.Fatalf("%s: %s", got.Status, got.Result)
+			}
+		}
+		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
+			t.Errorf("%s: %s", got.Status, got.Result)
+		}
+		if after := time.Duration(stopped.Load()); h.renew != nil && (after < life*2/3 || after > 2*life) {
+			t.Errorf("the handler was stopped %v after it began, with a lease of %v", after, life)
+		}
+		if took := time.Duration(ended.Load()); took < late {
+			t.Errorf("the first worker ended after %v: nothing was late", took)
+		}
+	})
 }
 
 // TestNodesLeaseLastsItsLife: renewals that fail for less than a life do not take the task

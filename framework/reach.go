@@ -132,10 +132,11 @@ const hiddenText = "[hidden]"
 // password, token, api_key and the like.
 func SecretName(name string) bool { return secretName(name) }
 
-// OutputChecker checks results against the output schema that the revision of ctx's call lists
-// for the tool, in the form in which that revision sends them: some put what is no object into
-// one. It compiles the schema, so middleware should keep the check for its component and
-// RevisionOf. It is nil if the revision lists no output schema.
+// OutputChecker returns a function that checks results of the tool that ctx calls against its
+// output schema. Both the result and the schema are those of the call's revision: some revisions
+// wrap lists and scalars in an object. OutputChecker compiles the schema, so middleware should
+// keep the function, one for each component and RevisionOf. If the revision lists no output
+// schema, the function is nil.
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.bound == nil || h.bound.tool == nil || h.bound.tool.OutputSchema == nil {

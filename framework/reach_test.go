@@ -330,9 +330,8 @@ func TestOutcomeOfMapped(t *testing.T) {
 	}
 }
 
-// TestOutputCheckerOfRevisions: a result is judged as the client's revision lists and sends it:
-// a list stands in an object where a schema must be that of one, and a revision without
-// structured content has nothing to judge.
+// TestOutputCheckerOfRevisions: the checker compares the schema and the result of the call's
+// revision. Older revisions wrap a list in an object. Before 2025-06-18 there is no checker.
 func TestOutputCheckerOfRevisions(t *testing.T) {
 	t.Parallel()
 	for revision, judges := range map[protocol.Revision]bool{

@@ -97,8 +97,8 @@ func TestConcurrencyGivesUp(t *testing.T) {
 	})
 }
 
-// TestConcurrencyLosesNoPlace: a place that falls to a call in the moment in which that gives up
-// goes to the next.
+// TestConcurrencyLosesNoPlace: if a waiting call is cancelled while it receives a place, the next
+// call gets the place.
 func TestConcurrencyLosesNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

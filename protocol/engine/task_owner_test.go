@@ -34,9 +34,8 @@ type patient struct{ engine.Handler }
 
 func (patient) TaskPolicy() *engine.TaskPolicy { return &engine.TaskPolicy{} }
 
-// TestTaskOwner: a task is its owner's alone. For all others it does not exist: those of
-// another subject, of the same subject of another issuer, without a principal, and for a client
-// without one those of another session.
+// TestTaskOwner: only its owner can see a task. For every other client it does not exist: another
+// subject, the same subject of another issuer, a client without a principal, another session.
 func TestTaskOwner(t *testing.T) {
 	t.Parallel()
 	ann := &transport.Principal{Issuer: "https://one.example", Subject: "ann"}

@@ -84,9 +84,9 @@ func (s *session) close() {
 	}
 }
 
-// enter counts an exchange in, until exit is called. ok is false if too many are running: in the
-// session, or, if the frame asks for something, of the client in all its sessions. Answers to
-// questions of calls that run need no place among the client's calls.
+// enter counts one more exchange, until exit is called. If the session runs too many, ok is false.
+// For a frame that may hold a request, ok is also false if the client runs too many calls in all its
+// sessions. Answers are not refused for that reason, because running calls wait for them.
 func (s *session) enter(body []byte) (exit func(), ok bool) {
 	leave, ok := s.e.EnterCall(s.client)
 	if !ok {
@@ -128,8 +128,8 @@ func (s *session) take(v *Visit, body []byte) *streamable.Reply {
 	return v.Taken()
 }
 
-// start accepts a frame for which enter returned exit, and serves it in a goroutine of its own. It
-// returns false if the host takes no more frames.
+// start accepts a frame and serves it in a new goroutine, which calls exit at its end. If the host
+// accepts no more frames, start calls exit and returns false.
 func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
 	exchange, err := s.accept(ctx, body)
 	if err != nil {

@@ -400,8 +400,8 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// TestTurnToWrite: the turn to write that falls to a Send in the moment in which that gives up
-// goes to the next.
+// TestTurnToWrite: if a waiting Send is cancelled while it receives the turn to write, the next Send
+// gets the turn.
 func TestTurnToWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

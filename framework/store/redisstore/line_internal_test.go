@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// TestTurnAtTheLastMoment: a turn that is handed to a Take in the moment in which it stops
-// waiting is that Take's or is given back, and never lost.
+// TestTurnAtTheLastMoment: if a Take stops waiting while it receives a turn, it returns the turn
+// or the line gives the turn back. The turn is never lost.
 func TestTurnAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
