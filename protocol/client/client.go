@@ -43,6 +43,13 @@ type Client struct {
 // The error is the carrier's, each time.
 func (c *Client) Close() error { return c.link.close() }
 
+// Done is closed when the connection is lost or closed: no call can succeed any more. Over
+// HTTP, where there is no connection to lose, that is only after Close.
+func (c *Client) Done() <-chan struct{} { return c.link.lost }
+
+// Err returns why the connection has ended: the error of every further call, or nil before.
+func (c *Client) Err() error { return c.link.failure() }
+
 // Server says who answered.
 func (c *Client) Server() protocol.Implementation { return c.server }
 

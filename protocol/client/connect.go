@@ -74,6 +74,7 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 	c := &Client{config: settings}
 	c.can = c.config.capabilities()
 	c.link = newLink(life, cancel, conn)
+	c.link.seen = settings.frame
 	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.answered
 	c.watched.turn = make(chan struct{}, 1)
 	if h, ok := conn.(*httpConn); ok {

@@ -37,6 +37,9 @@ type link struct {
 	notice   func(jsonrpc.Message) func(context.Context)
 	answered func(jsonrpc.ID)
 
+	// seen is the function of OnFrame; nil: nobody looks.
+	seen func(context.Context, Frame)
+
 	dispatch dispatcher
 	lastID   atomic.Int64
 
@@ -110,6 +113,9 @@ func (l *link) read() {
 			continue
 		}
 		if one, ok := errors.AsType[*callError](err); ok {
+			if one.frame != nil {
+				l.show(l.life, Frame{Text: one.frame})
+			}
 			l.endCall(one)
 			continue
 		}
@@ -117,7 +123,14 @@ func (l *link) read() {
 			l.fail(lostError(err))
 			return
 		}
+		l.show(l.life, Frame{Text: frame})
 		l.receive(frame)
+	}
+}
+
+func (l *link) show(ctx context.Context, f Frame) {
+	if l.seen != nil {
+		l.seen(ctx, f)
 	}
 }
 
@@ -269,6 +282,7 @@ func (l *link) awaitLocked(id jsonrpc.ID) (*waiter, error) {
 
 // send writes one frame.
 func (l *link) send(ctx context.Context, frame []byte) error {
+	l.show(ctx, Frame{Sent: true, Text: frame})
 	err := l.conn.Write(ctx, frame)
 	if err == nil {
 		return nil

@@ -37,6 +37,7 @@ type config struct {
 	sample func(context.Context, *SampleRequest) (*SampleAnswer, error)
 	roots  func(context.Context) ([]protocol.Root, error)
 	notify func(context.Context, protocol.Notification)
+	frame  func(context.Context, Frame)
 }
 
 func newConfig(opts []Option) config {
@@ -142,4 +143,19 @@ func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) {
 // package documentation). It must not call Close.
 func OnNotification(fn func(context.Context, protocol.Notification)) Option {
 	return optionFunc(func(c *config) { c.notify = fn })
+}
+
+// Frame is a JSON-RPC message, or a batch of them, as it crossed the connection.
+type Frame struct {
+	Sent bool   // by the client; else it was received
+	Text []byte // valid until the function of OnFrame returns; read-only
+}
+
+// OnFrame shows fn every frame in both directions: a sent one before it is written, a received
+// one before anything is done with it, even if it is not JSON. For a sent frame ctx is the
+// context of the call that it belongs to, with the values of the caller's context. For a
+// received frame ctx is the connection's. fn is called concurrently, and the connection waits
+// while it runs. It must not call the client.
+func OnFrame(fn func(ctx context.Context, f Frame)) Option {
+	return optionFunc(func(c *config) { c.frame = fn })
 }
