@@ -53,6 +53,7 @@ command line with --cmd, or after "--" at the end.`,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather compare cities=Kyoto,Oslo --progress
   kagami inspect ./examples/everything
+  kagami page ./examples/weather
   kagami tools -- node server.js
   kagami call https://mcp.example.com/mcp search query=tea --bearer "$TOKEN"`,
 		SilenceUsage:      true,
@@ -77,7 +78,7 @@ command line with --cmd, or after "--" at the end.`,
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
-		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(),
+		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(),
 		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)
 	return root

@@ -19,7 +19,7 @@ type UsageError struct{ Problem string }
 
 // Error returns the problem and the list of flags.
 func (e *UsageError) Error() string {
-	return e.Problem + "\nFlags: --stdio, --http ADDR, --store URL, --worker, --inspect[=json], --version, --help"
+	return e.Problem + "\nFlags: --stdio, --http ADDR, --page[=:PORT], --store URL, --worker, --inspect[=json], --version, --help"
 }
 
 func usagef(format string, args ...any) error {
@@ -32,8 +32,34 @@ type flags struct {
 	http    string // address; empty: not served
 	store   string // URL; empty: the app's
 	worker  bool   // runs tasks, and has no carrier
+	page    pageFlag
 	inspect inspect.Format
 	version bool
+}
+
+// pageFlag is --page: without a value any free port, else an address.
+type pageFlag struct {
+	on   bool
+	addr string
+}
+
+// IsBoolFlag allows the flag without a value.
+func (*pageFlag) IsBoolFlag() bool { return true }
+
+// String returns the address, or "" without the page.
+func (p *pageFlag) String() string { return p.addr }
+
+// Set takes the value after "=", or "true" if there is none.
+func (p *pageFlag) Set(text string) error {
+	if on, err := strconv.ParseBool(text); err == nil {
+		p.on, p.addr = on, "127.0.0.1:0"
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(text); err != nil {
+		return errors.New("want :PORT, or nothing for a free port")
+	}
+	p.on, p.addr = true, text
+	return nil
 }
 
 // looks says that something is printed instead of served.
@@ -51,6 +77,7 @@ func (s *settings) parse(args []string) (*flags, error) {
 	set.StringVar(&f.http, "http", "", "")
 	set.StringVar(&f.store, "store", "", "")
 	set.BoolVar(&f.worker, "worker", false, "")
+	set.Var(&f.page, "page", "")
 	set.Var(&f.inspect, "inspect", "")
 	set.BoolVar(&f.version, "version", false, "")
 	if err := set.Parse(args); err != nil {
@@ -113,7 +140,7 @@ func givenOf(set *flag.FlagSet) map[string]bool {
 
 // works checks --worker: it needs a store that other processes share, and no carrier.
 func (f *flags) works(set *flag.FlagSet) error {
-	for _, other := range []string{"stdio", "http"} {
+	for _, other := range []string{"stdio", "http", "page"} {
 		if g := set.Lookup(other); g.Value.String() != g.DefValue {
 			return usagef("--worker serves no client: leave --%s out, which runs tasks, too", other)
 		}
@@ -137,7 +164,7 @@ func (s *settings) environment(set *flag.FlagSet) error {
 		return nil
 	}
 	given := givenOf(set)
-	for _, name := range []string{"stdio", "http", "store", "worker", "inspect"} {
+	for _, name := range []string{"stdio", "http", "page", "store", "worker", "inspect"} {
 		variable := s.prefix + "_" + strings.ToUpper(name)
 		text, ok := os.LookupEnv(variable)
 		if !ok || text == "" || given[name] {
@@ -164,12 +191,13 @@ An MCP server. Without flags it speaks the Model Context Protocol on stdin and s
 Flags (in brackets the environment variable that stands for one; a flag wins):
   --stdio           serve on stdin and stdout, the default without --http%s
   --http ADDR       serve on HTTP at /mcp; :8080 is port 8080 of this machine only%s
+  --page[=:PORT]    serve a page to look into the server, for a browser on this machine%s
   --store URL       keep tasks, sessions and streams beyond this process: file:PATH, or
                     redis://HOST:PORT/DB for several processes, or memory:%s
   --worker          run tasks of the store and serve no client%s
   --inspect[=json]  print what the server offers, and exit%s
   --version         print name and version, and exit
   --help            print this, and exit
-`, programName(), env("STDIO"), env("HTTP"), env("STORE"), env("WORKER"), env("INSPECT"))
+`, programName(), env("STDIO"), env("HTTP"), env("PAGE"), env("STORE"), env("WORKER"), env("INSPECT"))
 	return err
 }

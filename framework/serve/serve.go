@@ -53,10 +53,13 @@ func program(app *framework.App, args []string, opts []Option) int {
 	return ExitCode(err)
 }
 
-// Run builds the app and serves it as the flags say (--stdio | --http ADDR | --store URL |
-// --worker | --inspect[=json] | --version | --help), until ctx ends. It is for programs
-// with flags, configuration or defers of their own. Both carriers may be served at once;
-// then the end of stdin ends only stdio.
+// Run builds the app and serves it as the flags say (--stdio | --http ADDR | --page[=:PORT] |
+// --store URL | --worker | --inspect[=json] | --version | --help), until ctx ends. It is for
+// programs with flags, configuration or defers of their own. Both carriers may be served at
+// once; then the end of stdin ends only stdio.
+//
+// With --page a browser on this machine can look into the server (package page): the address,
+// with a key for one use, is printed on the error output. The page ends with the carrier.
 //
 // Whoever opens a store closes it: Run closes that of --store; the program closes that of
 // [framework.WithStore] when Run has returned, or in App.OnStop under Main, which does not
@@ -122,7 +125,12 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.worker {
 		return s.work(ctx, server)
 	}
-	return server.Serve(ctx, s.carriers(f)...)
+	carriers := s.carriers(f)
+	if f.page.on {
+		last := len(carriers) - 1
+		carriers[last] = s.paged(f, carriers[last], server)
+	}
+	return server.Serve(ctx, carriers...)
 }
 
 func (s *settings) work(ctx context.Context, server *framework.Server) error {
@@ -176,7 +184,7 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 var asProgram = optionFunc(func(s *settings) { s.program = true })
 
 // Env sets the prefix of the environment variables that stand for flags; default "KAGAMI":
-// KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag takes
+// KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_PAGE, KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag takes
 // precedence. An empty prefix switches them off.
 func Env(prefix string) Option {
 	return optionFunc(func(s *settings) { s.prefix = prefix })
@@ -208,6 +216,7 @@ type settings struct {
 	program   bool // Main runs it
 	http      []fiberhttp.Option
 	wraps     []func(transport.Transport) transport.Transport // of stdio
+	endpoint  chan string                                     // of --http, for the page; nil: not served
 }
 
 func configured(opts []Option) *settings {
@@ -230,7 +239,12 @@ func (s *settings) carriers(f *flags) []transport.Transport {
 		tell := fiberhttp.OnListen(func(addr net.Addr) {
 			_, _ = fmt.Fprintf(s.errs, "%s serves MCP over HTTP on %s\n", programName(), addr)
 		})
-		all = append(all, fiberhttp.New(f.http, append([]fiberhttp.Option{tell}, s.http...)...))
+		own := []fiberhttp.Option{tell}
+		if f.page.on {
+			s.endpoint = make(chan string, 1)
+			own = append(own, fiberhttp.OnEndpoint(func(at string) { s.endpoint <- at }))
+		}
+		all = append(all, fiberhttp.New(f.http, append(own, s.http...)...))
 	}
 	return all
 }
@@ -254,7 +268,7 @@ func (s *settings) greet() {
 	}
 	_, _ = fmt.Fprintf(s.errs, `%[1]s speaks MCP on stdin and stdout, one JSON-RPC message a line, and waits for a client.
 Try it from another terminal: kagami call --cmd %[2]s TOOL key=value
-See what it offers: %[2]s --inspect
+See what it offers: %[2]s --inspect, or in a browser: %[2]s --page
 `, programName(), os.Args[0])
 }
 

@@ -50,7 +50,7 @@ func TestUsageErrors(t *testing.T) {
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("Run(%q) = %v; want a usage error with %q", tt.args, err, tt.want)
 			}
-			if !strings.Contains(err.Error(), "--stdio, --http ADDR, --store URL, --worker, --inspect[=json], --version, --help") {
+			if !strings.Contains(err.Error(), "--stdio, --http ADDR, --page[=:PORT], --store URL, --worker, --inspect[=json], --version, --help") {
 				t.Errorf("the error does not list the flags: %v", err)
 			}
 			if code := serve.ExitCode(err); code != 2 {

@@ -13,7 +13,7 @@ import (
 )
 
 // Option configures New, Handler and SSE. If an option is given twice, the last one counts,
-// except that hosts, origins and functions of OnListen add up; zero or less stands for the
+// except that hosts, origins and functions of OnListen and OnEndpoint add up; zero or less stands for the
 // default. A nil option is an error of Serve; Handler and SSE, which have no error, ignore
 // it.
 type Option interface{ option(*config) }
@@ -178,6 +178,23 @@ func TLS(cfg *tls.Config) Option {
 // served.
 func Listener(l net.Listener) Option {
 	return optionFunc(func(c *config) { c.Listener = l })
+}
+
+// OnEndpoint has fn called with the URL under which this machine reaches the endpoint of New,
+// such as "http://127.0.0.1:8080/mcp", before the first connection is accepted. Several are
+// called in turn.
+func OnEndpoint(fn func(endpoint string)) Option {
+	return optionFunc(func(c *config) {
+		before := c.OnEndpoint
+		c.OnEndpoint = func(endpoint string) {
+			if before != nil {
+				before(endpoint)
+			}
+			if fn != nil {
+				fn(endpoint)
+			}
+		}
+	})
 }
 
 // OnListen has fn called with the address that New is bound to, before the first connection

@@ -77,8 +77,11 @@ var table = []rule{
 		"protocol/change", "protocol/claim", "protocol/engine", "protocol/eventlog", "protocol/session", "protocol/task",
 	}},
 	{prefix: "framework/serve", internal: []string{
-		"framework", "framework/internal/outlive", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
+	{prefix: "framework/serve/page", internal: []string{
+		"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
+	}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
 	{prefix: "middleware", internal: []string{"framework", "protocol", "protocol/claim", "protocol/jsontext", "transport"}, external: []string{
 		"go.uber.org/zap", "golang.org/x/time", "go.opentelemetry.io/otel",
@@ -114,7 +117,7 @@ var table = []rule{
 	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"framework/serve/surface", "framework/serve/surface/contract", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+		"framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/spf13/cobra"}},
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},

@@ -106,20 +106,30 @@ func Surface(ctx context.Context, server *framework.Server) (_ *surface.Surface,
 	return all, nil
 }
 
-// fill adds what the server has.
-func fill(all *surface.Surface, found *framework.Inspection) error {
+// Inside returns what the server knows of itself and no client sees: where its components come
+// from, and their chains.
+func Inside(server *framework.Server) *surface.Inside { return insideOf(server.Inspect()) }
+
+func insideOf(found *framework.Inspection) *surface.Inside {
 	inside := &surface.Inside{Lists: chainOf(found.Lists)}
-	listed := make(map[string][]json.RawMessage)
 	for _, c := range found.Components {
-		if !c.Hidden {
-			listed[c.Kind] = append(listed[c.Kind], c.Listed)
-		}
 		inside.Components = append(inside.Components, surface.Component{
 			Kind: c.Kind, Name: c.Name, Group: c.Group, Scopes: c.Scopes, Hidden: c.Hidden,
 			Function: c.Function, Where: c.Where, Added: c.Added, Chain: chainOf(c.Chain),
 		})
 	}
-	all.Inside = inside
+	return inside
+}
+
+// fill adds what the server has.
+func fill(all *surface.Surface, found *framework.Inspection) error {
+	listed := make(map[string][]json.RawMessage)
+	for _, c := range found.Components {
+		if !c.Hidden {
+			listed[c.Kind] = append(listed[c.Kind], c.Listed)
+		}
+	}
+	all.Inside = insideOf(found)
 	return errors.Join(
 		all.Fill(surface.Tools, listed["tool"]), all.Fill(surface.Resources, listed["resource"]),
 		all.Fill(surface.Templates, listed["template"]), all.Fill(surface.Prompts, listed["prompt"]),

@@ -107,7 +107,7 @@ func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, erro
 		if l.known == 0 {
 			continue
 		}
-		if s.Sent[l.member], err = sent(ctx, c, l.method, l.member); err != nil {
+		if s.Sent[l.member], err = Entries(ctx, c, l.method, l.member); err != nil {
 			return nil, fmt.Errorf("calling %s: %w", l.method, err)
 		}
 	}
@@ -117,8 +117,9 @@ func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, erro
 // mostPages bounds the pages of a list, as the client does.
 const mostPages = 10_000
 
-// sent reads all pages of a list.
-func sent(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
+// Entries reads all pages of a list, and returns its entries as the server sent them. method is
+// that of the list, such as "tools/list", and member the name of the list in the result.
+func Entries(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	var params json.RawMessage
 	for range mostPages {

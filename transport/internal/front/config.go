@@ -31,8 +31,10 @@ type Config struct {
 	TLS      *tls.Config
 	Listener net.Listener
 	OnListen func(net.Addr)
-	Reactor  bool // connections are those of package reactor
-	Always   bool // and members of a loop from the start, for tests
+
+	OnEndpoint func(endpoint string) // is called with the URL for clients on this machine
+	Reactor    bool                  // connections are those of package reactor
+	Always     bool                  // and members of a loop from the start, for tests
 
 	ReadTimeout  time.Duration // of header and body; default 30 s
 	IdleTimeout  time.Duration // of a connection between requests; default 120 s
@@ -190,6 +192,22 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 	}
 	var config net.ListenConfig
 	return config.Listen(ctx, "tcp", net.JoinHostPort(host, port)) // its error says that it is of listening, and where
+}
+
+// endpoint is the URL under which this machine reaches the endpoint.
+func (c *Config) endpoint(bound net.Addr) string {
+	host, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = map[bool]string{true: "127.0.0.1", false: "::1"}[ip.Is4()]
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: c.Path}
+	if c.TLS != nil {
+		u.Scheme = "https"
+	}
+	return u.String()
 }
 
 // Secure is the configuration of TLS with these protocols and no others; nil without TLS.

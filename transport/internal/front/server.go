@@ -60,6 +60,9 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	if r.OnListen != nil {
 		r.OnListen(l.Addr())
 	}
+	if r.OnEndpoint != nil {
+		r.OnEndpoint(r.endpoint(l.Addr()))
+	}
 	served := make(chan struct{})
 	var ended, failure error
 	go func() { defer close(served); ended = r.server.Serve(l) }()

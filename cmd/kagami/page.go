@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+)
+
+func (a *cli) pageCommand() *cobra.Command {
+	var listen string
+	var noOpen bool
+	cmd := &cobra.Command{
+		Use:   "page SERVER",
+		Short: "Look into a server with a browser",
+		Long: `Look into a server with a browser: what it offers, a form for each tool, what it asks
+during a call, and every frame on the wire. The page is for this machine only; its
+address holds a key that is good once. A Go package is built again whenever the page
+starts it again.`,
+		Example: `  kagami page ./examples/weather
+  kagami page -- npx -y @modelcontextprotocol/server-everything
+  kagami page https://mcp.example.com/mcp --bearer "$TOKEN"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.page(cmd.Context(), server, listen, !noOpen)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDR` of the page, on this machine; the default is a free port")
+	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address only")
+	return cmd
+}
+
+// page serves the page until the command is stopped.
+func (a *cli) page(ctx context.Context, server []string, listen string, open bool) error {
+	o, cleanup, err := a.pageOptions(server)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	shown, err := page.New(o)
+	if err != nil {
+		return err
+	}
+	return shown.Serve(ctx, listen, func(address string) {
+		_, _ = fmt.Fprintf(a.errs, "kagami: the page is at\n  %s\nThe key in it is good once, for 10 minutes. Stop with Ctrl-C.\n", address)
+		if open && isTerminal(os.Stderr) {
+			if err := openBrowser(ctx, address); err != nil {
+				_, _ = fmt.Fprintf(a.errs, "kagami: no browser was opened: %v\n", err)
+			}
+		}
+	})
+}
+
+// pageOptions say where the server is. cleanup removes what was built.
+func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err error) {
+	o = page.Options{Client: version(), Where: strings.Join(server, " ")}
+	if len(server) == 1 && isURL(server[0]) {
+		if _, err := a.endpoint(server[0]); err != nil { // it checks the header fields
+			return o, nil, err
+		}
+		o.URL, o.Where, o.Header, o.Bearer = server[0], "", http.Header{}, a.bearer
+		if o.Bearer == "" {
+			o.Bearer = os.Getenv(bearerEnv)
+		}
+		for _, field := range a.headers {
+			name, value, _ := strings.Cut(field, ":")
+			o.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		}
+		return o, func() {}, nil
+	}
+	if len(a.headers) > 0 || a.bearer != "" {
+		return o, nil, usagef("--header and --bearer are for servers at a URL")
+	}
+	var mu sync.Mutex
+	var made []func() error
+	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
+		program, cleanup, err := a.program(ctx, server)
+		if err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		made = append(made, cleanup)
+		program.Stderr = a.errs
+		return program, nil
+	}
+	return o, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, remove := range made {
+			_ = remove() // a directory for temporary files
+		}
+	}, nil
+}
+
+// openBrowser opens the address by a file that only this user can read, since the arguments of
+// a process can be seen by all.
+func openBrowser(ctx context.Context, address string) error {
+	dir, err := os.MkdirTemp("", "kagami-page-")
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, "open.html")
+	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\">\n", html.EscapeString(address))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	command := map[string][]string{"darwin": {"open", file}, "windows": {"rundll32", "url.dll,FileProtocolHandler", file}}[runtime.GOOS]
+	if command == nil {
+		command = []string{"xdg-open", file}
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return errors.New("there is no " + command[0])
+	}
+	return exec.CommandContext(ctx, command[0], command[1:]...).Start()
+}

@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/inspect"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// paged serves the page beside a carrier, and ends with it.
+//
+// Behind --http the page is a client of the endpoint, as every client is: it sees the header
+// fields, and the server's login applies to it. On stdio, where another client has the streams,
+// it reaches the server in memory, through the same wraps as a client on stdio.
+func (s *settings) paged(f *flags, under transport.Transport, server *framework.Server) transport.Transport {
+	return &paged{Transport: under, settings: s, flags: f, options: page.Options{
+		Inside: func() *surface.Inside { return inspect.Inside(server) },
+	}}
+}
+
+type paged struct {
+	transport.Transport
+	settings *settings
+	flags    *flags
+	options  page.Options
+}
+
+// Serve serves both. A page that cannot be served is an error.
+func (p *paged) Serve(ctx context.Context, host transport.Host) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		ended <- p.show(ctx, host)
+	}()
+	err := p.Transport.Serve(ctx, host)
+	cancel()
+	return errors.Join(err, <-ended)
+}
+
+// show serves the page until ctx ends.
+func (p *paged) show(ctx context.Context, host transport.Host) error {
+	o := p.options
+	if p.settings.endpoint == nil {
+		o.Host, o.Where = host, strings.Join(os.Args[:1], " ")
+	} else {
+		select {
+		case o.URL = <-p.settings.endpoint:
+		case <-ctx.Done():
+			return nil
+		}
+		o.Header, o.Transport = reach(o.URL)
+	}
+	shown, err := page.New(o)
+	if err != nil {
+		return err
+	}
+	return shown.Serve(ctx, p.flags.page.addr, func(address string) {
+		_, _ = fmt.Fprintf(p.settings.errs, "%s shows itself in a browser, once within 10 minutes, at\n  %s\n", programName(), address)
+	})
+}
+
+// reach is how the page gets to this process's own endpoint. A name of loopback passes the check
+// of hosts, whatever address the server listens on. The certificate is for another name, and
+// who answers on this process's own socket is known.
+func reach(endpoint string) (http.Header, http.RoundTripper) {
+	header := http.Header{}
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return header, nil
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !ip.IsLoopback() {
+		header.Set("Host", net.JoinHostPort("localhost", u.Port()))
+	}
+	if u.Scheme != "https" {
+		return header, nil
+	}
+	return header, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+}

@@ -1,0 +1,388 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Bounds of the page's own interface.
+const (
+	maxBody     = 16 << 20 // of a request: files are arguments, too
+	maxListed   = 500      // frames in one answer
+	heartbeat   = 15 * time.Second
+	apiPatience = 60 * time.Second // of a request that asks the server
+)
+
+// routes are the addresses of the page. own says that the page has a listener of its own, and
+// lets in only who knows the key.
+func (p *Page) routes(own bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.index(own))
+	mux.HandleFunc("GET /assets/{hash}/{name...}", p.files.serve)
+	api := map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET /api/server":               p.getServer,
+		"GET /api/offers":               p.getOffers,
+		"POST /api/connect":             p.postConnect,
+		"GET /api/calls":                p.getCalls,
+		"POST /api/calls":               p.postCall,
+		"GET /api/calls/{id}":           p.getCall,
+		"DELETE /api/calls/{id}":        p.deleteCall,
+		"GET /api/calls/{id}/copy/{as}": p.getCopy,
+		"POST /api/complete":            p.postComplete,
+		"GET /api/questions":            p.getQuestions,
+		"POST /api/questions/{id}":      p.postAnswer,
+		"GET /api/frames":               p.getFrames,
+		"GET /api/frames/{n}":           p.getFrame,
+		"GET /api/events":               p.getEvents,
+		"POST /api/key":                 p.postKey,
+	}
+	for pattern, handle := range api {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			if own && !p.guard.knows(r) || !own && !same(r.Header.Get(secretHeader), p.guard.secret) {
+				fail(w, http.StatusForbidden, "open the page by the address that was printed: it holds the key")
+				return
+			}
+			if err := handle(w, r); err != nil {
+				answerFailure(w, err)
+			}
+		})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range policy {
+			w.Header().Set(name, value)
+		}
+		if status := outside(r, own); status != 0 {
+			fail(w, status, http.StatusText(status))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// apiError is an answer other than 200.
+type apiError struct {
+	status int
+	text   string
+}
+
+func (e *apiError) Error() string { return e.text }
+
+func refuse(status int, format string, args ...any) error {
+	return &apiError{status, fmt.Sprintf(format, args...)}
+}
+
+// answerFailure tells the browser why there is no answer. What is no apiError comes from the
+// server: 502.
+func answerFailure(w http.ResponseWriter, err error) {
+	if own, ok := errors.AsType[*apiError](err); ok {
+		fail(w, own.status, own.text)
+		return
+	}
+	fail(w, http.StatusBadGateway, explained(err).Message)
+}
+
+func fail(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // a browser that is gone does not matter
+}
+
+// write answers with JSON. Raw JSON within value is passed on as it is.
+func write(w http.ResponseWriter, value any) error {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // a browser that is gone does not matter
+	return nil
+}
+
+func read(r *http.Request, into any) error {
+	err := json.NewDecoder(r.Body).Decode(into)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d MB", maxBody>>20)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return refuse(http.StatusBadRequest, "the request is not JSON of the right shape")
+	}
+	return nil
+}
+
+// about is what the page knows of the server and of the connection.
+type about struct {
+	Name         string         `json:"name,omitempty"`
+	Title        string         `json:"title,omitempty"`
+	Version      string         `json:"version,omitempty"`
+	Instructions string         `json:"instructions,omitempty"`
+	Revision     string         `json:"revision,omitempty"`
+	Chosen       string         `json:"chosen,omitempty"` // the revision that the user chose
+	Revisions    []string       `json:"revisions"`
+	Can          []string       `json:"can"`
+	Tasks        bool           `json:"tasks"` // a call can become a task
+	Watch        bool           `json:"watch"` // a resource can be watched
+	Complete     bool           `json:"complete"`
+	Carrier      string         `json:"carrier"`
+	Where        string         `json:"where"`
+	Inside       bool           `json:"inside"`
+	ListChain    []surface.Step `json:"listChain,omitempty"`
+	State        state          `json:"state"`
+	Events       int            `json:"events"` // number of the newest event
+	Frames       int            `json:"frames"` // number of the newest frame
+}
+
+func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), apiPatience)
+	defer cancel()
+	p.mu.Lock()
+	resting := p.session == nil && (p.state.Name == stateIdle || p.state.Name == stateLost)
+	p.mu.Unlock()
+	if resting {
+		_, _ = p.connected(ctx) // its error is the state
+	}
+	number := p.events.number() // what happens from now on comes as an event
+	a := p.about()
+	a.Events = number
+	return write(w, a)
+}
+
+func (p *Page) about() *about {
+	a := &about{Carrier: p.carrier(), Where: p.where(), Inside: p.options.Inside != nil, Can: []string{}}
+	for _, rev := range protocol.Revisions() {
+		a.Revisions = append(a.Revisions, rev.String())
+	}
+	if own := p.options.Inside; own != nil {
+		if known := own(); known != nil {
+			a.ListChain = known.Lists
+		}
+	}
+	p.mu.Lock()
+	s := p.session
+	a.State, a.Chosen = p.state, p.revision
+	p.mu.Unlock()
+	p.wire.mu.Lock()
+	a.Frames = p.wire.last
+	p.wire.mu.Unlock()
+	if s == nil {
+		return a
+	}
+	server, has := s.client.Server(), s.client.Capabilities()
+	a.Name, a.Title, a.Version = server.Name, server.Title, server.Version
+	a.Instructions, a.Revision = s.client.Instructions(), s.client.Revision()
+	a.Tasks, a.Watch, a.Complete = has.Tasks || has.Extensions["io.modelcontextprotocol/tasks"] != nil, has.ResourcesSubscribe, has.Completions
+	a.Can = abilities(has)
+	return a
+}
+
+// abilities are the capabilities of a server in words.
+func abilities(has protocol.ServerCapabilities) []string {
+	can := []string{}
+	for _, one := range []struct {
+		has  bool
+		word string
+	}{
+		{has.Tools, "tools"},
+		{has.Resources, "resources"},
+		{has.ResourcesSubscribe, "subscriptions"},
+		{has.Prompts, "prompts"},
+		{has.Completions, "completions"},
+		{has.Logging, "logging"},
+		{has.Tasks, "tasks"},
+		{has.ToolsListChanged || has.ResourcesChanged || has.PromptsListChanged, "changed lists"},
+	} {
+		if one.has {
+			can = append(can, one.word)
+		}
+	}
+	for name := range has.Extensions {
+		can = append(can, name)
+	}
+	return can
+}
+
+func (p *Page) getOffers(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), apiPatience)
+	defer cancel()
+	all, err := p.offers(ctx)
+	if err != nil {
+		return err
+	}
+	return write(w, all)
+}
+
+func (p *Page) postConnect(w http.ResponseWriter, r *http.Request) error {
+	var o struct {
+		Revision *string `json:"revision"`
+		Bearer   *string `json:"bearer"`
+	}
+	if err := read(r, &o); err != nil {
+		return err
+	}
+	if o.Revision != nil && *o.Revision != "" {
+		if _, known := protocol.ParseRevision(*o.Revision); !known {
+			return refuse(http.StatusBadRequest, "there is no such revision")
+		}
+	}
+	// The connection outlives this request.
+	_, _ = p.reconnect(p.life, func() { // its error is the state
+		if o.Revision != nil {
+			p.revision = *o.Revision
+		}
+		if o.Bearer != nil {
+			p.bearer = *o.Bearer
+		}
+	})
+	return write(w, p.about())
+}
+
+func (p *Page) getCalls(w http.ResponseWriter, _ *http.Request) error {
+	return write(w, p.calls.list())
+}
+
+func (p *Page) postCall(w http.ResponseWriter, r *http.Request) error {
+	var o order
+	if err := read(r, &o); err != nil {
+		return err
+	}
+	if _, err := o.params(); err != nil {
+		return refuse(http.StatusBadRequest, "%s", err.Error())
+	}
+	id, err := p.start(o)
+	if errors.Is(err, errBusy) {
+		return refuse(http.StatusTooManyRequests, "%s", err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return write(w, map[string]string{"call": id})
+}
+
+func (p *Page) getCall(w http.ResponseWriter, r *http.Request) error {
+	one := p.calls.get(r.PathValue("id"))
+	if one == nil {
+		return refuse(http.StatusNotFound, "this call is not kept any more")
+	}
+	return write(w, one)
+}
+
+func (p *Page) deleteCall(w http.ResponseWriter, r *http.Request) error {
+	if !p.stop(r.PathValue("id")) {
+		return refuse(http.StatusConflict, "this call is not running")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (p *Page) postComplete(w http.ResponseWriter, r *http.Request) error {
+	var o struct {
+		Prompt   string            `json:"prompt"`
+		Template string            `json:"template"`
+		Argument string            `json:"argument"`
+		Value    string            `json:"value"`
+		Context  map[string]string `json:"context"`
+	}
+	if err := read(r, &o); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
+	defer cancel()
+	s, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.client.Complete(ctx, &protocol.CompleteParams{
+		Prompt: o.Prompt, Template: o.Template, Argument: o.Argument, Value: o.Value, Context: o.Context,
+	})
+	if err != nil {
+		return err
+	}
+	values := append([]string{}, found.Values...)
+	return write(w, map[string]any{"values": values, "total": found.Total, "hasMore": found.HasMore})
+}
+
+func (p *Page) getQuestions(w http.ResponseWriter, _ *http.Request) error {
+	return write(w, p.asked.all())
+}
+
+func (p *Page) postAnswer(w http.ResponseWriter, r *http.Request) error {
+	var said reply
+	if err := read(r, &said); err != nil {
+		return err
+	}
+	switch said.Action {
+	case "accept", "decline", "cancel":
+	default:
+		return refuse(http.StatusBadRequest, "an answer is accept, decline or cancel")
+	}
+	one := p.asked.take(r.PathValue("id"))
+	if one == nil {
+		return refuse(http.StatusConflict, "this question was answered, or withdrawn")
+	}
+	one.answer <- said
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (p *Page) getFrames(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	after, _ := strconv.Atoi(q.Get("after"))
+	before, _ := strconv.Atoi(q.Get("before"))
+	return write(w, p.wire.between(after, before, maxListed, q.Get("q")))
+}
+
+func (p *Page) getFrame(w http.ResponseWriter, r *http.Request) error {
+	n, _ := strconv.Atoi(r.PathValue("n"))
+	f, text := p.wire.at(n)
+	if f == nil {
+		return refuse(http.StatusNotFound, "this frame is not kept any more")
+	}
+	return write(w, map[string]any{"frame": f, "text": string(text)})
+}
+
+// getEvents is the stream of events, one JSON object a line. It ends with the page.
+func (p *Page) getEvents(w http.ResponseWriter, r *http.Request) error {
+	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
+	defer p.looks()()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	control := http.NewResponseController(w)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		found, last, missed, more, ok := p.events.since(after)
+		if missed > 0 {
+			_, _ = fmt.Fprintf(w, `{"seq":%d,"kind":"missed","missed":%d}`+"\n", last, missed)
+		}
+		for _, event := range found {
+			if _, err := w.Write(append(slices.Clip(event), '\n')); err != nil {
+				return nil // the browser has left
+			}
+		}
+		after = last
+		if control.Flush() != nil || !ok {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-beat.C:
+			_, _ = w.Write([]byte("\n"))
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// postKey makes a key for another browser.
+func (p *Page) postKey(w http.ResponseWriter, r *http.Request) error {
+	return write(w, map[string]string{"address": p.address(r.Host)})
+}

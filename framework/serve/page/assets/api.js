@@ -1,0 +1,66 @@
+// The page's own interface: requests with both secrets, and the stream of events.
+import { parse } from './json.js';
+
+// An origin has a port, so that localStorage is this page's alone. Cookies know no ports: that
+// is why each request has the secret in a header, too.
+const given = document.documentElement.dataset.secret;
+if (given) localStorage.setItem('kagami-secret', given);
+export const secret = given || localStorage.getItem('kagami-secret') || '';
+if (new URLSearchParams(location.search).has('k')) history.replaceState(null, '', location.pathname + location.hash);
+
+// Refused is an answer other than 2xx.
+export class Refused extends Error {
+  constructor(status, text) { super(text); this.status = status; }
+}
+
+export async function ask(method, path, body, options = {}) {
+  let response;
+  try {
+    response = await fetch('api/' + path, {
+      method, headers: { 'Kagami-Page': secret, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body), ...options,
+    });
+  } catch {
+    throw new Refused(0, 'The page does not answer: the program that serves it has ended.');
+  }
+  if (!response.ok) {
+    const text = await response.text();
+    let said = text;
+    try { said = JSON.parse(text).error ?? text; } catch { /* not JSON: the text itself */ }
+    throw new Refused(response.status, said);
+  }
+  return response;
+}
+
+export const getJSON = async path => (await ask('GET', path)).json();
+export const getExact = async path => parse(await (await ask('GET', path)).text());
+export const getText = async path => (await ask('GET', path)).text();
+
+// follow calls on for each event, for ever. After a break it goes on where it was; down is told
+// when the stream breaks, and up when it is there again.
+export async function follow(after, on, down, up) {
+  for (let pause = 250; ; pause = Math.min(2 * pause, 4000)) {
+    try {
+      const response = await ask('GET', 'events?after=' + after);
+      up();
+      pause = 250;
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let rest = ''; ;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        const lines = (rest + value).split('\n');
+        rest = lines.pop();
+        for (const line of lines) {
+          if (!line) continue;
+          const event = JSON.parse(line);
+          after = event.seq;
+          on(event, () => parse(line));
+        }
+      }
+    } catch (e) {
+      if (e.status === 403) return down(e);
+    }
+    down();
+    await new Promise(done => setTimeout(done, pause));
+  }
+}

@@ -1,0 +1,234 @@
+// The controls of a form. Each shows one value, and gives the next one to onChange: undefined
+// takes it out, so that what was left alone is not sent.
+import { html, useState } from './vendor/preact.js';
+import { plan, first, fits } from './form.js';
+import { Num, Draft, parse, write, get, same } from './json.js';
+
+// Field is a control with its name, its hint and its fault.
+export function Field({ name, schema, root, value, onChange, required, path, faults, depth = 0, complete }) {
+  const p = plan(schema, root, depth);
+  const id = 'f' + path.replace(/[^A-Za-z0-9]/g, '_');
+  const fault = faults.find(f => f.path === path);
+  const hint = text(p.schema, 'description');
+  const fallback = p.schema.get('default');
+  const example = Array.isArray(p.schema.get('examples')) ? p.schema.get('examples')[0] : undefined;
+  const words = [p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`].filter(Boolean).join(', ');
+  const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
+  const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
+  const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete };
+  const label = html`${p.schema.get('deprecated') === true ? html`<s>${name}</s>` : name}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
+  return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined}>
+    ${grouped ? html`<div class="lab" id=${id + '-l'}>${label}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${label}<span class="t">${words}</span></label>`}
+    ${hint && html`<p class="hint" id=${id + '-h'}>${hint}</p>`}
+    <${Control} ...${props}/>
+    ${fault && html`<p class="err" id=${id + '-e'}>${fault.text}</p>`}
+  </div>`;
+}
+
+const text = (schema, name) => { const v = get(schema, name); return typeof v === 'string' ? v : ''; };
+const bare = v => typeof v === 'string' ? v : v === undefined ? '' : v instanceof Draft ? v.text : write(v);
+
+function Control(props) {
+  const { p, value, onChange } = props;
+  if (p.nullable && value === null) {
+    return html`<div class="row"><code>null</code><button type="button" class="btn t" onClick=${() => onChange(undefined)}>Fill in instead</button></div>`;
+  }
+  const Kind = kinds[p.kind] ?? Raw;
+  return html`<${Kind} ...${props}/>${p.nullable && html`<button type="button" class="btn t s" onClick=${() => onChange(null)}>Send null</button>`}`;
+}
+
+// hintOf is what an empty field says.
+const hintOf = ({ fallback, example }) => fallback !== undefined ? `${bare(fallback)}, the default` : example !== undefined ? `such as ${bare(example)}` : '';
+
+function Text(props) {
+  const { p, value, onChange, id, described, invalid, complete } = props;
+  const common = {
+    id, name: id, class: 'in', value: bare(value), placeholder: hintOf(props), 'aria-describedby': described, 'aria-invalid': invalid, autocomplete: 'off', spellcheck: false,
+    onInput: e => { onChange(e.target.value === '' ? undefined : e.target.value); complete?.ask(e.target.value); },
+  };
+  if (p.kind === 'box') return html`<textarea rows="4" ...${common}></textarea>`;
+  return html`<input type=${p.input} list=${complete?.values.length ? id + '-c' : undefined} ...${common}/>
+    ${complete?.values.length > 0 && html`<datalist id=${id + '-c'}>${complete.values.map(v => html`<option value=${v}/>`)}</datalist>`}
+    ${value === undefined && props.required && html`<button type="button" class="btn t s" onClick=${() => onChange('')}>Send empty text</button>`}
+    ${value === '' && html`<span class="s f">sent as empty text</span>`}`;
+}
+
+const numberText = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+function Numeric(props) {
+  const { p, value, onChange, id, described, invalid } = props;
+  const set = typed => {
+    const t = typed.trim();
+    onChange(t === '' ? undefined : numberText.test(t) ? new Num(t) : new Draft(t, 'This is no number.'));
+  };
+  const input = html`<input class="in num" id=${id} name=${id} inputmode=${p.whole ? 'numeric' : 'decimal'} value=${bare(value)} placeholder=${p.slider ? bare(props.fallback) : hintOf(props)}
+    aria-describedby=${described} aria-invalid=${invalid} autocomplete="off" onInput=${e => set(e.target.value)}/>`;
+  if (!p.slider) return input;
+  const at = value instanceof Num ? value.text : bare(props.fallback) || p.min;
+  return html`<div class="range"><input type="range" min=${p.min} max=${p.max} step=${p.step} value=${at} aria-labelledby=${id + '-l'} onInput=${e => set(e.target.value)}/>${input}</div>`;
+}
+
+function YesNo(props) {
+  const { value, onChange, id, fallback, required } = props;
+  if (fallback !== undefined && typeof fallback === 'boolean') {
+    return html`<label class="opt"><input type="checkbox" id=${id} checked=${value ?? fallback} onChange=${e => onChange(e.target.checked === fallback ? undefined : e.target.checked)}/> yes <span class="f s">${fallback ? 'yes' : 'no'} is the default</span></label>`;
+  }
+  const options = [[true, 'yes'], [false, 'no'], ...(required ? [] : [[undefined, 'leave out']])];
+  return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
+}
+
+const titled = c => c.title ? `${c.title}` : bare(c.value);
+function Choice(props) {
+  const { p, value, onChange, id, fallback, required, described, invalid } = props;
+  const at = p.choices.findIndex(c => same(c.value, value));
+  const few = p.choices.length <= 5 && p.choices.every(c => titled(c).length <= 40);
+  if (few) {
+    const options = [...p.choices.map(c => ({ value: c.value, word: titled(c), code: c.title ? bare(c.value) : '' })), ...(required ? [] : [{ value: undefined, word: fallback === undefined ? 'leave out' : `${bare(fallback)}, the default` }])];
+    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${same(o.value, value) && (o.value !== undefined || value === undefined)} onChange=${() => onChange(o.value)}/> ${o.word}${o.code && html` <code class="f">${o.code}</code>`}</label>`)}</div>`;
+  }
+  return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
+    <option value="" selected=${at < 0}>${fallback === undefined ? '' : `${bare(fallback)}, the default`}</option>
+    ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${titled(c)}${c.title ? ` (${bare(c.value)})` : ''}</option>`)}</select>`;
+}
+
+const largest = 4 << 20;
+function File(props) {
+  const { value, onChange, id, described } = props;
+  const [name, setName] = useState('');
+  const [fault, setFault] = useState('');
+  const take = async file => {
+    if (!file) return;
+    if (file.size > largest) return setFault('The file is larger than 4 MB.');
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    let text = '';
+    for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+    setFault('');
+    setName(`${file.name}, ${file.size} bytes`);
+    onChange(btoa(text));
+  };
+  return html`<div class="drop" onDragOver=${e => e.preventDefault()} onDrop=${e => { e.preventDefault(); take(e.dataTransfer.files[0]); }}>
+      <input type="file" id=${id} aria-describedby=${described} onChange=${e => take(e.target.files[0])}/>${value !== undefined && html`<button type="button" class="btn t" onClick=${() => { setName(''); onChange(undefined); }}>Remove</button>`}</div>
+    ${name && html`<p class="s q">${name}</p>`}${fault && html`<p class="err">${fault}</p>`}
+    <details><summary class="s q">As base64</summary><textarea class="in mono" rows="2" aria-label="base64" value=${bare(value)} onInput=${e => onChange(e.target.value || undefined)}></textarea></details>`;
+}
+
+const Constant = ({ p, id }) => html`<code id=${id}>${write(p.value)}</code>`;
+
+// Raw takes JSON, and bare words as text.
+function Raw(props) {
+  const { p, value, onChange, id, described, invalid } = props;
+  const [draft, setDraft] = useState(null);
+  const [fault, setFault] = useState('');
+  const typed = t => {
+    setDraft(t);
+    if (!t.trim()) { setFault(''); return onChange(undefined); }
+    try { onChange(parse(t)); setFault(''); } catch (e) {
+      if (/^[\p{L}][\p{L}\p{N} _.-]*$/u.test(t.trim())) { setFault(''); return onChange(t.trim()); }
+      setFault(e.message);
+      onChange(new Draft(t, e.message));
+    }
+  };
+  return html`<textarea class="in mono" rows="3" id=${id} name=${id} aria-describedby=${described} aria-invalid=${fault ? 'true' : invalid} spellcheck=${false}
+      value=${draft ?? (value === undefined ? '' : value instanceof Draft ? value.text : write(value, 2))} onInput=${e => typed(e.target.value)} onBlur=${() => !fault && setDraft(null)} placeholder=${hintOf(props)}></textarea>
+    ${fault && html`<p class="err">${fault}</p>`}
+    ${p.schema.size > 0 && html`<details><summary class="s q">Its schema</summary><pre class="code wrap" tabindex="0">${write(p.schema, 2).slice(0, 20000)}</pre></details>`}`;
+}
+
+const replaced = (map, name, value) => {
+  const next = new Map(map instanceof Map ? map : []);
+  if (value === undefined) next.delete(name);
+  else next.set(name, value);
+  return next;
+};
+
+export function Group(props) {
+  const { p, root, value, onChange, path, faults, depth, required, complete } = props;
+  const isOpen = value instanceof Map;
+  if (depth > 0 && !isOpen && !required) return html`<button type="button" class="btn t" onClick=${() => onChange(first(p.schema, root, depth) ?? new Map())}>+ Fill in</button>`;
+  const known = p.fields.map(f => f.name);
+  const others = isOpen ? [...value].filter(([k]) => !known.includes(k)) : [];
+  return html`<div class=${depth > 0 ? 'nest' : ''}>
+    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1}
+      value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
+    ${others.map(([k, v]) => html`<div class="field"><div class="lab">${k}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
+      ${faults.filter(f => f.path === path + '/' + k).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
+    ${p.conditions.map(c => html`<p class="s q">${c}</p>`)}
+    ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
+}
+
+function Items(props) {
+  const { p, root, value, onChange, path, faults, depth } = props;
+  const all = Array.isArray(value) ? value : [];
+  const give = next => onChange(next.length ? next : undefined);
+  if (p.choices && p.choices.length <= 12) {
+    const has = c => all.some(v => same(v, c.value));
+    return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>`;
+  }
+  const set = (i, v) => give(all.map((old, at) => at === i ? v ?? '' : old));
+  const move = (i, step) => {
+    const next = [...all], j = i + step;
+    if (j < 0 || j >= next.length) return;
+    [next[i], next[j]] = [next[j], next[i]];
+    give(next);
+  };
+  const blank = () => first(p.items, root, depth + 1) ?? ({ object: new Map(), array: [], map: new Map() })[plan(p.items, root, depth + 1).kind] ?? '';
+  const scalar = !['object', 'array', 'map', 'union', 'tuple', 'file', 'json'].includes(plan(p.items, root, depth + 1).kind);
+  const paste = (i, e) => {
+    const lines = e.clipboardData?.getData('text').split(/\r?\n/).filter(Boolean) ?? [];
+    if (lines.length < 2) return;
+    e.preventDefault();
+    give([...all.slice(0, i), ...lines, ...all.slice(i + 1)]);
+  };
+  return html`<ol class="items">${all.map((v, i) => html`<li onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
+      <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
+      <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${() => give(all.filter((_, at) => at !== i))}>×</button></li>`)}</ol>
+    <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank()])}>+ Add</button>
+      ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
+}
+
+function Tuple({ p, root, value, onChange, path, faults, depth }) {
+  const all = Array.isArray(value) ? value : [];
+  return html`<div class="nest">${p.places.map((s, i) => html`<${Field} name=${String(i + 1)} schema=${s} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${all[i]}
+    onChange=${v => { const next = p.places.map((_, at) => all[at] ?? null); next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
+}
+
+function Pairs({ p, root, value, onChange, path, faults, depth }) {
+  const all = value instanceof Map ? [...value] : [];
+  const [name, setName] = useState('');
+  const add = () => {
+    if (!name || all.some(([k]) => k === name)) return;
+    onChange(new Map([...all, [name, first(p.items, root, depth + 1) ?? '']]));
+    setName('');
+  };
+  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${path + '/' + k} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? '' : o])))}/></div>
+      <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
+    <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
+}
+
+function Union(props) {
+  const { p, root, value, onChange, path, faults, depth, id } = props;
+  const fitting = p.shapes.findIndex(s => fits(value, s.schema, root));
+  const [chosen, setChosen] = useState(-1);
+  const at = chosen >= 0 ? chosen : fitting;
+  const choose = i => {
+    setChosen(i);
+    if (i < 0) return onChange(undefined);
+    const begin = first(p.shapes[i].schema, root, depth);
+    const names = plan(p.shapes[i].schema, root, depth).fields?.map(f => f.name) ?? [];
+    onChange(begin instanceof Map && value instanceof Map ? new Map([...[...value].filter(([k]) => names.includes(k)), ...begin]) : begin);
+  };
+  const inner = at >= 0 && plan(p.shapes[at].schema, root, depth);
+  const Kind = inner && (kinds[inner.kind] ?? Raw);
+  return html`<select class="in" id=${id} aria-label="Shape" onChange=${e => choose(Number(e.target.value))}>
+      <option value="-1" selected=${at < 0}>choose a shape</option>${p.shapes.map((s, i) => html`<option value=${i} selected=${i === at}>${s.title}</option>`)}</select>
+    ${inner && html`<div class="nest"><${Kind} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth)} required=${true} path=${path} faults=${faults}/></div>`}`;
+}
+
+const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: Choice, file: File, constant: Constant, object: Group, array: Items, tuple: Tuple, map: Pairs, union: Union, json: Raw };
+
+// Form is the whole of a schema of an object; anything else is a field for JSON.
+export function Form({ schema, value, onChange, faults, complete }) {
+  const p = plan(schema);
+  if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !(value instanceof Map && value.size)) return html`<p class="q">It takes no arguments.</p>`;
+  if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path="" faults=${faults} depth=${0} required=${true} complete=${complete}/>`;
+  return html`<${Field} name="arguments" schema=${schema} root=${schema} value=${value} onChange=${v => onChange(v ?? new Map())} required=${true} path="" faults=${faults} depth=${1}/>`;
+}

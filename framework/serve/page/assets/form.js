@@ -1,0 +1,274 @@
+// plan reads a JSON Schema and says by which control a value is filled in. It is pure: the
+// controls are drawn by controls.js. What it does not understand becomes a field for JSON.
+import { Num, get, write } from './json.js';
+
+const deepest = 8;
+const largest = 256 << 10;
+
+// plan returns {kind, schema, words, ...}. Kinds: text, box, number, boolean, choice, file,
+// array, tuple, object, map, union, constant, json.
+export function plan(schema, root = schema, depth = 0) {
+  if (schema === true || schema === undefined) return json(new Map(), 'any value');
+  if (schema === false) return json(new Map(), 'no value is allowed here');
+  if (!(schema instanceof Map)) return json(new Map(), 'the schema is no object');
+  if (depth === 0 && write(schema).length > largest) return json(schema, 'the schema is larger than 256 KB');
+  if (depth > deepest) return json(schema, 'nested more than eight levels');
+  const s = resolve(schema, root);
+  if (!s) return json(schema, 'the schema refers to another document');
+  const base = { schema: s, root, depth, nullable: false };
+  const { types, nullable } = typesOf(s);
+  base.nullable = nullable;
+  return { ...base, ...shape(s, types, root, depth) };
+}
+
+function json(schema, why) { return { kind: 'json', schema, words: 'JSON' + (why ? ', ' + why : ''), nullable: false }; }
+
+function shape(s, types, root, depth) {
+  if (s.has('const')) return { kind: 'constant', words: 'always ' + write(s.get('const')), value: s.get('const') };
+  const choices = choicesOf(s, root);
+  if (choices) return { kind: 'choice', choices, words: 'one of ' + choices.length };
+  const shapes = alternatives(s, root);
+  if (shapes.length > 1) return { kind: 'union', shapes, words: `one of ${shapes.length} shapes` };
+  if (types.length > 1) return { kind: 'union', shapes: types.map(t => ({ title: t, schema: new Map([...s, ['type', t]]) })), words: types.join(' or ') };
+  switch (types[0]) {
+    case 'string': return text(s);
+    case 'integer': case 'number': return numeric(s, types[0]);
+    case 'boolean': return { kind: 'boolean', words: 'yes or no' };
+    case 'array': return list(s, root);
+    case 'object': return members(s, root, depth);
+    case 'null': return { kind: 'constant', words: 'always null', value: null };
+  }
+  return json(s, types[0] ? `type "${types[0]}" does not exist` : '');
+}
+
+// typesOf are the types without null, and whether null is one of them. A schema without a type
+// is guessed by its keywords.
+function typesOf(s) {
+  const given = s.get('type');
+  let types = Array.isArray(given) ? given.filter(t => typeof t === 'string') : typeof given === 'string' ? [given] : [];
+  let nullable = s.get('nullable') === true || (types.includes('null') && types.length > 1);
+  if (nullable) types = types.filter(t => t !== 'null');
+  const some = s.get('anyOf') ?? s.get('oneOf');
+  if (Array.isArray(some) && some.some(isNull) && some.length > 1) nullable = true;
+  if (!types.length) {
+    if (['properties', 'additionalProperties', 'patternProperties'].some(k => s.has(k))) types = ['object'];
+    else if (['items', 'prefixItems'].some(k => s.has(k))) types = ['array'];
+    else if (['minLength', 'maxLength', 'pattern'].some(k => s.has(k))) types = ['string'];
+    else if (['minimum', 'maximum', 'multipleOf'].some(k => s.has(k))) types = ['number'];
+  }
+  return { types, nullable };
+}
+
+const isNull = s => s instanceof Map && s.get('type') === 'null';
+
+// resolve follows $ref, and merges allOf and a single alternative. Null means another document.
+function resolve(schema, root, hops = 0) {
+  let s = schema;
+  const ref = s.get('$ref') ?? s.get('$dynamicRef');
+  if (typeof ref === 'string') {
+    const found = hops < 32 ? follow(ref, root) : null;
+    if (!(found instanceof Map)) return found === true ? new Map() : null;
+    const rest = [...s].filter(([k]) => k !== '$ref' && k !== '$dynamicRef');
+    s = resolve(new Map([...found, ...rest]), root, hops + 1);
+    if (!s) return null;
+  }
+  if (Array.isArray(s.get('allOf'))) s = merged(s, root, hops);
+  for (const word of ['anyOf', 'oneOf']) {
+    const some = s?.get(word);
+    const rest = Array.isArray(some) ? some.filter(x => !isNull(x)) : [];
+    if (rest.length === 1 && some.length === 2 && rest[0] instanceof Map) {
+      const inner = resolve(rest[0], root, hops + 1);
+      if (!inner) return null;
+      s = new Map([...inner, ...[...s].filter(([k]) => k !== word), ['nullable', true]]);
+    }
+  }
+  return s;
+}
+
+function merged(s, root, hops) {
+  let out = new Map([...s].filter(([k]) => k !== 'allOf'));
+  for (const part of s.get('allOf')) {
+    const one = part instanceof Map && hops < 32 ? resolve(part, root, hops + 1) : null;
+    if (!one) continue;
+    const properties = new Map([...(get(out, 'properties') ?? []), ...(get(one, 'properties') ?? [])]);
+    const required = [...new Set([...(out.get('required') ?? []), ...(one.get('required') ?? [])])];
+    out = new Map([...one, ...out]);
+    if (properties.size) out.set('properties', properties);
+    if (required.length) out.set('required', required);
+  }
+  return out;
+}
+
+// follow finds a reference within the document.
+function follow(ref, root) {
+  if (ref === '#') return root;
+  if (ref.startsWith('#/')) {
+    return ref.slice(2).split('/').reduce((v, step) => {
+      const name = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
+      return v instanceof Map ? v.get(name) : Array.isArray(v) ? v[Number(name)] : undefined;
+    }, root);
+  }
+  if (!ref.startsWith('#')) return null;
+  return anchored(root, ref.slice(1));
+}
+
+function anchored(v, name, depth = 0) {
+  if (depth > 32) return null;
+  if (v instanceof Map && (v.get('$anchor') === name || v.get('$dynamicAnchor') === name)) return v;
+  const inner = v instanceof Map ? [...v.values()] : Array.isArray(v) ? v : [];
+  for (const one of inner) {
+    const found = typeof one === 'object' && one && anchored(one, name, depth + 1);
+    if (found) return found;
+  }
+  return null;
+}
+
+// choicesOf are the values of an enum, or of alternatives that are constants.
+function choicesOf(s, root) {
+  const values = s.get('enum');
+  if (Array.isArray(values) && values.length) {
+    const names = s.get('enumNames') ?? s.get('x-enumNames') ?? [];
+    return values.map((value, i) => ({ value, title: typeof names[i] === 'string' ? names[i] : '' }));
+  }
+  const some = s.get('oneOf') ?? s.get('anyOf');
+  if (!Array.isArray(some) || !some.length) return null;
+  const all = some.filter(x => !isNull(x)).map(x => x instanceof Map ? resolve(x, root) : null);
+  if (!all.every(x => x?.has('const'))) return null;
+  return all.map(x => ({ value: x.get('const'), title: x.get('title') ?? x.get('description') ?? '' }));
+}
+
+// alternatives are the shapes of oneOf and anyOf.
+function alternatives(s, root) {
+  const some = s.get('oneOf') ?? s.get('anyOf');
+  if (!Array.isArray(some)) return [];
+  const rest = new Map([...s].filter(([k]) => !['oneOf', 'anyOf', 'title', 'description', 'default'].includes(k)));
+  return some.filter(x => x instanceof Map && !isNull(x)).map((x, i) => {
+    const one = resolve(x, root) ?? x;
+    const schema = new Map([...rest, ...one]);
+    const both = new Map([...(get(rest, 'properties') ?? []), ...(get(one, 'properties') ?? [])]);
+    if (both.size) schema.set('properties', both);
+    return { title: one.get('title') ?? discriminator(one) ?? (typeof one.get('type') === 'string' && !both.size ? one.get('type') : `shape ${i + 1}`), schema };
+  });
+}
+
+// discriminator is the value of a constant member, which names a shape.
+function discriminator(s) {
+  for (const p of get(s, 'properties')?.values() ?? []) {
+    if (typeof get(p, 'const') === 'string') return get(p, 'const');
+  }
+  return undefined;
+}
+
+const whole = v => v instanceof Num ? Number(v.text) : undefined;
+const plural = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
+
+function text(s) {
+  const format = s.get('format'), min = whole(s.get('minLength')), max = whole(s.get('maxLength'));
+  if (s.get('contentEncoding') === 'base64' || s.has('contentMediaType') && s.has('contentEncoding')) {
+    return { kind: 'file', words: ['file', s.get('contentMediaType')].filter(Boolean).join(', ') };
+  }
+  const words = [format ? formats[format]?.words ?? format : 'text'];
+  if (min > 0 && max !== undefined) words.push(`${min} to ${plural(max, 'character')}`);
+  else if (min > 0) words.push(`at least ${plural(min, 'character')}`);
+  else if (max !== undefined) words.push(`at most ${plural(max, 'character')}`);
+  const secret = format === 'password' || s.get('writeOnly') === true || s.get('x-secret') === true;
+  const long = max > 120 || String(s.get('default') ?? '').includes('\n');
+  return { kind: long ? 'box' : 'text', secret, input: secret ? 'password' : formats[format]?.input ?? 'text', pattern: s.get('pattern'), words: words.join(', ') };
+}
+
+const formats = {
+  date: { input: 'date', words: 'date' }, time: { words: 'time, such as 09:30:00Z' }, 'date-time': { words: 'date and time, such as 2026-07-28T09:30:00Z' },
+  email: { input: 'email', words: 'e-mail address' }, uri: { input: 'url', words: 'URI' }, password: { input: 'password', words: 'secret' }, uuid: { words: 'UUID' },
+};
+
+function numeric(s, type) {
+  const min = s.get('minimum'), max = s.get('maximum'), over = s.get('exclusiveMinimum'), under = s.get('exclusiveMaximum');
+  const words = [type === 'integer' ? 'whole number' : 'number'];
+  if (min instanceof Num && max instanceof Num) words.push(`${min} to ${max}`);
+  else if (min instanceof Num) words.push(`at least ${min}`);
+  else if (max instanceof Num) words.push(`at most ${max}`);
+  if (over instanceof Num) words.push(`more than ${over}`);
+  if (under instanceof Num) words.push(`less than ${under}`);
+  const step = whole(s.get('multipleOf')) ?? (type === 'integer' ? 1 : undefined);
+  if (s.get('multipleOf') instanceof Num) words.push(`a multiple of ${s.get('multipleOf')}`);
+  const steps = step ? (whole(max) - whole(min)) / step : NaN;
+  return { kind: 'number', whole: type === 'integer', min: whole(min), max: whole(max), step, slider: steps >= 1 && steps <= 100, words: words.join(', ') };
+}
+
+function list(s, root) {
+  const min = whole(s.get('minItems')), max = whole(s.get('maxItems'));
+  const words = ['list'];
+  if (min && max !== undefined) words.push(`${min} to ${plural(max, 'item')}`);
+  else if (min) words.push(`at least ${plural(min, 'item')}`);
+  else if (max !== undefined) words.push(`at most ${plural(max, 'item')}`);
+  if (s.get('uniqueItems') === true) words.push('no two alike');
+  if (Array.isArray(s.get('prefixItems'))) return { kind: 'tuple', places: s.get('prefixItems'), words: words.join(', ') };
+  const items = s.get('items') ?? true;
+  const inner = items instanceof Map ? resolve(items, root) : null;
+  const choices = inner ? choicesOf(inner, root) : null;
+  return { kind: 'array', items, choices, min, max, words: words.join(', ') };
+}
+
+function members(s, root, depth) {
+  const properties = s.get('properties') instanceof Map ? [...s.get('properties')] : [];
+  const required = Array.isArray(s.get('required')) ? s.get('required') : [];
+  const conditions = conditionsOf(s);
+  const more = s.get('additionalProperties') ?? [...(get(s, 'patternProperties')?.values() ?? [])][0];
+  if (!properties.length && more !== false && depth > 0 || !properties.length && more instanceof Map) {
+    return { kind: 'map', items: more instanceof Map ? more : true, words: 'names and values' };
+  }
+  const fields = properties.filter(([, p]) => get(p, 'readOnly') !== true).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
+  return { kind: 'object', fields, conditions, words: 'group' };
+}
+
+// conditionsOf says in words what depends on what: such fields stay visible.
+function conditionsOf(s) {
+  const out = [];
+  for (const [name, needs] of s.get('dependentRequired') ?? []) {
+    if (Array.isArray(needs)) out.push(`${needs.join(', ')} ${needs.length === 1 ? 'is' : 'are'} required with ${name}`);
+  }
+  const then = get(s, 'then', 'required'), when = get(s, 'if', 'properties');
+  if (Array.isArray(then) && when instanceof Map) {
+    const parts = [...when].map(([name, p]) => `${name} is ${get(p, 'const') === undefined ? 'as the schema says' : write(get(p, 'const'))}`);
+    out.push(`${then.join(', ')} ${then.length === 1 ? 'is' : 'are'} required if ${parts.join(' and ')}`);
+  }
+  return out;
+}
+
+// first is a value to begin with where a control is opened: constants and required members.
+export function first(schema, root, depth = 0) {
+  const p = plan(schema, root, depth);
+  switch (p.kind) {
+    case 'constant': return p.value;
+    case 'object': {
+      const out = new Map();
+      for (const f of p.fields) {
+        const value = f.required ? first(f.schema, root, depth + 1) : undefined;
+        if (value !== undefined) out.set(f.name, value);
+      }
+      return depth === 0 || out.size ? out : undefined;
+    }
+    case 'union': return first(p.shapes[0].schema, root, depth + 1);
+  }
+  return undefined;
+}
+
+// fits says whether a value may be of a shape: by its type, and by constant members.
+export function fits(value, schema, root) {
+  const p = plan(schema, root, 1);
+  if (value === undefined) return false;
+  switch (p.kind) {
+    case 'constant': return write(value) === write(p.value);
+    case 'object': return value instanceof Map && p.fields.every(f => {
+      const c = get(f.schema, 'const');
+      return c === undefined || (value.has(f.name) && write(value.get(f.name)) === write(c));
+    }) && [...value.keys()].every(k => p.fields.some(f => f.name === k));
+    case 'map': return value instanceof Map;
+    case 'array': case 'tuple': return Array.isArray(value);
+    case 'number': return value instanceof Num;
+    case 'boolean': return typeof value === 'boolean';
+    case 'text': case 'box': case 'file': return typeof value === 'string';
+    case 'choice': return p.choices.some(c => write(c.value) === write(value));
+  }
+  return true;
+}

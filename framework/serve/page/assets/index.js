@@ -1,0 +1,105 @@
+// The page: routes, keys, and what is drawn.
+import { html, render } from './vendor/preact.js';
+import { store, change, start, useStore, go, call, toast } from './store.js';
+import { seen } from './json.js';
+import { Bar, Rail, Banner, Palette, Keys, themes } from './screens/shell.js';
+import { Overview } from './screens/overview.js';
+import { Tool } from './screens/tool.js';
+import { Read, Template } from './screens/read.js';
+import { Wire, Logs } from './screens/wire.js';
+import { Tasks } from './screens/tasks.js';
+import { Connect } from './screens/connect.js';
+import { CopySheet } from './screens/copy.js';
+import { Dialog, copy } from './view.js';
+
+if (themes.now()) document.documentElement.dataset.theme = themes.now();
+
+// screen finds what an address shows, and its title.
+function screen(route) {
+  const [path, query] = route.replace(/^#\/?/, '').split('?');
+  const [place, ...rest] = path.split('/');
+  const name = decodeURIComponent(rest.join('/'));
+  const q = new URLSearchParams(query);
+  switch (place) {
+    case 'tools': return [name, html`<${Tool} kind="tools" name=${name} given=${q.get('arguments') ?? firstField(name, q.get('first'))}/>`];
+    case 'prompts': return [name, html`<${Tool} kind="prompts" name=${name} given=${q.get('arguments')}/>`];
+    case 'read': return [name, html`<${Read} uri=${name}/>`];
+    case 'templates': return [name, html`<${Template} name=${name} key=${name}/>`];
+    case 'wire': return ['Wire', html`<${Wire} open=${Number(rest[0]) || 0} ofCall=${q.get('call')}/>`];
+    case 'tasks': return ['Tasks', html`<${Tasks}/>`];
+    case 'log': return ['Log', html`<${Logs}/>`];
+    case 'connect': return ['Connect', html`<${Connect}/>`];
+  }
+  return ['Overview', html`<${Overview}/>`];
+}
+
+// firstField fills the first field of a tool with a text: "forecast kyoto" in the palette.
+function firstField(tool, text) {
+  const offer = text && store.offers?.tools.find(t => t.name === tool);
+  const name = offer && [...(offer.listed.get('inputSchema')?.get('properties')?.keys() ?? [])][0];
+  return name ? JSON.stringify({ [name]: text }) : null;
+}
+
+function App() {
+  const s = useStore();
+  if (s.locked) return html`<main class="land"><h1>This page needs its key</h1><p class="lead">Open the address that the program printed: it holds a key that is good once. The palette of an open page makes a key for another browser.</p></main>`;
+  const [title, what] = screen(s.route);
+  document.title = `${title} · ${s.about?.title || s.about?.name || 'Kagami'}`;
+  return html`<a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>
+    <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${what}</main></div>
+    ${s.palette && html`<${Palette}/>`}${s.keys && html`<${Keys}/>`}${s.sheet && html`<${CopySheet} call=${s.sheet}/>`}
+    ${s.address && html`<${Dialog} label="A key for another browser" kind="pal" onClose=${() => change({ address: '' })}><div class="keys"><h2>A key for another browser</h2><p class="mono wrapped">${seen(s.address)}</p><p class="q s">It is good once, for ten minutes.</p><button class="btn" onClick=${() => copy(s.address)}>Copy</button></div><//>`}
+    ${s.toast && html`<div class="toast" role="status">${seen(s.toast)}</div>`}`;
+}
+
+addEventListener('hashchange', () => {
+  change({ route: location.hash || '#/', rail: false });
+  document.getElementById('main')?.scrollTo(0, 0);
+});
+
+let prefix = '';
+const places = { o: '#/', t: '#/tasks', w: '#/wire', c: '#/connect', l: '#/log' };
+const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
+
+// letters are the single keys, which count only outside of fields.
+const letters = {
+  '/': () => document.getElementById(store.route.startsWith('#/wire') ? 'find' : 'filter')?.focus(),
+  '?': () => change({ keys: true }),
+  e: () => document.querySelector('.side input:not([type=checkbox]), .side textarea, .side select')?.focus(),
+  y: () => change({ sheet: currentCall()?.id ?? null }),
+  w: () => { const c = currentCall(); go(c ? '#/wire?call=' + c.id : '#/wire'); },
+  r: () => tell('call'),
+  j: () => step(1), k: () => step(-1),
+  '[': () => document.querySelectorAll('.side')[0]?.querySelector('input, button, textarea')?.focus(),
+  ']': () => document.querySelectorAll('.side')[1]?.querySelector('input, button, textarea')?.focus(),
+  1: () => tell('view', 0), 2: () => tell('view', 1), 3: () => tell('view', 2),
+};
+
+function currentCall() {
+  const [, name] = /^#\/(?:tools|prompts|read)\/([^?]*)/.exec(store.route) ?? [];
+  return store.calls.find(c => c.name === decodeURIComponent(name ?? '')) ?? null;
+}
+
+function step(by) {
+  const all = [...document.querySelectorAll('.rail a.it')], at = all.indexOf(document.activeElement);
+  const from = at < 0 ? all.findIndex(a => a.getAttribute('aria-current')) : at;
+  all[Math.max(0, Math.min(all.length - 1, from + by))]?.focus();
+}
+
+addEventListener('keydown', e => {
+  if ((e.metaKey || e.ctrlKey) && e.key === 'k') { e.preventDefault(); return change({ palette: !store.palette }); }
+  if (store.palette || store.keys || store.sheet || store.address) return;
+  if ((e.metaKey || e.ctrlKey) && e.key === 'Enter') { e.preventDefault(); return tell('call'); }
+  const field = /INPUT|TEXTAREA|SELECT/.test(e.target.tagName) && !['checkbox', 'radio', 'range'].includes(e.target.type);
+  if (e.key === 'Escape') return field ? e.target.blur() : tell('stop');
+  if (field || e.metaKey || e.ctrlKey || e.altKey || localStorage.getItem('kagami-letters') === 'off') return;
+  if (prefix === 'g') {
+    prefix = '';
+    if (places[e.key]) { e.preventDefault(); return go(places[e.key]); }
+  }
+  if (e.key === 'g') { prefix = 'g'; return; }
+  if (letters[e.key]) { e.preventDefault(); letters[e.key](); }
+});
+
+render(html`<${App}/>`, document.body);
+start();

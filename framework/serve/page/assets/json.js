@@ -1,0 +1,151 @@
+// JSON without loss: numbers keep their digits, and objects the order of their members.
+
+// Num is a number as it was written.
+export class Num {
+  constructor(text) { this.text = text; }
+  toString() { return this.text; }
+}
+
+// Draft is what a user typed that is no JSON value yet, such as "1e" in a field for numbers.
+export class Draft {
+  constructor(text, fault) { this.text = text; this.fault = fault; }
+}
+
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const plain = /[^"\\\u0000-\u001f]*/y;
+const escapes = { '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+const deepest = 512;
+
+// parse reads a text: objects become Maps, numbers become Nums. It throws a SyntaxError with
+// the place, as "line 2, column 5".
+export function parse(text) {
+  let at = 0;
+  const fail = what => {
+    const before = text.slice(0, at).split('\n');
+    throw new SyntaxError(`line ${before.length}, column ${before.at(-1).length + 1}: ${what}`);
+  };
+  const blank = () => { while (text[at] === ' ' || text[at] === '\n' || text[at] === '\t' || text[at] === '\r') at++; };
+  const word = (name, value) => {
+    if (!text.startsWith(name, at)) fail('want a value');
+    at += name.length;
+    return value;
+  };
+  const string = () => {
+    let out = '';
+    at++;
+    for (;;) {
+      plain.lastIndex = at;
+      const part = plain.exec(text)[0];
+      out += part;
+      at += part.length;
+      const c = text[at];
+      if (c === '"') { at++; return out; }
+      if (c === undefined) fail('the text ends within a string');
+      if (c !== '\\') fail('a line break or control character within a string');
+      const e = text[at + 1];
+      if (e === 'u' && /^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6))) {
+        out += String.fromCharCode(parseInt(text.slice(at + 2, at + 6), 16));
+        at += 6;
+      } else if (e in escapes) {
+        out += escapes[e];
+        at += 2;
+      } else fail('an escape that JSON does not have');
+    }
+  };
+  const value = depth => {
+    if (depth > deepest) fail('too deep');
+    blank();
+    switch (text[at]) {
+      case '{': return object(depth);
+      case '[': return array(depth);
+      case '"': return string();
+      case 't': return word('true', true);
+      case 'f': return word('false', false);
+      case 'n': return word('null', null);
+    }
+    number.lastIndex = at;
+    const found = number.exec(text);
+    if (!found) fail(at < text.length ? 'want a value' : 'the text ends where a value is wanted');
+    at += found[0].length;
+    return new Num(found[0]);
+  };
+  const array = depth => {
+    const out = [];
+    at++;
+    blank();
+    if (text[at] === ']') { at++; return out; }
+    for (;;) {
+      out.push(value(depth + 1));
+      blank();
+      if (text[at] === ']') { at++; return out; }
+      if (text[at] !== ',') fail('want a comma or ]');
+      at++;
+    }
+  };
+  const object = depth => {
+    const out = new Map();
+    at++;
+    blank();
+    if (text[at] === '}') { at++; return out; }
+    for (;;) {
+      blank();
+      if (text[at] !== '"') fail('want the name of a member in quotes');
+      const name = string();
+      blank();
+      if (text[at] !== ':') fail('want a colon');
+      at++;
+      out.set(name, value(depth + 1));
+      blank();
+      if (text[at] === '}') { at++; return out; }
+      if (text[at] !== ',') fail('want a comma or }');
+      at++;
+    }
+  };
+  const all = value(0);
+  blank();
+  if (at < text.length) fail('something follows the value');
+  return all;
+}
+
+// write is the reverse of parse. indent is a number of spaces; 0 writes one line.
+export function write(value, indent = 0, level = 0) {
+  const line = indent ? '\n' + ' '.repeat(indent * (level + 1)) : '';
+  const end = indent ? '\n' + ' '.repeat(indent * level) : '';
+  if (value instanceof Num) return value.text;
+  if (value instanceof Draft) return JSON.stringify(value.text);
+  if (value instanceof Map) {
+    if (!value.size) return '{}';
+    const members = [...value].filter(([, v]) => v !== undefined);
+    return '{' + members.map(([k, v]) => line + JSON.stringify(k) + (indent ? ': ' : ':') + write(v, indent, level + 1)).join(',') + end + '}';
+  }
+  if (Array.isArray(value)) {
+    if (!value.length) return '[]';
+    return '[' + value.map(v => line + write(v, indent, level + 1)).join(',') + end + ']';
+  }
+  return JSON.stringify(value ?? null);
+}
+
+// plainOf makes ordinary values of those of parse, for data whose digits do not matter.
+export function plainOf(value) {
+  if (value instanceof Num) return Number(value.text);
+  if (value instanceof Draft) return value.text;
+  if (value instanceof Map) return Object.fromEntries([...value].map(([k, v]) => [k, plainOf(v)]));
+  return Array.isArray(value) ? value.map(plainOf) : value;
+}
+
+// get follows names through Maps; undefined where there is none.
+export const get = (value, ...names) => names.reduce((v, name) => v instanceof Map ? v.get(name) : undefined, value);
+
+// drafts lists the faults of drafts within a value, with their paths.
+export function drafts(value, path = '') {
+  if (value instanceof Draft) return [{ path, want: value.fault }];
+  if (value instanceof Map) return [...value].flatMap(([k, v]) => drafts(v, path + '/' + k));
+  return Array.isArray(value) ? value.flatMap((v, i) => drafts(v, path + '/' + i)) : [];
+}
+
+// same compares two values.
+export const same = (a, b) => a === b || (a !== undefined && b !== undefined && write(a) === write(b));
+
+// seen makes characters visible that cannot be seen, and that a model reads all the same.
+export const seen = text => String(text).replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]|[\u{e0000}-\u{e007f}]/gu,
+  c => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);

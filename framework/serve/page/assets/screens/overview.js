@@ -1,0 +1,85 @@
+// What the server is and what it offers.
+import { html, useState } from '../vendor/preact.js';
+import { get, seen, write } from '../json.js';
+import { plan } from '../form.js';
+import { useStore, textOf, connect } from '../store.js';
+
+const news = { '2024-11-05': 'handshake', '2025-03-26': 'batches, audio', '2025-06-18': 'structured results', '2025-11-25': 'tasks, icons', '2026-07-28': 'no handshake, rounds' };
+
+export const toolHref = name => '#/tools/' + encodeURIComponent(name);
+export const readHref = uri => '#/read/' + encodeURIComponent(uri);
+
+// traits are the annotations of a tool in words.
+export function traits(offer) {
+  const is = name => get(offer.listed, 'annotations', name);
+  const words = [];
+  if (is('readOnlyHint') === true) words.push('read-only');
+  else if (is('destructiveHint') === true) words.push('destructive');
+  else if (is('destructiveHint') === false) words.push('not destructive');
+  if (is('idempotentHint') === true) words.push('idempotent');
+  if (is('openWorldHint') === true) words.push('open world');
+  if (is('openWorldHint') === false) words.push('closed world');
+  const task = get(offer.listed, 'execution', 'taskSupport');
+  if (task === 'required') words.push('as a task only');
+  if (task === 'optional') words.push('can be a task');
+  if (offer.inside?.scopes) words.push('needs ' + offer.inside.scopes.join(' '));
+  return words;
+}
+
+// signature is a tool as a function: required arguments, then the others with their defaults.
+function signature(offer) {
+  const p = plan(get(offer.listed, 'inputSchema') ?? new Map());
+  const args = (p.fields ?? []).map(f => {
+    const d = get(f.schema, 'default');
+    return f.required ? f.name : d !== undefined ? `${f.name} = ${write(d)}` : f.name + '?';
+  });
+  const out = get(offer.listed, 'outputSchema', 'title');
+  return `(${args.slice(0, 6).join(', ')}${args.length > 6 ? ', …' : ''})${typeof out === 'string' ? ' → ' + out : ''}`;
+}
+
+const orders = { 'as listed': () => 0, 'by tokens': (a, b) => b.tokens - a.tokens, 'by trait': (a, b) => traits(a).join().localeCompare(traits(b).join()) };
+const page = 100;
+
+function Tools({ tools, changed }) {
+  const [order, setOrder] = useState('as listed');
+  const [n, setN] = useState(page);
+  const most = Math.max(1, ...tools.map(t => t.tokens));
+  const sorted = order === 'as listed' ? tools : [...tools].sort(orders[order]);
+  return html`<div class="sect"><h2>Tools</h2><span class="f num">${tools.length}</span>
+      ${tools.length > 3 && html`<label class="end">Order <select class="pick" onChange=${e => setOrder(e.target.value)}>${Object.keys(orders).map(o => html`<option selected=${o === order}>${o}</option>`)}</select></label>`}</div>
+    <div class="scroll"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th><th scope="col" class="num">Tokens</th></tr></thead><tbody>
+    ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${seen(t.name)}</b><span>${signature(t)}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
+      <td class="s q in-s">${traits(t).join(', ')}</td><td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>
+    ${n < tools.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, tools.length - n)} of ${tools.length - n} more</button>`}`;
+}
+
+function Rows({ title, head, offers, href, label }) {
+  const [n, setN] = useState(page);
+  if (!offers.length) return null;
+  return html`<div class="sect"><h2>${title}</h2><span class="f num">${offers.length}</span></div>
+    <table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
+    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${x}</td>`)}</tr>`)}</tbody></table>
+    ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
+}
+
+export function Overview() {
+  const s = useStore(), a = s.about, o = s.offers;
+  if (!a) return html`<div class="pad"><span class="sk"></span><span class="sk w60"></span></div>`;
+  const cost = o ? o.tools.reduce((sum, t) => sum + t.tokens, 0) : 0;
+  const empty = o && !['tools', 'resources', 'templates', 'prompts'].some(k => o[k].length);
+  return html`<div class="pad"><div class="who"><div><h1>${seen(a.title || a.name || a.where)}</h1>
+    ${a.instructions && html`<p class="lead wrapped">${seen(a.instructions)}</p>`}
+    <ol class="revs" aria-label="Revisions of the protocol">${a.revisions.map(r => html`<li class=${r === a.revision ? 'on' : ''} aria-current=${r === a.revision ? 'true' : undefined}>
+      <button class="plainbtn" onClick=${() => connect({ revision: r })}><code>${r}</code><small>${r === a.revision ? 'speaking now' : news[r] ?? ''}</small></button></li>`)}</ol></div>
+    <dl class="dl"><dt>Runs</dt><dd><span class="mono wrapped">${a.where}</span>, ${a.carrier === 'memory' ? 'reached in memory' : 'over ' + a.carrier}</dd>
+      <dt>Can</dt><dd>${a.can.join(', ') || 'nothing that it names'}</dd>
+      <dt>Cost</dt><dd class="num">about ${cost} tokens for its tools in every conversation</dd>
+      ${a.inside && html`<dt>Inside</dt><dd>source lines and chains are shown</dd>`}</dl></div>
+    ${s.changes && html`<p class="note">The lists have changed: <span class="mono">${s.changes.text}</span></p>`}
+    ${s.failed && html`<p class="note bad wrapped">${seen(s.failed)}</p>`}
+    ${empty && html`<div class="empty"><h2>It offers nothing yet</h2><p>The server answers, and its lists are empty${a.inside ? '' : ' for this user'}.</p></div>`}
+    ${o?.tools.length > 0 && html`<${Tools} tools=${o.tools} changed=${s.changes?.added}/>`}
+    ${o && html`<${Rows} title="Resources" head=${['URI', 'Name', 'Type']} offers=${o.resources} href=${x => readHref(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
+      <${Rows} title="Templates" head=${['URI', 'Name', 'Type']} offers=${o.templates} href=${x => '#/templates/' + encodeURIComponent(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
+      <${Rows} title="Prompts" head=${['Prompt', 'Arguments']} offers=${o.prompts} href=${x => '#/prompts/' + encodeURIComponent(x.name)} label=${x => [(get(x.listed, 'arguments') ?? []).map(p => get(p, 'name')).join(', ')]}/>`}</div>`;
+}

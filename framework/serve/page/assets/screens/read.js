@@ -1,0 +1,58 @@
+// A resource, or a template whose variables are filled in first.
+import { html, useState, useEffect } from '../vendor/preact.js';
+import { seen } from '../json.js';
+import { useStore, describe, textOf, call, toast, stop, go } from '../store.js';
+import { Enter } from '../view.js';
+import { Answer } from './result.js';
+import { Question } from './question.js';
+import { useCompletion } from './tool.js';
+import { readHref } from './overview.js';
+
+// expand fills in a URI template of level 1 and, for reserved characters, of level 2.
+const expand = (template, values) => template.replace(/\{([+#/?&.;]?)([^}]*)\}/g, (_, operator, names) => {
+  const all = names.split(',').map(n => n.replace(/\*|:\d+$/g, '')).filter(n => values[n]);
+  const one = n => operator === '+' || operator === '#' ? encodeURI(values[n]) : encodeURIComponent(values[n]);
+  if (!all.length) return '';
+  if (operator === '?' || operator === '&') return operator + all.map(n => `${n}=${one(n)}`).join('&');
+  return (['', '+'].includes(operator) ? '' : operator) + all.map(one).join(operator === '/' || operator === '.' ? operator : ',');
+});
+const variables = template => [...template.matchAll(/\{[+#/?&.;]?([^}]*)\}/g)].flatMap(m => m[1].split(',')).map(n => n.replace(/\*|:\d+$/g, ''));
+
+export function Template({ name }) {
+  const s = useStore(), offer = describe('templates', name);
+  const [values, setValues] = useState({});
+  const complete = useCompletion({ template: name }, new Map(Object.entries(values)));
+  if (!s.offers) return html`<div class="pad"><span class="sk"></span></div>`;
+  const uri = expand(name, values);
+  const read = e => { e.preventDefault(); go(readHref(uri)); };
+  return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name">${seen(name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'name'))}</span></div><p class="lead wrapped">${seen(textOf(offer, 'description'))}</p></div>
+    <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><form onSubmit=${read}>
+      ${variables(name).map(v => {
+    const c = complete?.(v);
+    return html`<div class="field"><label for=${'v-' + v}>${seen(v)}</label><input class="in" id=${'v-' + v} list=${'c-' + v} autocomplete="off" value=${values[v] ?? ''} onInput=${e => { setValues({ ...values, [v]: e.target.value }); c?.ask(e.target.value); }}/>
+        <datalist id=${'c-' + v}>${(c?.values ?? []).map(x => html`<option value=${x}/>`)}</datalist></div>`;
+  })}
+      <p class="mono wrapped q">${seen(uri)}</p><div class="go"><button class="btn p" data-call>Read <${Enter}/></button></div></form></section>
+    <section class="side" aria-label="What the server says"><div class="cap"><b>Server</b></div><div class="empty"><h2>Nothing read yet</h2><p>Fill in the variables of the address.</p></div></section></div>`;
+}
+
+export function Read({ uri }) {
+  const s = useStore(), offer = describe('resources', uri);
+  const mine = s.calls.filter(c => c.method === 'resources/read' && c.name === uri);
+  const watching = s.calls.find(c => c.method === 'resources/subscribe' && c.name === uri && c.phase === 'sent');
+  const read = () => call('resources/read', uri).catch(e => toast(e.message));
+  useEffect(() => { if (!mine.length && s.offers) read(); }, [uri, Boolean(s.offers)]);
+  useEffect(() => {
+    const updated = e => e.detail.uri === uri && read();
+    document.addEventListener('call', read);
+    document.addEventListener('updated', updated);
+    return () => { document.removeEventListener('call', read); document.removeEventListener('updated', updated); };
+  }, [uri]);
+  const questions = s.questions.filter(q => !q.call || q.call === mine[0]?.id);
+  return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name wrapped">${seen(uri)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'name'))}</span></div><p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
+      <div class="tags s"><span class="tag">${seen(textOf(offer, 'mimeType'))}</span>${offer?.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div></div>
+    <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>
+      ${s.about?.watch && (watching ? html`<button class="btn" onClick=${() => stop(watching.id)}>Stop watching</button>` : html`<button class="btn" onClick=${() => call('resources/subscribe', uri).catch(e => toast(e.message))}>Watch</button>`)}</div>
+      ${watching && html`<p class="q s">Each update is read again.</p>`}${questions.map(q => html`<${Question} key=${q.id} question=${q} tool=${uri}/>`)}</section>
+    <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b></div><${Answer} call=${mine[0]}/></section></div>`;
+}

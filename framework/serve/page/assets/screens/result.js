@@ -1,0 +1,162 @@
+// What the server says: a result, an error, or that it is at work.
+import { html, useState, useEffect, useMemo } from '../vendor/preact.js';
+import { get, parse, plainOf, seen, write } from '../json.js';
+import { Code, Long, Tabs, Value, save, size, time } from '../view.js';
+import { store, readResult, stop } from '../store.js';
+import { readHref } from './overview.js';
+
+const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/svg+xml', 'image/bmp'];
+const sounds = ['audio/mpeg', 'audio/wav', 'audio/x-wav', 'audio/ogg', 'audio/webm', 'audio/mp4', 'audio/flac', 'audio/aac'];
+
+// bytesOf decodes base64; null if it is none.
+function bytesOf(text) {
+  try { return Uint8Array.from(atob(text), c => c.charCodeAt(0)); } catch { return null; }
+}
+
+// useBlob is an address of bytes that lives as long as the component.
+function useBlob(data, type) {
+  const [address, setAddress] = useState('');
+  useEffect(() => {
+    const bytes = bytesOf(data);
+    if (!bytes) return;
+    const url = URL.createObjectURL(new Blob([bytes], { type }));
+    setAddress(url);
+    return () => URL.revokeObjectURL(url);
+  }, [data, type]);
+  return address;
+}
+
+function Media({ block, kind }) {
+  const data = get(block, 'data') ?? get(block, 'blob') ?? '', type = String(get(block, 'mimeType') ?? '').split(';')[0].trim().toLowerCase();
+  const known = (kind === 'image' ? pictures : sounds).includes(type);
+  const address = useBlob(String(data), known ? type : 'application/octet-stream');
+  const bytes = Math.floor(String(data).length * 3 / 4);
+  return html`<${Head} kind=${kind} about=${`${type || 'no type'}, ${size(bytes)}`}>
+      <button class="btn t s end" onClick=${() => save(kind, new Blob([bytesOf(String(data)) ?? ''], { type: 'application/octet-stream' }))}>Download</button><//>
+    ${address && known && (kind === 'image' ? html`<div class="pix"><img src=${address} alt="image of the result"/></div>` : html`<audio controls src=${address}></audio>`)}
+    ${!known && html`<p class="q s">A type that the page does not show.</p>`}`;
+}
+
+const Head = ({ kind, about, children }) => html`<div class="bh"><b>${kind}</b><span>${about}</span>${children}</div>`;
+
+// Block is one content block. Everything in it is text.
+export function Block({ block }) {
+  const type = get(block, 'type');
+  switch (type) {
+    case 'text': return html`<div class="block"><${Head} kind="text" about=${size(String(get(block, 'text')).length)}/><${TextOrJSON} text=${String(get(block, 'text'))}/></div>`;
+    case 'image': case 'audio': return html`<div class="block"><${Media} block=${block} kind=${type}/></div>`;
+    case 'resource': return html`<div class="block"><${Head} kind="embedded resource" about=${seen(get(block, 'resource', 'uri') ?? '')}/><${Contents} of=${get(block, 'resource')}/></div>`;
+    case 'resource_link': return html`<div class="block"><${Head} kind="link" about=${get(block, 'mimeType') ?? ''}/><div class="link"><div class="grow"><b>${seen(get(block, 'title') ?? get(block, 'name') ?? '')}</b><div class="mono wrapped">${seen(get(block, 'uri') ?? '')}</div></div><a class="btn" href=${readHref(get(block, 'uri') ?? '')}>Read here</a></div></div>`;
+  }
+  return html`<div class="block"><${Head} kind=${String(type)} about="a kind that the page does not know"/><${Code} value=${block}/></div>`;
+}
+
+// Contents are those of a resource.
+export function Contents({ of }) {
+  const text = get(of, 'text'), type = String(get(of, 'mimeType') ?? '');
+  if (typeof text === 'string') return html`<${TextOrJSON} text=${text}/>`;
+  if (type.startsWith('image/')) return html`<${Media} block=${of} kind="image"/>`;
+  if (type.startsWith('audio/')) return html`<${Media} block=${of} kind="audio"/>`;
+  return html`<${Media} block=${of} kind="file"/>`;
+}
+
+// TextOrJSON shows JSON in a text block as data, with a way back to the text.
+function TextOrJSON({ text }) {
+  const value = useMemo(() => {
+    if (!/^\s*[[{]/.test(text) || text.length > 2e6) return undefined;
+    try { return parse(text); } catch { return undefined; }
+  }, [text]);
+  if (value !== undefined) return html`<${Value} value=${value}/>`;
+  return html`<div class="textblock"><${Long} text=${seen(text)}/></div>`;
+}
+
+// faultsOf are the faults of arguments that an error names, with the corrected call.
+export function faultsOf(result) {
+  const found = get(result, '_meta', 'kagami/invalidArguments', 'issues') ?? get(result, 'data', 'issues') ?? [];
+  const faults = (Array.isArray(found) ? found : []).map(i => {
+    const { path = '', got, want, hint } = plainOf(i);
+    return { path, text: [got && `Got ${got}.`, want && `Want ${want}.`, hint].filter(Boolean).join(' ') || 'This does not fit.' };
+  });
+  const text = textsOf(result).join('\n') || get(result, 'message') || '';
+  const line = String(text).split('\n').find(l => l.startsWith('Try: {'));
+  let correction;
+  try { correction = line && parse(line.slice(5)); } catch { /* a text that only looks like a call */ }
+  return { faults, correction, text: String(text) };
+}
+
+export const textsOf = result => (get(result, 'content') ?? []).filter(b => get(b, 'type') === 'text').map(b => String(get(b, 'text')));
+
+// Refusal is an error: faults at their fields, and the call that would have been right.
+function Refusal({ title, why, call, found, onTry, onGo }) {
+  const { faults, correction, text } = found;
+  return html`<div class="stat"><b class="bad">! ${title}</b><span class="q">${why}</span><span class="q num end">${time(call.ms)}</span></div>
+    ${faults.length ? html`<div class="teach" role="alert"><p class="top">${faults.length === 1 ? '1 problem' : faults.length + ' problems'}</p>
+      <ol>${faults.map(f => html`<li><button class="plainbtn mono acc" onClick=${() => onGo?.(f.path)}>${f.path || 'arguments'}</button><span>${seen(f.text)}</span></li>`)}</ol>
+      ${correction && onTry && html`<${Try} correction=${correction} onTry=${onTry}/>`}</div>
+      <p class="note">A model gets the same words, as the text of the answer.</p>`
+    : html`<div class="teach" role="alert"><p class="top wrapped">${seen(text)}</p>${correction && onTry && html`<${Try} correction=${correction} onTry=${onTry}/>`}</div>`}`;
+}
+
+const Try = ({ correction, onTry }) => html`<div class="try"><button class="btn p" onClick=${() => onTry(correction)}>Try this</button><code>${write(correction)}</code></div>`;
+
+function Running({ call }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick(n => n + 1), 250);
+    return () => clearInterval(timer);
+  }, []);
+  const p = call.progress, share = p?.total ? Math.min(100, 100 * p.done / p.total) : undefined;
+  return html`<div class="stat"><b class="acc">${call.method === 'resources/subscribe' ? 'Watching' : 'Running'}</b><span class="q num">${time(Date.now() - new Date(call.at))}</span>
+      ${call.task && html`<span class="q">task: ${call.task.status}</span>`}<button class="btn end" onClick=${() => stop(call.id)}>Stop <kbd>esc</kbd></button></div>
+    <svg class=${'pb' + (share === undefined ? ' ind' : '')} role="progressbar" aria-label="Progress" aria-valuenow=${share === undefined ? undefined : Math.round(share)} aria-valuemin="0" aria-valuemax="100" viewBox="0 0 100 4" preserveAspectRatio="none"><rect width=${share ?? 30} height="4"/></svg>
+    <p class="q s">${p ? `${p.done}${p.total ? ' of ' + p.total : ''} ${seen(p.message ?? '')}` : call.task?.message ? seen(call.task.message) : 'No progress reported yet.'}</p>`;
+}
+
+const views = ['Result', 'JSON', 'What a model reads'];
+const kept = 'kagami-view';
+
+// Answer is everything about the answer to one call.
+export function Answer({ call, schema, onTry, onGo }) {
+  const [view, setView] = useState(Number(sessionStorage.getItem(kept)) || 0);
+  useEffect(() => { if (call && call.phase !== 'sent') readResult(call.id); }, [call?.id, call?.phase]);
+  const choose = i => { sessionStorage.setItem(kept, i); setView(i); };
+  useEffect(() => {
+    const pick = e => choose(e.detail);
+    document.addEventListener('view', pick);
+    return () => document.removeEventListener('view', pick);
+  }, []);
+  if (!call) return null;
+  if (call.phase === 'sent') return html`<${Running} call=${call}/>`;
+  if (call.phase === 'cancelled') return html`<div class="stat"><b>Stopped</b><span class="q">The server was told. It may have done its work all the same.</span><span class="q num end">${time(call.ms)}</span></div>`;
+  if (call.phase === 'lost') return html`<div class="stat"><b class="bad">! Lost</b><span class="q">It may or may not have been done. The page does not repeat it.</span></div><p class="note bad wrapped">${seen(call.error?.message ?? '')}</p>`;
+  const got = store.results.get(call.id);
+  if (!got) return html`<span class="sk"></span><span class="sk w60"></span>`;
+  if (call.phase === 'error') {
+    const found = faultsOf(got.error);
+    return html`<${Refusal} title="Refused" why=${call.error?.code ? `JSON-RPC error ${call.error.code}` : ''} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>`;
+  }
+  const result = got.result, texts = textsOf(result);
+  if (call.isError) {
+    const found = faultsOf(result), refused = found.faults.length > 0;
+    return html`<${Refusal} title=${refused ? 'Refused' : 'Failed'} why=${refused ? 'the arguments do not fit; the tool did not run' : 'the tool says that it failed'} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>`;
+  }
+  return html`<div class="stat"><b class="ok">✓ Result</b><span class="q num end">${time(call.ms)}</span><span class="q num">${size(call.bytes)}</span>
+      ${texts.length > 0 && html`<span class="q num">about ${Math.ceil(texts.join('').length / 4)} tokens</span>`}</div>
+    <div class="row viewrow"><${Tabs} names=${views} at=${view} onChange=${choose} label="Answer as"/></div>
+    ${view === 0 && html`<${Shown} result=${result} schema=${schema}/>`}
+    ${view === 1 && html`<${Code} value=${result}/>`}
+    ${view === 2 && html`<p class="q s">The text blocks: this is what most clients put before the model.</p><pre class="code wrap" tabindex="0">${texts.map(t => html`<${Long} text=${seen(t)}/>`)}${texts.length === 0 && '(nothing)'}</pre>`}`;
+}
+
+// Shown is a result by its kind.
+function Shown({ result, schema }) {
+  const data = get(result, 'structuredContent'), blocks = get(result, 'content') ?? [], contents = get(result, 'contents'), messages = get(result, 'messages');
+  if (Array.isArray(messages)) return html`${messages.map(m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p><${Block} block=${get(m, 'content')}/>`)}`;
+  if (Array.isArray(contents)) return html`${contents.map(c => html`<div class="block"><${Head} kind=${seen(get(c, 'uri') ?? '')} about=${get(c, 'mimeType') ?? ''}/><${Contents} of=${c}/></div>`)}`;
+  if (data !== undefined) {
+    const others = blocks.filter(b => get(b, 'type') !== 'text');
+    return html`<${Value} value=${data} schema=${schema}/>${others.map(b => html`<${Block} block=${b}/>`)}`;
+  }
+  if (!Array.isArray(blocks) || !blocks.length) return html`<p class="q">The result is empty.</p>`;
+  return html`${blocks.map(b => html`<${Block} block=${b}/>`)}`;
+}

@@ -1,0 +1,185 @@
+// A tool or a prompt: left what you say, right what the server says.
+import { html, useState, useEffect, useMemo, useRef } from '../vendor/preact.js';
+import { parse, write, get, seen, drafts } from '../json.js';
+import { Form } from '../controls.js';
+import { first } from '../form.js';
+import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
+import { ask } from '../api.js';
+import { Code, Enter, Tabs, clock, time } from '../view.js';
+import { Answer, faultsOf } from './result.js';
+import { Question } from './question.js';
+import { traits } from './overview.js';
+
+// promptSchema is the schema of a prompt's arguments, which are texts.
+export function promptSchema(listed) {
+  const args = get(listed, 'arguments') ?? [];
+  const properties = new Map(args.map(a => [get(a, 'name'), new Map([['type', 'string'], ...(get(a, 'title') ? [['title', get(a, 'title')]] : []), ...(get(a, 'description') ? [['description', get(a, 'description')]] : [])])]));
+  return new Map([['type', 'object'], ['properties', properties], ['required', args.filter(a => get(a, 'required') === true).map(a => get(a, 'name'))]]);
+}
+
+// useKept is the form of one tool. It survives a reload, and secret fields do not.
+function useKept(key, schema, given) {
+  const [state, setState] = useState(() => load(key, schema, given));
+  const at = useRef(key);
+  if (at.current !== key) {
+    at.current = key;
+    Object.assign(state, load(key, schema, given));
+  }
+  const latest = useRef();
+  latest.current = state.value;
+  const keep = value => {
+    sessionStorage.setItem(key, write(withoutSecrets(value, schema)));
+    latest.current = value;
+    setState({ value });
+  };
+  return [state.value, keep, latest];
+}
+
+function load(key, schema, given) {
+  for (const text of [given, sessionStorage.getItem(key)]) {
+    try { if (text) return { value: parse(text) }; } catch { /* kept by an older version of the page */ }
+  }
+  return { value: first(schema, schema) ?? new Map() };
+}
+
+function withoutSecrets(value, schema) {
+  if (!(value instanceof Map)) return value;
+  return new Map([...value].filter(([name]) => {
+    const s = get(schema, 'properties', name);
+    return get(s, 'format') !== 'password' && get(s, 'writeOnly') !== true && get(s, 'x-secret') !== true;
+  }));
+}
+
+// useCompletion asks the server for values of an argument while the user types.
+export function useCompletion(reference, value) {
+  const s = useStore();
+  const [found, setFound] = useState({});
+  const timer = useRef();
+  if (!reference || !s.about?.complete) return undefined;
+  const context = value instanceof Map ? Object.fromEntries([...value].filter(([, v]) => typeof v === 'string')) : {};
+  return name => ({
+    values: found[name] ?? [],
+    ask: text => {
+      clearTimeout(timer.current);
+      timer.current = setTimeout(async () => {
+        const answer = await ask('POST', 'complete', { ...reference, argument: name, value: text, context }).then(r => r.json()).catch(() => ({ values: [] }));
+        setFound({ ...found, [name]: answer.values });
+      }, 150);
+    },
+  });
+}
+
+// mayDestroy says that a press of Call needs a second one: what is not marked may destroy.
+const mayDestroy = offer => get(offer.listed, 'annotations', 'readOnlyHint') !== true && get(offer.listed, 'annotations', 'destructiveHint') !== false;
+
+export function Tool({ kind, name, given }) {
+  const s = useStore();
+  const offer = describe(kind, name);
+  if (!s.offers) return html`<div class="pad"><span class="sk"></span><span class="sk w60"></span></div>`;
+  if (!offer) return html`<div class="pad"><div class="empty"><h1>There is no ${kind === 'tools' ? 'tool' : 'prompt'} of this name</h1><p>The server does not list <span class="mono">${seen(name)}</span> for this user at this revision.</p><a class="btn" href="#/">Overview</a></div></div>`;
+  return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name}/>`;
+}
+
+function Screen({ kind, offer, given }) {
+  const s = useStore(), method = kind === 'tools' ? 'tools/call' : 'prompts/get';
+  const schema = useMemo(() => kind === 'tools' ? get(offer.listed, 'inputSchema') ?? new Map() : promptSchema(offer.listed), [offer]);
+  const [value, keep, latest] = useKept(`kagami-${s.about?.where}-${kind}-${offer.name}`, schema, given);
+  const [view, setView] = useState(0);
+  const [text, setText] = useState(null); // of the JSON view, while it does not parse
+  const [typing, setTyping] = useState([]); // faults that keep it from being sent
+  const [armed, setArmed] = useState(false);
+  const [chosen, setChosen] = useState(''); // an earlier call that is looked at
+  const [asTask, setAsTask] = useState(false);
+  const mine = s.calls.filter(c => c.method === method && c.name === offer.name).slice(0, 50);
+  const current = mine.find(c => c.id === chosen) ?? mine[0];
+  const questions = s.questions.filter(q => !q.call || q.call === current?.id);
+  const complete = useCompletion(kind === 'prompts' ? { prompt: offer.name } : null, value);
+  const faults = typing.length ? typing : current && current.phase !== 'sent' && write(current.arguments) === write(value) ? faultsOfCall(s, current) : [];
+  const shape = get(offer.listed, 'outputSchema');
+  const easy = !mayDestroy(offer) || kind === 'prompts' || mine.length >= 2;
+
+  const set = next => { setTyping([]); setArmed(false); keep(next); };
+  const send = async args => {
+    if (text !== null) return toast('The JSON does not parse yet');
+    const wrong = drafts(args);
+    setTyping(wrong.map(f => ({ path: f.path, text: f.want })));
+    if (wrong.length) return;
+    if (!easy && !armed) return setArmed(true);
+    setArmed(false);
+    try {
+      setChosen(await call(method, offer.name, write(args), asTask ? { task: true } : {}));
+    } catch (e) { toast(e.message); }
+  };
+  const tryThis = args => {
+    set(args);
+    toast('Filled in: press Call');
+    requestAnimationFrame(() => document.querySelector('[data-call]')?.focus());
+  };
+  const goTo = path => document.getElementById('f' + path.replace(/[^A-Za-z0-9]/g, '_'))?.focus();
+  useEffect(() => {
+    const keys = e => {
+      if (e.type === 'call') return send(latest.current);
+      if (e.type === 'stop' && current?.phase === 'sent') return stop(current.id);
+    };
+    document.addEventListener('call', keys);
+    document.addEventListener('stop', keys);
+    return () => { document.removeEventListener('call', keys); document.removeEventListener('stop', keys); };
+  });
+  const task = kind === 'tools' && s.about?.tasks && get(offer.listed, 'execution', 'taskSupport') !== 'forbidden';
+  return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name">${seen(offer.name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'annotations', 'title'))}</span></div>
+      <p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
+      <div class="tags s">${kind === 'tools' && traits(offer).map(t => html`<span class=${'tag' + (t === 'destructive' ? ' warn' : '')}>${t}</span>`)}<span class="tag">about ${offer.tokens} tokens</span>
+        ${offer.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div>
+      ${offer.inside?.chain && html`<details><summary class="s q">Chain of ${offer.inside.chain.length} steps</summary><ol class="chain s">${offer.inside.chain.map(c => html`<li><span class="mono">${c.name}</span> <span class="f">${c.phase ?? c.origin}</span></li>`)}</ol></details>`}</div>
+    <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => { setView(i); setText(null); }} label="Input as"/></div>
+      <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
+      ${view === 0 ? html`<${Form} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
+      ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
+      <div class="go"><button class="btn p" data-call type="submit">${kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call'} <${Enter}/></button>
+        <button class="btn t" type="button" onClick=${() => { setText(null); set(first(schema, schema) ?? new Map()); }}>Reset</button>
+        ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
+      ${questions.map(q => html`<${Question} key=${q.id} question=${q} tool=${offer.name}/>`)}
+      <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
+    <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b>${current && html`<span class="end s f">${current.revision}</span>`}</div>
+      ${current ? html`<${Answer} call=${current} schema=${shape} onTry=${tryThis} onGo=${goTo}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
+        <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
+      ${mine.length > 0 && html`<${Earlier} calls=${mine} current=${current} onLook=${setChosen} onAgain=${async c => { set(c.arguments); setText(null); if (easy) await sendAgain(c, method, offer, setChosen); else toast('Filled in: press Call'); }}/>`}</section>
+    <div class="callbar only-s"><button class="btn p" onClick=${() => send(latest.current)}>${armed ? 'Call: may destroy' : 'Call'}</button></div></div>`;
+}
+
+async function sendAgain(c, method, offer, setChosen) {
+  try { setChosen(await call(method, offer.name, write(c.arguments))); } catch (e) { toast(e.message); }
+}
+
+function faultsOfCall(s, c) {
+  const got = s.results.get(c.id);
+  return got ? faultsOf(c.phase === 'error' ? got.error : got.result).faults : [];
+}
+
+function Raw({ value, text, setText, onChange }) {
+  const [fault, setFault] = useState('');
+  const typed = t => {
+    try {
+      onChange(parse(t));
+      setText(t);
+      setFault('');
+      setTimeout(() => setText(null));
+    } catch (e) { setText(t); setFault(e.message); }
+  };
+  const [own, setOwn] = useState(null);
+  return html`<div class="field"><label for="json">arguments <span class="t">JSON</span></label>
+    <textarea class="in mono" id="json" rows="12" spellcheck=${false} aria-invalid=${fault ? 'true' : undefined} value=${own ?? text ?? write(value, 2)} onInput=${e => { setOwn(e.target.value); typed(e.target.value); }} onBlur=${() => !fault && setOwn(null)}></textarea>
+    ${fault && html`<p class="err">${fault}</p>`}</div>`;
+}
+
+function Earlier({ calls, current, onLook, onAgain }) {
+  return html`<div class="calls"><div class="cap"><b>Earlier calls</b></div><ol>${calls.map(c => html`<li class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
+    <span class=${c.phase === 'result' && !c.isError ? 'ok' : 'bad'} aria-label=${c.phase}>${c.phase === 'sent' ? '…' : c.phase === 'result' && !c.isError ? '✓' : '!'}</span>
+    <button class="plainbtn mono" onClick=${() => onLook(c.id)}>${write(c.arguments).slice(0, 200)}</button><span class="num f">${time(c.ms)}</span><button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button></li>`)}</ol></div>`;
+}
+
+function Logs({ call: c, logs }) {
+  const mine = logs.filter(l => new Date(l.at) >= new Date(c.at) && (c.phase === 'sent' || new Date(l.at) <= new Date(c.at).getTime() + c.ms + 50));
+  if (!mine.length) return null;
+  return html`<details class="logs"><summary class="s q">${mine.length} log messages</summary><ul class="plain">${mine.map(l => html`<li class="s"><span class="f">${seen(l.params?.level ?? '')}</span> <span class="mono wrapped">${seen(typeof l.params?.data === 'string' ? l.params.data : JSON.stringify(l.params?.data))}</span></li>`)}</ul></details>`;
+}

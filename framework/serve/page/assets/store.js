@@ -1,0 +1,169 @@
+// What the page knows, in one place. change() is the only way to write it.
+import { useState, useEffect } from './vendor/preact.js';
+import { ask, follow, getJSON, getExact, secret } from './api.js';
+import { parse, plainOf, get } from './json.js';
+
+export const store = {
+  about: null, offers: null, calls: [], results: new Map(), questions: [], logs: [], changes: null,
+  frames: [], state: { name: 'connecting' }, locked: !secret, down: false, failed: '', toast: '', route: location.hash || '#/', sheet: null, palette: false, keys: false,
+};
+
+const listeners = new Set();
+let planned = false;
+
+// change writes fields and draws the page once.
+export function change(fields) {
+  Object.assign(store, fields);
+  if (planned) return;
+  planned = true;
+  queueMicrotask(() => {
+    planned = false;
+    for (const listen of [...listeners]) listen();
+  });
+}
+
+// useStore draws a component again with each change.
+export function useStore() {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const listen = () => draw(n => n + 1);
+    listeners.add(listen);
+    return () => listeners.delete(listen);
+  }, []);
+  return store;
+}
+
+export function toast(text) {
+  change({ toast: text });
+  setTimeout(() => store.toast === text && change({ toast: '' }), 1800);
+}
+
+export const go = hash => { location.hash = hash; };
+
+async function readAbout() {
+  const about = await getJSON('server');
+  change({ about, state: about.state });
+  return about;
+}
+
+export async function readOffers() {
+  try {
+    const all = await getExact('offers');
+    const of = name => (all.get(name) ?? []).map(o => ({
+      name: o.get('name'), listed: o.get('listed'), tokens: Number(o.get('tokens')), inside: o.has('inside') ? plainOf(o.get('inside')) : null,
+    }));
+    change({ offers: { tools: of('tools'), resources: of('resources'), templates: of('templates'), prompts: of('prompts') }, failed: all.get('failed') ?? '' });
+  } catch (e) {
+    change({ failed: e.message });
+  }
+}
+
+async function readFrames() {
+  const after = store.frames.at(-1)?.n ?? 0;
+  const found = await getJSON('frames?after=' + after).catch(() => []);
+  const known = store.frames.at(-1)?.n ?? 0;
+  const news = found.filter(f => f.n > known);
+  if (news.length) change({ frames: [...store.frames, ...news].slice(-10000) });
+  if (found.length === 500) await readFrames();
+}
+
+// one reading of frames at a time: the stream may announce faster than they can be read.
+let reading = null, again = false;
+function frames() {
+  if (reading) { again = true; return; }
+  reading = readFrames().finally(() => {
+    reading = null;
+    if (again) { again = false; frames(); }
+  });
+}
+
+// callOf and questionOf keep what came from the user and from the server exactly as it is.
+const callOf = exact => ({ ...plainOf(exact), arguments: exact.get('arguments') ?? new Map() });
+const questionOf = exact => ({ ...plainOf(exact), schema: exact.get('schema'), sample: exact.get('sample') });
+
+// everything reads the whole state anew.
+async function everything() {
+  const about = await readAbout();
+  const [calls, questions] = await Promise.all([getExact('calls'), getExact('questions')]);
+  change({ calls: calls.map(callOf), questions: questions.map(questionOf), locked: false });
+  if (about.state.name === 'connected') await readOffers();
+  frames();
+  return about.events;
+}
+
+// readResult fetches the result of a call, exactly as it came.
+export async function readResult(id) {
+  if (store.results.has(id)) return;
+  store.results.set(id, null);
+  const call = await getExact('calls/' + id).catch(() => null);
+  store.results.set(id, call ? { result: call.get('result'), error: call.get('error'), arguments: call.get('arguments') } : undefined);
+  if (store.results.size > 60) store.results.delete(store.results.keys().next().value);
+  change({});
+}
+
+const handlers = {
+  state: async e => {
+    const was = store.state.name;
+    change({ state: e.state });
+    if (e.state.name !== 'connected') return;
+    await readAbout();
+    await readOffers();
+    if (was === 'lost' || was === 'ended') toast('Connected again');
+  },
+  changed: () => readOffers(),
+  offers: e => {
+    const parts = [...e.added.map(n => '+ ' + n), ...e.removed.map(n => '− ' + n)];
+    change({ changes: { text: parts.slice(0, 8).join(', ') || 'descriptions or schemas', added: e.added } });
+  },
+  frames: () => frames(),
+  call: (e, exact) => {
+    const one = callOf(exact().get('call'));
+    const rest = store.calls.filter(c => c.id !== e.call.id);
+    change({ calls: [one, ...rest].sort((a, b) => b.n - a.n).slice(0, 200) });
+    if (e.call.phase !== 'sent') readResult(e.call.id);
+  },
+  question: (e, exact) => change({ questions: [...store.questions, questionOf(exact().get('question'))] }),
+  answered: e => change({ questions: store.questions.filter(q => q.id !== e.id) }),
+  log: e => change({ logs: [...store.logs, e].slice(-500) }),
+  updated: e => {
+    toast('Updated: ' + e.uri);
+    document.dispatchEvent(new CustomEvent('updated', { detail: e }));
+  },
+  missed: () => everything(),
+};
+
+export async function start() {
+  if (!secret) return;
+  let after = 0;
+  try {
+    after = await everything();
+  } catch (e) {
+    if (e.status === 403) return change({ locked: true });
+    change({ down: true });
+  }
+  follow(after, (e, exact) => handlers[e.kind]?.(e, exact), e => e ? change({ locked: true }) : change({ down: true }), () => {
+    if (!store.down) return;
+    change({ down: false });
+    everything();
+  });
+}
+
+// call starts a call and returns its id. args is the text of the arguments.
+export async function call(method, name, args, extra = {}) {
+  const body = JSON.stringify({ method, name, ...extra });
+  const whole = args === undefined ? body : body.slice(0, -1) + ',"arguments":' + args + '}';
+  const answer = await ask('POST', 'calls', whole);
+  return parse(await answer.text()).get('call');
+}
+
+export const stop = id => ask('DELETE', 'calls/' + id).catch(() => {});
+export const answer = (id, body) => ask('POST', 'questions/' + id, body);
+export async function connect(body) {
+  change({ state: { name: 'connecting' } });
+  const about = await (await ask('POST', 'connect', body)).json();
+  change({ about, state: about.state });
+  if (about.state.name === 'connected') await readOffers();
+}
+
+export const describe = (kind, name) => store.offers?.[kind].find(o => o.name === name);
+export const textOf = (offer, ...names) => { const v = get(offer?.listed, ...names); return typeof v === 'string' ? v : ''; };

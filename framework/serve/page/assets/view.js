@@ -1,0 +1,152 @@
+// Small parts that every screen uses.
+import { html, useState, useEffect, useRef } from './vendor/preact.js';
+import { Num, Draft, write, seen } from './json.js';
+import { mark } from './mark.js';
+import { toast } from './store.js';
+
+export const Mark = () => html`<svg viewBox="0 0 100 100" aria-hidden="true"><path d=${mark}/></svg>`;
+
+// The keys of this system, as people know them.
+export const apple = /Mac|iPhone|iPad/.test(navigator.platform);
+export const modifier = apple ? '⌘' : 'Ctrl ';
+export const Enter = () => html`<kbd>${modifier}↵</kbd>`;
+
+export const clock = at => new Date(at).toLocaleTimeString('en-GB');
+export const size = n => n < 1000 ? `${n} bytes` : n < 1e6 ? `${(n / 1000).toFixed(1)} KB` : `${(n / 1e6).toFixed(1)} MB`;
+export const time = ms => ms === undefined ? '' : ms < 10 ? `${Number(ms.toFixed(1))} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+
+// paint is JSON with colours. Only the first part of a long text is drawn.
+const shown = 64 << 10;
+export function Code({ value, text, label }) {
+  const [all, setAll] = useState(shown);
+  const whole = text ?? write(value, 2);
+  const part = whole.slice(0, all);
+  return html`<pre class="code wrap" tabindex="0" role="region" aria-label=${label ?? 'JSON'}>${tinted(part)}</pre>
+    ${whole.length > all && html`<p class="s q row">${size(all)} of ${size(whole.length)}
+      <button class="btn t" onClick=${() => setAll(all * 4)}>Show more</button>
+      <button class="btn t" onClick=${() => save('result.json', new Blob([whole], { type: 'application/json' }))}>Download</button></p>`}`;
+}
+
+const tokens = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
+function tinted(text) {
+  const out = [];
+  let at = 0;
+  for (const found of text.matchAll(tokens)) {
+    if (found.index > at) out.push(text.slice(at, found.index));
+    const [whole, string, colon, digits] = found;
+    if (string) out.push(html`<span class=${colon ? 'k' : 'str'}>${seen(string)}</span>`, colon ?? '');
+    else out.push(html`<span class=${digits ? 'n' : 'k'}>${whole}</span>`);
+    at = found.index + whole.length;
+  }
+  out.push(text.slice(at));
+  return out;
+}
+
+export function save(name, blob) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast('Copied');
+  } catch {
+    toast('The browser does not let the page copy: select the text');
+  }
+}
+
+// Tabs are a list of tabs with the arrow keys.
+export function Tabs({ names, at, onChange, label }) {
+  const box = useRef();
+  const move = e => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    const next = (at + step + names.length) % names.length;
+    onChange(next);
+    box.current.children[next].focus();
+  };
+  return html`<div class="seg end" role="tablist" aria-label=${label} ref=${box} onKeyDown=${move}>
+    ${names.map((name, i) => html`<button role="tab" type="button" aria-selected=${String(i === at)} tabindex=${i === at ? 0 : -1} onClick=${() => onChange(i)}>${name}</button>`)}
+  </div>`;
+}
+
+// Dialog keeps the focus inside, and gives it back.
+export function Dialog({ label, kind, onClose, children }) {
+  const box = useRef();
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current.querySelector('input, button, [tabindex]')?.focus();
+    return () => before?.focus?.();
+  }, []);
+  const keys = e => {
+    if (e.key === 'Escape') { e.stopPropagation(); onClose(); }
+    if (e.key !== 'Tab') return;
+    const all = [...box.current.querySelectorAll('a[href], button, input, select, textarea, [tabindex="0"]')].filter(x => x.offsetParent);
+    const edge = e.shiftKey ? all[0] : all.at(-1);
+    if (document.activeElement === edge) { e.preventDefault(); (e.shiftKey ? all.at(-1) : all[0])?.focus(); }
+  };
+  return html`<div class=${kind === 'sheet' ? '' : 'veil'} onClick=${e => e.target === e.currentTarget && onClose()}>
+    <div class=${kind} role="dialog" aria-modal="true" aria-label=${label} ref=${box} onKeyDown=${keys}>${children}</div></div>`;
+}
+
+// Value draws a JSON value for people: lists of objects as tables, the rest as lists and trees.
+export function Value({ value, schema, depth = 0 }) {
+  if (value instanceof Map) return html`<${Members} value=${value} schema=${schema} depth=${depth}/>`;
+  if (Array.isArray(value)) return html`<${List} value=${value} schema=${schema} depth=${depth}/>`;
+  return html`<${Scalar} value=${value}/>`;
+}
+
+const isScalar = v => !(v instanceof Map) && !Array.isArray(v);
+
+function Scalar({ value }) {
+  if (value === null || value === undefined) return html`<span class="f">none</span>`;
+  if (value instanceof Num || value instanceof Draft) return html`<span class="num">${value.text}</span>`;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  const text = seen(value);
+  return text.length > 4000 ? html`<${Long} text=${text}/>` : html`<span class="wrapped">${text}</span>`;
+}
+
+export function Long({ text }) {
+  const [n, setN] = useState(4000);
+  return html`<span class="wrapped">${text.slice(0, n)}</span>${n < text.length && html` <button class="btn t" onClick=${() => setN(n * 8)}>Show more of ${size(text.length)}</button>`}`;
+}
+
+function Members({ value, schema, depth }) {
+  const entries = [...value], flat = entries.filter(([, v]) => isScalar(v)), deep = entries.filter(([, v]) => !isScalar(v));
+  const of = name => schema?.get?.('properties')?.get?.(name);
+  return html`${flat.length > 0 && html`<dl class="kv">${flat.map(([k, v]) => html`<dt title=${of(k)?.get?.('description')}>${seen(k)}</dt><dd><${Scalar} value=${v}/></dd>`)}</dl>`}
+    ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth}/>`)}`;
+}
+
+function Deep({ name, value, schema, depth }) {
+  const n = value instanceof Map ? value.size : value.length;
+  return html`<details class="deep" open=${depth < 2}><summary><span class="mono">${seen(name)}</span> <span class="f s">${n}</span></summary>
+    <div class=${depth ? 'nest' : ''}><${Value} value=${value} schema=${schema} depth=${depth + 1}/></div></details>`;
+}
+
+const rows = 200;
+function List({ value, schema, depth }) {
+  const [n, setN] = useState(rows);
+  if (!value.length) return html`<span class="f">empty</span>`;
+  const more = n < value.length && html`<button class="btn t" onClick=${() => setN(n + rows)}>Show ${Math.min(rows, value.length - n)} of ${value.length - n} more</button>`;
+  if (value.every(v => v instanceof Map) && [...value[0].values()].every(isScalar)) {
+    return html`<${Table} rows=${value.slice(0, n)} schema=${schema?.get?.('items')}/>${more}`;
+  }
+  if (value.every(isScalar)) return html`<ul class="plain">${value.slice(0, n).map(v => html`<li><${Scalar} value=${v}/></li>`)}</ul>${more}`;
+  return html`${value.slice(0, n).map((v, i) => html`<${Deep} name=${String(i)} value=${v instanceof Map || Array.isArray(v) ? v : [v]} schema=${schema?.get?.('items')} depth=${depth + 1}/>`)}${more}`;
+}
+
+function Table({ rows: all, schema }) {
+  const order = [...(schema?.get?.('properties')?.keys?.() ?? [])];
+  const names = [...new Set([...order, ...all.flatMap(r => [...r.keys()])])].filter(name => all.some(r => r.has(name)));
+  const numeric = name => all.every(r => !r.has(name) || r.get(name) instanceof Num);
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="data">
+    <thead><tr>${names.map(name => html`<th scope="col" class=${numeric(name) ? 'num' : ''}><b>${seen(name)}</b><${Unit} of=${schema?.get?.('properties')?.get?.(name)}/></th>`)}</tr></thead>
+    <tbody>${all.map(r => html`<tr>${names.map(name => html`<td class=${numeric(name) ? 'num' : ''}>${isScalar(r.get(name)) ? html`<${Scalar} value=${r.get(name)}/>` : html`<code>${write(r.get(name))}</code>`}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+const Unit = ({ of }) => typeof of?.get?.('description') === 'string' ? html`<small>${of.get('description').slice(0, 40)}</small>` : null;

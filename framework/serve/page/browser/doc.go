@@ -1,0 +1,5 @@
+// Package browser drives the page in Chromium, as a user does. It has tests only.
+//
+//	go test ./...                            # the stories
+//	go test -run TestPictures -pictures DIR  # pictures of every screen
+package browser

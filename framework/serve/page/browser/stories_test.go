@@ -1,0 +1,245 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestForecastWithoutMouse is stories 1 and 2: the address, once, and a call by keys alone.
+func TestForecastWithoutMouse(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.sees(".cat", "forecast")
+	b.keys("k", input.ModifierCtrl)
+	b.sees(".pal", "forecast")
+	b.keys("fore" + kb.Enter)
+	b.sees("h1", "forecast")
+	b.keys("e")
+	b.keys("Kyoto")
+	b.keys(kb.Enter, input.ModifierCtrl)
+	b.sees("table.data", "summary")
+	if rows := b.eval("document.querySelectorAll('table.data tbody tr').length"); rows != "3" {
+		t.Errorf("the table has %s rows, want 3", rows)
+	}
+}
+
+// TestTryThis is stories 3 and 4: an error at its field, the correction, and earlier calls.
+func TestTryThis(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".cat a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.fill("#f_days", "15")
+	b.click("[data-call]", "Call")
+	b.sees(".teach", "/days")
+	b.sees("#f_days-e", "Want a whole number from 1 to 14.")
+	b.click(".try button", "Try this")
+	if at := b.eval("document.querySelector('#f_days').value"); at != "14" {
+		t.Errorf("the field has %s, want 14", at)
+	}
+	b.until(func() bool { return b.eval("document.activeElement.hasAttribute('data-call')") == "true" }, func() string { return "the focus is not on Call" })
+	b.keys(kb.Enter)
+	b.sees("table.data", "summary")
+	if rows := b.eval("document.querySelectorAll('table.data tbody tr').length"); rows != "14" {
+		t.Errorf("the table has %s rows, want 14", rows)
+	}
+	b.fill("#f_city", "Kioto")
+	b.click("[data-call]", "Call")
+	b.sees(".teach", "Kyoto")
+	if n := b.eval("document.querySelectorAll('.calls li').length"); n != "3" {
+		t.Errorf("%s earlier calls, want 3", n)
+	}
+	b.eval("[...document.querySelectorAll('.calls li')].at(-1).querySelector('.acc').click()")
+	b.sees(".teach", "/days")
+	b.until(func() bool { return b.eval("document.querySelectorAll('.calls li').length") == "4" }, func() string { return "Again did not call" })
+}
+
+// TestForm is stories 5 and 6: what is filled in arrives exactly, through form and JSON.
+func TestForm(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".cat a", "send_parcel")
+	b.fill("#f_to_street", "Nishiki 1")
+	b.fill("#f_to_city", "Kyoto")
+	b.click("[aria-labelledby=f_lines-l] button", "+ Add")
+	b.fill("#f_lines_0_item", "tea")
+	b.fill("#f_lines_0_count", "2")
+	b.fill("#f_weight", "9007199254740993")
+	b.fill("[aria-labelledby=f_labels-l] input", "care")
+	b.keys(kb.Enter)
+	b.fill("#f_labels_care", "fragile")
+	b.click(".side [role=tab]", "JSON")
+	b.until(func() bool {
+		return strings.Contains(b.eval("document.querySelector('#json').value"), "9007199254740993")
+	}, func() string { return "the JSON lacks the number" })
+	b.click(".side [role=tab]", "Form")
+	b.click("[data-call]", "Call")
+	b.sees(".stat", "Result")
+	want := `{"to":{"street":"Nishiki 1","city":"Kyoto"},"lines":[{"item":"tea","count":2}],"weight":9007199254740993,"labels":{"care":"fragile"}}`
+	b.sees(".calls", want)
+	b.sees("[aria-label='What the server says']", "9007199254740993")
+	b.eval("location.reload()")
+	b.until(func() bool { return b.eval("document.querySelector('#f_to_city')?.value ?? ''") == "Kyoto" }, func() string { return "the form did not survive a reload" })
+	b.sees(".calls", want)
+}
+
+// TestQuestion is stories 10 to 12: the question comes, and each answer ends as the tool says.
+func TestQuestion(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	for _, rev := range []string{"2026-07-28", "2025-06-18"} {
+		b.click(".rail a", "Overview")
+		b.click(".revs button", rev)
+		b.sees(".live", "connected")
+		b.sees(".revs .on", rev)
+		b.click(".rail a", "order")
+		b.fill("#f_item", "tea")
+		for answer, want := range map[string]string{"Answer": "Ordered tea.", "Decline": "declined", "Give no answer": "dismissed"} {
+			b.click("[data-call]", "Call")
+			b.sees("form.say", "Order tea for €58.00?")
+			if answer == "Answer" {
+				b.click("form.say .opt", "yes")
+			}
+			b.click("form.say .go button", answer)
+			b.sees("[aria-label='What the server says']", want)
+			b.until(func() bool { return b.eval("document.querySelector('form.say') === null") == "true" }, func() string { return "the question stays" })
+		}
+	}
+}
+
+// TestSampling is story 13: a user plays the model.
+func TestSampling(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "haiku")
+	b.click("[data-call]", "Call")
+	b.sees("form.say", "Write a haiku about mirrors.")
+	b.fill("#sample", "Still water, a moon")
+	b.click("form.say button", "Answer")
+	b.sees("[aria-label='What the server says']", "Still water, a moon")
+}
+
+// TestProgressAndStop: progress is shown, and esc stops the call.
+func TestProgressAndStop(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "slow")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "of 10 at")
+	b.keys(kb.Escape)
+	b.sees("[aria-label='What the server says']", "Stopped")
+}
+
+// TestBlocks is story 7: text, picture and link, and the resource behind the link.
+func TestBlocks(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "picture")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "A square.")
+	b.until(func() bool { return b.eval("document.querySelector('.pix img')?.naturalWidth ?? 0") == "120" }, func() string { return "the picture is not shown" })
+	b.click(".link a", "Read here")
+	b.sees("[aria-label='What the server says']", "A note.")
+}
+
+// TestHostileTexts is the second half of story 20: markup is text, and what cannot be seen is shown.
+func TestHostileTexts(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.sees(".cat", "⟨U+202E⟩")
+	b.click(".rail a", "hostile")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "onerror=")
+	b.sees("[aria-label='What the server says']", "⟨U+202E⟩")
+	if title := b.eval("document.title"); strings.Contains(title, "owned") {
+		t.Errorf("the title is %q", title)
+	}
+	if n := b.eval("document.querySelectorAll('main script, main img, main a[href^=javascript]').length"); n != "0" {
+		t.Errorf("%s elements came from the server", n)
+	}
+}
+
+// TestDestructive: a tool that may destroy is called by a second press.
+func TestDestructive(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "destroy")
+	b.click("[data-call]", "Call")
+	b.sees("[data-call]", "may destroy")
+	if calls := b.text(".calls"); calls != "" {
+		t.Errorf("it was called by the first press: %s", calls)
+	}
+	b.click("[data-call]", "may destroy")
+	b.sees("[aria-label='What the server says']", "gone")
+}
+
+// TestBig: a megabyte is shown in part.
+func TestBig(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "big")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "Show more of")
+	if n := len(b.text("main")); n > 20_000 {
+		t.Errorf("%d characters are drawn", n)
+	}
+}
+
+// TestResourcesAndPrompts is stories 8 and 9: a template with completion, and messages.
+func TestResourcesAndPrompts(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "week")
+	b.fill("#v-city", "Kyo")
+	b.until(func() bool { return strings.Contains(b.eval("document.querySelector('#c-city').innerHTML"), "Kyoto") }, func() string { return "no completion" })
+	b.fill("#v-city", "Kyoto")
+	b.keys(kb.Enter)
+	b.sees("h1", "weather://Kyoto")
+	b.sees("[aria-label='What the server says']", "summary")
+	b.click(".rail a", "plan_trip")
+	b.fill("#f_city", "Kyoto")
+	b.click("[data-call]", "Get")
+	b.sees("[aria-label='What the server says']", "Kyoto")
+	b.sees("[aria-label='What the server says']", "user")
+}
+
+// TestWireAndCopy: the frames of a call, and its copies.
+func TestWireAndCopy(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.keys(kb.Enter)
+	b.sees("table.data", "summary")
+	b.click(".side button", "Copy as")
+	b.sees("[data-as=shell]", `kagami call ./weather forecast '{"city":"Kyoto"}'`)
+	b.sees("[data-as=test]", "testkit.At(protocol.Rev20260728)")
+	b.keys(kb.Escape)
+	b.run(chromedp.Evaluate("document.activeElement.blur()", nil))
+	b.keys("w")
+	b.sees(".axis", "tools/call")
+	b.click(".axis button", "result of tools/call")
+	b.sees(".axis pre", "structuredContent")
+	b.fill("#find", "no such text")
+	b.sees("main", "No frame has this text.")
+}
+
+// TestLocked: without the key there is nothing but how to get one.
+func TestLocked(t *testing.T) {
+	b := newTab(t)
+	address := serve(t, weatherOptions(t))
+	b.open(address[:strings.IndexByte(address, '?')])
+	b.sees("h1", "needs its key")
+	if text := b.text("body"); strings.Contains(text, "forecast") {
+		t.Errorf("it shows %s", text)
+	}
+	b.open(address)
+	b.sees(".cat", "forecast")
+	if at := b.eval("location.href"); strings.Contains(at, "k=") {
+		t.Errorf("the key stays in the address: %s", at)
+	}
+}

@@ -1,0 +1,367 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// Bounds of what is kept of calls.
+const (
+	maxCalls       = 200
+	maxResultBytes = 64 << 20
+	maxRunning     = 64
+)
+
+// callKey is the key of a call's id in the context of what it sends.
+type callKey struct{}
+
+// Phases of a call.
+const (
+	phaseSent      = "sent"
+	phaseResult    = "result"
+	phaseError     = "error"
+	phaseCancelled = "cancelled"
+	phaseLost      = "lost" // nobody knows whether the server has done it
+)
+
+// order is what the browser asks for.
+type order struct {
+	Method    string          `json:"method"`
+	Name      string          `json:"name"` // of a tool or prompt; the URI of a resource
+	Arguments json.RawMessage `json:"arguments"`
+	Task      bool            `json:"task"`
+	TTL       int64           `json:"ttlMs"`
+}
+
+// call is one call and what became of it.
+type call struct {
+	ID        string          `json:"id"`
+	N         int             `json:"n"` // in the order of the calls
+	Method    string          `json:"method"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Revision  string          `json:"revision"`
+	At        time.Time       `json:"at"`
+	Phase     string          `json:"phase"`
+	Ms        float64         `json:"ms,omitempty"`
+	Progress  *progress       `json:"progress,omitempty"`
+	IsError   bool            `json:"isError,omitempty"`
+	Bytes     int             `json:"bytes,omitempty"`
+	Task      *taskSeen       `json:"task,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"` // as it came
+	Error     *callError      `json:"error,omitempty"`
+
+	cancel context.CancelFunc
+}
+
+type progress struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// taskSeen is the state of a call that became a task.
+type taskSeen struct {
+	ID      string `json:"id"`
+	Status  string `json:"status"`
+	Message string `json:"message,omitempty"`
+}
+
+// callError is why a call has no result.
+type callError struct {
+	Code    int             `json:"code,omitempty"` // of JSON-RPC; 0: the error is none of the server's
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// calls keeps the newest calls.
+type calls struct {
+	mu      sync.Mutex // guards the fields below, and those of each call
+	last    int
+	byID    map[string]*call
+	bytes   int // of results
+	running int
+}
+
+func newCalls() *calls { return &calls{byID: map[string]*call{}} }
+
+var errBusy = errors.New("64 calls are running: wait for one, or stop one")
+
+// add keeps a new call.
+func (c *calls) add(one *call) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running >= maxRunning {
+		return errBusy
+	}
+	c.running++
+	c.last++
+	one.N = c.last
+	c.byID[one.ID] = one
+	c.forget()
+	return nil
+}
+
+// forget drops the oldest calls that are over. Called with mu held.
+func (c *calls) forget() {
+	for _, one := range c.sorted() {
+		if len(c.byID) <= maxCalls && c.bytes <= maxResultBytes {
+			return
+		}
+		if one.Phase != phaseSent {
+			delete(c.byID, one.ID)
+			c.bytes -= len(one.Result)
+		}
+	}
+}
+
+// sorted returns all calls, the oldest first. Called with mu held.
+func (c *calls) sorted() []*call {
+	all := make([]*call, 0, len(c.byID))
+	for _, one := range c.byID {
+		all = append(all, one)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].N < all[j].N })
+	return all
+}
+
+// change changes a call under the lock, and returns a copy without its result.
+func (c *calls) change(one *call, fn func()) call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fn()
+	seen := *one
+	seen.Result = nil
+	return seen
+}
+
+// onlyRunning is the id of the call in flight, if there is exactly one: before 2026-07-28 a
+// question does not say which call it belongs to.
+func (c *calls) onlyRunning() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := ""
+	for _, one := range c.byID {
+		if one.Phase != phaseSent {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = one.ID
+	}
+	return found
+}
+
+// get returns a copy of a call; nil if it is not kept.
+func (c *calls) get(id string) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.byID[id]
+	if one == nil {
+		return nil
+	}
+	copied := *one
+	return &copied
+}
+
+// list returns copies without results, the newest first.
+func (c *calls) list() []call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.sorted()
+	list := make([]call, 0, len(all))
+	for _, kept := range slices.Backward(all) {
+		one := *kept
+		one.Result = nil
+		list = append(list, one)
+	}
+	return list
+}
+
+// start begins a call and returns at once.
+func (p *Page) start(o order) (string, error) {
+	params, err := o.params()
+	if err != nil {
+		return "", err
+	}
+	s, err := p.connected(p.life)
+	if err != nil {
+		return "", err
+	}
+	one := &call{
+		ID: random(), Method: o.Method, Name: o.Name, Arguments: p.mask(o.Arguments),
+		Revision: s.client.Revision(), At: time.Now(), Phase: phaseSent,
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(p.life, callKey{}, one.ID))
+	one.cancel = cancel
+	if err := p.calls.add(one); err != nil {
+		cancel()
+		return "", err
+	}
+	p.tellCall(*one)
+	p.work.Go(func() {
+		defer cancel()
+		result, err := p.run(ctx, s, o, one, params)
+		p.finish(ctx, s, one, result, err)
+	})
+	return one.ID, nil
+}
+
+// params are those of the request. What the user wrote is passed on as it is.
+func (o *order) params() (json.RawMessage, error) {
+	if len(o.Arguments) > 0 && !json.Valid(o.Arguments) {
+		return nil, errors.New("the arguments are not JSON")
+	}
+	name, _ := json.Marshal(o.Name) // a string always marshals
+	switch o.Method {
+	case protocol.MethodCallTool, protocol.MethodGetPrompt:
+		if len(o.Arguments) == 0 {
+			return fmt.Appendf(nil, `{"name":%s}`, name), nil
+		}
+		return fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, name, o.Arguments), nil
+	case protocol.MethodReadResource, protocol.MethodSubscribe:
+		return fmt.Appendf(nil, `{"uri":%s}`, name), nil
+	case protocol.MethodPing:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("the page does not call %q", o.Method)
+}
+
+// run makes the call and waits for its end.
+func (p *Page) run(ctx context.Context, s *session, o order, one *call, params json.RawMessage) (json.RawMessage, error) {
+	tell := client.OnProgress(func(at protocol.Progress) {
+		p.tellCall(p.calls.change(one, func() { one.Progress = &progress{at.Done, at.Total, at.Message} }))
+	})
+	switch {
+	case o.Method == protocol.MethodPing:
+		return json.RawMessage(`{}`), s.client.Ping(ctx)
+	case o.Method == protocol.MethodSubscribe:
+		return nil, p.follow(ctx, s, one)
+	case o.Task:
+		return p.runTask(ctx, s, o, one, tell)
+	}
+	return s.client.Request(ctx, o.Method, params, client.InRounds(), tell)
+}
+
+// follow tells of each change of a resource until the user stops.
+func (p *Page) follow(ctx context.Context, s *session, one *call) error {
+	updates, err := s.client.Subscribe(ctx, one.Name)
+	if err != nil {
+		return err
+	}
+	for uri := range updates {
+		p.events.add("updated", map[string]any{"call": one.ID, "uri": uri})
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errWatchEnded
+}
+
+var errWatchEnded = errors.New("the server has ended the subscription")
+
+// runTask lets the call become a task and waits for it.
+func (p *Page) runTask(ctx context.Context, s *session, o order, one *call, tell client.CallOption) (json.RawMessage, error) {
+	seen := func(t protocol.Task) {
+		p.tellCall(p.calls.change(one, func() { one.Task = &taskSeen{ID: t.ID, Status: string(t.Status), Message: t.Message} }))
+	}
+	var args any
+	if len(o.Arguments) > 0 {
+		args = o.Arguments
+	}
+	t, err := s.client.CallTask(ctx, o.Name, args, tell, client.OnTask(seen), client.TaskTTL(time.Duration(o.TTL)*time.Millisecond))
+	if err != nil {
+		return nil, err
+	}
+	if t.ID() != "" {
+		seen(t.State())
+	}
+	result, err := t.WaitRaw(ctx)
+	if ctx.Err() != nil && t.ID() != "" {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callPatience)
+		defer cancel()
+		_ = t.Cancel(bounded) // the user has stopped the call; a task that is over already is as well
+	}
+	return result, err
+}
+
+// callPatience bounds requests that end something.
+const callPatience = 5 * time.Second
+
+// finish records how a call has ended.
+func (p *Page) finish(ctx context.Context, s *session, one *call, result json.RawMessage, err error) {
+	seen := p.calls.change(one, func() {
+		p.calls.running--
+		one.Ms = milliseconds(time.Since(one.At))
+		one.Phase = phaseResult
+		switch {
+		case err == nil:
+			one.Result, one.Bytes, one.IsError = result, len(result), isError(result)
+			p.calls.bytes += len(result)
+		case ctx.Err() != nil:
+			one.Phase = phaseCancelled
+		case lost(err):
+			one.Phase = phaseLost
+			one.Error = explained(err)
+		default:
+			one.Phase = phaseError
+			one.Error = explained(err)
+		}
+	})
+	p.tellCall(seen)
+	if err != nil && ctx.Err() == nil {
+		p.failed(s, err)
+	}
+}
+
+func isError(result json.RawMessage) bool {
+	var r struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(result, &r) == nil && r.IsError
+}
+
+// lost says that the server may or may not have done what it was asked for.
+func lost(err error) bool {
+	_, network := errors.AsType[*url.Error](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, client.ErrClosed)
+}
+
+// explained is an error for the browser.
+func explained(err error) *callError {
+	if e, ok := errors.AsType[*protocol.Error](err); ok {
+		data, failed := json.Marshal(e.Data)
+		if failed != nil || e.Data == nil {
+			data = nil
+		}
+		return &callError{Code: e.Code, Message: e.Message, Data: data}
+	}
+	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
+		return &callError{Message: fault.Error()}
+	}
+	return &callError{Message: err.Error()}
+}
+
+func (p *Page) tellCall(seen call) { p.events.add("call", map[string]any{"call": seen}) }
+
+// stop cancels a call; false if it is not running.
+func (p *Page) stop(id string) bool {
+	one := p.calls.get(id)
+	if one == nil || one.Phase != phaseSent {
+		return false
+	}
+	one.cancel()
+	return true
+}

@@ -1,0 +1,204 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// getCopy writes a call down as something to take away.
+func (p *Page) getCopy(w http.ResponseWriter, r *http.Request) error {
+	one := p.calls.get(r.PathValue("id"))
+	if one == nil {
+		return refuse(http.StatusNotFound, "this call is not kept any more")
+	}
+	written := map[string]func(*call) string{"shell": p.asShell, "test": p.asTest, "client": p.asClient, "curl": p.asCurl}[r.PathValue("as")]
+	if written == nil {
+		return refuse(http.StatusNotFound, "a call is copied as shell, test, client or curl")
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(written(one))) // a browser that is gone does not matter
+	return nil
+}
+
+// asShell is the command of the CLI that makes the call.
+func (p *Page) asShell(c *call) string {
+	command := map[string]string{protocol.MethodCallTool: "call", protocol.MethodReadResource: "read", protocol.MethodGetPrompt: "prompt"}[c.Method]
+	if command == "" {
+		command = "inspect"
+	}
+	line := "kagami " + command + " " + p.serverInShell()
+	if command != "inspect" {
+		line += " " + quoted(c.Name)
+	}
+	if len(c.Arguments) > 0 && string(c.Arguments) != "{}" {
+		line += " " + quoted(unmasked(string(c.Arguments), shellSecret))
+	}
+	return line + "\n"
+}
+
+func (p *Page) serverInShell() string {
+	if p.options.URL != "" {
+		line := quoted(redacted(p.options.URL))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.bearer != "" {
+			line += ` --bearer "$KAGAMI_BEARER"`
+		}
+		return line
+	}
+	return quoted(p.where())
+}
+
+// quoted is a word for a POSIX shell.
+func quoted(word string) string {
+	plain := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r) {
+			return r
+		}
+		return -1
+	}
+	if word != "" && strings.Map(plain, word) == word {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// shellSecret stands for a secret within single quotes.
+const shellSecret = `'"$SECRET"'`
+
+func unmasked(text, stand string) string { return strings.ReplaceAll(text, "•••", stand) }
+
+// asTest is a test with package testkit: it expects what the call has answered.
+func (p *Page) asTest(c *call) string {
+	if c.Method != protocol.MethodCallTool {
+		return "// Tests are written for calls of tools.\n"
+	}
+	var out strings.Builder
+	_, _ = fmt.Fprintf(&out, "// app is the server's own: see the guide on testing.\nfunc Test%s(t *testing.T) {\n", goName(c.Name))
+	_, _ = fmt.Fprintf(&out, "\ts := testkit.New(t, app, testkit.At(protocol.Rev%s))\n", strings.ReplaceAll(c.Revision, "-", ""))
+	_, _ = fmt.Fprintf(&out, "\tanswer := s.CallRaw(%s, %s)\n", strconv.Quote(c.Name), goRaw(orEmpty(c.Arguments)))
+	judge := "OK"
+	switch {
+	case c.Phase != phaseResult:
+		out.WriteString("\tanswer.OK() // the call that was copied had no result\n}\n")
+		return out.String()
+	case c.IsError:
+		judge = "IsError"
+		out.WriteString("\t// The call failed. If it should not, write OK instead of IsError, and the right text.\n")
+	}
+	_, _ = fmt.Fprintf(&out, "\tif got, want := answer.%s().Text(), %s; got != want {\n\t\tt.Errorf(\"got %%s, want %%s\", got, want)\n\t}\n}\n", judge, goRaw(firstText(c.Result)))
+	return out.String()
+}
+
+// asClient is a program with package client.
+func (p *Page) asClient(c *call) string {
+	to := fmt.Sprintf("client.Command(exec.Command(%s))", strconv.Quote(p.where()))
+	if p.options.URL != "" {
+		to = fmt.Sprintf("client.HTTP(%s)", strconv.Quote(redacted(p.options.URL)))
+	}
+	request := fmt.Sprintf("c.CallTool(ctx, %s, json.RawMessage(%s))", strconv.Quote(c.Name), goRaw(orEmpty(c.Arguments)))
+	switch c.Method {
+	case protocol.MethodReadResource:
+		request = fmt.Sprintf("c.ReadResource(ctx, %s)", strconv.Quote(c.Name))
+	case protocol.MethodGetPrompt:
+		request = fmt.Sprintf("c.GetPrompt(ctx, %s, map[string]string%s)", strconv.Quote(c.Name), goMap(c.Arguments))
+	}
+	return fmt.Sprintf("c, err := client.Connect(ctx, %s)\nif err != nil {\n\treturn err\n}\ndefer c.Close()\nresult, err := %s\n", to, request)
+}
+
+// asCurl is the request over HTTP of 2026-07-28. Older revisions need a session first.
+func (p *Page) asCurl(c *call) string {
+	address := p.options.URL
+	if address == "" {
+		address = "http://127.0.0.1:8080/mcp"
+	}
+	params, err := (&order{Method: c.Method, Name: c.Name, Arguments: c.Arguments}).params()
+	if err != nil || len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"curl","version":"8"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+	whole := strings.TrimSuffix(string(params), "}")
+	if whole != "{" {
+		whole += ","
+	}
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s%s}`, c.Method, whole, meta)
+	lines := []string{
+		"curl -s " + quoted(redacted(address)), "-H 'Content-Type: application/json'", "-H 'Accept: application/json, text/event-stream'",
+		"-H 'MCP-Protocol-Version: 2026-07-28'", "-H 'Mcp-Method: " + c.Method + "'",
+	}
+	if c.Name != "" {
+		lines = append(lines, "-H "+quoted("Mcp-Name: "+c.Name))
+	}
+	p.mu.Lock()
+	if p.bearer != "" {
+		lines = append(lines, `-H "Authorization: Bearer $KAGAMI_BEARER"`)
+	}
+	p.mu.Unlock()
+	lines = append(lines, "-d "+quoted(unmasked(body, shellSecret)))
+	return strings.Join(lines, " \\\n  ") + "\n"
+}
+
+func orEmpty(arguments json.RawMessage) string {
+	if len(arguments) == 0 {
+		return "{}"
+	}
+	return string(arguments)
+}
+
+// goRaw is a Go string literal, without escapes where that is possible.
+func goRaw(text string) string {
+	if strconv.CanBackquote(text) {
+		return "`" + text + "`"
+	}
+	return strconv.Quote(text)
+}
+
+func goMap(arguments json.RawMessage) string {
+	var values map[string]string
+	if json.Unmarshal(arguments, &values) != nil {
+		return "{}"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%#v", values), "map[string]string")
+}
+
+// goName is an exported name for a test of a tool.
+func goName(name string) string {
+	var out strings.Builder
+	upper := true
+	for _, r := range name {
+		switch {
+		case r >= 'a' && r <= 'z' && upper:
+			out.WriteRune(r - 'a' + 'A')
+			upper = false
+		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
+			out.WriteRune(r)
+			upper = false
+		default:
+			upper = true
+		}
+	}
+	return out.String()
+}
+
+// firstText is the text that a model reads first.
+func firstText(result json.RawMessage) string {
+	var r struct {
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(result, &r) == nil {
+		for _, block := range r.Content {
+			if block.Type == "text" {
+				return block.Text
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package page
+
+import (
+	"encoding/json"
+	"maps"
+	"sync"
+)
+
+// maxEvents is how many events a browser can miss before it has to read the state anew.
+const maxEvents = 4096
+
+// events are what the page tells its browsers, in order. Each has a number, so that a stream
+// that broke goes on where it was.
+type events struct {
+	mu    sync.Mutex // guards the fields below
+	last  int        // number of the newest
+	kept  [][]byte   // the newest ones, as JSON; the last of them has the number last
+	more  chan struct{}
+	ended bool
+}
+
+func newEvents() *events { return &events{more: make(chan struct{})} }
+
+// add appends an event. fields must not be changed afterwards.
+func (e *events) add(kind string, fields map[string]any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return
+	}
+	e.last++
+	event := map[string]any{"seq": e.last, "kind": kind}
+	maps.Copy(event, fields)
+	text, err := json.Marshal(event)
+	if err != nil { // a value that is no JSON: the browser asks again
+		text, _ = json.Marshal(map[string]any{"seq": e.last, "kind": kind})
+	}
+	e.kept = append(e.kept, text)
+	if len(e.kept) > 2*maxEvents {
+		e.kept = append([][]byte(nil), e.kept[len(e.kept)-maxEvents:]...)
+	}
+	close(e.more)
+	e.more = make(chan struct{})
+}
+
+// since returns the events after the one with number after, and how many of them are lost. more
+// is closed when there is another one. ok is false after the end.
+func (e *events) since(after int) (found [][]byte, last, missed int, more <-chan struct{}, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := e.last - len(e.kept) + 1
+	from := after + 1
+	if after > e.last { // of another process, before a restart
+		from = e.last + 1
+		missed = 1
+	}
+	if from < first {
+		missed, from = first-from, first
+	}
+	return e.kept[from-first:], e.last, missed, e.more, !e.ended
+}
+
+// number is that of the newest event.
+func (e *events) number() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last
+}
+
+// close ends all streams.
+func (e *events) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.ended {
+		e.ended = true
+		close(e.more)
+	}
+}

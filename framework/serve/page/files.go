@@ -1,0 +1,117 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:embed assets/*.js assets/*.css assets/*.svg assets/screens assets/vendor/*.js
+var embedded embed.FS
+
+// files are the page's own script and style, compressed once.
+type files struct {
+	once sync.Once
+	hash string            // of all files: addresses change with them
+	gzip map[string][]byte // by name
+}
+
+func newFiles() *files { return &files{} }
+
+func (f *files) load() {
+	f.once.Do(func() {
+		f.gzip = map[string][]byte{}
+		sum := sha256.New()
+		err := fs.WalkDir(embedded, "assets", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := embedded.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			_, _ = sum.Write(text)
+			var small bytes.Buffer
+			z, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is a valid one
+			_, _ = z.Write(text)                                      // into memory
+			_ = z.Close()
+			f.gzip[strings.TrimPrefix(name, "assets/")] = small.Bytes()
+			return nil
+		})
+		if err != nil {
+			panic(err) // the files are in the program
+		}
+		f.hash = hex.EncodeToString(sum.Sum(nil)[:8])
+	})
+}
+
+// types are those of the files that there are; the system's own table may be anything.
+var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
+func (f *files) serve(w http.ResponseWriter, r *http.Request) {
+	f.load()
+	name := r.PathValue("name")
+	text, ok := f.gzip[name]
+	if !ok || r.PathValue("hash") != f.hash {
+		fail(w, http.StatusNotFound, "there is no such file")
+		return
+	}
+	kind := types[path.Ext(name)]
+	if kind == "" {
+		kind = mime.TypeByExtension(path.Ext(name))
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(text) // a browser that is gone does not matter
+		return
+	}
+	whole, err := embedded.ReadFile("assets/" + name)
+	if err == nil {
+		_, _ = w.Write(whole)
+	}
+}
+
+// document is the page without any data. The script fills it.
+const document = `<!doctype html>
+<html lang="en" data-secret="{secret}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Kagami</title><link rel="icon" href="assets/{hash}/mark.svg">
+<link rel="stylesheet" href="assets/{hash}/style.css"><script type="module" src="assets/{hash}/index.js"></script></head>
+<body><noscript>This page needs JavaScript.</noscript></body></html>
+`
+
+// index serves the document. Whoever opens it with a good key gets both secrets: the answer is
+// no redirect, since a strict cookie would not follow one after a click in another site.
+func (p *Page) index(own bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p.files.load()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		secret, key := "", r.URL.Query().Get("k")
+		switch {
+		case !own:
+			secret = p.guard.secret
+		case key == "":
+		case p.guard.use(key):
+			secret = p.guard.secret
+			http.SetCookie(w, &http.Cookie{
+				Name: cookieName(r), Value: p.guard.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			})
+		default:
+			w.WriteHeader(http.StatusForbidden) // the script still works where it has a secret already
+		}
+		text := strings.NewReplacer("{hash}", p.files.hash, "{secret}", html.EscapeString(secret)).Replace(document)
+		_, _ = w.Write([]byte(text)) // a browser that is gone does not matter
+	}
+}

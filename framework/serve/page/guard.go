@@ -1,0 +1,141 @@
+package page
+
+import (
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// keyLife is how long an address with a key can be opened.
+const keyLife = 10 * time.Minute
+
+// maxKeys bounds the keys that wait to be used.
+const maxKeys = 16
+
+// secretHeader holds the second secret. No link, form or frame can send it.
+const secretHeader = "Kagami-Page"
+
+// guard decides which requests come in.
+type guard struct {
+	cookie string // what the browser holds
+	secret string // what the script holds
+
+	mu   sync.Mutex           // guards keys
+	keys map[string]time.Time // until when each is good
+}
+
+func newGuard() *guard {
+	return &guard{cookie: random(), secret: random(), keys: map[string]time.Time{}}
+}
+
+// key makes a key for one use.
+func (g *guard) key() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	oldest := ""
+	for key, until := range g.keys {
+		if now.After(until) {
+			delete(g.keys, key)
+		} else if oldest == "" || until.Before(g.keys[oldest]) {
+			oldest = key
+		}
+	}
+	if len(g.keys) >= maxKeys {
+		delete(g.keys, oldest)
+	}
+	key := random()
+	g.keys[key] = now.Add(keyLife)
+	return key
+}
+
+// use spends a key. All keys are compared, each in constant time.
+func (g *guard) use(key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := ""
+	for known, until := range g.keys {
+		if same(known, key) && time.Now().Before(until) {
+			found = known
+		}
+	}
+	delete(g.keys, found)
+	return found != ""
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// policy is sent with every response.
+var policy = map[string]string{
+	"Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; " +
+		"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+	"Referrer-Policy":              "no-referrer",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+}
+
+// outside checks where a request comes from, before any secret. 0 lets it in.
+//
+// Host is checked against names of this machine, so that a page that rebinds its name in the DNS
+// gets nothing. Behind the program's own login the host is the program's concern.
+func outside(r *http.Request, own bool) int {
+	if own && !loopbackHost(r.Host) {
+		return http.StatusMisdirectedRequest
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !sameOrigin(origin, r.Host) {
+		return http.StatusForbidden
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin":
+		return 0
+	case "none": // the user typed the address
+		if r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+			return 0
+		}
+	default: // a link in another page, such as a terminal in the browser, may lead to the page itself
+		if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && r.URL.Path == "/" {
+			return 0
+		}
+	}
+	return http.StatusForbidden
+}
+
+// loopbackHost says that a Host field names this machine, with a port.
+func loopbackHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		return false
+	}
+	switch name {
+	case "localhost", "127.0.0.1", "::1":
+		return true
+	}
+	return false
+}
+
+// sameOrigin says that a page of origin was loaded from this host.
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == host && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// cookieName has the port, since cookies know none.
+func cookieName(r *http.Request) string {
+	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if _, port, err := net.SplitHostPort(addr.String()); err == nil {
+			return "kagami_page_" + port
+		}
+	}
+	return "kagami_page"
+}
+
+// knows says that the request has both secrets.
+func (g *guard) knows(r *http.Request) bool {
+	cookie, err := r.Cookie(cookieName(r))
+	return err == nil && same(cookie.Value, g.cookie) && same(r.Header.Get(secretHeader), g.secret)
+}

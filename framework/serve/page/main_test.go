@@ -1,0 +1,15 @@
+package page_test
+
+import (
+	"net/http"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	// Servers of httptest close the idle connections of http.DefaultTransport when they end,
+	// also those on which a test beside them is about to ask something.
+	http.DefaultClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	goleak.VerifyTestMain(m)
+}

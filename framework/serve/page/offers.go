@@ -1,0 +1,231 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// offer is one entry of a list, as the server sent it, and what the page adds.
+type offer struct {
+	Listed json.RawMessage `json:"listed"`
+	Name   string          `json:"name"` // its address in the page: the name, or the URI
+	Tokens int             `json:"tokens"`
+	Inside *inside         `json:"inside,omitempty"`
+}
+
+// inside is what the server's own process knows of a component.
+type inside struct {
+	Where    string         `json:"where,omitempty"`
+	Function string         `json:"function,omitempty"`
+	Scopes   []string       `json:"scopes,omitempty"`
+	Chain    []surface.Step `json:"chain,omitempty"`
+}
+
+// offers is all that the server offers.
+type offers struct {
+	Tag       string  `json:"tag"` // changes with the lists
+	Tools     []offer `json:"tools"`
+	Resources []offer `json:"resources"`
+	Templates []offer `json:"templates"`
+	Prompts   []offer `json:"prompts"`
+	Failed    string  `json:"failed,omitempty"` // lists that could not be read, and why
+}
+
+// listed are the names that a list had.
+type listed map[string]struct{}
+
+// offers reads all lists.
+func (p *Page) offers(ctx context.Context) (*offers, error) {
+	s, err := p.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	has := s.client.Capabilities()
+	own := p.insides()
+	all := &offers{}
+	var failures []string
+	for _, l := range []struct {
+		has                        bool
+		method, member, name, kind string
+		into                       *[]offer
+	}{
+		{has.Tools, protocol.MethodListTools, "tools", "name", "tool", &all.Tools},
+		{has.Resources, protocol.MethodListResources, "resources", "uri", "resource", &all.Resources},
+		{has.Resources, protocol.MethodListTemplates, "resourceTemplates", "uriTemplate", "template", &all.Templates},
+		{has.Prompts, protocol.MethodListPrompts, "prompts", "name", "prompt", &all.Prompts},
+	} {
+		*l.into = []offer{}
+		if !l.has {
+			continue
+		}
+		entries, err := surface.Entries(ctx, s.client, l.method, l.member)
+		if err != nil {
+			p.failed(s, err)
+			if lost(err) {
+				return nil, err
+			}
+			if refused, ok := errors.AsType[*protocol.Error](err); !ok || refused.Code != -32601 || l.kind != "template" {
+				failures = append(failures, l.method+": "+explained(err).Message)
+			}
+			continue
+		}
+		for _, entry := range entries {
+			if jsontext.KindOf(entry) != jsontext.KindObject {
+				continue // a server that misbehaves
+			}
+			one := offer{Listed: entry, Name: textIn(entry, l.name), Tokens: tokens(entry)}
+			one.Inside = own[[2]string{l.kind, one.Name}]
+			*l.into = append(*l.into, one)
+		}
+	}
+	all.Failed = strings.Join(failures, "\n")
+	p.remember(all)
+	return all, nil
+}
+
+// remember keeps the names, tells what has changed, and learns which arguments are secret.
+func (p *Page) remember(all *offers) {
+	names, hash := listed{}, fnv.New64a()
+	for _, l := range [][]offer{all.Tools, all.Resources, all.Templates, all.Prompts} {
+		for _, one := range l {
+			names[one.Name] = struct{}{}
+			_, _ = hash.Write(one.Listed) // never fails
+		}
+		_, _ = hash.Write([]byte{0})
+	}
+	all.Tag = strconv.FormatUint(hash.Sum64(), 36)
+	secret := secretArguments(all.Tools)
+	p.mu.Lock()
+	before, tag := p.known, p.tag
+	p.known, p.tag, p.secret = names, all.Tag, secret
+	p.mu.Unlock()
+	if before != nil && tag != all.Tag {
+		p.events.add("offers", map[string]any{"tag": all.Tag, "added": missing(names, before), "removed": missing(before, names)})
+	}
+}
+
+// missing returns the names of a that are not in b.
+func missing(a, b listed) []string {
+	list := []string{}
+	for name := range a {
+		if _, ok := b[name]; !ok {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// insides are the server's own words about its components, by kind and name.
+func (p *Page) insides() map[[2]string]*inside {
+	if p.options.Inside == nil {
+		return nil
+	}
+	all := map[[2]string]*inside{}
+	if known := p.options.Inside(); known != nil {
+		for _, c := range known.Components {
+			all[[2]string{c.Kind, c.Name}] = &inside{Where: c.Where, Function: c.Function, Scopes: c.Scopes, Chain: c.Chain}
+		}
+	}
+	return all
+}
+
+// tokens is about what a tool costs in every conversation: a quarter of the characters of its
+// name, description and input schema as compact JSON. No tokenizer is embedded.
+func tokens(entry json.RawMessage) int {
+	count := 0
+	for _, name := range []string{"name", "description", "inputSchema", "arguments", "uri", "uriTemplate"} {
+		if value, ok := jsontext.Member(entry, name); ok {
+			var compact bytes.Buffer
+			if json.Compact(&compact, value) == nil {
+				count += len([]rune(compact.String()))
+			}
+		}
+	}
+	return (count + 3) / 4
+}
+
+func textIn(object []byte, name string) string {
+	value, _ := jsontext.Member(object, name)
+	text, _ := jsontext.String(value)
+	return text
+}
+
+// secretArguments finds the arguments whose schema says that they are secret: writeOnly,
+// format password, or x-secret. They are found by name in every frame.
+func secretArguments(tools []offer) *regexp.Regexp {
+	found := map[string]struct{}{}
+	for _, tool := range tools {
+		schema, _ := jsontext.Member(tool.Listed, "inputSchema")
+		collectSecrets(schema, found, 0)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, regexp.QuoteMeta(name))
+	}
+	slices.Sort(names)
+	return regexp.MustCompile(`"(` + strings.Join(names, "|") + `)"\s*:\s*"(?:[^"\\]|\\.)*"`)
+}
+
+// deepest bounds how deep a schema is searched for secrets.
+const deepest = 32
+
+func collectSecrets(schema []byte, found map[string]struct{}, depth int) {
+	if depth > deepest {
+		return
+	}
+	switch jsontext.KindOf(schema) {
+	case jsontext.KindArray:
+		for element := range jsontext.Elements(schema) {
+			collectSecrets(element, found, depth+1)
+		}
+	case jsontext.KindObject:
+		if properties, ok := jsontext.Member(schema, "properties"); ok && jsontext.KindOf(properties) == jsontext.KindObject {
+			for key, property := range jsontext.Members(properties) {
+				if isSecret(property) {
+					found[key.String()] = struct{}{}
+				}
+			}
+		}
+		for _, value := range jsontext.Members(schema) {
+			collectSecrets(value, found, depth+1)
+		}
+	}
+}
+
+func isSecret(property []byte) bool {
+	if jsontext.KindOf(property) != jsontext.KindObject {
+		return false
+	}
+	for _, mark := range []string{"writeOnly", "x-secret"} {
+		if value, ok := jsontext.Member(property, mark); ok && string(value) == "true" {
+			return true
+		}
+	}
+	return textIn(property, "format") == "password"
+}
+
+// mask replaces secret arguments in a JSON text.
+func (p *Page) mask(text []byte) []byte {
+	p.mu.Lock()
+	secret := p.secret
+	p.mu.Unlock()
+	if secret == nil {
+		return text
+	}
+	return secret.ReplaceAll(text, []byte(`"$1":"•••"`))
+}

@@ -1,0 +1,155 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+)
+
+// maxQuestions bounds the questions that wait for a user.
+const maxQuestions = 256
+
+// question is what the server asks during a call.
+type question struct {
+	ID      string          `json:"id"`
+	Call    string          `json:"call,omitempty"` // of this page; "" where the revision does not tell
+	Kind    string          `json:"kind"`           // form, url, sample or roots
+	Message string          `json:"message,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"` // of a form
+	URL     string          `json:"url,omitempty"`
+	Sample  json.RawMessage `json:"sample,omitempty"` // params of sampling/createMessage
+
+	answer chan reply // one, buffered
+}
+
+// reply is what the user says.
+type reply struct {
+	Action  string                     `json:"action"` // accept, decline or cancel
+	Content map[string]json.RawMessage `json:"content"`
+	Text    string                     `json:"text"`  // of sampling
+	Model   string                     `json:"model"` // of sampling
+	Roots   []protocol.Root            `json:"roots"`
+}
+
+// questions wait for a user.
+type questions struct {
+	mu   sync.Mutex // guards open
+	open map[string]*question
+}
+
+func newQuestions() *questions { return &questions{open: map[string]*question{}} }
+
+// all returns what is open.
+func (q *questions) all() []*question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := []*question{}
+	for _, one := range q.open {
+		list = append(list, one)
+	}
+	return list
+}
+
+// take removes and returns an open question; nil if it is answered or withdrawn.
+func (q *questions) take(id string) *question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	one := q.open[id]
+	delete(q.open, id)
+	return one
+}
+
+var errTooManyQuestions = errors.New("too many questions wait for an answer")
+
+// ask shows a question and waits for the answer, or for the end of ctx, which withdraws it.
+func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
+	one.ID, one.answer = random(), make(chan reply, 1)
+	one.Call, _ = ctx.Value(callKey{}).(string)
+	if one.Call == "" {
+		one.Call = p.calls.onlyRunning()
+	}
+	p.asked.mu.Lock()
+	full := len(p.asked.open) >= maxQuestions
+	if !full {
+		p.asked.open[one.ID] = one
+	}
+	p.asked.mu.Unlock()
+	if full {
+		return reply{}, errTooManyQuestions
+	}
+	p.events.add("question", map[string]any{"question": one})
+	select {
+	case said := <-one.answer:
+		p.events.add("answered", map[string]any{"id": one.ID, "call": one.Call, "action": said.Action})
+		return said, nil
+	case <-ctx.Done():
+		p.asked.take(one.ID)
+		p.events.add("answered", map[string]any{"id": one.ID, "call": one.Call, "action": "withdrawn"})
+		return reply{}, ctx.Err()
+	}
+}
+
+// handlers are the options by which the client shows what the server asks.
+func (p *Page) handlers() []client.Option {
+	return []client.Option{
+		client.OnElicit(p.elicit), client.OnSample(p.sample), client.OnRoots(p.roots),
+		client.UncheckedForms(), // whether an answer fits is for the server to say
+	}
+}
+
+func (p *Page) elicit(ctx context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
+	one := &question{Kind: "form", Message: r.Message, Schema: r.Schema, URL: r.URL}
+	if r.URL != "" {
+		one.Kind = "url"
+	}
+	said, err := p.ask(ctx, one)
+	if err != nil {
+		return nil, err
+	}
+	answer := &client.ElicitAnswer{Action: said.Action}
+	if said.Action == "accept" && r.URL == "" {
+		answer.Content = make(map[string]any, len(said.Content))
+		for name, value := range said.Content {
+			answer.Content[name] = value
+		}
+	}
+	return answer, nil
+}
+
+func (p *Page) sample(ctx context.Context, r *client.SampleRequest) (*client.SampleAnswer, error) {
+	all := dialect.All()
+	params, err := all[len(all)-1].AppendParams(nil, &protocol.CreateMessageParams{
+		Messages: r.Messages, System: r.System, MaxTokens: r.MaxTokens, IncludeContext: r.IncludeContext, Temperature: r.Temperature,
+		StopSequences: r.StopSequences, Metadata: r.Metadata, Preferences: r.Preferences, Tools: r.Tools, ToolChoice: r.ToolChoice,
+	}, &protocol.RequestMeta{})
+	if err != nil {
+		return nil, err
+	}
+	said, err := p.ask(ctx, &question{Kind: "sample", Sample: params})
+	switch {
+	case err != nil:
+		return nil, err
+	case said.Action != "accept":
+		return nil, client.ErrRejected
+	}
+	if said.Model == "" {
+		said.Model = "a person"
+	}
+	return &client.SampleAnswer{Model: said.Model, StopReason: "endTurn", Content: []protocol.Block{protocol.Text{Text: said.Text}}}, nil
+}
+
+func (p *Page) roots(ctx context.Context) ([]protocol.Root, error) {
+	said, err := p.ask(ctx, &question{Kind: "roots"})
+	switch {
+	case err != nil:
+		return nil, err
+	case said.Action != "accept":
+		return nil, client.ErrRejected
+	}
+	return said.Roots, nil
+}

@@ -1,0 +1,79 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// Limits of the page's own HTTP server. A stream of events has no limit of writing.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 16 << 10
+	stopPatience  = 2 * time.Second // for requests in flight at the end
+)
+
+// Serve serves the page at addr until ctx ends. addr is a loopback address such as
+// "127.0.0.1:0"; ":7000" stands for 127.0.0.1. It calls ready, once, with the address that a
+// browser has to open: that holds a key for one use. The page is closed when Serve returns.
+//
+// An address that other machines can reach is an error: who opens the page can do everything
+// that the server lets its client do.
+func (p *Page) Serve(ctx context.Context, addr string, ready func(address string)) error {
+	defer func() { _ = p.Close() }() // the process of a server may end in any way
+	listener, err := listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: p.routes(true), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.New(io.Discard, "", 0), //nolint:forbidigo // net/http would report faults of clients
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	ready(p.address(listener.Addr().String()))
+	select {
+	case err = <-served:
+		return fmt.Errorf("page: %w", err)
+	case <-ctx.Done():
+	}
+	p.events.close() // ends the streams, for which Shutdown would wait
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	if err := server.Shutdown(patient); errors.Is(err, context.DeadlineExceeded) {
+		_ = server.Close()
+	}
+	<-served //nolint:errcheck // it was told to end
+	return nil
+}
+
+// address is what a browser has to open, with a new key.
+func (p *Page) address(host string) string { return "http://" + host + "/?k=" + p.guard.key() }
+
+// listen opens a loopback address.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("page: address %q: want 127.0.0.1:PORT or :PORT", addr)
+	}
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("page: others can reach %s, and who opens the page can call every tool: "+
+			"listen on 127.0.0.1:%s, or use page.Handler behind a login", addr, port)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	return listener, nil
+}

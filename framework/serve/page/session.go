@@ -1,0 +1,382 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// Times of a connection.
+const (
+	connectPatience = 30 * time.Second
+	unused          = 5 * time.Minute // after which a connection that nobody looks at ends
+	firstAgain      = 500 * time.Millisecond
+	lastAgain       = 5 * time.Second // between two attempts to reach a lost server
+)
+
+// States of the connection.
+const (
+	stateIdle       = "idle" // nobody has looked yet
+	stateConnecting = "connecting"
+	stateConnected  = "connected"
+	stateLost       = "lost"  // the page tries to reach the server again
+	stateEnded      = "ended" // the program has ended; the user may start it again
+	stateLogin      = "login" // the server wants a token
+)
+
+// state is what the page tells of the connection.
+type state struct {
+	Name   string   `json:"name"`
+	Reason string   `json:"reason,omitempty"`
+	Stderr []string `json:"stderr,omitempty"` // the last lines of a program that has ended
+}
+
+// session is one connection.
+type session struct {
+	client *client.Client
+	number int
+	stderr *tail // of a program; nil elsewhere
+}
+
+// connected returns the connection, and makes one if there is none.
+func (p *Page) connected(ctx context.Context) (*session, error) {
+	p.connecting.Lock()
+	defer p.connecting.Unlock()
+	p.mu.Lock()
+	s, closed := p.session, p.closed
+	p.mu.Unlock()
+	switch {
+	case closed:
+		return nil, client.ErrClosed
+	case s != nil:
+		return s, nil
+	}
+	return p.connect(ctx)
+}
+
+// reconnect ends the connection and makes another one.
+func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
+	p.connecting.Lock()
+	defer p.connecting.Unlock()
+	p.mu.Lock()
+	old := p.session
+	p.session = nil
+	change()
+	p.mu.Unlock()
+	if old != nil {
+		_ = old.client.Close() // the process may end in any way
+	}
+	return p.connect(ctx)
+}
+
+// connect makes a connection. Called with connecting held, while there is none.
+func (p *Page) connect(ctx context.Context) (*session, error) {
+	p.setState(state{Name: stateConnecting})
+	p.wire.renewed()
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	s := &session{number: p.events.number() + 1}
+	to, err := p.target(ctx, s)
+	if err == nil {
+		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
+	}
+	if err != nil {
+		p.setState(s.failure(err))
+		return nil, err
+	}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.session = s
+	}
+	p.mu.Unlock()
+	if closed {
+		_ = s.client.Close()
+		return nil, client.ErrClosed
+	}
+	p.setState(state{Name: stateConnected})
+	p.work.Go(func() { p.watch(s) })
+	return s, nil
+}
+
+// target is where the server is, for one connection.
+func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
+	switch {
+	case p.options.Host != nil:
+		return client.InMemory(p.options.Host), nil
+	case p.options.Command != nil:
+		cmd, err := p.options.Command(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.stderr = &tail{also: cmd.Stderr}
+		cmd.Stderr = s.stderr
+		return client.Command(cmd), nil
+	}
+	next := p.options.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	transport := &recorder{next: next, session: s.number, wire: p.wire, own: p.options.Header}
+	options := []client.HTTPOption{
+		client.HTTPClient(&http.Client{Transport: transport}),
+		client.BearerToken(func(context.Context) (string, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.bearer, nil
+		}),
+	}
+	for name, values := range p.options.Header {
+		for _, value := range values {
+			options = append(options, client.Header(name, value))
+		}
+	}
+	return client.HTTP(p.options.URL, options...), nil
+}
+
+func (p *Page) clientOptions(s *session) []client.Option {
+	options := append(p.handlers(),
+		client.Name("kagami-page", p.options.Client),
+		client.LogLevel("info"),
+		client.OnFrame(func(ctx context.Context, f client.Frame) { p.wire.add(ctx, s.number, f, p.mask) }),
+		client.OnNotification(p.notified),
+	)
+	p.mu.Lock()
+	chosen := p.revision
+	p.mu.Unlock()
+	if rev, ok := protocol.ParseRevision(chosen); ok {
+		options = append(options, client.Revisions(rev))
+	}
+	return options
+}
+
+// watch follows a connection: it asks for the changes of lists, and notices the end.
+func (p *Page) watch(s *session) {
+	has := s.client.Capabilities()
+	filter := protocol.SubscriptionFilter{Tools: has.ToolsListChanged, Prompts: has.PromptsListChanged, Resources: has.ResourcesChanged}
+	if filter.Tools || filter.Prompts || filter.Resources {
+		if stop, err := s.client.Listen(p.life, filter); err == nil {
+			defer stop()
+		}
+	}
+	select {
+	case <-s.client.Done():
+		p.failed(s, s.client.Err())
+	case <-p.life.Done():
+	}
+}
+
+// failed handles an error of a call that may mean that the connection is lost.
+func (p *Page) failed(s *session, err error) {
+	gone := lost(err)
+	refused, isHTTP := errors.AsType[*client.HTTPError](err)
+	if !gone && (!isHTTP || refused.Status != http.StatusUnauthorized) {
+		return
+	}
+	p.mu.Lock()
+	current := p.session == s && !p.closed
+	if current {
+		p.session = nil
+	}
+	p.mu.Unlock()
+	if !current {
+		return // it was closed on purpose, or somebody else has noticed
+	}
+	ended := s.client.Close()
+	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = ended // it says how the process has ended
+	}
+	next := s.failure(err)
+	p.setState(next)
+	if next.Name == stateLost {
+		p.work.Go(p.comeBack)
+	}
+}
+
+// failure is the state after an error of the connection.
+func (s *session) failure(err error) state {
+	if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status == http.StatusUnauthorized {
+		return state{Name: stateLogin, Reason: refused.Error()}
+	}
+	if s.stderr != nil {
+		return state{Name: stateEnded, Reason: err.Error(), Stderr: s.stderr.lines()}
+	}
+	if _, started := errors.AsType[*exec.Error](err); started {
+		return state{Name: stateEnded, Reason: err.Error()}
+	}
+	return state{Name: stateLost, Reason: err.Error()}
+}
+
+// comeBack tries to reach a lost server over HTTP, as long as somebody looks. It only opens a
+// TCP connection: no call is repeated.
+func (p *Page) comeBack() {
+	timer := time.NewTimer(firstAgain)
+	defer timer.Stop()
+	for pause := firstAgain; ; timer.Reset(pause) {
+		select {
+		case <-p.life.Done():
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, lastAgain)
+		p.mu.Lock()
+		over := p.session != nil || p.closed || p.viewers == 0 || p.state.Name != stateLost
+		p.mu.Unlock()
+		if over {
+			return
+		}
+		if reachable(p.life, p.options.URL) {
+			_, _ = p.connected(p.life) // its error is the next state
+			p.mu.Lock()
+			again := p.state.Name == stateLost
+			p.mu.Unlock()
+			if !again {
+				return
+			}
+		}
+	}
+}
+
+// reachable says that somebody listens where a URL leads.
+func reachable(ctx context.Context, address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[bool]string{true: "443", false: "80"}[u.Scheme == "https"]
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+func (p *Page) setState(next state) {
+	p.mu.Lock()
+	p.state = next
+	p.mu.Unlock()
+	p.events.add("state", map[string]any{"state": next})
+}
+
+// notified tells the browser of notifications that belong to no call.
+func (p *Page) notified(_ context.Context, n protocol.Notification) {
+	switch n.Method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		p.events.add("changed", map[string]any{"method": n.Method})
+	case protocol.NotificationMessage:
+		p.events.add("log", map[string]any{"params": n.Params, "at": time.Now()})
+	}
+}
+
+// looks counts a browser that follows the events; leave counts it out.
+func (p *Page) looks() (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.viewers++
+	if p.leaving != nil {
+		p.leaving.Stop()
+		p.leaving = nil
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.viewers--; p.viewers == 0 && !p.closed {
+			p.leaving = time.AfterFunc(unused, p.rest)
+		}
+	}
+}
+
+// rest ends a connection that nobody has looked at for a while.
+func (p *Page) rest() {
+	p.mu.Lock()
+	s := p.session
+	if p.viewers > 0 || p.closed {
+		s = nil
+	} else {
+		p.session = nil
+	}
+	p.mu.Unlock()
+	if s != nil {
+		_ = s.client.Close()
+		p.setState(state{Name: stateIdle})
+	}
+}
+
+// tailLines is how many of the last lines of a program's standard error the page shows.
+const tailLines = 20
+
+// tail keeps the end of what a program writes to its standard error.
+type tail struct {
+	also io.Writer // gets everything; nil: nobody
+
+	mu   sync.Mutex // guards kept
+	kept []byte
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	t.kept = append(t.kept, text...)
+	if const64K := 64 << 10; len(t.kept) > const64K {
+		t.kept = append([]byte(nil), t.kept[len(t.kept)-const64K/2:]...)
+	}
+	t.mu.Unlock()
+	if t.also != nil {
+		return t.also.Write(text)
+	}
+	return len(text), nil
+}
+
+func (t *tail) lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(t.kept), "?"), "\n"), "\n")
+	return lines[max(0, len(lines)-tailLines):]
+}
+
+// where says where the server runs.
+func (p *Page) where() string {
+	switch {
+	case p.options.Where != "":
+		return p.options.Where
+	case p.options.URL != "":
+		return redacted(p.options.URL)
+	case p.options.Host != nil:
+		return "in this process"
+	}
+	return "a program on stdio"
+}
+
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}
+
+// carrier names how the page reaches the server.
+func (p *Page) carrier() string {
+	switch {
+	case p.options.URL != "":
+		return "HTTP"
+	case p.options.Host != nil:
+		return "memory"
+	}
+	return "stdio"
+}

@@ -1,0 +1,294 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Bounds of what is kept of the wire.
+const (
+	maxFrames     = 10_000
+	maxFrameBytes = 32 << 20
+	headLength    = 200                    // characters of a frame in a list
+	announceEvery = 100 * time.Millisecond // how often the browser hears of new frames
+	maxOpen       = 4096                   // requests without an answer that are remembered
+)
+
+// frame is one message on the wire, or an HTTP exchange that has none.
+type frame struct {
+	N       int       `json:"n"`
+	At      time.Time `json:"at"`
+	Sent    bool      `json:"sent"`
+	Kind    string    `json:"kind"` // request, notification, result, error, http or other
+	Method  string    `json:"method,omitempty"`
+	ID      string    `json:"id,omitempty"` // as JSON
+	Of      int       `json:"of,omitempty"` // an answer: number of its request
+	Ms      float64   `json:"ms,omitempty"` // an answer: since its request
+	Call    string    `json:"call,omitempty"`
+	Bytes   int       `json:"bytes"`
+	Head    string    `json:"head"`
+	HTTP    *httpSeen `json:"http,omitempty"`
+	Session int       `json:"session"` // which connection
+
+	text []byte
+}
+
+// httpSeen is the HTTP exchange that carried a frame. Credentials are masked.
+type httpSeen struct {
+	Method   string      `json:"method"`
+	Path     string      `json:"path"`
+	Sent     http.Header `json:"sent"`
+	Status   int         `json:"status,omitempty"` // 0: no response
+	Received http.Header `json:"received,omitempty"`
+	Failed   string      `json:"failed,omitempty"`
+	Ms       float64     `json:"ms"`
+}
+
+// wire keeps the newest frames.
+type wire struct {
+	tell func(last int)
+
+	mu     sync.Mutex // guards the fields below
+	last   int
+	frames []*frame
+	bytes  int
+	open   map[string]*frame // requests without an answer yet, by direction, session and id
+	timer  *time.Timer       // announces the newest frames; nil: nothing to announce
+	closed bool
+}
+
+func newWire(tell func(last int)) *wire { return &wire{tell: tell, open: map[string]*frame{}} }
+
+// add keeps a frame. text is copied.
+func (w *wire) add(ctx context.Context, session int, f client.Frame, mask func([]byte) []byte) {
+	text := mask(bytes.Clone(f.Text))
+	seen := &frame{At: time.Now(), Sent: f.Sent, Bytes: len(f.Text), Session: session, text: text}
+	seen.Call, _ = ctx.Value(callKey{}).(string)
+	seen.describe()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.relate(seen)
+	w.keep(seen)
+}
+
+// renewed forgets the requests of earlier connections, which get no answer any more.
+func (w *wire) renewed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.open)
+}
+
+// describe reads what a list of frames shows.
+func (f *frame) describe() {
+	f.Kind = "other"
+	f.Head = jsontext.Clip(strings.ToValidUTF8(string(f.text[:min(len(f.text), 4*headLength)]), "?"), headLength)
+	if jsontext.Check(f.text, jsontext.DefaultLimits()) != nil || jsontext.KindOf(f.text) != jsontext.KindObject {
+		return
+	}
+	id, hasID := jsontext.Member(f.text, "id")
+	f.ID = string(id)
+	if method, ok := jsontext.Member(f.text, "method"); ok {
+		f.Method, _ = jsontext.String(method)
+		f.Kind = "notification"
+		if hasID {
+			f.Kind = "request"
+		}
+		return
+	}
+	if _, failed := jsontext.Member(f.text, "error"); failed {
+		f.Kind = "error"
+	} else if _, ok := jsontext.Member(f.text, "result"); ok {
+		f.Kind = "result"
+	}
+}
+
+// relate joins an answer with its request. Called with mu held.
+func (w *wire) relate(f *frame) {
+	key := func(sent bool) string {
+		direction := "<"
+		if sent {
+			direction = ">"
+		}
+		return direction + strconv.Itoa(f.Session) + " " + f.ID
+	}
+	switch f.Kind {
+	case "request":
+		if len(w.open) < maxOpen {
+			w.open[key(f.Sent)] = f
+		}
+	case "result", "error":
+		if asked := w.open[key(!f.Sent)]; asked != nil {
+			delete(w.open, key(!f.Sent))
+			f.Of, f.Method, f.Call = asked.N, asked.Method, asked.Call
+			f.Ms = milliseconds(f.At.Sub(asked.At))
+		}
+	}
+}
+
+// keep appends a frame and forgets the oldest. Called with mu held.
+func (w *wire) keep(f *frame) {
+	w.last++
+	f.N = w.last
+	w.frames = append(w.frames, f)
+	w.bytes += len(f.text)
+	drop := 0
+	for len(w.frames)-drop > maxFrames || w.bytes > maxFrameBytes && drop < len(w.frames)-1 {
+		w.bytes -= len(w.frames[drop].text)
+		w.frames[drop] = nil
+		drop++
+	}
+	w.frames = w.frames[drop:]
+	if w.timer == nil && !w.closed {
+		w.timer = time.AfterFunc(announceEvery, w.announce)
+	}
+}
+
+func (w *wire) announce() {
+	w.mu.Lock()
+	last := w.last
+	w.timer = nil
+	w.mu.Unlock()
+	w.tell(last)
+}
+
+func (w *wire) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// between returns at most limit frames with after < N, the oldest first, whose text contains
+// find; before, if not 0, bounds N and gives the newest instead.
+func (w *wire) between(after, before, limit int, find string) []*frame {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found := []*frame{}
+	for i := range w.frames {
+		f := w.frames[i]
+		if before > 0 {
+			f = w.frames[len(w.frames)-1-i]
+		}
+		if f.N <= after || before > 0 && f.N >= before {
+			continue
+		}
+		if find != "" && !bytes.Contains(bytes.ToLower(f.text), []byte(strings.ToLower(find))) {
+			continue
+		}
+		copied := *f // HTTP may be set later
+		if found = append(found, &copied); len(found) == limit {
+			break
+		}
+	}
+	if before > 0 {
+		for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
+			found[i], found[j] = found[j], found[i]
+		}
+	}
+	return found
+}
+
+// at returns a frame and its text; nil if it is not kept.
+func (w *wire) at(n int) (*frame, []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.frames {
+		if f.N == n {
+			copied := *f
+			return &copied, f.text
+		}
+	}
+	return nil, nil
+}
+
+// exchanged adds an HTTP exchange: to the frame that it sent, or as a row of its own.
+func (w *wire) exchanged(session int, id, method string, h *httpSeen) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.frames) - 1; i >= 0 && i >= len(w.frames)-256 && method != ""; i-- {
+		f := w.frames[i]
+		if f.Sent && f.HTTP == nil && f.Session == session && f.ID == id && f.Method == method {
+			f.HTTP = h
+			return
+		}
+	}
+	if method == "" || h.Failed != "" {
+		w.keep(&frame{At: time.Now(), Sent: true, Kind: "http", Session: session, HTTP: h, Head: h.Method + " " + h.Path})
+	}
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(10*time.Microsecond)) / float64(time.Millisecond)
+}
+
+// masked are header fields whose values are credentials.
+var masked = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Dpop", "X-Api-Key"}
+
+// recorder is an HTTP transport that shows its exchanges to the wire.
+type recorder struct {
+	next    http.RoundTripper
+	session int
+	wire    *wire
+	own     http.Header // fields that the user has set: all of them may be credentials
+}
+
+// RoundTrip sends a request.
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	began := time.Now()
+	id, method := inBody(req)
+	response, err := r.next.RoundTrip(req)
+	seen := &httpSeen{Method: req.Method, Path: req.URL.RequestURI(), Sent: r.hide(req.Header), Ms: milliseconds(time.Since(began))}
+	if err != nil {
+		seen.Failed = err.Error()
+	} else {
+		seen.Status, seen.Received = response.StatusCode, r.hide(response.Header)
+	}
+	r.wire.exchanged(r.session, id, method, seen)
+	return response, err
+}
+
+func (r *recorder) hide(h http.Header) http.Header {
+	h = h.Clone()
+	for _, name := range masked {
+		if h.Get(name) != "" {
+			h.Set(name, "•••")
+		}
+	}
+	for name := range r.own {
+		if h.Get(name) != "" {
+			h.Set(name, "•••")
+		}
+	}
+	return h
+}
+
+// inBody returns the id and the method of the message that a request carries.
+func inBody(req *http.Request) (id, method string) {
+	if req.GetBody == nil {
+		return "", ""
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return "", ""
+	}
+	defer func() { _ = body.Close() }()
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.NewDecoder(body).Decode(&message) != nil {
+		return "", ""
+	}
+	return string(message.ID), message.Method
+}
