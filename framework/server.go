@@ -59,6 +59,10 @@ type Server struct {
 
 var _ transport.Server = (*Server)(nil)
 
+// Title returns the server's name for people, which WithTitle sets; "" if it has none. Everybody
+// may read it: it is on the landing page that browsers get.
+func (s *Server) Title() string { return s.cfg.title }
+
 // errNotBuilt is the error of a Server that was not made by Build.
 var errNotBuilt = errors.New("framework: the server was not built")
 

@@ -168,6 +168,14 @@ func HTTP(opts ...fiberhttp.Option) Option {
 	return optionFunc(func(s *settings) { s.http = append(s.http, opts...) })
 }
 
+// Landing sets what the landing page says about the server: the page that a browser gets from
+// --http, at / and at the endpoint. It lists nothing that the server offers, since anybody can
+// read it.
+func Landing(text string) Option { return HTTP(fiberhttp.Landing(text)) }
+
+// NoLanding leaves the landing page out.
+func NoLanding() Option { return HTTP(fiberhttp.NoLanding()) }
+
 // Stdio wraps the carrier behind --stdio. Credentials on stdio come from the environment
 // (2025-11-25 basic/authorization "Protocol Requirements"):
 //

@@ -41,7 +41,7 @@ func newCarrier(c *config, f *front.Front) *carrier {
 
 // mount routes what is at the carrier's paths, which pattern spells for the router.
 func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
-	c.route(r, pattern(c.Path), c.front.Main)
+	c.route(r, pattern(c.Path), c.front.MainOf(&c.Config))
 	if !c.NoSSE {
 		c.route(r, pattern(c.Beside(front.SSE)), c.front.Old(legacysse.Stream, front.Messages))
 		c.route(r, pattern(c.Beside(front.Messages)), c.front.Old(legacysse.Messages, front.Messages))

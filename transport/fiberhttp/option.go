@@ -187,6 +187,19 @@ func Listener(l net.Listener) Option {
 	return optionFunc(func(c *config) { c.Listener = l })
 }
 
+// Landing sets what the landing page says about the server, in a sentence or two: the page
+// that a browser gets at the root of New and at the endpoint. The page has the server's
+// title, its address, and how clients connect. Anybody can read it, so it lists nothing that
+// the server offers.
+func Landing(text string) Option {
+	return optionFunc(func(c *config) { c.Landing.Text = text })
+}
+
+// NoLanding leaves the landing page out: a browser gets the error that every client gets.
+func NoLanding() Option {
+	return optionFunc(func(c *config) { c.Landing.Off = true })
+}
+
 // OnEndpoint has fn called with the URL under which this machine reaches the endpoint of New,
 // such as "http://127.0.0.1:8080/mcp", before the first connection is accepted. Several are
 // called in turn.

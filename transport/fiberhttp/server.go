@@ -107,6 +107,9 @@ func (s *server) newApp() *fiber.App {
 		})
 	}
 	s.mount(app, pattern)
+	if s.Path != "/" {
+		s.route(app, "/", s.front.RootOf(&s.Config))
+	}
 	return app
 }
 

@@ -26,7 +26,7 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
 	f := front.New(host, c.Config.Config)
-	return &handler{config: c, limit: f.Limit(), door: f.Main}
+	return &handler{config: c, limit: f.Limit(), door: f.MainOf(&c.Config)}
 }
 
 // SSE returns the endpoint of HTTP+SSE, for any path: clients open their stream with GET,

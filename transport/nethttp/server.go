@@ -80,7 +80,7 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 			_ = newSink(w, r, c).whole(reply(r.Method)) // a client that is gone does not matter any more
 		})
 	}
-	door(c.Path, f.Main)
+	door(c.Path, f.MainOf(&c.Config))
 	if !c.NoSSE {
 		door(c.Beside(front.SSE), f.Old(legacysse.Stream, front.Messages))
 		door(c.Beside(front.Messages), f.Old(legacysse.Messages, front.Messages))
@@ -90,6 +90,7 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 	say(front.Healthz, func(method string) *streamable.Reply { return front.Health(method, nil) })
 	say(front.Readyz, func(method string) *streamable.Reply { return front.Health(method, stopping) })
 	if c.Path != "/" {
+		mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
 		say("/", func(string) *streamable.Reply {
 			return streamable.Refusal(http.StatusNotFound, "there is nothing here")
 		})

@@ -100,8 +100,8 @@ func (g *Gate) Config() Config { return g.cfg }
 func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *Reply) {
 	r.RemoteAddr = g.cfg.Proxies.client(r.RemoteAddr, r.Fields)
 	entry := Entry{ctx: ctx, r: r, key: g.cfg.ClientKey}
-	if !g.hostAllowed(r.Host) {
-		return entry, g.refusals.refuse("host name", r.Host, "AllowedHosts")
+	if refused := g.RefusedHost(r.Host); refused != nil {
+		return entry, refused
 	}
 	common, refused := g.origin(r, methods)
 	if refused != nil {
@@ -114,6 +114,14 @@ func (g *Gate) Enter(ctx context.Context, r *Request, methods string) (Entry, *R
 	}
 	entry.who = principalKey(entry.ctx)
 	return entry, nil
+}
+
+// RefusedHost is the reply to a request under a name that is not allowed; nil for one that is.
+func (g *Gate) RefusedHost(host string) *Reply {
+	if g.hostAllowed(host) {
+		return nil
+	}
+	return g.refusals.refuse("host name", host, "AllowedHosts")
 }
 
 func (g *Gate) hostAllowed(host string) bool {

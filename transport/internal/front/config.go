@@ -33,6 +33,7 @@ type Config struct {
 	OnListen func(net.Addr)
 
 	OnEndpoint func(endpoint string) // is called with the URL for clients on this machine
+	Landing    Landing               // for browsers
 	Reactor    bool                  // connections are those of package reactor
 	Always     bool                  // and members of a loop from the start, for tests
 
@@ -203,10 +204,20 @@ func (c *Config) endpoint(bound net.Addr) string {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = map[bool]string{true: "127.0.0.1", false: "::1"}[ip.Is4()]
 	}
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: c.Path}
+	scheme := "http"
 	if c.TLS != nil {
-		u.Scheme = "https"
+		scheme = "https"
 	}
+	return urlOf(scheme, net.JoinHostPort(host, port), c.Path)
+}
+
+// urlOf is a URL with a path that may have escapes or not.
+func urlOf(scheme, host, path string) string {
+	u, err := url.Parse(path)
+	if err != nil {
+		u = &url.URL{Path: path}
+	}
+	u.Scheme, u.Host = scheme, host
 	return u.String()
 }
 

@@ -36,6 +36,7 @@ type Door func(ctx context.Context, r *Request) (Visit, *streamable.Reply)
 
 // Front is all endpoints of a carrier for one host.
 type Front struct {
+	host  transport.Host
 	limit int
 	main  *streamable.Endpoint
 	old   *legacysse.Endpoint
@@ -43,13 +44,36 @@ type Front struct {
 
 // New makes the endpoints.
 func New(host transport.Host, cfg streamable.Config) *Front {
-	f := &Front{main: streamable.New(host, cfg), old: legacysse.New(host, cfg)}
+	f := &Front{host: host, main: streamable.New(host, cfg), old: legacysse.New(host, cfg)}
 	f.limit = f.main.Config().BodyLimit
 	return f
 }
 
 // Limit is how large a body may be.
 func (f *Front) Limit() int { return f.limit }
+
+// MainOf is the URL of Streamable HTTP, where a browser gets the landing page.
+func (f *Front) MainOf(c *Config) Door {
+	return func(ctx context.Context, r *Request) (Visit, *streamable.Reply) {
+		if r.Method != http.MethodPost {
+			if page := f.Land(r, c, r.Path); page != nil {
+				return nil, page
+			}
+		}
+		return f.Main(ctx, r)
+	}
+}
+
+// RootOf is the root of a stand-alone server whose endpoint is elsewhere: a browser gets the
+// landing page, and there is nothing else.
+func (f *Front) RootOf(c *Config) Door {
+	return func(_ context.Context, r *Request) (Visit, *streamable.Reply) {
+		if page := f.Land(r, c, c.Path); page != nil {
+			return nil, page
+		}
+		return nil, streamable.Refusal(http.StatusNotFound, "there is nothing here")
+	}
+}
 
 // Main is the URL of Streamable HTTP.
 func (f *Front) Main(ctx context.Context, r *Request) (Visit, *streamable.Reply) {
