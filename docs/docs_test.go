@@ -15,7 +15,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 	sources := map[string]string{ // page -> the directories that its blocks are taken from
 		"start.md": "code/start", "tools.md": "code/tools", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
-		"middleware.md": "code/middleware", "auth.md": "code/auth",
+		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth",
 		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
 		"transports.md": "../transport/stdio", "client.md": "code/client", "../README.md": "../examples/hello",
 	}

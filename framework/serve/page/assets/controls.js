@@ -49,7 +49,7 @@ function Text(props) {
   if (p.kind === 'box') return html`<textarea rows="4" ...${common}></textarea>`;
   return html`<input type=${p.input} list=${complete?.values.length ? id + '-c' : undefined} ...${common}/>
     ${complete?.values.length > 0 && html`<datalist id=${id + '-c'}>${complete.values.map(v => html`<option value=${v}/>`)}</datalist>`}
-    ${value === undefined && props.required && html`<button type="button" class="btn t s" onClick=${() => onChange('')}>Send empty text</button>`}
+    ${value === undefined && props.required && html`<button type="button" class="btn t s on-focus" onClick=${() => onChange('')}>Send empty text</button>`}
     ${value === '' && html`<span class="s f">sent as empty text</span>`}`;
 }
 
@@ -82,8 +82,9 @@ function Choice(props) {
   const at = p.choices.findIndex(c => same(c.value, value));
   const few = p.choices.length <= 5 && p.choices.every(c => titled(c).length <= 40);
   if (few) {
-    const options = [...p.choices.map(c => ({ value: c.value, word: titled(c), code: c.title ? bare(c.value) : '' })), ...(required ? [] : [{ value: undefined, word: fallback === undefined ? 'leave out' : `${bare(fallback)}, the default` }])];
-    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${same(o.value, value) && (o.value !== undefined || value === undefined)} onChange=${() => onChange(o.value)}/> ${o.word}${o.code && html` <code class="f">${o.code}</code>`}</label>`)}</div>`;
+    const options = p.choices.map(c => same(c.value, fallback) ? { value: undefined, also: c.value, word: titled(c), note: 'the default' } : { value: c.value, word: titled(c), note: c.title ? bare(c.value) : '' });
+    if (!required && fallback === undefined) options.push({ value: undefined, word: 'leave out' });
+    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${o.note}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
     <option value="" selected=${at < 0}>${fallback === undefined ? '' : `${bare(fallback)}, the default`}</option>

@@ -1,5 +1,5 @@
 // Small parts that every screen uses.
-import { html, useState, useEffect, useRef } from './vendor/preact.js';
+import { html, useState, useLayoutEffect, useRef } from './vendor/preact.js';
 import { Num, Draft, write, seen } from './json.js';
 import { mark } from './mark.js';
 import { toast } from './store.js';
@@ -77,7 +77,7 @@ export function Tabs({ names, at, onChange, label }) {
 // Dialog keeps the focus inside, and gives it back.
 export function Dialog({ label, kind, onClose, children }) {
   const box = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => { // before anybody can type
     const before = document.activeElement;
     box.current.querySelector('input, button, [tabindex]')?.focus();
     return () => before?.focus?.();

@@ -41,7 +41,7 @@ var screens = []struct {
 		b.click(".cat a", "order")
 		b.fill("#f_item", "gyokuro")
 		b.keys(kb.Enter)
-		b.sees("form.say", "Order gyokuro")
+		b.sees(".asks", "Order gyokuro")
 	}},
 	{"content", false, func(b *tab) {
 		b.click(".cat a", "picture")

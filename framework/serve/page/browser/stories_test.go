@@ -100,13 +100,13 @@ func TestQuestion(t *testing.T) {
 		b.fill("#f_item", "tea")
 		for answer, want := range map[string]string{"Answer": "Ordered tea.", "Decline": "declined", "Give no answer": "dismissed"} {
 			b.click("[data-call]", "Call")
-			b.sees("form.say", "Order tea for €58.00?")
+			b.sees(".asks", "Order tea for €58.00?")
 			if answer == "Answer" {
-				b.click("form.say .opt", "yes")
+				b.click(".asks .opt", "yes")
 			}
-			b.click("form.say .go button", answer)
+			b.click(".asks .go button", answer)
 			b.sees("[aria-label='What the server says']", want)
-			b.until(func() bool { return b.eval("document.querySelector('form.say') === null") == "true" }, func() string { return "the question stays" })
+			b.until(func() bool { return b.eval("document.querySelector('.asks') === null") == "true" }, func() string { return "the question stays" })
 		}
 	}
 }
@@ -117,9 +117,9 @@ func TestSampling(t *testing.T) {
 	b.open(serve(t, specimen(t)))
 	b.click(".rail a", "haiku")
 	b.click("[data-call]", "Call")
-	b.sees("form.say", "Write a haiku about mirrors.")
+	b.sees(".asks", "Write a haiku about mirrors.")
 	b.fill("#sample", "Still water, a moon")
-	b.click("form.say button", "Answer")
+	b.click(".asks button", "Answer")
 	b.sees("[aria-label='What the server says']", "Still water, a moon")
 }
 

@@ -57,8 +57,8 @@ function Rows({ title, head, offers, href, label }) {
   const [n, setN] = useState(page);
   if (!offers.length) return null;
   return html`<div class="sect"><h2>${title}</h2><span class="f num">${offers.length}</span></div>
-    <table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
-    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${x}</td>`)}</tr>`)}</tbody></table>
+    <div class="scroll"><table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
+    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${x}</td>`)}</tr>`)}</tbody></table></div>
     ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
 }
 

@@ -1,5 +1,5 @@
 // What the server asks during a call.
-import { html, useState, useEffect, useRef } from '../vendor/preact.js';
+import { html, useState, useLayoutEffect, useRef } from '../vendor/preact.js';
 import { write, get, seen, drafts } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
@@ -15,7 +15,7 @@ export function Question({ question, tool }) {
   const [text, setText] = useState('');
   const [faults, setFaults] = useState([]);
   const box = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => {
     (box.current.querySelector('.answer input, .answer textarea, .answer select') ?? box.current.querySelector('button'))?.focus();
     const title = document.title;
     document.title = '? ' + title;
@@ -41,7 +41,7 @@ export function Question({ question, tool }) {
     if ((e.metaKey || e.ctrlKey) && e.key === 'Enter') { e.preventDefault(); e.stopPropagation(); accept(); }
   };
   const heading = { form: 'The server asks', url: 'The server wants you to visit a page', sample: 'The server asks the model', roots: 'The server asks for directories' }[question.kind];
-  return html`<form class="say on" role="alertdialog" aria-label=${heading} ref=${box} onKeyDown=${keys} onSubmit=${e => { e.preventDefault(); accept(); }}>
+  return html`<div class="say on asks" role="alertdialog" aria-label=${heading} ref=${box} onKeyDown=${keys}><form onSubmit=${e => { e.preventDefault(); accept(); }}>
     <div class="h"><span class="mono">${heading}</span></div><div class="b">
     ${question.message && html`<p class="ask wrapped">${seen(question.message)}</p>`}
     <div class="answer">
@@ -53,7 +53,7 @@ export function Question({ question, tool }) {
     <div class="go"><button class="btn p" type="submit">${question.kind === 'url' ? 'I have done it' : 'Answer'} <${Enter}/></button>
       <button class="btn" type="button" onClick=${() => send('decline')}>Decline</button>
       ${['form', 'url'].includes(question.kind) && html`<button class="btn" type="button" onClick=${() => send('cancel')}>Give no answer</button>`}
-      ${question.kind === 'sample' && lastText.has(tool) && html`<button class="btn t" type="button" onClick=${() => setText(lastText.get(tool))}>Same as last time</button>`}</div></div></form>`;
+      ${question.kind === 'sample' && lastText.has(tool) && html`<button class="btn t" type="button" onClick=${() => setText(lastText.get(tool))}>Same as last time</button>`}</div></div></form></div>`;
 }
 
 // Visit shows the whole address. Only http and https can be opened, and only by a click.

@@ -99,7 +99,7 @@ function Refusal({ title, why, call, found, onTry, onGo }) {
 
 const Try = ({ correction, onTry }) => html`<div class="try"><button class="btn p" onClick=${() => onTry(correction)}>Try this</button><code>${write(correction)}</code></div>`;
 
-function Running({ call }) {
+function Running({ call, asked }) {
   const [, tick] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => tick(n => n + 1), 250);
@@ -109,14 +109,14 @@ function Running({ call }) {
   return html`<div class="stat"><b class="acc">${call.method === 'resources/subscribe' ? 'Watching' : 'Running'}</b><span class="q num">${time(Date.now() - new Date(call.at))}</span>
       ${call.task && html`<span class="q">task: ${call.task.status}</span>`}<button class="btn end" onClick=${() => stop(call.id)}>Stop <kbd>esc</kbd></button></div>
     <svg class=${'pb' + (share === undefined ? ' ind' : '')} role="progressbar" aria-label="Progress" aria-valuenow=${share === undefined ? undefined : Math.round(share)} aria-valuemin="0" aria-valuemax="100" viewBox="0 0 100 4" preserveAspectRatio="none"><rect width=${share ?? 30} height="4"/></svg>
-    <p class="q s">${p ? `${p.done}${p.total ? ' of ' + p.total : ''} ${seen(p.message ?? '')}` : call.task?.message ? seen(call.task.message) : 'No progress reported yet.'}</p>`;
+    <p class="q s">${asked ? 'It waits for your answer.' : p ? `${p.done}${p.total ? ' of ' + p.total : ''} ${seen(p.message ?? '')}` : call.task?.message ? seen(call.task.message) : 'No progress reported yet.'}</p>`;
 }
 
 const views = ['Result', 'JSON', 'What a model reads'];
 const kept = 'kagami-view';
 
 // Answer is everything about the answer to one call.
-export function Answer({ call, schema, onTry, onGo }) {
+export function Answer({ call, schema, asked, onTry, onGo }) {
   const [view, setView] = useState(Number(sessionStorage.getItem(kept)) || 0);
   useEffect(() => { if (call && call.phase !== 'sent') readResult(call.id); }, [call?.id, call?.phase]);
   const choose = i => { sessionStorage.setItem(kept, i); setView(i); };
@@ -126,7 +126,7 @@ export function Answer({ call, schema, onTry, onGo }) {
     return () => document.removeEventListener('view', pick);
   }, []);
   if (!call) return null;
-  if (call.phase === 'sent') return html`<${Running} call=${call}/>`;
+  if (call.phase === 'sent') return html`<${Running} call=${call} asked=${asked}/>`;
   if (call.phase === 'cancelled') return html`<div class="stat"><b>Stopped</b><span class="q">The server was told. It may have done its work all the same.</span><span class="q num end">${time(call.ms)}</span></div>`;
   if (call.phase === 'lost') return html`<div class="stat"><b class="bad">! Lost</b><span class="q">It may or may not have been done. The page does not repeat it.</span></div><p class="note bad wrapped">${seen(call.error?.message ?? '')}</p>`;
   const got = store.results.get(call.id);

@@ -25,7 +25,7 @@ export function Bar() {
     <span class="live" role="status"><i class=${'dot ' + dot}></i><span class="txt">${s.down ? 'the page has lost its program' : words[s.state.name]}${a && s.state.name === 'connected' ? ' ' + ({ memory: 'in memory', HTTP: 'over HTTP', stdio: 'on stdio' })[a.carrier] : ''}</span></span>
     <span class="grow"></span>
     ${a && html`<label class="rev"><span>Revision</span> <select class="pick" aria-label="Revision to speak" onChange=${e => connect({ revision: e.target.value })}>${[...a.revisions].reverse().map(r => html`<option selected=${r === a.revision}>${r}</option>`)}</select></label>`}
-    <button class="find" aria-label="Go to or do" aria-keyshortcuts="Meta+K Control+K" onClick=${() => change({ palette: true })}><svg width="14" height="14" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><circle cx="7" cy="7" r="4.5"/><path d="M10.5 10.5 14 14"/></svg><span>Go to or do</span><kbd>${modifier}K</kbd></button>
+    <button class="find" aria-label="Go to or do" aria-keyshortcuts="Meta+K Control+K" onClick=${() => change({ palette: true })}><svg width="14" height="14" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><circle cx="7" cy="7" r="4.5"/><path d="M10.5 10.5 14 14"/></svg><span>Go to or do</span><kbd aria-hidden="true" data-k=${modifier + 'K'}></kbd></button>
     <button class="icon" aria-label="Dark or light" onClick=${themes.flip}><svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M8 2.25a5.75 5.75 0 0 1 0 11.5z" fill="currentColor"/></svg></button></header>`;
 }
 

@@ -135,13 +135,13 @@ function Screen({ kind, offer, given }) {
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
       ${view === 0 ? html`<${Form} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
       ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
-      <div class="go"><button class="btn p" data-call type="submit">${kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call'} <${Enter}/></button>
+      <div class="go"><button class="btn p hide-s" data-call type="submit">${kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call'} <${Enter}/></button>
         <button class="btn t" type="button" onClick=${() => { setText(null); set(first(schema, schema) ?? new Map()); }}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
       ${questions.map(q => html`<${Question} key=${q.id} question=${q} tool=${offer.name}/>`)}
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
     <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b>${current && html`<span class="end s f">${current.revision}</span>`}</div>
-      ${current ? html`<${Answer} call=${current} schema=${shape} onTry=${tryThis} onGo=${goTo}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
+      ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
       ${mine.length > 0 && html`<${Earlier} calls=${mine} current=${current} onLook=${setChosen} onAgain=${async c => { set(c.arguments); setText(null); if (easy) await sendAgain(c, method, offer, setChosen); else toast('Filled in: press Call'); }}/>`}</section>
     <div class="callbar only-s"><button class="btn p" onClick=${() => send(latest.current)}>${armed ? 'Call: may destroy' : 'Call'}</button></div></div>`;

@@ -1,4 +1,4 @@
-package front_test
+package fiberhttp_test
 
 import (
 	"context"
