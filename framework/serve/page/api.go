@@ -39,6 +39,7 @@ func (p *Page) routes(own bool) http.Handler {
 		"DELETE /api/calls/{id}":        p.deleteCall,
 		"GET /api/calls/{id}/copy/{as}": p.getCopy,
 		"POST /api/complete":            p.postComplete,
+		"POST /api/compare":             p.postCompare,
 		"GET /api/questions":            p.getQuestions,
 		"POST /api/questions/{id}":      p.postAnswer,
 		"GET /api/frames":               p.getFrames,

@@ -9,6 +9,7 @@ import { Read, Template } from './screens/read.js';
 import { Wire, Logs } from './screens/wire.js';
 import { Tasks } from './screens/tasks.js';
 import { Connect } from './screens/connect.js';
+import { Compare } from './screens/compare.js';
 import { CopySheet } from './screens/copy.js';
 import { Dialog, copy } from './view.js';
 
@@ -26,6 +27,7 @@ function screen(route) {
     case 'read': return [name, html`<${Read} uri=${name}/>`];
     case 'templates': return [name, html`<${Template} name=${name} key=${name}/>`];
     case 'wire': return ['Wire', html`<${Wire} open=${Number(rest[0]) || 0} ofCall=${q.get('call')}/>`];
+    case 'compare': return ['Compare', html`<${Compare} id=${name} key=${name}/>`];
     case 'tasks': return ['Tasks', html`<${Tasks}/>`];
     case 'log': return ['Log', html`<${Logs}/>`];
     case 'connect': return ['Connect', html`<${Connect}/>`];

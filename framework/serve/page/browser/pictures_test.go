@@ -75,6 +75,15 @@ var screens = []struct {
 		b.click(".side button", "Copy as")
 		b.sees("[data-as=curl]", "curl")
 	}},
+	{"compare", true, func(b *tab) {
+		b.click(".cat a", "forecast")
+		b.fill("#f_city", "Kyoto")
+		b.keys(kb.Enter)
+		b.sees("table.data", "summary")
+		b.click(".side a", "Compare revisions")
+		b.click("[data-call]", "Compare")
+		b.sees("main", "The answers are equal")
+	}},
 	{"tasks", true, func(b *tab) {
 		b.eval("location.hash = '#/tasks'")
 		b.sees("h1", "Tasks")

@@ -243,3 +243,21 @@ func TestLocked(t *testing.T) {
 		t.Errorf("the key stays in the address: %s", at)
 	}
 }
+
+// TestCompare is story 15: the answers are equal, and each difference is explained once.
+func TestCompare(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.keys(kb.Enter)
+	b.sees("table.data", "summary")
+	b.click(".side a", "Compare revisions")
+	b.click("[data-call]", "Compare")
+	b.sees("main", "The answers are equal")
+	b.sees(".why", "Each request describes the client")
+	b.sees(".why", "Structured results")
+	if text := b.text("main"); strings.Contains(text, "no words for it") {
+		t.Error("a difference has no explanation")
+	}
+}

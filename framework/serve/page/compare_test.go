@@ -1,0 +1,50 @@
+package page_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+)
+
+type compared struct {
+	Equal          bool
+	A, B           struct{ Opening, Sent, Received int }
+	Sent, Received []struct {
+		A, B, Mark string
+		N          int
+	}
+	Differences []struct{ Title, Why string }
+}
+
+// TestCompare: the same call at each pair of revisions says the same, and the page has words for
+// every difference on the wire.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	b := opened(t, page.Options{Host: host(t)})
+	for i, left := range revisions() {
+		for _, right := range revisions()[i:] {
+			for name, arguments := range map[string]string{"result": `{"a":1,"b":2}`, "wrong arguments": `{"a":"x"}`, "none": `{}`} {
+				var c compared
+				b.ask(http.MethodPost, "/api/compare", fmt.Sprintf(`{"method":"tools/call","name":"add","arguments":%s,"a":%q,"b":%q}`, arguments, left, right), &c)
+				if !c.Equal || len(c.Sent) == 0 || len(c.Received) == 0 || c.A.Opening < 2 || c.A.Sent == 0 || c.B.Received == 0 {
+					t.Errorf("%s, %s and %s: %+v", name, left, right, c)
+				}
+				if (left == right) != (len(c.Differences) == 0) && right == "2026-07-28" {
+					t.Errorf("%s, %s and %s: differences %+v", name, left, right, c.Differences)
+				}
+				for _, d := range c.Differences {
+					if d.Title == "Another difference" {
+						t.Errorf("%s, %s and %s: there are no words for a difference in %+v, %+v", name, left, right, c.Sent, c.Received)
+					}
+				}
+			}
+		}
+	}
+	for _, order := range []string{`{"method":"tools/call","name":"add","a":"2020-01-01","b":"2026-07-28"}`, `{"method":"resources/subscribe","name":"x","a":"2026-07-28","b":"2026-07-28"}`} {
+		if status := b.do(http.MethodPost, "/api/compare", order, nil).status; status != http.StatusBadRequest {
+			t.Errorf("%s: %d", order, status)
+		}
+	}
+}
