@@ -4,13 +4,13 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -197,7 +197,7 @@ func appendMasked(dst, raw []byte) []byte {
 		between := byte('{')
 		for key, member := range jsontext.Members(raw) {
 			dst = append(append(append(dst, between), key.Raw()...), ':')
-			if secretName(key.String()) {
+			if secretname.Is(key.String()) {
 				dst = jsontext.Quote(dst, hiddenText)
 			} else {
 				dst = appendMasked(dst, member)
@@ -221,16 +221,4 @@ func appendMasked(dst, raw []byte) []byte {
 	default:
 		return jsontext.Compact(dst, raw)
 	}
-}
-
-var separators = strings.NewReplacer("_", "", "-", "", ".", "")
-
-func secretName(key string) bool {
-	key = separators.Replace(strings.ToLower(key))
-	for _, word := range [...]string{"password", "passwd", "passphrase", "secret", "token", "authorization", "apikey", "cookie", "credential", "privatekey"} {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
 }

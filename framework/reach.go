@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -130,7 +131,7 @@ const hiddenText = "[hidden]"
 
 // SecretName reports whether Log hides a member or field of this name from clients:
 // password, token, api_key and the like.
-func SecretName(name string) bool { return secretName(name) }
+func SecretName(name string) bool { return secretname.Is(name) }
 
 // OutputChecker returns a function that checks results of the tool that ctx calls against its
 // output schema. Both the result and the schema are those of the call's revision: some revisions

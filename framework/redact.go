@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -58,7 +59,7 @@ func appendSecrets(all []string, arguments []byte) []string {
 	switch jsontext.KindOf(arguments) {
 	case jsontext.KindObject:
 		for key, member := range jsontext.Members(arguments) {
-			if secretName(key.String()) {
+			if secretname.Is(key.String()) {
 				all = jsontext.AppendTexts(all, member)
 			} else {
 				all = appendSecrets(all, member)

@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// record holds the notifications of the server.
-type record struct {
+// notices holds the notifications of the server.
+type notices struct {
 	mu            sync.Mutex
 	notifications []protocol.Notification
 	progress      []protocol.Progress
@@ -35,13 +35,13 @@ func (s *Session) notified(_ context.Context, n protocol.Notification) {
 }
 
 // changes wakes those who wait for a notification. The caller holds mu.
-func (r *record) changes() {
+func (r *notices) changes() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
 // wake wakes those who wait for a notification, because a question has found no answer.
-func (r *record) wake() {
+func (r *notices) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes()
@@ -133,13 +133,13 @@ func (s *Session) wait(changed <-chan struct{}, timer *time.Timer, missing strin
 }
 
 // next returns a channel that is closed with the next notification.
-func (r *record) next() <-chan struct{} {
+func (r *notices) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed
 }
 
-func (r *record) take(method string) (n protocol.Notification, found bool, changed <-chan struct{}) {
+func (r *notices) take(method string) (n protocol.Notification, found bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	skip := r.awaited[method]
@@ -159,7 +159,7 @@ func (r *record) take(method string) (n protocol.Notification, found bool, chang
 	return protocol.Notification{}, false, r.changed
 }
 
-func (r *record) methods() string {
+func (r *notices) methods() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.notifications) == 0 {

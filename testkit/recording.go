@@ -9,48 +9,32 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/record"
 )
 
-// recordVersion of the format.
-const recordVersion = 1
-
-// recordHead is the first line of a record: its format, and who called.
-type recordHead struct {
-	Version  int      `json:"testkit"`
-	Revision string   `json:"revision"`
-	User     string   `json:"user,omitempty"`
-	Issuer   string   `json:"issuer,omitempty"`
-	Scopes   []string `json:"scopes,omitempty"`
-	Claims   any      `json:"claims,omitempty"`
-}
-
-// headOf returns the head of a session's record, and the claims before redaction.
-func headOf(c *config) (head recordHead, claims []byte, err error) {
-	head = recordHead{Version: recordVersion, Revision: c.dialect.String()}
+// headOf returns the head of a session's record.
+func headOf(c *config) (head record.Head, err error) {
+	head = record.Head{Revision: c.dialect.String()}
 	p := c.principal
 	if p == nil {
-		return head, nil, nil
+		return head, nil
 	}
 	head.User, head.Issuer, head.Scopes = p.Subject, p.Issuer, p.Scopes
-	if len(p.Claims) > 0 {
-		claims, err = json.Marshal(p.Claims)
+	if len(p.Claims) == 0 {
+		return head, nil
 	}
-	return head, claims, err
+	claims, err := json.Marshal(p.Claims)
+	head.Claims = json.RawMessage(claims)
+	return head, err
 }
 
-// principal returns who called; nil for an anonymous caller.
-func (h *recordHead) principal() *framework.Principal {
+// caller returns who called; nil for an anonymous caller.
+func caller(h record.Head) *framework.Principal {
 	if h.User == "" && h.Issuer == "" && h.Scopes == nil && h.Claims == nil {
 		return nil
 	}
 	claims, _ := new(player).resolve(h.Claims).(map[string]any)
 	return &framework.Principal{Subject: h.User, Issuer: h.Issuer, Scopes: h.Scopes, Claims: claims}
-}
-
-// recordLine is one frame: JSON, or a JSON string if the frame is not JSON.
-type recordLine struct {
-	Client any `json:"client,omitempty"`
-	Server any `json:"server,omitempty"`
 }
 
 // Record writes the session's frames, redacted and normalised, to a file for [Replay]. It
@@ -85,29 +69,17 @@ func (s *Session) Record(path string) {
 }
 
 func (s *Session) save(path string, frames []frame) error {
-	head, claims, err := headOf(&s.config)
+	head, err := headOf(&s.config)
 	if err != nil {
 		return fmt.Errorf("writing the claims: %w", err)
 	}
-	n := newNormal(s.config.secrets, append(slices.Clip(frames), frame{text: claims}))
-	if claims != nil {
-		head.Claims = n.frame(claims)
+	all := make([]record.Frame, len(frames))
+	for i, f := range frames {
+		all[i] = record.Frame{Sent: f.sent, Text: f.text}
 	}
 	var text bytes.Buffer
-	lines := json.NewEncoder(&text)
-	lines.SetEscapeHTML(false)
-	if err := lines.Encode(head); err != nil {
-		return fmt.Errorf("writing the head: %w", err)
-	}
-	for _, f := range frames {
-		v := n.frame(f.text)
-		line := recordLine{Server: v}
-		if f.sent {
-			line = recordLine{Client: v}
-		}
-		if err := lines.Encode(line); err != nil {
-			return fmt.Errorf("writing a frame: %w", err)
-		}
+	if err := record.Write(&text, head, s.config.secrets, all); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("making a folder: %w", err)

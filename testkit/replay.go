@@ -1,18 +1,19 @@
 package testkit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/serve/record"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/inmem"
@@ -40,7 +41,7 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 	c := newConfig(nil)
 	st := newSite(t, app, c)
 	ctx := t.Context()
-	if who := head.principal(); who != nil {
+	if who := caller(head); who != nil {
 		ctx = transport.WithPrincipal(ctx, who)
 	}
 	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
@@ -60,38 +61,12 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 	}
 }
 
-func loadRecord(path string) (head recordHead, lines []recordLine, err error) {
+func loadRecord(path string) (head record.Head, lines []record.Line, err error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the test says which
 	if err != nil {
 		return head, nil, fmt.Errorf("reading a record: %w", err)
 	}
-	in := bufio.NewScanner(bytes.NewReader(text))
-	in.Buffer(nil, len(text)+1)
-	for n := 1; in.Scan(); n++ {
-		var line recordLine
-		if n == 1 {
-			err = json.Unmarshal(in.Bytes(), &head)
-		} else {
-			line, err = readLine(in.Bytes())
-			lines = append(lines, line)
-		}
-		if err != nil {
-			return head, nil, fmt.Errorf("line %d: %w", n, err)
-		}
-	}
-	if head.Version != recordVersion {
-		return head, nil, errors.New("it is no record of Session.Record")
-	}
-	return head, lines, nil
-}
-
-func readLine(text []byte) (line recordLine, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err = d.Decode(&line); err == nil && (line.Client == nil) == (line.Server == nil) {
-		err = errors.New("a line is one frame of the client or of the server")
-	}
-	return line, err
+	return record.Read(text)
 }
 
 // player is the client of a replay.
@@ -150,7 +125,7 @@ func (p *player) resolve(v any) any {
 }
 
 func (p *player) text(v string) string {
-	return p.named(strings.ReplaceAll(v, sometime, time.Now().UTC().Format(time.RFC3339Nano)))
+	return p.named(strings.ReplaceAll(v, record.Sometime, time.Now().UTC().Format(time.RFC3339Nano)))
 }
 
 // named replaces the placeholders whose values are known.
@@ -250,7 +225,7 @@ func (p *player) differences(path string, want, got any, into *[]string) {
 		}
 	case string:
 		text, ok := got.(string)
-		if want == redacted || ok && p.same(want, text) {
+		if want == record.Redacted || ok && p.same(want, text) {
 			return
 		}
 	default:
@@ -279,7 +254,7 @@ func (p *player) members(path string, want, got map[string]any, into *[]string) 
 // same compares texts, and learns the value of a placeholder where it first occurs.
 func (p *player) same(want, got string) bool {
 	switch {
-	case want == sometime:
+	case want == record.Sometime:
 		_, err := time.Parse(time.RFC3339Nano, got)
 		return err == nil
 	case strings.HasPrefix(want, "<") && strings.HasSuffix(want, ">") && isName(want):
@@ -312,12 +287,12 @@ func matches(want, got string) bool {
 
 // unknown matches the placeholders that stand for any text.
 func unknown() *regexp.Regexp {
-	return regexp.MustCompile(redacted + "|" + sometime + "|<(" + strings.Join(varying(), "|") + `) \d+>`)
+	return regexp.MustCompile(record.Redacted + "|" + record.Sometime + "|<(" + strings.Join(record.Varying(), "|") + `) \d+>`)
 }
 
 func isName(s string) bool {
 	member, _, ok := strings.Cut(s[1:len(s)-1], " ")
-	return ok && varies(member)
+	return ok && slices.Contains(record.Varying(), member)
 }
 
 // encodeAny returns the JSON of a value, for messages and for frames to send.
@@ -330,3 +305,14 @@ func encodeAny(v any) string {
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
+
+func decodeAny(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil && d.More() {
+		err = fmt.Errorf("more than one JSON text: %s", text)
+	}
+	return v, err
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -26,7 +26,7 @@ type Session struct {
 	site   *site
 	client *client.Client
 	wire   *tap
-	record record
+	record notices
 	script script
 	chaos  atomic.Pointer[chaos] // nil: calls are made as they are
 }

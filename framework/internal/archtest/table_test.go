@@ -55,6 +55,8 @@ var table = []rule{
 		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10",
 		"github.com/pb33f/ordered-map/v2", // invopop's Properties
 	}},
+	{prefix: "framework/internal/secretname"},
+	{prefix: "framework/serve/record", internal: []string{"framework/internal/secretname"}},
 	{prefix: "framework/internal/uritemplate"},
 	{prefix: "framework/internal/archtest"},
 	{prefix: "framework/internal/catalog", internal: []string{
@@ -63,7 +65,7 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/shield", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
@@ -80,7 +82,7 @@ var table = []rule{
 		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/serve/page", internal: []string{
-		"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
+		"framework/internal/secretname", "framework/serve/record", "framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
 	{prefix: "middleware", internal: []string{"framework", "protocol", "protocol/claim", "protocol/jsontext", "transport"}, external: []string{
@@ -106,7 +108,7 @@ var table = []rule{
 		"protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "testkit", internal: []string{
-		"framework", "framework/rehearsal", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
+		"framework", "framework/rehearsal", "framework/serve/record", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
 		"protocol", "protocol/change", "protocol/claim", "protocol/client", "protocol/dialect", "protocol/engine", "protocol/eventlog",
 		"protocol/jsonrpc", "protocol/jsontext", "protocol/session", "protocol/task",
 		"transport", "transport/fiberhttp", "transport/inmem", "transport/nethttp", "transport/stdio",

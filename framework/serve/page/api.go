@@ -38,6 +38,7 @@ func (p *Page) routes(own bool) http.Handler {
 		"GET /api/calls/{id}":           p.getCall,
 		"DELETE /api/calls/{id}":        p.deleteCall,
 		"GET /api/calls/{id}/copy/{as}": p.getCopy,
+		"GET /api/calls/{id}/record":    p.getRecord,
 		"POST /api/complete":            p.postComplete,
 		"POST /api/compare":             p.postCompare,
 		"GET /api/questions":            p.getQuestions,

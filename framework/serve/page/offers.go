@@ -162,8 +162,8 @@ func textIn(object []byte, name string) string {
 	return text
 }
 
-// secretArguments finds the arguments whose schema says that they are secret: writeOnly,
-// format password, or x-secret. They are found by name in every frame.
+// secretArguments finds the arguments whose schema says that they are secret (writeOnly, format
+// password, or x-secret), and those whose name does. They are found by name in every frame.
 func secretArguments(tools []offer) *regexp.Regexp {
 	found := map[string]struct{}{}
 	for _, tool := range tools {
@@ -195,11 +195,7 @@ func collectSecrets(schema []byte, found map[string]struct{}, depth int) {
 		}
 	case jsontext.KindObject:
 		if properties, ok := jsontext.Member(schema, "properties"); ok && jsontext.KindOf(properties) == jsontext.KindObject {
-			for key, property := range jsontext.Members(properties) {
-				if isSecret(property) {
-					found[key.String()] = struct{}{}
-				}
-			}
+			hiddenNames(properties, found)
 		}
 		for _, value := range jsontext.Members(schema) {
 			collectSecrets(value, found, depth+1)

@@ -1,4 +1,4 @@
-package testkit
+package record
 
 import (
 	"bytes"
@@ -9,35 +9,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kagami-mcp/kagami/framework"
-)
-
-// Placeholders in records, for secrets and for times.
-const (
-	redacted = "<redacted>"
-	sometime = "<time>"
+	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 )
 
 // normal replaces what differs from run to run, and what is secret, in the frames of a
 // session.
 type normal struct {
 	secret []string          // names of members, from Redact
-	names  map[string]string // placeholders by value: "<taskId 1>", or redacted
+	names  map[string]string // placeholders by value: "<taskId 1>", or Redacted
 	last   map[string]int    // by member: the last number in a placeholder
 	long   []string          // values that are also replaced inside other texts, the longest first
 }
 
 // newNormal collects the values to replace from all frames, because a value may occur in a text
 // before the member that shows what it is.
-func newNormal(secret []string, frames []frame) *normal {
+func newNormal(secret []string, frames []Frame) *normal {
 	n := &normal{secret: secret, names: make(map[string]string), last: make(map[string]int)}
 	for _, f := range frames {
-		if v, err := decodeAny(f.text); err == nil {
+		if v, err := decodeAny(f.Text); err == nil {
 			n.collect("", shown, v)
 		}
 	}
 	for value, name := range n.names {
-		if name == redacted || len(value) >= shortestName {
+		if name == Redacted || len(value) >= shortestName {
 			n.long = append(n.long, value)
 		}
 	}
@@ -87,9 +81,7 @@ func (n *normal) under(outer cover, member string) cover {
 }
 
 // varies reports whether the value of a member differs from run to run.
-func varies(member string) bool { return slices.Contains(varying(), member) }
-
-func varying() []string { return []string{"taskId", "requestState", "elicitationId", "sessionId"} }
+func varies(member string) bool { return slices.Contains(Varying(), member) }
 
 // collect notes the placeholders of all values that vary or are hidden.
 func (n *normal) collect(member string, c cover, v any) {
@@ -137,7 +129,7 @@ func (n *normal) name(member, value string) {
 
 func (n *normal) hide(value string) {
 	if len(value) >= shortestSecret {
-		n.names[value] = redacted
+		n.names[value] = Redacted
 	}
 }
 
@@ -159,7 +151,7 @@ func (n *normal) walk(member string, c cover, v any) any {
 		return n.text(member, c, v)
 	case json.Number:
 		if c.hides(v) {
-			return redacted
+			return Redacted
 		}
 	}
 	return v
@@ -174,7 +166,7 @@ func (n *normal) text(member string, c cover, value string) string {
 		return name
 	}
 	if c.hides(value) {
-		return redacted
+		return Redacted
 	}
 	if _, ok := jsonIn(value); ok {
 		value = n.inner(value)
@@ -187,7 +179,7 @@ func (n *normal) part(value string) string {
 	for _, long := range n.long {
 		value = strings.ReplaceAll(value, long, n.names[long])
 	}
-	return clock().ReplaceAllString(bearer().ReplaceAllString(value, redacted), sometime)
+	return clock().ReplaceAllString(bearer().ReplaceAllString(value, Redacted), Sometime)
 }
 
 // inner replaces the hidden values in a text that is JSON, such as a structured result on
@@ -203,7 +195,7 @@ func (n *normal) inner(text string) string {
 		token, _ := d.Token() // it was decoded before
 		raw := text[from:d.InputOffset()]
 		if bare := strings.TrimLeft(raw, " \t\r\n,:"); hidden(token) {
-			raw = strings.TrimSuffix(raw, bare) + encodeAny(redacted)
+			raw = strings.TrimSuffix(raw, bare) + encodeAny(Redacted)
 		}
 		out.WriteString(raw)
 		return token
@@ -249,7 +241,7 @@ const (
 // speaksOfSecrets reports whether logs hide the values of a member with this name. The
 // progressToken, which every request has, is no secret.
 func speaksOfSecrets(member string) bool {
-	return framework.SecretName(member) && !strings.EqualFold(member, "progressToken")
+	return secretname.Is(member) && !strings.EqualFold(member, "progressToken")
 }
 
 // asked reports whether Redact names the member.

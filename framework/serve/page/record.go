@@ -1,0 +1,101 @@
+package page
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/secretname"
+	"github.com/kagami-mcp/kagami/framework/serve/record"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// getRecord writes the frames of a call down, as testkit.Replay plays them: how the connection
+// began, and all frames from the first of the call to its last.
+func (p *Page) getRecord(w http.ResponseWriter, r *http.Request) error {
+	one := p.calls.get(r.PathValue("id"))
+	if one == nil {
+		return refuse(http.StatusNotFound, "this call is not kept any more")
+	}
+	frames := p.wire.ofCall(one.ID)
+	if frames == nil {
+		return refuse(http.StatusGone, "the beginning of the connection is not kept any more: connect again, and repeat the call")
+	}
+	var text bytes.Buffer
+	if err := record.Write(&text, record.Head{Revision: one.Revision}, nil, frames); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Content-Disposition", `attachment; filename="record.jsonl"`)
+	_, _ = w.Write(text.Bytes()) // a browser that is gone does not matter
+	return nil
+}
+
+// ofCall returns the frames of a call after those that opened its connection; nil if one of them
+// is not kept.
+func (w *wire) ofCall(id string) []record.Frame {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, last, session := 0, 0, 0
+	for _, f := range w.frames {
+		if f.Call == id && f.Kind != "http" {
+			if first == 0 {
+				first, session = f.N, f.Session
+			}
+			last = f.N
+		}
+	}
+	var found []record.Frame
+	opened := false
+	for _, f := range w.frames {
+		opens := f.Session == session && isOpening(f)
+		within := f.Session == session && f.N >= first && f.N <= last && f.Kind != "http" && (f.Call == id || f.Call == "" && belongs(f))
+		if opens || within {
+			found = append(found, record.Frame{Sent: f.Sent, Text: f.text})
+		}
+		opened = opened || opens
+	}
+	if first == 0 || !opened {
+		return nil
+	}
+	return found
+}
+
+// isOpening says that a frame belongs to the handshake, or to the discovery in its place. Its
+// refusal belongs to it, too.
+func isOpening(f *frame) bool {
+	switch f.Method {
+	case protocol.MethodDiscover, protocol.MethodInitialize, protocol.NotificationInitialized:
+		return true
+	}
+	return false
+}
+
+// belongs says that a frame that names no call belongs to the calls in flight: a request of the
+// server, the answer to it, or a notification other than of changed lists and resources.
+func belongs(f *frame) bool {
+	switch f.Kind {
+	case "request":
+		return !f.Sent
+	case "result", "error":
+		return f.Sent
+	case "notification":
+		return !strings.HasSuffix(f.Method, "/list_changed") && f.Method != protocol.NotificationAcknowledged && f.Method != protocol.NotificationResourceUpdated
+	}
+	return false
+}
+
+// hides says that arguments of this name are masked, whatever their schema says.
+func hides(name string) bool {
+	return secretname.Is(name) && !strings.EqualFold(name, "progressToken")
+}
+
+// hiddenNames are names in a schema that speak of secrets.
+func hiddenNames(properties []byte, found map[string]struct{}) {
+	for key, property := range jsontext.Members(properties) {
+		if isSecret(property) || hides(key.String()) {
+			found[key.String()] = struct{}{}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+// Package record writes the frames of a session down, one a line, without its secrets and
+// without what differs in each run, so that testkit.Replay can play it again.
+//
+// Redacted are: strings under names that speak of secrets, such as "apiKey", also in JSON inside
+// a text; the same strings wherever else they occur, if they have at least four characters; and
+// whatever looks like a bearer token. What differs in each run is replaced by a name: ids of
+// tasks and of questions, states of calls, times.
+//
+// Values are plain data. The functions are safe for concurrent use.
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// version of the format.
+const version = 1
+
+// Placeholders in records, for secrets and for times.
+const (
+	Redacted = "<redacted>"
+	Sometime = "<time>"
+)
+
+// Varying are the names of members whose values differ in each run. Their placeholders are the
+// name and a number, such as "<taskId 1>".
+func Varying() []string { return []string{"taskId", "requestState", "elicitationId", "sessionId"} }
+
+// Head is the first line of a record: its format, and who called.
+type Head struct {
+	Version  int      `json:"testkit"` // set by Write
+	Revision string   `json:"revision"`
+	User     string   `json:"user,omitempty"`
+	Issuer   string   `json:"issuer,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Claims   any      `json:"claims,omitempty"` // for Write, a json.RawMessage or nil
+}
+
+// Frame is one frame as it was on the wire.
+type Frame struct {
+	Sent bool // by the client
+	Text []byte
+}
+
+// Line is one frame of a record: JSON, or a JSON string if the frame was not JSON. One of the
+// members is nil.
+type Line struct {
+	Client any `json:"client,omitempty"`
+	Server any `json:"server,omitempty"`
+}
+
+// Write writes a record of frames. secret are further names whose values are redacted, in any
+// letter case, strings and numbers alike.
+func Write(w io.Writer, head Head, secret []string, frames []Frame) error {
+	claims, _ := head.Claims.(json.RawMessage)
+	n := newNormal(secret, append(slices.Clip(frames), Frame{Text: claims}))
+	head.Version = version
+	if claims != nil {
+		head.Claims = n.frame(claims)
+	}
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(head); err != nil {
+		return fmt.Errorf("writing the head: %w", err)
+	}
+	for _, f := range frames {
+		v := n.frame(f.Text)
+		line := Line{Server: v}
+		if f.Sent {
+			line = Line{Client: v}
+		}
+		if err := lines.Encode(line); err != nil {
+			return fmt.Errorf("writing a frame: %w", err)
+		}
+	}
+	return nil
+}
+
+// Read reads what Write has written. Numbers are json.Number. The error says which line is none
+// of a record.
+func Read(text []byte) (head Head, lines []Line, err error) {
+	in := bufio.NewScanner(bytes.NewReader(text))
+	in.Buffer(nil, len(text)+1)
+	for n := 1; in.Scan(); n++ {
+		var line Line
+		if n == 1 {
+			err = json.Unmarshal(in.Bytes(), &head)
+		} else {
+			line, err = readLine(in.Bytes())
+			lines = append(lines, line)
+		}
+		if err != nil {
+			return head, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if head.Version != version {
+		return head, nil, errors.New("it is no record of a session")
+	}
+	return head, lines, nil
+}
+
+func readLine(text []byte) (line Line, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err = d.Decode(&line); err == nil && (line.Client == nil) == (line.Server == nil) {
+		err = errors.New("a line is one frame of the client or of the server")
+	}
+	return line, err
+}
+
+func encodeAny(v any) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

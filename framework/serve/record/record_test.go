@@ -1,0 +1,44 @@
+package record_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/serve/record"
+)
+
+// TestWriteAndRead: what differs in each run has a name, secrets are gone, and the rest is as it was.
+func TestWriteAndRead(t *testing.T) {
+	t.Parallel()
+	frames := []record.Frame{
+		{Sent: true, Text: []byte(`{"id":9007199254740993,"params":{"apiKey":"sesame","pin":1234,"city":"Kyoto"}}`)},
+		{Text: []byte(`{"id":1,"result":{"taskId":"b2f1c7d0","at":"2026-11-27T08:00:00Z","text":"key sesame, Bearer abcdefghijkl"}}`)},
+		{Text: []byte("Listening on port 80")},
+	}
+	var text bytes.Buffer
+	head := record.Head{Revision: "2026-07-28", User: "ada", Claims: json.RawMessage(`{"token":"sesame","team":"red"}`)}
+	if err := record.Write(&text, head, []string{"PIN"}, frames); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"sesame", "1234", "b2f1c7d0", "08:00:00", "abcdefghijkl"} {
+		if strings.Contains(text.String(), secret) {
+			t.Errorf("the record has %s:\n%s", secret, text.String())
+		}
+	}
+	for _, kept := range []string{"9007199254740993", "Kyoto", record.Redacted, record.Sometime, "<taskId 1>", "red", `"Listening on port 80"`} {
+		if !strings.Contains(text.String(), kept) {
+			t.Errorf("the record lacks %s:\n%s", kept, text.String())
+		}
+	}
+	got, lines, err := record.Read(text.Bytes())
+	if err != nil || got.User != "ada" || len(lines) != 3 || lines[0].Client == nil || lines[1].Server == nil {
+		t.Errorf("Read: %+v, %+v, %v", got, lines, err)
+	}
+	for _, broken := range []string{"", "{}", `{"testkit":2}`, `{"testkit":1}` + "\n{}", `{"testkit":1}` + "\nx"} {
+		if _, _, err := record.Read([]byte(broken)); err == nil {
+			t.Errorf("Read(%q) is no error", broken)
+		}
+	}
+}
