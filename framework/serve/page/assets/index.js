@@ -8,6 +8,7 @@ import { Tool } from './screens/tool.js';
 import { Read, Template } from './screens/read.js';
 import { Wire, Logs } from './screens/wire.js';
 import { Tasks } from './screens/tasks.js';
+import { Question } from './screens/question.js';
 import { Connect } from './screens/connect.js';
 import { Compare } from './screens/compare.js';
 import { CopySheet } from './screens/copy.js';
@@ -48,7 +49,7 @@ function App() {
   const [title, what] = screen(s.route);
   document.title = `${title} · ${s.about?.title || s.about?.name || 'Kagami'}`;
   return html`<a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>
-    <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${what}</main></div>
+    <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${s.questions.some(q => !q.call) && html`<div class="pad-c">${s.questions.filter(q => !q.call).map(q => html`<${Question} key=${q.id} question=${q} tool=""/>`)}</div>`}${what}</main></div>
     ${s.palette && html`<${Palette}/>`}${s.keys && html`<${Keys}/>`}${s.sheet && html`<${CopySheet} call=${s.sheet}/>`}
     ${s.address && html`<${Dialog} label="A key for another browser" kind="pal" onClose=${() => change({ address: '' })}><div class="keys"><h2>A key for another browser</h2><p class="mono wrapped">${seen(s.address)}</p><p class="q s">It is good once, for ten minutes.</p><button class="btn" onClick=${() => copy(s.address)}>Copy</button></div><//>`}
     ${s.toast && html`<div class="toast" role="status">${seen(s.toast)}</div>`}`;

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,20 +10,37 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/serve/page"
 )
 
-// axe is the source of axe-core, installed as the lock file says.
-var axe = sync.OnceValues(func() (string, error) {
-	path := filepath.Join("node_modules", "axe-core", "axe.min.js")
-	if _, err := os.Stat(path); err != nil {
-		ci := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-		if out, err := ci.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("npm ci: %w\n%s", err, out)
-		}
+// install makes node_modules what the lock file says.
+var install = sync.OnceValue(func() error {
+	ci := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	if out, err := ci.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
 	}
-	source, err := os.ReadFile(path)
-	return string(source), err
+	return nil
 })
+
+// axe is the source of axe-core.
+func axe() (string, error) {
+	if err := install(); err != nil {
+		return "", err
+	}
+	source, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
+	return string(source), err
+}
+
+// everything is the reference server of the TypeScript SDK, on stdio.
+func everything(t *testing.T) page.Options {
+	t.Helper()
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join("node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
+	return page.Options{Where: "server-everything", Command: func(context.Context) (*exec.Cmd, error) { return exec.Command("node", program, "stdio"), nil }}
+}
 
 // violation is a rule of WCAG that a screen breaks, and where.
 type violation struct {

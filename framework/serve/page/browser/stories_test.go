@@ -261,3 +261,25 @@ func TestCompare(t *testing.T) {
 		t.Error("a difference has no explanation")
 	}
 }
+
+// TestForeignServer: a server of the TypeScript SDK's authors, where npm has it.
+func TestForeignServer(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, everything(t)))
+	b.sees(".cat", "get-sum")
+	b.sees(".asks", "The server asks for directories")
+	b.click(".asks button", "Decline")
+	b.click(".rail a", "get-sum")
+	b.fill("#f_a", "2")
+	b.fill("#f_b", "40")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "42")
+	b.click(".rail a", "trigger-elicitation-request")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Please provide inputs")
+	b.click(".asks .go button", "Decline")
+	b.sees("[aria-label='What the server says']", "declined")
+	b.click(".rail a", "get-tiny-image")
+	b.click("[data-call]", "Call")
+	b.until(func() bool { return b.eval("document.querySelector('.pix img')?.naturalWidth > 0") == "true" }, func() string { return "the image is not shown" })
+}

@@ -62,13 +62,20 @@ function Rows({ title, head, offers, href, label }) {
     ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
 }
 
+const short = 500;
+function Instructions({ text }) {
+  const [all, setAll] = useState(false);
+  return html`<p class="lead wrapped">${all || text.length <= short ? text : text.slice(0, short) + '…'}</p>
+    ${text.length > short && html`<button class="btn t" onClick=${() => setAll(!all)}>${all ? 'Show less' : 'Show all instructions'}</button>`}`;
+}
+
 export function Overview() {
   const s = useStore(), a = s.about, o = s.offers;
   if (!a) return html`<div class="pad"><span class="sk"></span><span class="sk w60"></span></div>`;
   const cost = o ? o.tools.reduce((sum, t) => sum + t.tokens, 0) : 0;
   const empty = o && !['tools', 'resources', 'templates', 'prompts'].some(k => o[k].length);
   return html`<div class="pad"><div class="who"><div><h1>${seen(a.title || a.name || a.where)}</h1>
-    ${a.instructions && html`<p class="lead wrapped">${seen(a.instructions)}</p>`}
+    ${a.instructions && html`<${Instructions} text=${seen(a.instructions)}/>`}
     <ol class="revs" aria-label="Revisions of the protocol">${a.revisions.map(r => html`<li class=${r === a.revision ? 'on' : ''} aria-current=${r === a.revision ? 'true' : undefined}>
       <button class="plainbtn" onClick=${() => connect({ revision: r })}><code>${r}</code><small>${r === a.revision ? 'speaking now' : news[r] ?? ''}</small></button></li>`)}</ol></div>
     <dl class="dl"><dt>Runs</dt><dd><span class="mono wrapped">${a.where}</span>, ${a.carrier === 'memory' ? 'reached in memory' : 'over ' + a.carrier}</dd>

@@ -48,7 +48,7 @@ export function Read({ uri }) {
     document.addEventListener('updated', updated);
     return () => { document.removeEventListener('call', read); document.removeEventListener('updated', updated); };
   }, [uri]);
-  const questions = s.questions.filter(q => !q.call || q.call === mine[0]?.id);
+  const questions = s.questions.filter(q => q.call && q.call === mine[0]?.id);
   return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name wrapped">${seen(uri)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'name'))}</span></div><p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
       <div class="tags s"><span class="tag">${seen(textOf(offer, 'mimeType'))}</span>${offer?.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div></div>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>

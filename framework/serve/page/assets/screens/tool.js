@@ -92,7 +92,7 @@ function Screen({ kind, offer, given }) {
   const [asTask, setAsTask] = useState(false);
   const mine = s.calls.filter(c => c.method === method && c.name === offer.name).slice(0, 50);
   const current = mine.find(c => c.id === chosen) ?? mine[0];
-  const questions = s.questions.filter(q => !q.call || q.call === current?.id);
+  const questions = s.questions.filter(q => q.call && q.call === current?.id);
   const complete = useCompletion(kind === 'prompts' ? { prompt: offer.name } : null, value);
   const faults = typing.length ? typing : current && current.phase !== 'sent' && write(current.arguments) === write(value) ? faultsOfCall(s, current) : [];
   const shape = get(offer.listed, 'outputSchema');
