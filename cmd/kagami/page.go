@@ -55,10 +55,13 @@ func (a *cli) page(ctx context.Context, server []string, listen string, open boo
 	if err != nil {
 		return err
 	}
+	opened := ""
+	defer func() { _ = os.RemoveAll(opened) }()
 	return shown.Serve(ctx, listen, func(address string) {
 		_, _ = fmt.Fprintf(a.errs, "kagami: the page is at\n  %s\nThe key in it is good once, for 10 minutes. Stop with Ctrl-C.\n", address)
 		if open && isTerminal(os.Stderr) {
-			if err := openBrowser(ctx, address); err != nil {
+			opened, err = openBrowser(ctx, address)
+			if err != nil {
 				_, _ = fmt.Fprintf(a.errs, "kagami: no browser was opened: %v\n", err)
 			}
 		}
@@ -108,24 +111,23 @@ func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err 
 }
 
 // openBrowser opens the address by a file that only this user can read, since the arguments of
-// a process can be seen by all.
-func openBrowser(ctx context.Context, address string) error {
-	dir, err := os.MkdirTemp("", "kagami-page-")
+// a process can be seen by all. dir is to be removed in the end.
+func openBrowser(ctx context.Context, address string) (dir string, err error) {
+	dir, err = os.MkdirTemp("", "kagami-page-")
 	if err != nil {
-		return err
+		return "", err
 	}
-	context.AfterFunc(ctx, func() { _ = os.RemoveAll(dir) })
 	file := filepath.Join(dir, "open.html")
 	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\">\n", html.EscapeString(address))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return err
+		return dir, err
 	}
 	command := map[string][]string{"darwin": {"open", file}, "windows": {"rundll32", "url.dll,FileProtocolHandler", file}}[runtime.GOOS]
 	if command == nil {
 		command = []string{"xdg-open", file}
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return errors.New("there is no " + command[0])
+		return dir, errors.New("there is no " + command[0])
 	}
-	return exec.CommandContext(ctx, command[0], command[1:]...).Start()
+	return dir, exec.CommandContext(ctx, command[0], command[1:]...).Start()
 }

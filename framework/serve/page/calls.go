@@ -90,7 +90,7 @@ type calls struct {
 	mu      sync.Mutex // guards the fields below, and those of each call
 	last    int
 	byID    map[string]*call
-	bytes   int // of results
+	bytes   int // of arguments and results
 	running int
 }
 
@@ -109,6 +109,7 @@ func (c *calls) add(one *call) error {
 	c.last++
 	one.N = c.last
 	c.byID[one.ID] = one
+	c.bytes += len(one.Arguments)
 	c.forget()
 	return nil
 }
@@ -121,7 +122,7 @@ func (c *calls) forget() {
 		}
 		if one.Phase != phaseSent {
 			delete(c.byID, one.ID)
-			c.bytes -= len(one.Result)
+			c.bytes -= len(one.Arguments) + len(one.Result)
 		}
 	}
 }
@@ -136,13 +137,14 @@ func (c *calls) sorted() []*call {
 	return all
 }
 
-// change changes a call under the lock, and returns a copy without its result.
+// change changes a call under the lock, and returns a copy without its arguments, which the
+// browser has, and without its result.
 func (c *calls) change(one *call, fn func()) call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fn()
 	seen := *one
-	seen.Result = nil
+	seen.Arguments, seen.Result = nil, nil
 	return seen
 }
 
@@ -333,7 +335,7 @@ func isError(result json.RawMessage) bool {
 	return json.Unmarshal(result, &r) == nil && r.IsError
 }
 
-// lost says that the server may or may not have done what it was asked for.
+// lost reports whether the server may or may not have done what it was asked for.
 func lost(err error) bool {
 	_, network := errors.AsType[*url.Error](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, client.ErrClosed)

@@ -108,8 +108,7 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	s, seen := side{Revision: rev.String()}, &frames{}
-	// The wire has these frames, too: their connection has a number of its own.
-	session := &session{number: p.events.number() + 1}
+	session := &session{number: int(p.opened.Add(1))} // the wire has its frames, too
 	to, err := p.target(ctx, session)
 	if err != nil {
 		s.Failed = explained(err).Message
@@ -223,7 +222,7 @@ func reasonFor(path string) difference {
 	return unexplained
 }
 
-// sameAnswer says that two answers say the same: the structured results if both have them, and
+// sameAnswer reports whether two answers say the same: the structured results if both have them, and
 // else the texts that a model reads.
 func sameAnswer(a, b []byte) bool {
 	type answer struct {

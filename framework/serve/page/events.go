@@ -3,11 +3,15 @@ package page
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"sync"
 )
 
-// maxEvents is how many events a browser can miss before it has to read the state anew.
-const maxEvents = 4096
+// Bounds of the events that a browser can miss before it has to read the state anew.
+const (
+	maxEvents     = 4096
+	maxEventBytes = 8 << 20
+)
 
 // events are what the page tells its browsers, in order. Each has a number, so that a stream
 // that broke goes on where it was.
@@ -15,6 +19,7 @@ type events struct {
 	mu    sync.Mutex // guards the fields below
 	last  int        // number of the newest
 	kept  [][]byte   // the newest ones, as JSON; the last of them has the number last
+	bytes int        // of those that are kept
 	more  chan struct{}
 	ended bool
 }
@@ -36,9 +41,14 @@ func (e *events) add(kind string, fields map[string]any) {
 		text, _ = json.Marshal(map[string]any{"seq": e.last, "kind": kind})
 	}
 	e.kept = append(e.kept, text)
-	if len(e.kept) > 2*maxEvents {
-		e.kept = append([][]byte(nil), e.kept[len(e.kept)-maxEvents:]...)
+	e.bytes += len(text)
+	drop := 0
+	for len(e.kept)-drop > maxEvents || e.bytes > maxEventBytes && drop < len(e.kept)-1 {
+		e.bytes -= len(e.kept[drop])
+		e.kept[drop] = nil
+		drop++
 	}
+	e.kept = e.kept[drop:]
 	close(e.more)
 	e.more = make(chan struct{})
 }
@@ -57,7 +67,7 @@ func (e *events) since(after int) (found [][]byte, last, missed int, more <-chan
 	if from < first {
 		missed, from = first-from, first
 	}
-	return e.kept[from-first:], e.last, missed, e.more, !e.ended
+	return slices.Clone(e.kept[from-first:]), e.last, missed, e.more, !e.ended
 }
 
 // number is that of the newest event.

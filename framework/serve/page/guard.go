@@ -105,7 +105,7 @@ func outside(r *http.Request, own bool) int {
 	return http.StatusForbidden
 }
 
-// loopbackHost says that a Host field names this machine, with a port.
+// loopbackHost reports whether a Host field names this machine, with a port.
 func loopbackHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -118,7 +118,7 @@ func loopbackHost(host string) bool {
 	return false
 }
 
-// sameOrigin says that a page of origin was loaded from this host.
+// sameOrigin reports whether a page of origin was loaded from this host.
 func sameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host == host && (u.Scheme == "http" || u.Scheme == "https")
@@ -134,7 +134,7 @@ func cookieName(r *http.Request) string {
 	return "kagami_page"
 }
 
-// knows says that the request has both secrets.
+// knows reports whether the request has both secrets.
 func (g *guard) knows(r *http.Request) bool {
 	cookie, err := r.Cookie(cookieName(r))
 	return err == nil && same(cookie.Value, g.cookie) && same(r.Header.Get(secretHeader), g.secret)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
@@ -42,6 +43,8 @@ type Page struct {
 	life context.Context //nolint:containedctx // of the page: calls outlive the requests that start them
 	end  context.CancelFunc
 	work sync.WaitGroup // goroutines of the page
+
+	opened atomic.Int64 // number of connections that were tried
 
 	mu       sync.Mutex // guards the fields below
 	bearer   string
@@ -90,6 +93,9 @@ func (p *Page) Close() error {
 	p.closed = true
 	session := p.session
 	p.session = nil
+	if p.leaving != nil {
+		p.leaving.Stop()
+	}
 	p.mu.Unlock()
 	p.end()
 	p.events.close()

@@ -62,7 +62,7 @@ func (w *wire) ofCall(id string) []record.Frame {
 	return found
 }
 
-// isOpening says that a frame belongs to the handshake, or to the discovery in its place. Its
+// isOpening reports whether a frame belongs to the handshake, or to the discovery in its place. Its
 // refusal belongs to it, too.
 func isOpening(f *frame) bool {
 	switch f.Method {
@@ -72,7 +72,7 @@ func isOpening(f *frame) bool {
 	return false
 }
 
-// belongs says that a frame that names no call belongs to the calls in flight: a request of the
+// belongs reports whether a frame that names no call belongs to the calls in flight: a request of the
 // server, the answer to it, or a notification other than of changed lists and resources.
 func belongs(f *frame) bool {
 	switch f.Kind {
@@ -86,7 +86,7 @@ func belongs(f *frame) bool {
 	return false
 }
 
-// hides says that arguments of this name are masked, whatever their schema says.
+// hides reports whether arguments of this name are masked, whatever their schema says.
 func hides(name string) bool {
 	return secretname.Is(name) && !strings.EqualFold(name, "progressToken")
 }

@@ -85,7 +85,7 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	p.wire.renewed()
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	s := &session{number: p.events.number() + 1}
+	s := &session{number: int(p.opened.Add(1))}
 	to, err := p.target(ctx, s)
 	if err == nil {
 		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
@@ -247,7 +247,7 @@ func (p *Page) comeBack() {
 	}
 }
 
-// reachable says that somebody listens where a URL leads.
+// reachable reports whether somebody listens where a URL leads.
 func reachable(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -59,7 +59,7 @@ func (f *Front) Land(r *Request, c *Config, path string) *streamable.Reply {
 	}}
 }
 
-// browses says that the sender prefers a page to data. A client of the protocol never names
+// browses reports whether the sender prefers a page to data. A client of the protocol never names
 // text/html, and one that takes events is no browser that a user has opened.
 func browses(fields transport.Fields) bool {
 	page, data := 0.0, 0.0

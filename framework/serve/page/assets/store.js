@@ -118,6 +118,8 @@ const handlers = {
   frames: () => frames(),
   call: (e, exact) => {
     const one = callOf(exact().get('call'));
+    const known = store.calls.find(c => c.id === one.id);
+    if (known) one.arguments = known.arguments; // they come with the first event only
     const rest = store.calls.filter(c => c.id !== e.call.id);
     change({ calls: [one, ...rest].sort((a, b) => b.n - a.n).slice(0, 200) });
     if (e.call.phase !== 'sent') readResult(e.call.id);

@@ -80,6 +80,13 @@ export function Tool({ kind, name, given }) {
   return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name}/>`;
 }
 
+// Head says what the tool is. Inside, it has its source line and its chain.
+const Head = ({ kind, offer }) => html`<div class="head"><div class="row"><h1 class="name">${seen(offer.name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'annotations', 'title'))}</span></div>
+      <p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
+      <div class="tags s">${kind === 'tools' && traits(offer).map(t => html`<span class=${'tag' + (t === 'destructive' ? ' warn' : '')}>${t}</span>`)}<span class="tag">about ${offer.tokens} tokens</span>
+        ${offer.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div>
+      ${offer.inside?.chain && html`<details><summary class="s q">Chain of ${offer.inside.chain.length} steps</summary><ol class="chain s">${offer.inside.chain.map(c => html`<li><span class="mono">${c.name}</span> <span class="f">${c.phase ?? c.origin}</span></li>`)}</ol></details>`}</div>`;
+
 function Screen({ kind, offer, given }) {
   const s = useStore(), method = kind === 'tools' ? 'tools/call' : 'prompts/get';
   const schema = useMemo(() => kind === 'tools' ? get(offer.listed, 'inputSchema') ?? new Map() : promptSchema(offer.listed), [offer]);
@@ -126,11 +133,7 @@ function Screen({ kind, offer, given }) {
     return () => { document.removeEventListener('call', keys); document.removeEventListener('stop', keys); };
   });
   const task = kind === 'tools' && s.about?.tasks && get(offer.listed, 'execution', 'taskSupport') !== 'forbidden';
-  return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name">${seen(offer.name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'annotations', 'title'))}</span></div>
-      <p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
-      <div class="tags s">${kind === 'tools' && traits(offer).map(t => html`<span class=${'tag' + (t === 'destructive' ? ' warn' : '')}>${t}</span>`)}<span class="tag">about ${offer.tokens} tokens</span>
-        ${offer.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div>
-      ${offer.inside?.chain && html`<details><summary class="s q">Chain of ${offer.inside.chain.length} steps</summary><ol class="chain s">${offer.inside.chain.map(c => html`<li><span class="mono">${c.name}</span> <span class="f">${c.phase ?? c.origin}</span></li>`)}</ol></details>`}</div>
+  return html`<div class="mirror"><${Head} kind=${kind} offer=${offer}/>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => { setView(i); setText(null); }} label="Input as"/></div>
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
       ${view === 0 ? html`<${Form} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
