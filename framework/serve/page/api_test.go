@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -269,6 +270,17 @@ func TestProgramEnds(t *testing.T) {
 	b.ask(http.MethodGet, "/api/server", "", &about)
 	if s := about.State; s.Name != "ended" || !slices.Contains(s.Stderr, "no database") {
 		t.Errorf("state %+v", s)
+	}
+}
+
+// TestProgramIsNotBuilt: what keeps the program from starting is shown as it is.
+func TestProgramIsNotBuilt(t *testing.T) {
+	t.Parallel()
+	b := opened(t, page.Options{Command: func(context.Context) (*exec.Cmd, error) { return nil, errors.New("main.go:7: undefined: x") }})
+	var about struct{ State struct{ Name, Reason string } }
+	b.ask(http.MethodGet, "/api/server", "", &about)
+	if about.State.Name != "ended" || !strings.Contains(about.State.Reason, "main.go:7: undefined: x") {
+		t.Errorf("state %+v", about.State)
 	}
 }
 

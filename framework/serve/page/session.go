@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -91,7 +90,7 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
 	}
 	if err != nil {
-		p.setState(s.failure(err))
+		p.setState(p.failure(s, err))
 		return nil, err
 	}
 	p.mu.Lock()
@@ -196,7 +195,7 @@ func (p *Page) failed(s *session, err error) {
 	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ended // it says how the process has ended
 	}
-	next := s.failure(err)
+	next := p.failure(s, err)
 	p.setState(next)
 	if next.Name == stateLost {
 		p.work.Go(p.comeBack)
@@ -204,15 +203,16 @@ func (p *Page) failed(s *session, err error) {
 }
 
 // failure is the state after an error of the connection.
-func (s *session) failure(err error) state {
+func (p *Page) failure(s *session, err error) state {
 	if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status == http.StatusUnauthorized {
 		return state{Name: stateLogin, Reason: refused.Error()}
 	}
-	if s.stderr != nil {
-		return state{Name: stateEnded, Reason: err.Error(), Stderr: s.stderr.lines()}
-	}
-	if _, started := errors.AsType[*exec.Error](err); started {
-		return state{Name: stateEnded, Reason: err.Error()}
+	if p.options.Command != nil {
+		ended := state{Name: stateEnded, Reason: err.Error()}
+		if s.stderr != nil { // else it was not even started
+			ended.Stderr = s.stderr.lines()
+		}
+		return ended
 	}
 	return state{Name: stateLost, Reason: err.Error()}
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?k=\w+`)
+
+// TestPage: the page of a package and of a URL, until the command is stopped.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	var stdout bytes.Buffer
+	var stderr shared
+	done := make(chan int, 1)
+	go func() {
+		done <- (&cli{out: &stdout, errs: &stderr}).run(ctx, []string{"page", everything, "--no-open"})
+	}()
+	address := ""
+	for deadline := time.Now().Add(20 * time.Second); address == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		address = pageAddress.FindString(stderr.String())
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	page := answerTo(t, client, address, "", "")
+	_, rest, _ := strings.Cut(page.body, `data-secret="`)
+	secret, _, _ := strings.Cut(rest, `"`)
+	base, _, _ := strings.Cut(address, "?")
+	about := answerTo(t, client, base+"api/server", page.cookie, secret)
+	if !strings.Contains(about.body, `"name":"everything"`) || !strings.Contains(about.body, `"carrier":"stdio"`) {
+		t.Errorf("the server is %s", about.body)
+	}
+	stop()
+	if code := <-done; code != 0 || stdout.Len() > 0 {
+		t.Errorf("exit code %d, on stdout %q\n%s", code, stdout.String(), stderr.String())
+	}
+}
+
+func TestPageUsage(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"page": "no server", "page --bearer x " + everything: "--header and --bearer are for servers at a URL",
+		"page --no-open --listen 0.0.0.0:0 " + everything:            "others can reach",
+		"page --no-open --header nonsense http://127.0.0.1:1/mcp":    "--header: want",
+		"page --no-open --listen nonsense http://127.0.0.1:1/mcp":    "want 127.0.0.1:PORT",
+		"page --no-open http://127.0.0.1:1/mcp http://127.0.0.1/mcp": "unexpected argument",
+	} {
+		out, errs, code := kagami(t, strings.Fields(args)...)
+		if code == 0 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+type pageAnswer struct{ body, cookie string }
+
+func answerTo(t *testing.T, client *http.Client, address, cookie, secret string) pageAnswer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cookie != "" {
+		request.Header.Set("Cookie", cookie)
+		request.Header.Set("Kagami-Page", secret)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	return pageAnswer{string(body), cookie}
+}
