@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -86,6 +88,8 @@ type peer struct {
 	close  context.CancelFunc
 	frames chan string
 	served sync.WaitGroup
+
+	patience time.Duration // of next, 0: the usual one; a bubble of synctest may need more
 }
 
 func connect(t testing.TB, e *engine.Engine) *peer {
@@ -125,13 +129,19 @@ func (p *peer) ask(frame string) string {
 	return p.next()
 }
 
+// patience is how long a frame may take, so that a rule that is broken is named within a minute.
+const patience = 45 * time.Second
+
 func (p *peer) next() string {
 	p.t.Helper()
+	long := cmp.Or(p.patience, patience)
+	timer := time.NewTimer(long)
+	defer timer.Stop()
 	select {
 	case f := <-p.frames:
 		return f
-	case <-p.t.Context().Done():
-		p.t.Fatal("no frame")
+	case <-timer.C:
+		p.t.Fatalf("no frame within %v", long)
 		return ""
 	}
 }

@@ -140,12 +140,14 @@ func TestResend(t *testing.T) {
 			runs.Store(0)
 			a.send("").asks(t, "k")
 			state := a.state
+			a.p.patience = time.Hour // handlers take a minute of the bubble
 			send := func(value string) outcome {
 				a.state = state
 				return a.answer(`{"k":` + accepted(value) + `}`)
 			}
 			other := *a
 			other.p, other.id = connect(t, a.p.e), 0
+			other.p.patience = time.Hour
 			joined := make(chan outcome, 1)
 			go func() {
 				time.Sleep(time.Second) // while the first runs
