@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -58,6 +60,8 @@ type fake struct {
 
 	asked int       // questions put to the client
 	told  []message // notifications that came in between
+
+	patience time.Duration // of next, 0: the usual one; a bubble of synctest may need more
 }
 
 func (f *fake) Read(ctx context.Context) ([]byte, error) {
@@ -94,9 +98,16 @@ func (f *fake) fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
+// scriptPatience is how long the client's next frame may take, so that a rule that is broken is
+// named within a minute.
+const scriptPatience = 45 * time.Second
+
 // next is the client's next frame.
 func (f *fake) next() message {
 	f.t.Helper()
+	long := cmp.Or(f.patience, scriptPatience)
+	timer := time.NewTimer(long)
+	defer timer.Stop()
 	select {
 	case frame := <-f.in:
 		m := message{text: string(frame)}
@@ -106,6 +117,8 @@ func (f *fake) next() message {
 		return m
 	case <-f.gone:
 		f.fatalf("the client closed, a frame was expected")
+	case <-timer.C:
+		f.fatalf("no frame of the client within %v", long)
 	}
 	panic("unreachable")
 }

@@ -159,6 +159,7 @@ func TestReceivedTaskIsWaitedForInVain(t *testing.T) {
 					f.send(`{"jsonrpc":"2.0","id":"c","method":"tasks/cancel","params":{"taskId":%q}}`, s.TaskID)
 				}
 				began := time.Now()
+				f.patience = time.Hour // the task lives a minute of the bubble
 				for {
 					m := f.next()
 					if string(m.ID) != `"r"` {
