@@ -63,7 +63,7 @@ func specimen(t *testing.T) page.Options {
 			said, err := framework.Generate(ctx, "Write a haiku about mirrors.")
 			return said.Text(), err
 		}, framework.Describe("Lets the client's model write."), framework.ReadOnly()),
-		framework.Tool("slow", slow, framework.Describe("Counts to ten, slowly."), framework.ReadOnly()),
+		framework.Tool("slow", slow, framework.Describe("Counts to a hundred, slowly."), framework.ReadOnly()),
 		framework.Tool("picture", func(context.Context, none) (framework.Content, error) {
 			return framework.Content{
 				protocol.Text{Text: "A square."},
@@ -95,15 +95,15 @@ func order(ctx context.Context, in orderIn) (string, error) {
 }
 
 func slow(ctx context.Context, _ none) (string, error) {
-	for i := range 10 {
-		framework.Progress(ctx, i, 10, fmt.Sprintf("at %d", i))
+	for i := range 100 {
+		framework.Progress(ctx, i, 100, fmt.Sprintf("at %d", i))
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	return "counted to ten", nil
+	return "counted to a hundred", nil
 }
 
 func square() []byte {

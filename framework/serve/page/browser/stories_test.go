@@ -129,7 +129,7 @@ func TestProgressAndStop(t *testing.T) {
 	b.open(serve(t, specimen(t)))
 	b.click(".rail a", "slow")
 	b.click("[data-call]", "Call")
-	b.sees("[aria-label='What the server says']", "of 10 at")
+	b.sees("[aria-label='What the server says']", "of 100 at")
 	b.keys(kb.Escape)
 	b.sees("[aria-label='What the server says']", "Stopped")
 }

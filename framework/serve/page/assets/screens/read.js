@@ -1,5 +1,5 @@
 // A resource, or a template whose variables are filled in first.
-import { html, useState, useEffect } from '../vendor/preact.js';
+import { html, useState, useEffect, useLayoutEffect } from '../vendor/preact.js';
 import { seen } from '../json.js';
 import { useStore, describe, textOf, call, toast, stop, go } from '../store.js';
 import { Enter } from '../view.js';
@@ -42,7 +42,7 @@ export function Read({ uri }) {
   const watching = s.calls.find(c => c.method === 'resources/subscribe' && c.name === uri && c.phase === 'sent');
   const read = () => call('resources/read', uri).catch(e => toast(e.message));
   useEffect(() => { if (!mine.length && s.offers) read(); }, [uri, Boolean(s.offers)]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const updated = e => e.detail.uri === uri && read();
     document.addEventListener('call', read);
     document.addEventListener('updated', updated);

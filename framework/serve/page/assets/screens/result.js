@@ -1,5 +1,5 @@
 // What the server says: a result, an error, or that it is at work.
-import { html, useState, useEffect, useMemo } from '../vendor/preact.js';
+import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
 import { get, parse, plainOf, seen, write } from '../json.js';
 import { Code, Long, Tabs, Value, save, size, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
@@ -120,7 +120,7 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
   const [view, setView] = useState(Number(sessionStorage.getItem(kept)) || 0);
   useEffect(() => { if (call && call.phase !== 'sent') readResult(call.id); }, [call?.id, call?.phase]);
   const choose = i => { sessionStorage.setItem(kept, i); setView(i); };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pick = e => choose(e.detail);
     document.addEventListener('view', pick);
     return () => document.removeEventListener('view', pick);

@@ -1,5 +1,5 @@
 // A tool or a prompt: left what you say, right what the server says.
-import { html, useState, useEffect, useMemo, useRef } from '../vendor/preact.js';
+import { html, useState, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
 import { parse, write, get, seen, drafts } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
@@ -123,7 +123,7 @@ function Screen({ kind, offer, given }) {
     requestAnimationFrame(() => document.querySelector('[data-call]')?.focus());
   };
   const goTo = path => document.getElementById('f' + path.replace(/[^A-Za-z0-9]/g, '_'))?.focus();
-  useEffect(() => {
+  useLayoutEffect(() => { // with the drawing: a key that comes right after it must not meet the state of before
     const keys = e => {
       if (e.type === 'call') return send(latest.current);
       if (e.type === 'stop' && current?.phase === 'sent') return stop(current.id);
