@@ -52,7 +52,7 @@ func TestCallAtEachRevision(t *testing.T) {
 	}
 }
 
-// TestRefusedOrders are those that the page does not even send.
+// TestRefusedOrders: the page does not even send some orders.
 func TestRefusedOrders(t *testing.T) {
 	t.Parallel()
 	b := opened(t, page.Options{Host: host(t)})

@@ -175,7 +175,7 @@ func (f *frames) exchange(method string) (out, in []byte) {
 	return out, in
 }
 
-// compared says in which way two calls differ.
+// compared says how two calls differ.
 func compared(a, b side) *comparison {
 	c := &comparison{A: a, B: b, Equal: sameAnswer(a.in, b.in), Differences: []difference{}}
 	_, failsA := jsontext.Member(orObject(a.in), "error")

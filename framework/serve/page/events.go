@@ -19,7 +19,7 @@ type events struct {
 	mu    sync.Mutex // guards the fields below
 	last  int        // number of the newest
 	kept  [][]byte   // the newest ones, as JSON; the last of them has the number last
-	bytes int        // of those that are kept
+	bytes int        // of the kept ones
 	more  chan struct{}
 	ended bool
 }
@@ -70,7 +70,7 @@ func (e *events) since(after int) (found [][]byte, last, missed int, more <-chan
 	return slices.Clone(e.kept[from-first:]), e.last, missed, e.more, !e.ended
 }
 
-// number is that of the newest event.
+// number is the number of the newest event.
 func (e *events) number() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -32,8 +32,8 @@ func (p *Page) getRecord(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ofCall returns the frames of a call after those that opened its connection; nil if one of them
-// is not kept.
+// ofCall returns the frames that opened a call's connection, and then the call's own; nil if one
+// of them is not kept.
 func (w *wire) ofCall(id string) []record.Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -118,7 +118,7 @@ func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, erro
 const mostPages = 10_000
 
 // Entries reads all pages of a list, and returns its entries as the server sent them. method is
-// that of the list, such as "tools/list", and member the name of the list in the result.
+// the list's own, such as "tools/list", and member the name of the list in the result.
 func Entries(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	var params json.RawMessage
