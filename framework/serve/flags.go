@@ -49,7 +49,7 @@ func (*pageFlag) IsBoolFlag() bool { return true }
 // String returns the address, or "" without the page.
 func (p *pageFlag) String() string { return p.addr }
 
-// Set takes the value after "=", or "true" if there is none.
+// Set takes the value after "=". Without a value, package flag passes "true".
 func (p *pageFlag) Set(text string) error {
 	if on, err := strconv.ParseBool(text); err == nil {
 		p.on, p.addr = on, "127.0.0.1:0"

@@ -23,7 +23,7 @@ import (
 //
 // Behind --http the page is a client of the endpoint, as every client is: it sees the header
 // fields, and the server's login applies to it. On stdio, where another client has the streams,
-// it reaches the server in memory, through the same wraps as a client on stdio.
+// it reaches the server in memory, as the caller that the wraps of stdio know.
 func (s *settings) paged(f *flags, under transport.Transport, server *framework.Server) transport.Transport {
 	return &paged{Transport: under, settings: s, flags: f, options: page.Options{
 		Inside: func() *surface.Inside { return inspect.Inside(server) },

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // spoken is an error output that can be read while it is written.
@@ -51,7 +54,7 @@ func TestPage(t *testing.T) {
 			for deadline := time.Now().Add(10 * time.Second); address == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 				address = pageAddress.FindString(errs.String())
 			}
-			text := get(t, address)
+			text, _ := get(t, address, "", "")
 			if !strings.Contains(text, `data-secret="`) || strings.Contains(text, `data-secret=""`) {
 				t.Errorf("%s gave no page: %s", address, text)
 			}
@@ -73,20 +76,69 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func get(t *testing.T, address string) string {
+// get returns a page, and the cookie that it sets. cookie and secret may be empty.
+func get(t *testing.T, address, cookie, secret string) (text, set string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Cookie", cookie)
+	request.Header.Set("Kagami-Page", secret)
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	set, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	return string(body), set
+}
+
+// asked opens the page and asks its interface for path.
+func asked(t *testing.T, address, path string) string {
+	t.Helper()
+	text, cookie := get(t, address, "", "")
+	_, rest, _ := strings.Cut(text, `data-secret="`)
+	secret, _, _ := strings.Cut(rest, `"`)
+	base, _, _ := strings.Cut(address, "?")
+	text, _ = get(t, base+path, cookie, secret)
+	return text
+}
+
+// TestPageCallsAsPrincipal: on stdio the page is who the token in the environment says, as the client is.
+func TestPageCallsAsPrincipal(t *testing.T) {
+	t.Setenv("KAGAMI_TEST_TOKEN", "sesame")
+	guard := auth.Bearer(auth.Static{"sesame": {Subject: "ada", Scopes: []string{"read"}}})
+	who := framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+		return transport.PrincipalFrom(ctx).Subject, nil
+	}, framework.Scopes("read"))
+	app := framework.New("guarded", "1", framework.WithAuth(guard)).Add(who)
+	in, hold := io.Pipe()
+	errs := &spoken{}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- serve.Run(ctx, app, []string{"--page"}, serve.Streams(in, io.Discard, errs), serve.Stdio(auth.Env("KAGAMI_TEST_TOKEN", guard)))
+	}()
+	address := ""
+	for deadline := time.Now().Add(10 * time.Second); address == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		address = pageAddress.FindString(errs.String())
+	}
+	if address == "" {
+		cancel()
+		t.Fatalf("no page: %v %s", <-done, errs.String())
+	}
+	offers := asked(t, address, "api/offers")
+	if !strings.Contains(offers, `"who"`) {
+		t.Errorf("the page does not see the tool of the token's scope: %s", offers)
+	}
+	cancel()
+	_ = hold.Close()
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
 }

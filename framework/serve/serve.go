@@ -125,12 +125,7 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.worker {
 		return s.work(ctx, server)
 	}
-	carriers := s.carriers(f)
-	if f.page.on {
-		last := len(carriers) - 1
-		carriers[last] = s.paged(f, carriers[last], server)
-	}
-	return server.Serve(ctx, carriers...)
+	return server.Serve(ctx, s.carriers(f, server)...)
 }
 
 func (s *settings) work(ctx context.Context, server *framework.Server) error {
@@ -237,11 +232,18 @@ func configured(opts []Option) *settings {
 	return s
 }
 
-func (s *settings) carriers(f *flags) []transport.Transport {
+func (s *settings) carriers(f *flags, server *framework.Server) []transport.Transport {
 	var all []transport.Transport
 	if f.stdio {
 		s.greet()
-		all = append(all, s.stdio())
+		t := stdio.New(stdio.Streams(s.input(), s.out))
+		if f.page.on && f.http == "" { // within the wraps: what they know of the caller holds for the page
+			t = s.paged(f, t, server)
+		}
+		for _, wrap := range s.wraps {
+			t = wrap(t)
+		}
+		all = append(all, t)
 	}
 	if f.http != "" {
 		tell := fiberhttp.OnListen(func(addr net.Addr) {
@@ -252,21 +254,21 @@ func (s *settings) carriers(f *flags) []transport.Transport {
 			s.endpoint = make(chan string, 1)
 			own = append(own, fiberhttp.OnEndpoint(func(at string) { s.endpoint <- at }))
 		}
-		all = append(all, fiberhttp.New(f.http, append(own, s.http...)...))
+		t := fiberhttp.New(f.http, append(own, s.http...)...)
+		if f.page.on {
+			t = s.paged(f, t, server)
+		}
+		all = append(all, t)
 	}
 	return all
 }
 
-func (s *settings) stdio() transport.Transport {
-	in := s.in
+// input is where a client on stdio writes.
+func (s *settings) input() io.Reader {
 	if s.frames != nil {
-		in = s.frames
+		return s.frames
 	}
-	t := stdio.New(stdio.Streams(in, s.out))
-	for _, wrap := range s.wraps {
-		t = wrap(t)
-	}
-	return t
+	return s.in
 }
 
 // greet tells a person who has started the server by hand what it waits for.

@@ -314,6 +314,54 @@ func TestServerComesBack(t *testing.T) {
 	}
 }
 
+// TestServerComesLater: a server that is not there yet is found without a press of a button.
+func TestServerComesLater(t *testing.T) {
+	t.Parallel()
+	free := listenOn(t, "127.0.0.1:0")
+	addr := free.Addr().String()
+	_ = free.Close()
+	b := opened(t, page.Options{URL: "http://" + addr + "/mcp"})
+	lines := b.events()
+	wait(t, lines, `"lost"`)
+	server := &http.Server{Handler: nethttp.Handler(host(t)), ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listenOn(t, addr)) }()
+	t.Cleanup(func() { _ = server.Close() })
+	wait(t, lines, `"connected"`)
+}
+
+// TestStuckHandler: a handler that does not end keeps neither the page nor its program.
+func TestStuckHandler(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}), make(chan struct{})
+	stuck := framework.Tool("stuck", func(context.Context, struct{}) (string, error) {
+		close(begun)
+		<-release
+		return "", nil
+	})
+	defer close(release)
+	p, err := page.New(page.Options{Host: host(t, stuck)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, served := make(chan string, 1), make(chan error, 1)
+	go func() { served <- p.Serve(ctx, "127.0.0.1:0", func(address string) { ready <- address }) }()
+	address := <-ready
+	b := &browser{t: t, base: address[:strings.Index(address, "/?")]}
+	b.open(address)
+	b.start(`{"method":"tools/call","name":"stuck"}`)
+	<-begun
+	cancel()
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("Serve waits for the handler")
+	}
+}
+
 // TestToken: the token that the user gives reaches the server, and nothing else.
 func TestToken(t *testing.T) {
 	t.Parallel()

@@ -80,14 +80,14 @@ type taskSeen struct {
 
 // callError is why a call has no result.
 type callError struct {
-	Code    int             `json:"code,omitempty"` // of JSON-RPC; 0: the error is none of the server's
+	Code    int             `json:"code,omitempty"` // of JSON-RPC; 0: the error does not come from the server
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 // calls keeps the newest calls.
 type calls struct {
-	mu      sync.Mutex // guards the fields below, and those of each call
+	mu      sync.Mutex // guards the fields below and the fields of each call
 	last    int
 	byID    map[string]*call
 	bytes   int // of arguments and results
@@ -146,6 +146,13 @@ func (c *calls) change(one *call, fn func()) call {
 	seen := *one
 	seen.Arguments, seen.Result = nil, nil
 	return seen
+}
+
+// busy reports whether a call is running.
+func (c *calls) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running > 0
 }
 
 // onlyRunning is the id of the call in flight, if there is exactly one: before 2026-07-28 a
@@ -213,7 +220,7 @@ func (p *Page) start(o order) (string, error) {
 		return "", err
 	}
 	p.tellCall(*one)
-	p.work.Go(func() {
+	p.spawn(func() {
 		defer cancel()
 		result, err := p.run(ctx, s, o, one, params)
 		p.finish(ctx, s, one, result, err)
@@ -221,7 +228,7 @@ func (p *Page) start(o order) (string, error) {
 	return one.ID, nil
 }
 
-// params are those of the request. What the user wrote is passed on as it is.
+// params returns the params of the request. The user's text is passed on unchanged.
 func (o *order) params() (json.RawMessage, error) {
 	if len(o.Arguments) > 0 && !json.Valid(o.Arguments) {
 		return nil, errors.New("the arguments are not JSON")

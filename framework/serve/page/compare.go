@@ -105,7 +105,7 @@ func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
 
 // once makes one call on a connection of its own.
 func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params json.RawMessage) side {
-	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	ctx, cancel := context.WithTimeout(p.calling(ctx), apiPatience)
 	defer cancel()
 	s, seen := side{Revision: rev.String()}, &frames{}
 	session := &session{number: int(p.opened.Add(1))} // the wire has its frames, too
@@ -135,7 +135,7 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 	return s
 }
 
-// frames are those of one connection.
+// frames collects the frames of one connection.
 type frames struct {
 	mu   sync.Mutex // guards all
 	all  [][]byte

@@ -18,6 +18,6 @@
 // automatically.
 //
 // Memory is bounded: 10,000 frames or 32 MB, 200 calls, 64 MB of arguments and results, and 4,096 events or 8 MB. The
-// oldest go first. Nothing is written to disk. Without a browser that looks there is no
+// oldest go first. Nothing is written to disk. Without a browser that looks, and without a running call, there is no
 // connection to the server after five minutes.
 package page

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Bounds of the events that a browser can miss before it has to read the state anew.
+// Bounds of the events that are kept. A browser that misses more reads the state anew.
 const (
 	maxEvents     = 4096
 	maxEventBytes = 8 << 20

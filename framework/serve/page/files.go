@@ -54,7 +54,7 @@ func (f *files) load() {
 	})
 }
 
-// types are those of the files that there are; the system's own table may be anything.
+// types has the media type of each kind of file. The system's own table may differ.
 var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 func (f *files) serve(w http.ResponseWriter, r *http.Request) {

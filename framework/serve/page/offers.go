@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,6 +41,8 @@ type offers struct {
 	Templates []offer `json:"templates"`
 	Prompts   []offer `json:"prompts"`
 	Failed    string  `json:"failed,omitempty"` // lists that could not be read, and why
+
+	Secrets []string `json:"secrets"` // names of arguments that are secret
 }
 
 // listed are the names that a list had.
@@ -105,7 +108,8 @@ func (p *Page) remember(all *offers) {
 		_, _ = hash.Write([]byte{0})
 	}
 	all.Tag = strconv.FormatUint(hash.Sum64(), 36)
-	secret := secretArguments(all.Tools)
+	all.Secrets = secretArguments(all.Tools)
+	secret := finding(all.Secrets)
 	p.mu.Lock()
 	before, tag := p.known, p.tag
 	p.known, p.tag, p.secret = names, all.Tag, secret
@@ -162,23 +166,27 @@ func textIn(object []byte, name string) string {
 	return text
 }
 
-// secretArguments finds the arguments whose schema says that they are secret (writeOnly, format
-// password, or x-secret), and those whose name does. They are found by name in every frame.
-func secretArguments(tools []offer) *regexp.Regexp {
+// secretArguments returns the names of the arguments whose schema says that they are secret
+// (writeOnly, format password, or x-secret), and of those whose name does.
+func secretArguments(tools []offer) []string {
 	found := map[string]struct{}{}
 	for _, tool := range tools {
 		schema, _ := jsontext.Member(tool.Listed, "inputSchema")
 		collectSecrets(schema, found, 0)
 	}
-	if len(found) == 0 {
+	return append([]string{}, slices.Sorted(maps.Keys(found))...)
+}
+
+// finding matches members of these names in JSON; nil without names.
+func finding(names []string) *regexp.Regexp {
+	if len(names) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(found))
-	for name := range found {
-		names = append(names, regexp.QuoteMeta(name))
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = regexp.QuoteMeta(name)
 	}
-	slices.Sort(names)
-	return regexp.MustCompile(`"(` + strings.Join(names, "|") + `)"\s*:\s*"(?:[^"\\]|\\.)*"`)
+	return regexp.MustCompile(`"(` + strings.Join(quoted, "|") + `)"\s*:\s*"(?:[^"\\]|\\.)*"`)
 }
 
 // deepest bounds how deep a schema is searched for secrets.

@@ -46,16 +46,19 @@ type Page struct {
 
 	opened atomic.Int64 // number of connections that were tried
 
+	caller *transport.Principal // of Host; nil: nobody. Written before anything is served
+
 	mu       sync.Mutex // guards the fields below
 	bearer   string
 	revision string         // the one that the user chose; "": the newest that both sides know
 	session  *session       // nil: not connected
-	state    state          // what the page is told of the connection
+	state    state          // of the connection, for the browser
 	tag      string         // of the offers that were read last
 	known    listed         // their names
 	secret   *regexp.Regexp // finds secret arguments in JSON; nil: there are none
 	viewers  int            // open streams of events
-	leaving  *time.Timer    // ends an unused connection; nil: somebody looks
+	leaving  *time.Timer    // ends an unused connection; nil while a browser is connected
+	seeking  bool           // a goroutine looks for a lost server
 	closed   bool
 
 	connecting sync.Mutex // held while a connection is made, so that two users make one
@@ -106,6 +109,15 @@ func (p *Page) Close() error {
 	p.work.Wait()
 	p.wire.close()
 	return err
+}
+
+// spawn runs fn in a goroutine that Close waits for; after Close it does nothing.
+func (p *Page) spawn(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.work.Go(fn)
+	}
 }
 
 // random returns a secret of 128 bits.

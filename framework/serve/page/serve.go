@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Limits of the page's own HTTP server. A stream of events has no limit of writing.
@@ -23,11 +25,13 @@ const (
 // Serve serves the page at addr until ctx ends. addr is a loopback address such as
 // "127.0.0.1:0"; ":7000" stands for 127.0.0.1. It calls ready, once, with the address that a
 // browser has to open: that holds a key for one use. The page is closed when Serve returns.
+// The caller of a Host is the principal in ctx ([transport.WithPrincipal]).
 //
 // An address that other machines can reach is an error: who opens the page can do everything
 // that the server lets its client do.
 func (p *Page) Serve(ctx context.Context, addr string, ready func(address string)) error {
-	defer func() { _ = p.Close() }() // the process of a server may end in any way
+	defer p.leave()
+	p.caller = transport.PrincipalFrom(ctx)
 	listener, err := listen(ctx, addr)
 	if err != nil {
 		return err
@@ -52,6 +56,26 @@ func (p *Page) Serve(ctx context.Context, addr string, ready func(address string
 	}
 	<-served //nolint:errcheck // it was told to end
 	return nil
+}
+
+// leave closes the page. It waits for a program to end, and for handlers of a Host only as long
+// as stopPatience: one that does not end is the server's concern.
+func (p *Page) leave() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = p.Close() // the process of a server may end in any way
+	}()
+	if p.options.Host == nil {
+		<-closed
+		return
+	}
+	timer := time.NewTimer(stopPatience)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
 }
 
 // address is what a browser has to open, with a new key.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Times of a connection.
@@ -85,12 +86,14 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	s := &session{number: int(p.opened.Add(1))}
+	ctx = p.calling(ctx)
 	to, err := p.target(ctx, s)
 	if err == nil {
 		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
 	}
 	if err != nil {
 		p.setState(p.failure(s, err))
+		p.seek()
 		return nil, err
 	}
 	p.mu.Lock()
@@ -104,8 +107,16 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 		return nil, client.ErrClosed
 	}
 	p.setState(state{Name: stateConnected})
-	p.work.Go(func() { p.watch(s) })
+	p.spawn(func() { p.watch(s) })
 	return s, nil
+}
+
+// calling is ctx with the caller of a server in this process.
+func (p *Page) calling(ctx context.Context) context.Context {
+	if p.caller == nil {
+		return ctx
+	}
+	return transport.WithPrincipal(ctx, p.caller)
 }
 
 // target is where the server is, for one connection.
@@ -126,9 +137,9 @@ func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	transport := &recorder{next: next, session: s.number, wire: p.wire, own: p.options.Header}
+	seen := &recorder{next: next, session: s.number, wire: p.wire, own: p.options.Header}
 	options := []client.HTTPOption{
-		client.HTTPClient(&http.Client{Transport: transport}),
+		client.HTTPClient(&http.Client{Transport: seen}),
 		client.BearerToken(func(context.Context) (string, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -195,11 +206,8 @@ func (p *Page) failed(s *session, err error) {
 	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ended // it says how the process has ended
 	}
-	next := p.failure(s, err)
-	p.setState(next)
-	if next.Name == stateLost {
-		p.work.Go(p.comeBack)
-	}
+	p.setState(p.failure(s, err))
+	p.seek()
 }
 
 // failure is the state after an error of the connection.
@@ -217,9 +225,25 @@ func (p *Page) failure(s *session, err error) state {
 	return state{Name: stateLost, Reason: err.Error()}
 }
 
-// comeBack tries to reach a lost server over HTTP, as long as somebody looks. It only opens a
-// TCP connection: no call is repeated.
+// seek starts to look for a server that is lost, unless that is done already.
+func (p *Page) seek() {
+	p.mu.Lock()
+	start := p.state.Name == stateLost && !p.seeking && !p.closed
+	p.seeking = p.seeking || start
+	p.mu.Unlock()
+	if start {
+		p.spawn(p.comeBack)
+	}
+}
+
+// comeBack tries to reach a lost server over HTTP, as long as somebody looks. It opens a TCP
+// connection before it connects: no call is repeated.
 func (p *Page) comeBack() {
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.seeking = false
+	}()
 	timer := time.NewTimer(firstAgain)
 	defer timer.Stop()
 	for pause := firstAgain; ; timer.Reset(pause) {
@@ -286,12 +310,13 @@ func (p *Page) notified(_ context.Context, n protocol.Notification) {
 // looks counts a browser that follows the events; leave counts it out.
 func (p *Page) looks() (leave func()) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.viewers++
 	if p.leaving != nil {
 		p.leaving.Stop()
 		p.leaving = nil
 	}
+	p.mu.Unlock()
+	p.seek() // nobody has looked meanwhile
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -301,13 +326,18 @@ func (p *Page) looks() (leave func()) {
 	}
 }
 
-// rest ends a connection that nobody has looked at for a while.
+// rest ends a connection that nobody has looked at for a while, and on which no call runs.
 func (p *Page) rest() {
+	busy := p.calls.busy()
 	p.mu.Lock()
 	s := p.session
-	if p.viewers > 0 || p.closed {
+	switch {
+	case p.viewers > 0 || p.closed:
 		s = nil
-	} else {
+	case busy: // such as a task: its result waits for whoever looks next
+		s = nil
+		p.leaving = time.AfterFunc(unused, p.rest)
+	default:
 		p.session = nil
 	}
 	p.mu.Unlock()

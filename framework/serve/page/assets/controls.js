@@ -2,11 +2,13 @@
 // takes it out, so that what was left alone is not sent.
 import { html, useState } from './vendor/preact.js';
 import { plan, first, fits } from './form.js';
+import { store } from './store.js';
 import { Num, Draft, parse, write, get, same } from './json.js';
 
 // Field is a control with its name, its hint and its fault.
 export function Field({ name, schema, root, value, onChange, required, path, faults, depth = 0, complete }) {
   const p = plan(schema, root, depth);
+  if (p.kind === 'text' && store.offers?.secrets.has(name)) p.input = 'password';
   const id = 'f' + path.replace(/[^A-Za-z0-9]/g, '_');
   const fault = faults.find(f => f.path === path);
   const hint = text(p.schema, 'description');

@@ -52,7 +52,7 @@ export async function readOffers() {
     const of = name => (all.get(name) ?? []).map(o => ({
       name: o.get('name'), listed: o.get('listed'), tokens: Number(o.get('tokens')), inside: o.has('inside') ? plainOf(o.get('inside')) : null,
     }));
-    change({ offers: { tools: of('tools'), resources: of('resources'), templates: of('templates'), prompts: of('prompts') }, failed: all.get('failed') ?? '' });
+    change({ offers: { tools: of('tools'), resources: of('resources'), templates: of('templates'), prompts: of('prompts'), secrets: new Set(all.get('secrets')) }, failed: all.get('failed') ?? '' });
   } catch (e) {
     change({ failed: e.message });
   }

@@ -59,14 +59,7 @@ func TestAccessible(t *testing.T) {
 	}
 	for _, s := range screens {
 		t.Run(s.name, func(t *testing.T) {
-			b := newTab(t)
-			o := weatherOptions(t)
-			if !s.weather {
-				o = specimen(t)
-			}
-			b.open(serve(t, o))
-			b.sees(".cat", "Tool")
-			s.reach(b)
+			b := s.open(t)
 			for _, dark := range []bool{false, true} {
 				for _, width := range []int64{1440, 390} {
 					b.dark(dark)

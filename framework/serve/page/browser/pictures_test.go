@@ -10,12 +10,29 @@ import (
 
 var pictures = flag.String("pictures", "", "directory for pictures of every screen")
 
-// screens are the screens and states that are pictured, each with how to get there.
-var screens = []struct {
+// screen is one screen of the page.
+type screen struct {
 	name    string
 	weather bool // else the specimen
 	reach   func(b *tab)
-}{
+}
+
+// open shows the screen in a new tab.
+func (s *screen) open(t *testing.T) *tab {
+	t.Helper()
+	b := newTab(t)
+	o := weatherOptions(t)
+	if !s.weather {
+		o = specimen(t)
+	}
+	b.open(serve(t, o))
+	b.sees(".cat", "Tool")
+	s.reach(b)
+	return b
+}
+
+// screens are the screens and states that are pictured, each with how to get there.
+var screens = []screen{
 	{"overview", true, func(b *tab) { b.sees(".cat", "forecast") }},
 	{"overview-many", false, func(b *tab) { b.sees(".cat", "send_parcel") }},
 	{"tool", true, func(b *tab) {
@@ -105,14 +122,7 @@ func TestPictures(t *testing.T) {
 	}
 	for _, s := range screens {
 		t.Run(s.name, func(t *testing.T) {
-			b := newTab(t)
-			o := weatherOptions(t)
-			if !s.weather {
-				o = specimen(t)
-			}
-			b.open(serve(t, o))
-			b.sees(".cat", "Tool")
-			s.reach(b)
+			b := s.open(t)
 			b.picture(filepath.Join(*pictures, s.name+".png"))
 			b.dark(true)
 			b.picture(filepath.Join(*pictures, s.name+"-dark.png"))

@@ -47,6 +47,11 @@ type orderIn struct {
 	Item string `json:"item"`
 }
 
+type unlockIn struct {
+	Door     string `json:"door"`
+	Password string `json:"password" secret:"true"`
+}
+
 type none struct{}
 
 // hostile is text that does harm where it is taken for markup.
@@ -73,6 +78,7 @@ func specimen(t *testing.T) page.Options {
 		}, framework.Describe("Returns a text, a picture and a link."), framework.ReadOnly()),
 		framework.Tool("hostile", func(context.Context, none) (string, error) { return hostile, nil }, framework.Describe("Says "+hostile), framework.ReadOnly()),
 		framework.Tool("big", func(context.Context, none) (string, error) { return strings.Repeat("mirror ", 150_000), nil }, framework.Describe("Returns a megabyte."), framework.ReadOnly()),
+		framework.Tool("unlock", func(_ context.Context, in unlockIn) (string, error) { return "door " + in.Door, nil }, framework.Describe("Unlocks a door."), framework.ReadOnly()),
 		framework.Tool("destroy", func(context.Context, none) (string, error) { return "gone", nil }, framework.Describe("Destroys something."), framework.Destructive(true)),
 		framework.Resource("specimen://note", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("note"), framework.Describe("A note.")),
 	)

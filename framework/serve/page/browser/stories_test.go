@@ -283,3 +283,26 @@ func TestForeignServer(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.until(func() bool { return b.eval("document.querySelector('.pix img')?.naturalWidth > 0") == "true" }, func() string { return "the image is not shown" })
 }
+
+// TestSecretIsNotRepeated: a secret argument is masked, and Again leaves it to be typed anew.
+func TestSecretIsNotRepeated(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "unlock")
+	b.fill("#f_door", "east")
+	b.fill("#f_password", "sesame")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "door east")
+	if shown := b.eval("document.querySelector('#f_password').type + Object.values(sessionStorage).some(v => v.includes('sesame'))"); shown != "passwordfalse" {
+		t.Errorf("type and whether the tab keeps it: %s", shown)
+	}
+	b.sees(".calls", `{"door":"east","password":"•••"}`)
+	b.click(".calls button", "Again")
+	b.sees(".toast", "but for the secrets")
+	if n := b.eval("document.querySelectorAll('.calls li').length"); n != "1" {
+		t.Errorf("%s calls, want 1", n)
+	}
+	if kept := b.eval("JSON.stringify([document.querySelector('#f_password').value, document.querySelector('#f_door').value])"); kept != `["","east"]` {
+		t.Errorf("the form has %s", kept)
+	}
+}

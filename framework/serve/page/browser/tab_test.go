@@ -104,7 +104,7 @@ func (b *tab) noFaults() {
 func (b *tab) run(actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx := b.ctx
-	if chromedp.FromContext(ctx).Target != nil { // the first run starts the browser, whose life is that of its context
+	if chromedp.FromContext(ctx).Target != nil { // the first run starts the browser, which lives as long as its context
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -139,7 +139,7 @@ func (b *tab) eval(script string) string {
 	return fmt.Sprint(out)
 }
 
-// text is what a user sees of an element; "" if there is none.
+// text returns the visible text of an element, or "" if the element does not exist.
 func (b *tab) text(selector string) string {
 	var out string
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -283,7 +283,7 @@ var weather = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// weatherOptions are those of a page for examples/weather, on stdio.
+// weatherOptions returns the options of a page for examples/weather on stdio.
 func weatherOptions(t *testing.T) page.Options {
 	t.Helper()
 	path, err := weather()

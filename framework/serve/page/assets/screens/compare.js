@@ -19,6 +19,7 @@ export function Compare({ id }) {
   const [busy, setBusy] = useState(false);
   const [armed, setArmed] = useState(false);
   if (!call) return html`<div class="pad"><div class="empty"><h1>This call is not kept any more</h1><p>Make it again, and compare it then.</p></div></div>`;
+  if (write(call.arguments).includes('•••')) return html`<div class="pad"><div class="empty"><h1>This call cannot be compared</h1><p>It has a secret, which the page does not keep.</p></div></div>`;
   const harmless = twice(call, describe('tools', call.name));
   const run = async () => {
     if (!harmless && !armed) return setArmed(true);

@@ -3,7 +3,7 @@ import { html, useState, useLayoutEffect, useMemo, useRef } from '../vendor/prea
 import { parse, write, get, seen, drafts } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
-import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
+import { store, useStore, describe, textOf, call, toast, change, stop } from '../store.js';
 import { ask } from '../api.js';
 import { Code, Enter, Tabs, clock, time } from '../view.js';
 import { Answer, faultsOf } from './result.js';
@@ -20,15 +20,10 @@ export function promptSchema(listed) {
 // useKept is the form of one tool. It survives a reload, and secret fields do not.
 function useKept(key, schema, given) {
   const [state, setState] = useState(() => load(key, schema, given));
-  const at = useRef(key);
-  if (at.current !== key) {
-    at.current = key;
-    Object.assign(state, load(key, schema, given));
-  }
   const latest = useRef();
   latest.current = state.value;
   const keep = value => {
-    sessionStorage.setItem(key, write(withoutSecrets(value, schema)));
+    sessionStorage.setItem(key, write(withoutSecrets(value)));
     latest.current = value;
     setState({ value });
   };
@@ -42,12 +37,11 @@ function load(key, schema, given) {
   return { value: first(schema, schema) ?? new Map() };
 }
 
-function withoutSecrets(value, schema) {
+// withoutSecrets is a value without secret members, at any depth.
+function withoutSecrets(value) {
+  if (Array.isArray(value)) return value.map(withoutSecrets);
   if (!(value instanceof Map)) return value;
-  return new Map([...value].filter(([name]) => {
-    const s = get(schema, 'properties', name);
-    return get(s, 'format') !== 'password' && get(s, 'writeOnly') !== true && get(s, 'x-secret') !== true;
-  }));
+  return new Map([...value].filter(([name]) => !store.offers?.secrets.has(name)).map(([name, v]) => [name, withoutSecrets(v)]));
 }
 
 // useCompletion asks the server for values of an argument while the user types.
@@ -77,7 +71,7 @@ export function Tool({ kind, name, given }) {
   const offer = describe(kind, name);
   if (!s.offers) return html`<div class="pad"><span class="sk"></span><span class="sk w60"></span></div>`;
   if (!offer) return html`<div class="pad"><div class="empty"><h1>There is no ${kind === 'tools' ? 'tool' : 'prompt'} of this name</h1><p>The server does not list <span class="mono">${seen(name)}</span> for this user at this revision.</p><a class="btn" href="#/">Overview</a></div></div>`;
-  return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name}/>`;
+  return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name + (given ?? '')}/>`;
 }
 
 // Head says what the tool is. Inside, it has its source line and its chain.
@@ -146,9 +140,19 @@ function Screen({ kind, offer, given }) {
     <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
-      ${mine.length > 0 && html`<${Earlier} calls=${mine} current=${current} onLook=${setChosen} onAgain=${async c => { set(c.arguments); setText(null); if (easy) await sendAgain(c, method, offer, setChosen); else toast('Filled in: press Call'); }}/>`}</section>
+      ${mine.length > 0 && html`<${Earlier} calls=${mine} current=${current} onLook=${setChosen} onAgain=${async c => {
+          const args = unmasked(c.arguments), secret = args.size < c.arguments.size;
+          set(args);
+          setText(null);
+          if (secret) toast('Filled in but for the secrets: press Call');
+          else if (easy) await sendAgain(c, method, offer, setChosen);
+          else toast('Filled in: press Call');
+        }}/>`}</section>
     <div class="callbar only-s"><button class="btn p" onClick=${() => send(latest.current)}>${armed ? 'Call: may destroy' : 'Call'}</button></div></div>`;
 }
+
+// unmasked are arguments without those whose secret was masked.
+const unmasked = args => new Map([...args].filter(([, v]) => !write(v).includes('•••')));
 
 async function sendAgain(c, method, offer, setChosen) {
   try { setChosen(await call(method, offer.name, write(c.arguments))); } catch (e) { toast(e.message); }
