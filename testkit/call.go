@@ -199,6 +199,11 @@ func (s *Session) answer(method string, params, raw json.RawMessage, err error) 
 	switch a.refused = asError(err); {
 	case err == nil:
 		a.decode(method)
+		if result, ok := a.result.(*protocol.CallToolResult); ok {
+			quoted, _ := jsontext.Member(params, "name")
+			name, _ := jsontext.String(quoted)
+			s.fits(s.config.dialect, name, result)
+		}
 	case a.refused == nil:
 		s.t.Fatalf("testkit: %s\nsent: %s\ngot:  %v", s.noAnswer(err), a.sent, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -23,7 +24,7 @@ func callRules() []rule {
 			check: func(w *probe) error { _, err := w.toolResult(guestSteps, false); return err },
 		},
 		{
-			number: "call-2", source: "server/tools, \"Structured Content\"", text: "A tool with an output schema answers with structured content, and the same as text.",
+			number: "call-2", source: "server/tools, \"Structured Content\"", text: "A tool with an output schema answers with structured content that conforms to it, and with the same as text.",
 			at: (*dialect.Dialect).StructuredContent, check: structuredTwice,
 		},
 		{
@@ -152,7 +153,23 @@ func structuredTwice(w *probe) error {
 	if json.Unmarshal(result, &found) != nil || len(found.Content) == 0 || !sameJSON(structured, []byte(found.Content[0].Text)) {
 		return errors.New("want the structured content as text")
 	}
-	return nil
+	return w.conforms(guestSteps, structured)
+}
+
+// conforms judges structured content by the output schema in the target's list.
+func (w *probe) conforms(name string, structured json.RawMessage) error {
+	return w.tools(func(tool json.RawMessage) error {
+		quoted, _ := jsontext.Member(tool, "name")
+		schema, has := jsontext.Member(tool, "outputSchema")
+		if listed, _ := jsontext.String(quoted); listed != name || !has {
+			return nil
+		}
+		check, err := rehearsal.Schema(schema)
+		if err == nil {
+			err = check(structured)
+		}
+		return err
+	})
 }
 
 // begin calls a tool that waits, and returns when it does.

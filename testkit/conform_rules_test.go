@@ -109,6 +109,7 @@ func callFaults() []fault {
 		{rule: "call-1", revision: live, how: saying(`"content"`, `"contents"`), want: "want content"},
 		{rule: "call-1", revision: modern, how: saying(`"type":"text"`, `"type":"txt"`), want: "want content of text"},
 		{rule: "call-2", revision: live, how: saying(`"structuredContent"`, `"structured"`), want: "want structuredContent"},
+		{rule: "call-2", revision: live, how: saying(`"outputSchema":{"type":"object","properties":{"steps":{"type":"integer"`, `"outputSchema":{"type":"object","properties":{"steps":{"type":"string"`), want: "/steps"},
 		{rule: "call-3", revision: live, how: saying(`"isError":true`, `"isError":false`), want: "want isError to be true"},
 		{rule: "call-4", revision: live, how: oneByOne, want: "no answer"},
 		{rule: "call-5", revision: live, how: saying(`-32600`, `-32603`), want: "want error [-32600]"},

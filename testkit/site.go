@@ -24,6 +24,7 @@ type site struct {
 	journal *journal                 // logs of apps that have no logger of their own
 	speaker atomic.Pointer[exchange] // the exchange that sent last; nil: none has
 	fault   fault
+	outputs outputs
 
 	mu      sync.Mutex // guards workers, and Crash against Resume
 	workers []*node    // of dead workers, and last of the one that runs tasks; nil: tasks are in the app's own store

@@ -17,6 +17,7 @@ import (
 type Task[Out any] struct {
 	s      *Session
 	task   *client.Task
+	name   string // of the tool
 	sent   string
 	decode func(*protocol.CallToolResult) (Out, error)
 }
@@ -37,7 +38,7 @@ const TaskGone = "gone"
 func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Task[Out] {
 	s.t.Helper()
 	name := nameOf(s, tool)
-	t := &Task[Out]{s: s, decode: tool.Decode}
+	t := &Task[Out]{s: s, name: name, decode: tool.Decode}
 	d := s.config.dialect
 	switch {
 	case !d.CoreTasks() && !d.TaskExtension():
@@ -104,6 +105,7 @@ func (t *Task[Out]) Await() (Out, error) {
 	if result.IsError {
 		return none, &Error{Text: textOf(result.Content), Result: result}
 	}
+	t.s.fits(t.s.config.dialect, t.name, result)
 	result.Wrapped = t.s.config.dialect.Handshake() // see framework.DecodeResult
 	return t.decode(result)
 }

@@ -105,7 +105,7 @@ var table = []rule{
 	{prefix: "framework/serve/surface/contract", internal: []string{"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext"}},
 	// How testkit gets into a server: for testkit and framework alone.
 	{prefix: "framework/rehearsal", internal: []string{
-		"protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task",
+		"framework/internal/binding", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "testkit", internal: []string{
 		"framework", "framework/rehearsal", "framework/serve/record", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
