@@ -240,7 +240,7 @@ func TestCallsOfAClient(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 {
-		if _, ok := e.EnterCall("192.0.2.1"); !ok {
+		if _, ok := e.EnterCalls("192.0.2.1", nil); !ok {
 			t.Error("the calls have ended, and are counted still")
 		}
 	}

@@ -88,7 +88,7 @@ func (s *session) close() {
 // For a frame that may hold a request, ok is also false if the client runs too many calls in all its
 // sessions. Answers are not refused for that reason, because running calls wait for them.
 func (s *session) enter(body []byte) (exit func(), ok bool) {
-	leave, ok := s.e.EnterCall(s.client)
+	leave, ok := s.e.EnterCalls(s.client, body)
 	if !ok {
 		if streamable.Asks(body) {
 			return nil, false

@@ -137,8 +137,9 @@ func MaxStreams(n int) Option {
 }
 
 // MaxCalls limits the calls in flight at once for one principal or else address, in all its sessions and
-// without one, whether the client still waits for them or not; default 4,096. Streams that wait for
-// something to happen are not calls: see MaxStreams.
+// without one, whether the client still waits for them or not; default 4,096. A batch
+// counts as many as it has messages. Streams that wait for something to happen are not calls: see
+// MaxStreams.
 func MaxCalls(n int) Option {
 	return optionFunc(func(c *config) { c.MaxCalls = n })
 }

@@ -12,7 +12,7 @@ func BenchmarkContention(b *testing.B) {
 		p := new(places)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				p.enter("127.0.0.1", 1<<20).leave()
+				p.enter("127.0.0.1", 1, 1<<20).leave(1)
 			}
 		})
 	})

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // holder is whose open streams are counted: a session, or else a client by its key.
@@ -28,18 +31,29 @@ func (g *Gate) enter(h *holder) bool {
 	if h.session != nil {
 		return h.session.enter(g.cfg.MaxStreams)
 	}
-	h.taken = g.places.enter(h.client, g.cfg.MaxStreams)
+	h.taken = g.places.enter(h.client, 1, g.cfg.MaxStreams)
 	return h.taken != nil
 }
 
-// EnterCall counts one more call in flight of a client, in all its sessions, until leave is called.
-// client is of Entry.Client. ok is false if the client has Config.MaxCalls already.
-func (g *Gate) EnterCall(client string) (leave func(), ok bool) {
-	call := g.calls.enter(client, g.cfg.MaxCalls)
-	if call == nil {
+// EnterCalls counts the calls of a frame among those that a client has in flight, in all its
+// sessions, until leave is called. client is of Entry.Client. ok is false if the client would
+// have more than Config.MaxCalls.
+func (g *Gate) EnterCalls(client string, frame []byte) (leave func(), ok bool) {
+	calls, n := g.count(client, frame)
+	if calls == nil {
 		return nil, false
 	}
-	return call.leave, true
+	return func() { calls.leave(n) }, true
+}
+
+// count enters the calls of a frame: one, or as many as a batch has messages. A batch that alone
+// is more than a client may have takes all that there is. The place is nil if there is no room.
+func (g *Gate) count(client string, frame []byte) (calls *place, n int) {
+	n = 1
+	if jsonrpc.IsBatch(frame) && jsontext.Check(frame, jsontext.DefaultLimits()) == nil {
+		n = min(max(1, jsontext.Len(frame)), g.cfg.MaxCalls)
+	}
+	return g.calls.enter(client, n, g.cfg.MaxCalls), n
 }
 
 // leave undoes enter.
@@ -48,7 +62,7 @@ func (g *Gate) leave(h holder) {
 		h.session.open.Add(-1)
 		return
 	}
-	h.taken.leave()
+	h.taken.leave(1)
 }
 
 // places counts the open streams of clients, or their calls. It is asked for each request without a session, so that a
@@ -64,15 +78,16 @@ type places struct {
 // remembered is how many clients places knows at least before it forgets any.
 const remembered = 256
 
-// enter returns the place of a client, in which one more is counted; nil: it has most.
-func (p *places) enter(client string, most int) *place {
+// enter returns the place of a client, in which n more are counted; nil: it would have more than
+// most.
+func (p *places) enter(client string, n, most int) *place {
 	found, _ := p.known.Load(client)
 	at, _ := found.(*place)
 	for {
 		if at == nil {
 			at = p.add(client)
 		}
-		entered, known := at.enter(int64(most))
+		entered, known := at.enter(int64(n), int64(most))
 		switch {
 		case entered:
 			return at
@@ -120,20 +135,20 @@ type place struct {
 // forgotten is the number of a client that is not known any more, for good.
 const forgotten = math.MinInt64
 
-// enter counts one more, unless there are most, or the client is not known any more.
-func (p *place) enter(most int64) (entered, known bool) {
+// enter counts n more, unless there would be more than most, or the client is not known any more.
+func (p *place) enter(n, most int64) (entered, known bool) {
 	for {
-		n := p.open.Load()
+		open := p.open.Load()
 		switch {
-		case n == forgotten:
+		case open == forgotten:
 			return false, false
-		case n >= most:
+		case open+n > most:
 			return false, true
-		case p.open.CompareAndSwap(n, n+1):
+		case p.open.CompareAndSwap(open, open+n):
 			return true, true
 		}
 	}
 }
 
 // leave undoes enter.
-func (p *place) leave() { p.open.Add(-1) }
+func (p *place) leave(n int) { p.open.Add(-int64(n)) }

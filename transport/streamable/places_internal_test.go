@@ -21,13 +21,13 @@ func TestPlaces(t *testing.T) {
 		client := fmt.Sprint(random.IntN(2000 * (1 + i/20_000)))
 		has := held[client]
 		if len(has) > 0 && random.IntN(2) == 0 {
-			has[0].leave()
+			has[0].leave(1)
 			if held[client] = has[1:]; len(has) == 1 {
 				busy--
 			}
 			continue
 		}
-		at := p.enter(client, most)
+		at := p.enter(client, 1, most)
 		if (at == nil) != (len(has) == most) {
 			t.Fatalf("client %s has %d places: entered %v", client, len(has), at != nil)
 		}
@@ -50,7 +50,7 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("%d clients are known, and %d are counted", known, p.count)
 	}
 	for client, has := range held {
-		if n := p.enter(client, most+1).open.Load(); n != int64(len(has))+1 {
+		if n := p.enter(client, 1, most+1).open.Load(); n != int64(len(has))+1 {
 			t.Errorf("client %s has %d places, and %d are counted", client, len(has), n-1)
 		}
 	}
@@ -66,12 +66,12 @@ func TestPlacesAtOnce(t *testing.T) {
 	for i := range 3 * 2 * most {
 		all.Go(func() {
 			for j := range 2000 {
-				if at := p.enter(fmt.Sprint("passing ", i, j), most); at == nil {
+				if at := p.enter(fmt.Sprint("passing ", i, j), 1, most); at == nil {
 					t.Error("a client without a stream was refused")
 				} else {
-					at.leave()
+					at.leave(1)
 				}
-				at := p.enter(fmt.Sprint("staying ", i%len(open)), most)
+				at := p.enter(fmt.Sprint("staying ", i%len(open)), 1, most)
 				if at == nil {
 					continue
 				}
@@ -79,14 +79,14 @@ func TestPlacesAtOnce(t *testing.T) {
 					t.Errorf("a client has %d places", n)
 				}
 				open[i%len(open)].Add(-1)
-				at.leave()
+				at.leave(1)
 			}
 		})
 	}
 	all.Wait()
 	for i := range open {
 		for range most {
-			if p.enter(fmt.Sprint("staying ", i), most) == nil {
+			if p.enter(fmt.Sprint("staying ", i), 1, most) == nil {
 				t.Error("a place is counted that nobody has")
 			}
 		}

@@ -16,7 +16,8 @@ type posting struct {
 	v       *Visit
 	session *session // found or opened; in use until release
 	opened  bool
-	call    atomic.Pointer[place] // counts the call until it is over, or until it becomes a stream; nil: nothing to undo
+	call    atomic.Pointer[place] // counts the calls until they are over, or become a stream; nil: nothing to undo
+	calls   int                   // how many there are
 }
 
 // Find implements transport.Sessions.
@@ -48,10 +49,10 @@ func (p *posting) release() {
 	}
 }
 
-// uncount takes the call out of those that are counted.
+// uncount takes the calls out of those that are counted.
 func (p *posting) uncount() {
 	if call := p.call.Swap(nil); call != nil {
-		call.leave()
+		call.leave(p.calls)
 	}
 }
 
@@ -68,11 +69,11 @@ func (p *posting) discard() {
 func (v *Visit) post(body []byte) *Reply {
 	body = jsontext.TrimBOM(body)
 	v.limited()
-	call := v.e.calls.enter(v.place.owner(), v.e.cfg.MaxCalls)
+	call, n := v.e.count(v.place.owner(), body)
 	if call == nil && Asks(body) {
 		return tooManyCalls()
 	}
-	return v.run(body, call)
+	return v.run(body, call, n)
 }
 
 // Asks says whether a frame is a request, or may hold one: answers to questions of

@@ -48,9 +48,9 @@ func (c *frameContext) Value(key any) any {
 // run has the host accept a frame, and serves it: in the calling goroutine if the carrier can take
 // the connection from there (see direct), else in one of its own, because the exchange may outlive
 // the request. Then the calling goroutine waits until it is known what the response is.
-// call counts it; nil: nothing does.
-func (v *Visit) run(body []byte, call *place) *Reply {
-	x := &postedExchange{posting: posting{v: v}, body: body}
+// call counts its n calls; nil: nothing does.
+func (v *Visit) run(body []byte, call *place, n int) *Reply {
+	x := &postedExchange{posting: posting{v: v, calls: n}, body: body}
 	x.call.Store(call)
 	handed := false
 	defer func() {

@@ -287,6 +287,38 @@ func TestLimits(t *testing.T) {
 	s.stop()
 }
 
+// TestBatchCountsItsMessages: a batch is as many calls as it has messages, until it is over. One
+// that is more than a client may have at all takes all that there is.
+func TestBatchCountsItsMessages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: modern}, streamable.Config{MaxCalls: 4})
+	defer s.stop()
+	enter := func(frame string, want bool) func() {
+		t.Helper()
+		leave, ok := s.e.EnterCalls("192.0.2.1", []byte(frame))
+		if ok != want {
+			t.Fatalf("%s enters: %t", frame, ok)
+		}
+		return leave
+	}
+	three := enter(`[{},{},{}]`, true)
+	enter(`[{},{}]`, false)
+	one := enter(`{}`, true)
+	enter(`{}`, false)
+	three()
+	one()
+	all := enter(`[{},{},{},{},{},{}]`, true)
+	enter(`{}`, false)
+	all()
+	for _, frame := range []string{`[]`, `[{},`, `{}`, ``} { // what is no batch counts once
+		enter(frame, true)
+	}
+	enter(`{}`, false)
+	if r := s.do(http.MethodPost, "x"); r.Status == http.StatusTooManyRequests {
+		t.Error("another client waits for these")
+	}
+}
+
 // TestLastingIsAStream: what waits for something to happen takes a stream, and no call.
 func TestLastingIsAStream(t *testing.T) {
 	t.Parallel()
