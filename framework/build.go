@@ -366,7 +366,7 @@ func (b *builder) bind(m *member) {
 		info:    m.info(),
 	}
 	if len(m.options.scopes) > 0 && b.server.cfg.auth == nil {
-		m.warn(b, "", "it needs scopes, but the app has no authenticator", "Add WithAuth; not needed where the program's own HTTP middleware makes principals")
+		m.warn(b, "it needs scopes, but the app has no authenticator", "Add WithAuth; not needed where the program's own HTTP middleware makes principals")
 	}
 	m.entry = &catalog.Entry{Key: m.listed, Scopes: m.options.scopes, Hidden: m.options.hidden, Handler: m.bound}
 	m.compile(b, m)
@@ -401,8 +401,8 @@ func (m *member) fault(b *builder, path, problem, fix string) {
 }
 
 // warn records what is allowed, but most likely not meant.
-func (m *member) warn(b *builder, path, problem, fix string) {
-	m.report(b, Fault{Path: path, Problem: problem, Fix: fix, Warning: true})
+func (m *member) warn(b *builder, problem, fix string) {
+	m.report(b, Fault{Problem: problem, Fix: fix, Warning: true})
 }
 
 func (m *member) report(b *builder, f Fault) {
@@ -424,14 +424,14 @@ func (m *member) adopt(b *builder, faults []binding.Fault) {
 	}
 }
 
-// fieldPlace returns file:line of the field that has the fault. It returns "" if the struct is not declared
-// in the function's package, or if the source files are not on this machine.
+// fieldPlace returns file:line of the field that has the fault. It returns "" if the source files are not on
+// this machine, or not where the import paths of the function and of the struct lead to expect.
 func (m *member) fieldPlace(f binding.Fault) string {
-	if f.Owner == nil || f.Owner.Name() == "" || f.Owner.PkgPath() != m.pkg {
+	if f.Owner == nil || f.Owner.Name() == "" || m.pkg == "" {
 		return ""
 	}
 	name, _, _ := strings.Cut(f.Owner.Name(), "[") // of a generic type
-	return place.Field(m.where, name, f.Member)
+	return place.Field(place.Beside(m.where, m.pkg, f.Owner.PkgPath()), name, f.Member)
 }
 
 // commit publishes the built entries in place of the removed ones, all or nothing.

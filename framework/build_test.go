@@ -406,7 +406,7 @@ func TestReportHasEveryFault(t *testing.T) {
 	for _, w := range []string{
 		"kagami: 5 problems, 1 warning. Nothing was started.\n",
 		"\n  tool \"refund\"   build_test.go:", "(chan int|C)",
-		"\n  template \"orders://{user}/{year}\"   build_test.go:", "orders\n    orderURI.Yeaar: uri",
+		"\n  template \"orders://{user}/{year}\"   build_test.go:", "orders\n    orderURI.Yeaar (build_test.go:30): uri",
 		"\n  warning  tool \"refund\"", "no description",
 	} {
 		if w == "(chan int|C)" {
@@ -486,6 +486,26 @@ func TestWhereIsTheField(t *testing.T) {
 	}
 	if want := "misruled.Size (" + report.Faults[0].Where + "): validate rule"; !strings.Contains(report.Error(), want) || !strings.Contains(report.Error(), "TestWhereIsTheField.func1") {
 		t.Errorf("want %q in\n%s", want, report)
+	}
+}
+
+type misnamed struct {
+	ID string `uri:"id"`
+	No string `uri:"no"`
+}
+
+// A field of a URI that the template does not have is at its line, too.
+func TestWhereIsTheURIsField(t *testing.T) {
+	t.Parallel()
+	report := faultsOf(t, quiet().Add(framework.ResourceTemplate("a://{id}", func(context.Context, misnamed) (string, error) { return "", nil }, framework.Describe("A."))))
+	file, line, _ := strings.Cut(report.Faults[0].Where, ":")
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(line)
+	if lines := strings.Split(string(source), "\n"); err != nil || n < 1 || n > len(lines) || !strings.HasPrefix(lines[n-1], "\tNo string ") {
+		t.Errorf("the fault is at %s", report.Faults[0].Where)
 	}
 }
 

@@ -81,7 +81,7 @@ func (b *builder) configure(m *member, layers []*layer) {
 		if m.wayOut != "" { // an option of Methods would describe all alike
 			fix = `Register it with Tool and Describe("…"): it is what a model chooses by`
 		}
-		m.warn(b, "", "no description", fix)
+		m.warn(b, "no description", fix)
 	}
 }
 

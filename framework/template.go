@@ -190,10 +190,15 @@ func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Tem
 	for _, f := range in.plan.Fields() {
 		fields = append(fields, f.Name)
 		if !slices.Contains(variables, f.Name) {
-			m.fault(b, p.Name()+"."+f.GoName, fmt.Sprintf("uri %q is not in %s", f.Name, m.name), didYouMean(f.Name, variables))
+			m.adopt(b, []binding.Fault{{
+				Path: p.Name() + "." + f.GoName, Owner: p, Member: f.GoName,
+				Problem: fmt.Sprintf("uri %q is not in %s", f.Name, m.name), Fix: didYouMean(f.Name, variables),
+			}})
 		} else if f.Required && template.Optional(f.Name) {
-			m.warn(b, p.Name()+"."+f.GoName, fmt.Sprintf("%s matches without %q, but the field is required", m.name, f.Name),
-				"Give the field a default or omitempty")
+			m.adopt(b, []binding.Fault{{
+				Path: p.Name() + "." + f.GoName, Owner: p, Member: f.GoName, Warning: true,
+				Problem: fmt.Sprintf("%s matches without %q, but the field is required", m.name, f.Name), Fix: "Give the field a default or omitempty",
+			}})
 		}
 	}
 	for _, v := range variables {

@@ -11,7 +11,7 @@ import (
 // Field returns file:line of the declaration of a field. where is file:line of anything in the same package.
 // Field returns "" if the source files are missing, or if the package has two struct types of the name.
 func Field(where, structName, field string) string {
-	file, _, found := cutLine(where)
+	file, found := fileOf(where)
 	if !found {
 		return ""
 	}
@@ -59,11 +59,22 @@ func fieldLine(lines []string, begins, declares *regexp.Regexp) (line, types int
 	return line, types
 }
 
-// cutLine splits file:line.
-func cutLine(where string) (file, line string, found bool) {
+// Beside returns a place in the package other, given the place of anything in the package pkg. The
+// result is right if the two lie in one tree as their import paths do, such as in one module.
+func Beside(where, pkg, other string) string {
+	file, found := fileOf(where)
+	way, err := filepath.Rel(filepath.FromSlash(pkg), filepath.FromSlash(other))
+	if !found || err != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(file), way, "any.go") + ":1"
+}
+
+// fileOf returns the file of file:line.
+func fileOf(where string) (file string, found bool) {
 	i := strings.LastIndexByte(where, ':')
 	if i < 0 {
-		return "", "", false
+		return "", false
 	}
-	return where[:i], where[i+1:], true
+	return where[:i], true
 }

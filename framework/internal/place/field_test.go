@@ -56,6 +56,16 @@ func TestField(t *testing.T) {
 			t.Errorf("%s is at %q, want %q", field, got, want)
 		}
 	}
+	if got := place.Field(place.Beside("cmd/shop/main.go:7", "example.com/m/cmd/shop", "example.com/m/order"), "Order", "ID"); got != "" {
+		t.Errorf("found %q where there is nothing", got)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "cmd", "shop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	main := filepath.Join(dir, "cmd", "shop", "main.go") + ":7"
+	if got, want := place.Field(place.Beside(main, "example.com/m/cmd/shop", "example.com/m"), "Order", "ID"), filepath.Join(dir, "order.go:4"); got != want {
+		t.Errorf("a type of another package is at %q, want %q", got, want)
+	}
 	if got := place.Field("", "Order", "ID") + place.Field("/no/such/place.go:3", "Order", "ID") + place.Field("nowhere", "Order", "ID"); got != "" {
 		t.Errorf("found %q where there is nothing", got)
 	}
