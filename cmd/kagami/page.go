@@ -19,7 +19,7 @@ import (
 )
 
 func (a *cli) pageCommand() *cobra.Command {
-	var listen string
+	var listen, file string
 	var noOpen bool
 	cmd := &cobra.Command{
 		Use:   "page SERVER",
@@ -27,11 +27,17 @@ func (a *cli) pageCommand() *cobra.Command {
 		Long: `Look into a server with a browser: what it offers, a form for each tool, what it asks
 during a call, and every frame on the wire. The page is for this machine only; its
 address holds a key that is good once. A Go package is built again whenever the page
-starts it again.`,
+starts it again.
+
+With --open the page shows a session that was saved from another page, without a server.`,
 		Example: `  kagami page ./examples/weather
   kagami page -- npx -y @modelcontextprotocol/server-everything
-  kagami page https://mcp.example.com/mcp --bearer "$TOKEN"`,
+  kagami page https://mcp.example.com/mcp --bearer "$TOKEN"
+  kagami page --open session.kagami.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				return a.pageOfFile(cmd.Context(), file, args, listen, !noOpen)
+			}
 			server, _, err := a.arguments(cmd, args)
 			if err != nil {
 				return err
@@ -40,6 +46,7 @@ starts it again.`,
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDR` of the page, on this machine; the default is a free port")
+	cmd.Flags().StringVar(&file, "open", "", "show the saved session in `FILE`, instead of a server")
 	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address only")
 	return cmd
 }
@@ -55,13 +62,34 @@ func (a *cli) page(ctx context.Context, server []string, listen string, open boo
 	if err != nil {
 		return err
 	}
+	return a.servePage(ctx, shown, listen, open)
+}
+
+// pageOfFile shows a saved session.
+func (a *cli) pageOfFile(ctx context.Context, name string, args []string, listen string, open bool) error {
+	if len(args) > 0 {
+		return usagef("--open shows a file: leave SERVER out")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	shown, err := page.Open(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return a.servePage(ctx, shown, listen, open)
+}
+
+// servePage serves the page, and opens a browser.
+func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, open bool) error {
 	opened := ""
 	defer func() { _ = os.RemoveAll(opened) }()
 	return shown.Serve(ctx, listen, func(address string) {
 		_, _ = fmt.Fprintf(a.errs, "kagami: the page is at\n  %s\nThe key in it is good once, for 10 minutes. Stop with Ctrl-C.\n", address)
 		if open && isTerminal(os.Stderr) {
-			opened, err = openBrowser(ctx, address)
-			if err != nil {
+			dir, err := openBrowser(ctx, address)
+			if opened = dir; err != nil {
 				_, _ = fmt.Fprintf(a.errs, "kagami: no browser was opened: %v\n", err)
 			}
 		}
@@ -90,6 +118,7 @@ func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err 
 	}
 	var mu sync.Mutex
 	var made []func() error
+	o.Start = startOf(server)
 	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
 		program, cleanup, err := a.program(ctx, server)
 		if err != nil {
@@ -108,6 +137,19 @@ func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err 
 			_ = remove() // a directory for temporary files
 		}
 	}, nil
+}
+
+// startOf is the command line by which a client starts the server; nil for a Go package, of which
+// no program is kept.
+func startOf(server []string) []string {
+	program, err := exec.LookPath(server[0])
+	if err != nil {
+		return nil
+	}
+	if whole, err := filepath.Abs(program); err == nil {
+		program = whole
+	}
+	return append([]string{program}, server[1:]...)
 }
 
 // openBrowser opens the address by a file that only this user can read, since the arguments of

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,15 +15,36 @@ import (
 
 var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?k=\w+`)
 
-// TestPage: the page of a package and of a URL, until the command is stopped.
+// TestPage: the page of a package, until the command is stopped.
 func TestPage(t *testing.T) {
 	t.Parallel()
+	about := aboutPage(t, everything)
+	if !strings.Contains(about, `"name":"everything"`) || !strings.Contains(about, `"carrier":"stdio"`) {
+		t.Errorf("the server is %s", about)
+	}
+}
+
+// TestPageOfFile: the page of a saved session.
+func TestPageOfFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "session.json")
+	if err := os.WriteFile(file, []byte(`{"kagamiPage":1,"about":{"name":"kept"},"offers":{}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if about := aboutPage(t, "--open", file); !strings.Contains(about, `"name":"kept"`) || !strings.Contains(about, `"saved"`) {
+		t.Errorf("the server is %s", about)
+	}
+}
+
+// aboutPage starts the page, asks it about its server, and stops it.
+func aboutPage(t *testing.T, args ...string) string {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout bytes.Buffer
 	var stderr shared
 	done := make(chan int, 1)
 	go func() {
-		done <- (&cli{out: &stdout, errs: &stderr}).run(ctx, []string{"page", everything, "--no-open"})
+		done <- (&cli{out: &stdout, errs: &stderr}).run(ctx, append([]string{"page", "--no-open"}, args...))
 	}()
 	address := ""
 	for deadline := time.Now().Add(20 * time.Second); address == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -33,19 +56,20 @@ func TestPage(t *testing.T) {
 	secret, _, _ := strings.Cut(rest, `"`)
 	base, _, _ := strings.Cut(address, "?")
 	about := answerTo(t, client, base+"api/server", page.cookie, secret)
-	if !strings.Contains(about.body, `"name":"everything"`) || !strings.Contains(about.body, `"carrier":"stdio"`) {
-		t.Errorf("the server is %s", about.body)
-	}
 	stop()
 	if code := <-done; code != 0 || stdout.Len() > 0 {
 		t.Errorf("exit code %d, on stdout %q\n%s", code, stdout.String(), stderr.String())
 	}
+	return about.body
 }
 
 func TestPageUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"page": "no server", "page --bearer x " + everything: "--header and --bearer are for servers at a URL",
+		"page --open none.json":                                      "none.json",
+		"page --open none.json " + everything:                        "leave SERVER out",
+		"page --open page_test.go":                                   "no session",
 		"page --no-open --listen 0.0.0.0:0 " + everything:            "others can reach",
 		"page --no-open --header nonsense http://127.0.0.1:1/mcp":    "--header: want",
 		"page --no-open --listen nonsense http://127.0.0.1:1/mcp":    "want 127.0.0.1:PORT",

@@ -55,7 +55,7 @@ func (p *paged) Serve(ctx context.Context, host transport.Host) error {
 func (p *paged) show(ctx context.Context, host transport.Host) error {
 	o := p.options
 	if p.settings.endpoint == nil {
-		o.Host, o.Where = host, strings.Join(os.Args[:1], " ")
+		o.Host, o.Where, o.Start = host, os.Args[0], started()
 	} else {
 		select {
 		case o.URL = <-p.settings.endpoint:
@@ -71,6 +71,21 @@ func (p *paged) show(ctx context.Context, host transport.Host) error {
 	return shown.Serve(ctx, p.flags.page.addr, func(address string) {
 		_, _ = fmt.Fprintf(p.settings.errs, "%s shows itself in a browser, once within 10 minutes, at\n  %s\n", programName(), address)
 	})
+}
+
+// started is the command line of this process, without the page's own flag.
+func started() []string {
+	program, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	command := []string{program}
+	for _, arg := range os.Args[1:] {
+		if name := strings.TrimLeft(arg, "-"); name != "page" && !strings.HasPrefix(name, "page=") {
+			command = append(command, arg)
+		}
+	}
+	return command
 }
 
 // reach is how the page gets to this process's own endpoint. A name of loopback passes the check

@@ -82,7 +82,7 @@ var table = []rule{
 		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/serve/page", internal: []string{
-		"framework/internal/secretname", "framework/serve/record", "framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
+		"framework/internal/binding", "framework/internal/secretname", "framework/serve/record", "framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
 	{prefix: "middleware", internal: []string{"framework", "protocol", "protocol/claim", "protocol/jsontext", "transport"}, external: []string{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -46,6 +47,8 @@ func (p *Page) routes(own bool) http.Handler {
 		"GET /api/frames":               p.getFrames,
 		"GET /api/frames/{n}":           p.getFrame,
 		"GET /api/events":               p.getEvents,
+		"GET /api/session":              p.getSession,
+		"POST /api/level":               p.postLevel,
 		"POST /api/key":                 p.postKey,
 	}
 	for pattern, handle := range api {
@@ -141,6 +144,10 @@ type about struct {
 	State        state          `json:"state"`
 	Events       int            `json:"events"` // number of the newest event
 	Frames       int            `json:"frames"` // number of the newest frame
+	Level        string         `json:"level"`  // of log messages
+	Levels       []string       `json:"levels"`
+	Start        []string       `json:"start,omitempty"` // the program and its arguments, for the configuration of a client
+	OS           string         `json:"os"`              // where a client of this machine has its files
 }
 
 func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
@@ -159,7 +166,14 @@ func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *Page) about() *about {
-	a := &about{Carrier: p.carrier(), Where: p.where(), Inside: p.options.Inside != nil, Can: []string{}}
+	if p.saved != nil {
+		a := *p.saved.About
+		return &a
+	}
+	a := &about{Carrier: p.carrier(), Where: p.where(), Inside: p.options.Inside != nil, Can: []string{}, Start: p.options.Start, OS: runtime.GOOS}
+	for _, level := range protocol.Levels() {
+		a.Levels = append(a.Levels, string(level))
+	}
 	for _, rev := range protocol.Revisions() {
 		a.Revisions = append(a.Revisions, rev.String())
 	}
@@ -170,7 +184,7 @@ func (p *Page) about() *about {
 	}
 	p.mu.Lock()
 	s := p.session
-	a.State, a.Chosen = p.state, p.revision
+	a.State, a.Chosen, a.Level = p.state, p.revision, string(p.level)
 	p.mu.Unlock()
 	p.wire.mu.Lock()
 	a.Frames = p.wire.last
@@ -244,6 +258,32 @@ func (p *Page) postConnect(w http.ResponseWriter, r *http.Request) error {
 			p.bearer = *o.Bearer
 		}
 	})
+	return write(w, p.about())
+}
+
+// postLevel asks the server for log messages of a level and above.
+func (p *Page) postLevel(w http.ResponseWriter, r *http.Request) error {
+	var o struct {
+		Level protocol.Level `json:"level"`
+	}
+	if err := read(r, &o); err != nil {
+		return err
+	}
+	if o.Level.Severity() < 0 {
+		return refuse(http.StatusBadRequest, "there is no such level")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
+	defer cancel()
+	s, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.client.SetLogLevel(ctx, o.Level); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.level = o.Level // of later connections, too
+	p.mu.Unlock()
 	return write(w, p.about())
 }
 

@@ -58,6 +58,7 @@ type call struct {
 	Progress  *progress       `json:"progress,omitempty"`
 	IsError   bool            `json:"isError,omitempty"`
 	Bytes     int             `json:"bytes,omitempty"`
+	Fits      *fitting        `json:"fits,omitempty"` // nil: there is no output schema
 	Task      *taskSeen       `json:"task,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"` // as it came
 	Error     *callError      `json:"error,omitempty"`
@@ -213,6 +214,7 @@ func (p *Page) start(o order) (string, error) {
 		ID: random(), Method: o.Method, Name: o.Name, Arguments: p.mask(o.Arguments),
 		Revision: s.client.Revision(), At: time.Now(), Phase: phaseSent,
 	}
+	p.give(o.Arguments)
 	ctx, cancel := context.WithCancel(context.WithValue(p.life, callKey{}, one.ID))
 	one.cancel = cancel
 	if err := p.calls.add(one); err != nil {
@@ -223,7 +225,7 @@ func (p *Page) start(o order) (string, error) {
 	p.spawn(func() {
 		defer cancel()
 		result, err := p.run(ctx, s, o, one, params)
-		p.finish(ctx, s, one, result, err)
+		p.finish(ctx, s, one, result, p.fits(o, result), err)
 	})
 	return one.ID, nil
 }
@@ -310,14 +312,14 @@ func (p *Page) runTask(ctx context.Context, s *session, o order, one *call, tell
 const callPatience = 5 * time.Second
 
 // finish records how a call has ended.
-func (p *Page) finish(ctx context.Context, s *session, one *call, result json.RawMessage, err error) {
+func (p *Page) finish(ctx context.Context, s *session, one *call, result json.RawMessage, fits *fitting, err error) {
 	seen := p.calls.change(one, func() {
 		p.calls.running--
 		one.Ms = milliseconds(time.Since(one.At))
 		one.Phase = phaseResult
 		switch {
 		case err == nil:
-			one.Result, one.Bytes, one.IsError = result, len(result), isError(result)
+			one.Result, one.Bytes, one.IsError, one.Fits = result, len(result), isError(result), fits
 			p.calls.bytes += len(result)
 		case ctx.Err() != nil:
 			one.Phase = phaseCancelled

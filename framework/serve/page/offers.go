@@ -50,6 +50,9 @@ type listed map[string]struct{}
 
 // offers reads all lists.
 func (p *Page) offers(ctx context.Context) (*offers, error) {
+	if p.saved != nil {
+		return p.saved.Offers, nil
+	}
 	s, err := p.connected(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +115,7 @@ func (p *Page) remember(all *offers) {
 	secret := finding(all.Secrets)
 	p.mu.Lock()
 	before, tag := p.known, p.tag
-	p.known, p.tag, p.secret = names, all.Tag, secret
+	p.known, p.tag, p.secret, p.secrets, p.outputs = names, all.Tag, secret, all.Secrets, outputs(all.Tools)
 	p.mu.Unlock()
 	if before != nil && tag != all.Tag {
 		p.events.add("offers", map[string]any{"tag": all.Tag, "added": missing(names, before), "removed": missing(before, names)})

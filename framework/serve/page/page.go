@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -25,6 +27,7 @@ type Options struct {
 	Bearer    string            // token for URL; never shown. The page can replace it
 	Transport http.RoundTripper // sends the requests to URL; nil stands for http.DefaultTransport
 
+	Start  []string               // the program and its arguments, as a client's configuration starts the server; nil: the page does not know
 	Where  string                 // where the server runs, for people; "" stands for the URL or the command line
 	Inside func() *surface.Inside // what only the server's own process knows; nil for a server elsewhere
 	Client string                 // version of the program, for the server's log
@@ -46,19 +49,25 @@ type Page struct {
 
 	opened atomic.Int64 // number of connections that were tried
 
+	saved *saved // what Open shows; nil: there is a server. Not written after New
+
 	caller *transport.Principal // of Host; nil: nobody. Written before anything is served
 
 	mu       sync.Mutex // guards the fields below
 	bearer   string
-	revision string         // the one that the user chose; "": the newest that both sides know
-	session  *session       // nil: not connected
-	state    state          // of the connection, for the browser
-	tag      string         // of the offers that were read last
-	known    listed         // their names
-	secret   *regexp.Regexp // finds secret arguments in JSON; nil: there are none
-	viewers  int            // open streams of events
-	leaving  *time.Timer    // ends an unused connection; nil while a browser is connected
-	seeking  bool           // a goroutine looks for a lost server
+	level    protocol.Level             // of log messages
+	revision string                     // the one that the user chose; "": the newest that both sides know
+	session  *session                   // nil: not connected
+	state    state                      // of the connection, for the browser
+	tag      string                     // of the offers that were read last
+	secrets  []string                   // names of secret arguments
+	given    [][]byte                   // secret arguments of calls, as they stand between quotes
+	known    listed                     // their names
+	outputs  map[string]json.RawMessage // output schemas of the tools
+	secret   *regexp.Regexp             // finds secret arguments in JSON; nil: there are none
+	viewers  int                        // open streams of events
+	leaving  *time.Timer                // ends an unused connection; nil while a browser is connected
+	seeking  bool                       // a goroutine looks for a lost server
 	closed   bool
 
 	connecting sync.Mutex // held while a connection is made, so that two users make one
@@ -75,13 +84,17 @@ func New(o Options) (*Page, error) {
 	if set != 1 {
 		return nil, errors.New("page: want exactly one of Host, Command and URL")
 	}
-	p := &Page{options: o, bearer: o.Bearer, guard: newGuard(), events: newEvents(), asked: newQuestions()}
+	return newPage(o), nil
+}
+
+func newPage(o Options) *Page {
+	p := &Page{options: o, bearer: o.Bearer, level: "info", guard: newGuard(), events: newEvents(), asked: newQuestions()}
 	p.files = newFiles()
 	p.wire = newWire(func(last int) { p.events.add("frames", map[string]any{"last": last}) })
 	p.calls = newCalls()
 	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // the page's own life, until Close
 	p.state = state{Name: stateIdle}
-	return p, nil
+	return p
 }
 
 // Handler serves the page in a program's own mux, under any prefix that ends with a slash and is

@@ -37,6 +37,19 @@ func served(t *testing.T, o page.Options) (*browser, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serving(t, p)
+}
+
+// shows serves a page that is there already, and opens it.
+func shows(t *testing.T, p *page.Page) *browser {
+	t.Helper()
+	b, address := serving(t, p)
+	b.open(address)
+	return b
+}
+
+func serving(t *testing.T, p *page.Page) (*browser, string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan string, 1), make(chan error, 1)
 	go func() { done <- p.Serve(ctx, "127.0.0.1:0", func(address string) { ready <- address }) }()

@@ -56,6 +56,8 @@ func (p *Page) connected(ctx context.Context) (*session, error) {
 	s, closed := p.session, p.closed
 	p.mu.Unlock()
 	switch {
+	case p.saved != nil:
+		return nil, errSaved
 	case closed:
 		return nil, client.ErrClosed
 	case s != nil:
@@ -66,6 +68,9 @@ func (p *Page) connected(ctx context.Context) (*session, error) {
 
 // reconnect ends the connection and makes another one.
 func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
+	if p.saved != nil {
+		return nil, errSaved
+	}
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
 	p.mu.Lock()
@@ -155,15 +160,15 @@ func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
 }
 
 func (p *Page) clientOptions(s *session) []client.Option {
+	p.mu.Lock()
+	chosen, level := p.revision, p.level
+	p.mu.Unlock()
 	options := append(p.handlers(),
 		client.Name("kagami-page", p.options.Client),
-		client.LogLevel("info"),
+		client.LogLevel(level),
 		client.OnFrame(func(ctx context.Context, f client.Frame) { p.wire.add(ctx, s.number, f, p.mask) }),
 		client.OnNotification(p.notified),
 	)
-	p.mu.Lock()
-	chosen := p.revision
-	p.mu.Unlock()
 	if rev, ok := protocol.ParseRevision(chosen); ok {
 		options = append(options, client.Revisions(rev))
 	}

@@ -86,7 +86,7 @@ async function everything() {
   const about = await readAbout();
   const [calls, questions] = await Promise.all([getExact('calls'), getExact('questions')]);
   change({ calls: calls.map(callOf), questions: questions.map(questionOf), locked: false });
-  if (about.state.name === 'connected') await readOffers();
+  if (['connected', 'saved'].includes(about.state.name)) await readOffers();
   frames();
   return about.events;
 }
@@ -152,6 +152,7 @@ export async function start() {
 
 // call starts a call and returns its id. args is the text of the arguments.
 export async function call(method, name, args, extra = {}) {
+  if (store.state.name === 'saved') throw new Error('This is a saved session: there is no server to call.');
   const body = JSON.stringify({ method, name, ...extra });
   const whole = args === undefined ? body : body.slice(0, -1) + ',"arguments":' + args + '}';
   const answer = await ask('POST', 'calls', whole);
@@ -165,6 +166,10 @@ export async function connect(body) {
   const about = await (await ask('POST', 'connect', body)).json();
   change({ about, state: about.state });
   if (about.state.name === 'connected') await readOffers();
+}
+
+export async function setLevel(level) {
+  try { change({ about: await (await ask('POST', 'level', { level })).json() }); } catch (e) { toast(e.message); }
 }
 
 export const describe = (kind, name) => store.offers?.[kind].find(o => o.name === name);

@@ -3,6 +3,7 @@ import { html, useState, useLayoutEffect, useRef } from './vendor/preact.js';
 import { Num, Draft, write, seen } from './json.js';
 import { mark } from './mark.js';
 import { toast } from './store.js';
+import { ask } from './api.js';
 
 export const Mark = () => html`<svg viewBox="0 0 100 100" aria-hidden="true"><path d=${mark}/></svg>`;
 
@@ -40,6 +41,11 @@ function tinted(text) {
   }
   out.push(text.slice(at));
   return out;
+}
+
+// saveSession downloads all that the page knows, for "kagami page --open".
+export async function saveSession() {
+  try { save('session.kagami.json', await (await ask('GET', 'session')).blob()); } catch (e) { toast(e.message); }
 }
 
 export function save(name, blob) {

@@ -109,6 +109,10 @@ var screens = []screen{
 		b.eval("location.hash = '#/connect'")
 		b.sees("h1", "Connect")
 	}},
+	{"log", false, func(b *tab) {
+		b.eval("location.hash = '#/log'")
+		b.sees("main", "From level")
+	}},
 	{"palette", true, func(b *tab) {
 		b.click(".find", "")
 		b.sees(".pal", "forecast")

@@ -250,6 +250,12 @@ func serve(t *testing.T, o page.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return shown(t, p)
+}
+
+// shown serves a page that is there already.
+func shown(t *testing.T, p *page.Page) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan string, 1)
 	served := make(chan error, 1)

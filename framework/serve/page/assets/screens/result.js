@@ -140,8 +140,9 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
     const found = faultsOf(result), refused = found.faults.length > 0;
     return html`<${Refusal} title=${refused ? 'Refused' : 'Failed'} why=${refused ? 'the arguments do not fit; the tool did not run' : 'the tool says that it failed'} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>`;
   }
-  return html`<div class="stat"><b class="ok">✓ Result</b><span class="q num end">${time(call.ms)}</span><span class="q num">${size(call.bytes)}</span>
+  return html`<div class="stat"><b class="ok">✓ Result</b>${call.fits?.yes && html`<span class="ok">fits its schema</span>`}<span class="q num end">${time(call.ms)}</span><span class="q num">${size(call.bytes)}</span>
       ${texts.length > 0 && html`<span class="q num">about ${Math.ceil(texts.join('').length / 4)} tokens</span>`}</div>
+    ${call.fits && !call.fits.yes && html`<div class="teach" role="alert"><p class="top">! It breaks the output schema of the tool</p><pre class="code wrap" tabindex="0">${seen(call.fits.why)}</pre></div>`}
     <div class="row viewrow"><${Tabs} names=${views} at=${view} onChange=${choose} label="Answer as"/></div>
     ${view === 0 && html`<${Shown} result=${result} schema=${schema}/>`}
     ${view === 1 && html`<${Code} value=${result}/>`}

@@ -3,7 +3,7 @@ import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { seen } from '../json.js';
 import { useStore, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
-import { Dialog, Mark, modifier } from '../view.js';
+import { Dialog, Mark, modifier, saveSession } from '../view.js';
 import { toolHref, readHref } from './overview.js';
 
 export const themes = {
@@ -15,16 +15,16 @@ export const themes = {
   },
 };
 
-const words = { connected: 'connected', connecting: 'connecting', lost: 'lost', ended: 'ended', login: 'needs a login', idle: 'not connected' };
+const words = { connected: 'connected', connecting: 'connecting', lost: 'lost', ended: 'ended', login: 'needs a login', idle: 'not connected', saved: 'a saved session' };
 
 export function Bar() {
   const s = useStore(), a = s.about;
-  const dot = s.down ? 'off' : { connected: '', connecting: 'wait', lost: 'off', ended: 'off', login: 'off', idle: 'idle' }[s.state.name];
+  const dot = s.down ? 'off' : { connected: '', connecting: 'wait', lost: 'off', ended: 'off', login: 'off', idle: 'idle', saved: 'idle' }[s.state.name];
   return html`<header class="bar"><button class="icon only-s" aria-label="What the server offers" aria-expanded=${String(Boolean(s.rail))} onClick=${() => change({ rail: !s.rail })}><svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path d="M2 4.5h12M2 8h12M2 11.5h12"/></svg></button>
     <a class="mark" href="#/"><${Mark}/><span>${seen(a?.title || a?.name || 'Kagami')}</span></a>${a?.name && html`<span class="at">${seen(a.name)} ${seen(a.version)}</span>`}
     <span class="live" role="status"><i class=${'dot ' + dot}></i><span class="txt">${s.down ? 'the page has lost its program' : words[s.state.name]}${a && s.state.name === 'connected' ? ' ' + ({ memory: 'in memory', HTTP: 'over HTTP', stdio: 'on stdio' })[a.carrier] : ''}</span></span>
     <span class="grow"></span>
-    ${a && html`<label class="rev"><span>Revision</span> <select class="pick" aria-label="Revision to speak" onChange=${e => connect({ revision: e.target.value })}>${[...a.revisions].reverse().map(r => html`<option selected=${r === a.revision}>${r}</option>`)}</select></label>`}
+    ${a && s.state.name !== 'saved' && html`<label class="rev"><span>Revision</span> <select class="pick" aria-label="Revision to speak" onChange=${e => connect({ revision: e.target.value })}>${[...a.revisions].reverse().map(r => html`<option selected=${r === a.revision}>${r}</option>`)}</select></label>`}
     <button class="find" aria-label="Go to or do" aria-keyshortcuts="Meta+K Control+K" onClick=${() => change({ palette: true })}><svg width="14" height="14" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><circle cx="7" cy="7" r="4.5"/><path d="M10.5 10.5 14 14"/></svg><span>Go to or do</span><kbd aria-hidden="true" data-k=${modifier + 'K'}></kbd></button>
     <button class="icon" aria-label="Dark or light" onClick=${themes.flip}><svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M8 2.25a5.75 5.75 0 0 1 0 11.5z" fill="currentColor"/></svg></button></header>`;
 }
@@ -84,6 +84,7 @@ export function Banner() {
     case 'lost': return html`<div class="banner" role="alert"><b>The connection is lost.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Try now</button></div>`;
     case 'ended': return html`<div class="banner" role="alert"><b>The server has ended.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Start again</button>
       ${s.state.stderr?.some(Boolean) && html`<pre class="code wrap" tabindex="0">${seen(s.state.stderr.join('\n'))}</pre>`}</div>`;
+    case 'saved': return html`<div class="banner"><b>This session was saved at ${seen(s.state.reason ?? '')}.</b><span>There is no server to call.</span></div>`;
     case 'login': return html`<form class="banner w" onSubmit=${e => { e.preventDefault(); connect({ bearer: token }); setToken(''); }}><b>The server wants a token.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span>
       <label class="row">Token <input class="in" type="password" autocomplete="off" value=${token} onInput=${e => setToken(e.target.value)}/></label><button class="btn p">Use it</button></form>`;
   }
@@ -97,6 +98,7 @@ const commands = s => [
   { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
   ...(s.about?.revisions ?? []).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
   { name: 'Ping', note: 'server', run: () => call('ping', '').then(() => toast('The server was asked'), e => toast(e.message)) },
+  { name: 'Save the session', note: 'page', run: saveSession },
   { name: 'Reconnect', note: 'server', run: () => connect({}) },
   { name: 'A key for another browser', note: 'page', run: async () => { const { address } = await (await ask('POST', 'key', {})).json(); change({ address }); } },
   { name: 'Dark or light', note: 'page', run: themes.flip }, { name: 'All keys', note: '?', run: () => change({ keys: true }) },

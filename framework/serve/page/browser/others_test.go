@@ -1,0 +1,163 @@
+package browser_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+)
+
+// TestOtherSDKs: servers of the official Go SDK and of mcp-go, on stdio and over HTTP.
+func TestOtherSDKs(t *testing.T) {
+	for _, name := range []string{"gosdk", "mcpgo"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			build := exec.Command("go", "build", "-o", path, "./targets/"+name)
+			build.Dir = filepath.Join("..", "..", "..", "..", "testkit", "bench")
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			b := newTab(t)
+			b.open(serve(t, page.Options{Where: name, Command: func(context.Context) (*exec.Cmd, error) { return exec.Command(path, "stdio"), nil }}))
+			b.click(".rail a", "add")
+			b.sees("h1", "add")
+			b.fill("#f_a", "2")
+			b.fill("#f_b", "40")
+			press(b)
+			b.sees("[aria-label='What the server says']", "42")
+			b.eval("location.hash = '#/wire'")
+			b.sees(".axis", "tools/call")
+		})
+	}
+}
+
+// press calls a tool that does not say whether it destroys: that takes two presses.
+func press(b *tab) {
+	b.t.Helper()
+	b.click("[data-call]", "Call")
+	b.click("[data-call]", "may destroy")
+}
+
+// misbehaves names the variable that makes a process of this test a server that breaks the rules.
+const misbehaves = "KAGAMI_TEST_MISBEHAVES"
+
+func init() { //nolint:gochecknoinits // before the tests of a process that is no test
+	if os.Getenv(misbehaves) != "" {
+		misbehave()
+		os.Exit(0)
+	}
+}
+
+// misbehave is a server on stdio with a schema of 5 MB, garbage between its answers, answers to
+// nothing, a tool that never answers and one that answers with what is no result.
+func misbehave() {
+	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
+	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
+		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}}]`
+	results := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`,
+		"tools/list": `{"tools":` + tools + `}`,
+		"large":      `{"content":[{"type":"text","text":"it came"}]}`,
+		"odd":        `[1,2,3]`,
+		"strange":    `{"content":[],"structuredContent":{"b":1}}`,
+		"unknown":    `{"content":[{"type":"hologram"},7,null]}`,
+	}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Name string }
+		}
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		fmt.Print("this is no JSON\n{\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}\n[]\n{\"method\":7}\n")
+		key := m.Method
+		if key == "tools/call" {
+			key = m.Params.Name
+		}
+		if result, ok := results[key]; ok {
+			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", m.ID, strings.ReplaceAll(result, "\n", ""))
+		} else if key != "silent" {
+			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n", m.ID)
+		}
+	}
+}
+
+// TestMisbehavingServer: the page stays usable, says what is wrong, and shows the frames.
+func TestMisbehavingServer(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Where: "odd", Command: func(context.Context) (*exec.Cmd, error) {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), misbehaves+"=1")
+		return cmd, nil
+	}}))
+	says := "[aria-label='What the server says']"
+	b.sees(".cat", "silent")
+	b.click(".rail a", "large")
+	b.sees("h1", "large")
+	press(b)
+	b.sees(says, "it came")
+	b.click(".rail a", "strange")
+	b.sees("h1", "strange")
+	press(b)
+	b.sees(says, "breaks the output schema")
+	b.click(".rail a", "unknown")
+	b.sees("h1", "unknown")
+	press(b)
+	b.sees(says, "no block type")
+	b.click(".rail a", "odd")
+	b.sees("h1", "odd")
+	press(b)
+	b.until(func() bool { return b.text(says) != "" && !strings.Contains(b.text(says), "Running") }, func() string { return b.text(says) })
+	b.click(".rail a", "silent")
+	b.sees("h1", "silent")
+	press(b)
+	b.sees(says, "Running")
+	b.click(".side button", "Stop")
+	b.sees(says, "Stopped")
+	b.eval("location.hash = '#/wire'")
+	b.sees(".axis", "not JSON-RPC")
+}
+
+// TestSavedSession: what is saved with a button is shown again, and says that nothing is called.
+func TestSavedSession(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.keys("\r")
+	b.sees("[aria-label='What the server says']", "fits its schema")
+	b.eval("URL.createObjectURL = blob => { blob.text().then(text => { window.kept = text; }); return '#/wire'; }; location.hash = '#/wire'")
+	b.click("button", "Save the session")
+	b.until(func() bool { return b.eval("typeof window.kept") == "string" }, func() string { return "nothing is saved" })
+	p, err := page.Open(strings.NewReader(b.eval("window.kept")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	b.open(shown(t, p))
+	b.sees(".banner", "This session was saved at")
+	b.sees(".cat", "forecast")
+	t.Logf("shown after %v", time.Since(began))
+	b.click(".rail a", "forecast")
+	b.sees("[aria-label='What the server says']", "fits its schema")
+	b.fill("#f_city", "Kyoto")
+	b.keys("\r")
+	b.sees("body", "This is a saved session")
+	b.eval("location.hash = '#/wire'")
+	b.sees(".axis", "tools/call")
+}

@@ -1,0 +1,48 @@
+package page
+
+import (
+	"encoding/json"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// fitting says whether the result of a tool conforms to the output schema in the server's list.
+type fitting struct {
+	Yes bool   `json:"yes"`
+	Why string `json:"why,omitempty"` // it does not, or the schema cannot be read
+}
+
+// outputs are the output schemas of the tools in the newest lists.
+func outputs(tools []offer) map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, tool := range tools {
+		if schema, ok := jsontext.Member(tool.Listed, "outputSchema"); ok {
+			all[tool.Name] = schema
+		}
+	}
+	return all
+}
+
+// fits judges a result; nil: there is nothing to judge it by.
+func (p *Page) fits(o order, result json.RawMessage) *fitting {
+	p.mu.Lock()
+	schema := p.outputs[o.Name]
+	p.mu.Unlock()
+	if o.Method != protocol.MethodCallTool || schema == nil || jsontext.Check(result, jsontext.DefaultLimits()) != nil || isError(result) {
+		return nil
+	}
+	structured, has := jsontext.Member(result, "structuredContent")
+	if !has {
+		return &fitting{Why: "The tool has an output schema, and the result has no structured content."}
+	}
+	check, err := binding.CompileRaw(schema)
+	if err != nil {
+		return &fitting{Why: "The output schema cannot be used: " + err.Error()}
+	}
+	if err := check.Check(structured); err != nil {
+		return &fitting{Why: err.Error()}
+	}
+	return &fitting{Yes: true}
+}

@@ -1,0 +1,229 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Bounds of a saved session.
+const (
+	savedFormat  = 1
+	maxSaved     = 256 << 20
+	shortestMask = 6 // characters of a secret that is looked for outside of its member, too
+	longestMask  = 4096
+)
+
+// stateSaved is the state of a page that shows a saved session.
+const stateSaved = "saved"
+
+// saved is a session as a file: what a server offered, the calls and the frames. Secrets are
+// masked.
+type saved struct {
+	Format int         `json:"kagamiPage"`
+	At     time.Time   `json:"at"`
+	About  *about      `json:"about"`
+	Offers *offers     `json:"offers"`
+	Calls  []*call     `json:"calls"`  // the newest first
+	Frames []wholeSeen `json:"frames"` // the oldest first
+}
+
+// wholeSeen is a frame with its text.
+type wholeSeen struct {
+	frame
+	Text string `json:"text"`
+}
+
+// Open returns a page that shows a session which a page has saved. Nothing is connected, and
+// nothing can be called. The file may come from anybody.
+func Open(file io.Reader) (*Page, error) {
+	if file == nil {
+		return nil, errors.New("page: there is no file")
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxSaved+1))
+	if err != nil {
+		return nil, fmt.Errorf("page: reading the session: %w", err)
+	}
+	if len(text) > maxSaved {
+		return nil, fmt.Errorf("page: the session is larger than %d MB", maxSaved>>20)
+	}
+	var s saved
+	if err := json.Unmarshal(text, &s); err != nil || s.Format == 0 {
+		return nil, errors.New("page: this is no session that a page has saved")
+	}
+	if s.Format != savedFormat || s.About == nil || s.Offers == nil {
+		return nil, errors.New("page: another version of Kagami has saved this session")
+	}
+	p := newPage(Options{})
+	s.About.State = state{Name: stateSaved, Reason: s.At.Local().Format(time.DateTime)}
+	p.saved, p.state = &s, s.About.State
+	for _, one := range s.Calls {
+		if one != nil {
+			p.calls.restore(one)
+		}
+	}
+	for _, f := range s.Frames {
+		f.text = []byte(f.Text)
+		p.wire.restore(&f.frame)
+	}
+	return p, nil
+}
+
+// errSaved is why a saved session is not called.
+var errSaved = &apiError{http.StatusConflict, "this is a saved session: there is no server to ask"}
+
+// getSession writes the whole session down.
+func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
+	all, err := p.offers(r.Context())
+	if err != nil {
+		return err
+	}
+	s := saved{Format: savedFormat, At: time.Now(), About: p.about(), Offers: all, Calls: p.calls.whole(), Frames: p.wire.whole()}
+	s.About.Start = nil // its arguments may be secrets
+	if p.options.URL == "" {
+		s.About.Where, _, _ = strings.Cut(s.About.Where, " ")
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return refuse(http.StatusInternalServerError, "the session cannot be written: %v", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Disposition", `attachment; filename="session.kagami.json"`)
+	_, _ = w.Write(p.hidden(bytes.TrimSpace(text.Bytes()))) // a browser that is gone does not matter
+	return nil
+}
+
+// hidden masks secrets in a JSON document: the strings under names such as "password", also in
+// JSON within strings, the secret arguments of all calls, and the same strings elsewhere.
+func (p *Page) hidden(document []byte) []byte {
+	h := hider{}
+	text := h.value(nil, document, 0)
+	p.mu.Lock()
+	found := append(h.found, p.given...)
+	p.mu.Unlock()
+	for _, secret := range found {
+		text = bytes.ReplaceAll(text, secret, []byte("•••"))
+	}
+	return text
+}
+
+// maxGiven bounds the secret arguments that are remembered.
+const maxGiven = 1000
+
+// give remembers the secret arguments of a call, which a saved session must not have anywhere.
+func (p *Page) give(arguments json.RawMessage) {
+	if jsontext.Check(arguments, jsontext.DefaultLimits()) != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := hider{names: p.secrets}
+	h.value(nil, arguments, 0)
+	p.given = append(p.given, h.found...)
+	p.given = p.given[max(0, len(p.given)-maxGiven):]
+}
+
+// hider rewrites JSON.
+type hider struct {
+	names []string // of secrets, besides those that every page knows
+	found [][]byte // secrets, as they stand between quotes
+}
+
+func (h *hider) value(dst, value []byte, depth int) []byte {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindObject:
+		dst = append(dst, '{')
+		for key, member := range jsontext.Members(value) {
+			if dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			name := key.String()
+			dst = append(jsontext.Quote(dst, name), ':')
+			if text, ok := jsontext.String(member); ok && (hides(name) || slices.Contains(h.names, name)) {
+				h.note(text)
+				dst = append(dst, `"•••"`...)
+				continue
+			}
+			dst = h.value(dst, member, depth)
+		}
+		return append(dst, '}')
+	case jsontext.KindArray:
+		dst = append(dst, '[')
+		for element := range jsontext.Elements(value) {
+			if dst[len(dst)-1] != '[' {
+				dst = append(dst, ',')
+			}
+			dst = h.value(dst, element, depth)
+		}
+		return append(dst, ']')
+	case jsontext.KindString:
+		return h.text(dst, value, depth)
+	}
+	return append(dst, value...)
+}
+
+// text rewrites the JSON in a string: frames are strings, and hold results with JSON as text.
+func (h *hider) text(dst, value []byte, depth int) []byte {
+	text, _ := jsontext.String(value)
+	if depth >= 3 || !strings.HasPrefix(strings.TrimSpace(text), "{") || jsontext.Check([]byte(text), jsontext.DefaultLimits()) != nil {
+		return append(dst, value...)
+	}
+	return jsontext.Quote(dst, string(h.value(nil, []byte(text), depth+1)))
+}
+
+func (h *hider) note(secret string) {
+	if len(secret) >= shortestMask && len(secret) <= longestMask {
+		quoted := jsontext.Quote(nil, secret)
+		h.found = append(h.found, quoted[1:len(quoted)-1])
+	}
+}
+
+// whole returns copies of all calls, the newest first.
+func (c *calls) whole() []*call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*call, 0, len(c.byID))
+	for _, kept := range c.sorted() {
+		one := *kept
+		all = append([]*call{&one}, all...)
+	}
+	return all
+}
+
+// restore keeps a call of a saved session.
+func (c *calls) restore(one *call) {
+	if one.Phase == phaseSent { // it was running when the session was saved
+		one.Phase = phaseLost
+		one.Error = &callError{Message: "the session was saved while the call was running"}
+	}
+	c.byID[one.ID] = one
+	c.last = max(c.last, one.N)
+}
+
+// whole returns copies of all frames, the oldest first.
+func (w *wire) whole() []wholeSeen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]wholeSeen, 0, len(w.frames))
+	for _, kept := range w.frames {
+		f := *kept
+		all = append(all, wholeSeen{f, string(f.text)})
+	}
+	return all
+}
+
+// restore keeps a frame of a saved session.
+func (w *wire) restore(f *frame) {
+	w.frames = append(w.frames, f)
+	w.last = max(w.last, f.N)
+}

@@ -1,0 +1,177 @@
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+type loginIn struct {
+	Name     string `json:"name"`
+	Password string `json:"password"`
+}
+
+type loginOut struct {
+	Hello string `json:"hello"`
+	Token string `json:"token"`
+	N     int64  `json:"n"`
+}
+
+// TestSavedSession: what a page has saved is shown by another one, without a server and without
+// secrets, and digits are what they were.
+func TestSavedSession(t *testing.T) {
+	t.Parallel()
+	const password, token = "open-sesame-1", "tok-4711-abc"
+	login := framework.Tool("login", func(_ context.Context, in loginIn) (loginOut, error) {
+		return loginOut{Hello: in.Name + ", who said " + in.Password, Token: token, N: 9007199254740993}, nil
+	})
+	b := opened(t, page.Options{Host: host(t, login), Where: "srv --key=" + token})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	id := b.start(`{"method":"tools/call","name":"login","arguments":{"name":"ada","password":"` + password + `"}}`)
+	b.end(id)
+	file := b.do(http.MethodGet, "/api/session", "", nil)
+	if file.status != http.StatusOK {
+		t.Fatalf("%d %s", file.status, file.body)
+	}
+	for _, secret := range []string{password, token} {
+		if strings.Contains(file.body, secret) {
+			t.Errorf("the file has the secret %q", secret)
+		}
+	}
+	again, err := page.Open(strings.NewReader(file.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shows(t, again)
+	var about struct {
+		Name  string
+		Where string
+		State struct{ Name string }
+	}
+	s.ask(http.MethodGet, "/api/server", "", &about)
+	if about.Name != "calc" || about.Where != "srv" || about.State.Name != "saved" {
+		t.Errorf("about %+v", about)
+	}
+	var offers struct{ Tools []struct{ Name string } }
+	if s.ask(http.MethodGet, "/api/offers", "", &offers); len(offers.Tools) != 2 {
+		t.Errorf("offers %+v", offers)
+	}
+	if d := s.end(id); d.Phase != "result" || !strings.Contains(string(d.Result), "9007199254740993") {
+		t.Errorf("the call %+v", d)
+	}
+	var frames []struct{ N int }
+	if s.ask(http.MethodGet, "/api/frames", "", &frames); len(frames) < 4 {
+		t.Errorf("%d frames", len(frames))
+	}
+	var frame struct{ Text string }
+	if s.ask(http.MethodGet, "/api/frames/1", "", &frame); !json.Valid([]byte(frame.Text)) {
+		t.Errorf("a frame %q", frame.Text)
+	}
+	for _, ask := range []struct{ method, path, body string }{
+		{http.MethodPost, "/api/calls", `{"method":"ping"}`},
+		{http.MethodPost, "/api/complete", `{"prompt":"x"}`},
+		{http.MethodPost, "/api/level", `{"level":"debug"}`},
+	} {
+		if answer := s.do(ask.method, ask.path, ask.body, nil); answer.status != http.StatusConflict || !strings.Contains(answer.body, "saved session") {
+			t.Errorf("%s: %d %s", ask.path, answer.status, answer.body)
+		}
+	}
+	s.ask(http.MethodPost, "/api/connect", `{}`, &about)
+	if about.State.Name != "saved" {
+		t.Errorf("connected: %+v", about)
+	}
+	if more := s.do(http.MethodGet, "/api/session", "", nil); more.status != http.StatusOK {
+		t.Errorf("saved again: %d %s", more.status, more.body)
+	}
+}
+
+// TestOpenedFiles: a file that is no session is refused.
+func TestOpenedFiles(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{
+		"nothing": "", "no JSON": "{", "other JSON": `{"a":1}`, "an array": `[]`, "null": `null`,
+		"a later version": `{"kagamiPage":2,"about":{},"offers":{}}`, "nothing in it": `{"kagamiPage":1}`,
+	} {
+		if _, err := page.Open(strings.NewReader(file)); err == nil || !strings.HasPrefix(err.Error(), "page: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p, err := page.Open(strings.NewReader(`{"kagamiPage":1,"about":{},"offers":{},"calls":[null,{"id":"x","phase":"sent"}],"frames":[{},{"n":7,"text":"\u0000"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := shows(t, p)
+	if d := b.end("x"); d.Phase != "lost" {
+		t.Errorf("a call that was running: %+v", d)
+	}
+	b.ask(http.MethodGet, "/api/frames/7", "", nil)
+}
+
+// TestFits: a result is judged by the output schema that the server lists.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	bend := framework.OnToolCall("bend", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		result, err := next(ctx, call)
+		if strings.Contains(string(call.Arguments), `"a":1`) {
+			result.Structured = json.RawMessage(`{"sum":"three"}`)
+		}
+		return result, err
+	})
+	b := opened(t, page.Options{Host: host(t,
+		framework.Tool("bent", func(_ context.Context, in addIn) (sum, error) { return sum{in.A}, nil }, framework.With(bend)),
+		framework.Tool("text", func(context.Context, struct{}) (string, error) { return "x", nil }),
+	)})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	for order, want := range map[string]string{
+		`"bent","arguments":{"a":2,"b":0}`:   `{"yes":true}`,
+		`"bent","arguments":{"a":1,"b":0}`:   `/sum`,
+		`"bent","arguments":{"a":"x","b":0}`: "",
+		`"text","arguments":{}`:              "",
+	} {
+		id := b.start(`{"method":"tools/call","name":` + order + `}`)
+		b.end(id)
+		var seen struct{ Fits json.RawMessage }
+		b.ask(http.MethodGet, "/api/calls/"+id, "", &seen)
+		if got := string(seen.Fits); want == "" && got != "" || !strings.Contains(got, want) || want == "/sum" && strings.Contains(got, "true") {
+			t.Errorf("%s: %s, want %s", order, got, want)
+		}
+	}
+}
+
+// TestLevel: messages come from the chosen level on, on each revision.
+func TestLevel(t *testing.T) {
+	t.Parallel()
+	says := framework.Tool("says", func(ctx context.Context, _ struct{}) (string, error) {
+		framework.Log(ctx).Debug("whispered")
+		return "", nil
+	})
+	for _, rev := range revisions() {
+		t.Run(rev, func(t *testing.T) {
+			t.Parallel()
+			b := opened(t, page.Options{Host: host(t, says)})
+			b.ask(http.MethodPost, "/api/connect", `{"revision":"`+rev+`"}`, nil)
+			heard := func() bool {
+				b.end(b.start(`{"method":"tools/call","name":"says","arguments":{}}`))
+				var frames []struct{ Head string }
+				b.ask(http.MethodGet, "/api/frames?q=whispered", "", &frames)
+				return len(frames) > 0
+			}
+			if heard() {
+				t.Error("debug messages come at info")
+			}
+			var about struct{ Level string }
+			if b.ask(http.MethodPost, "/api/level", `{"level":"debug"}`, &about); about.Level != "debug" || !heard() {
+				t.Errorf("level %q, and no debug message comes", about.Level)
+			}
+			if status := b.do(http.MethodPost, "/api/level", `{"level":"loud"}`, nil).status; status != http.StatusBadRequest {
+				t.Errorf("no level: %d", status)
+			}
+		})
+	}
+}
