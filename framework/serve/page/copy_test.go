@@ -4,7 +4,9 @@ import (
 	"go/parser"
 	"go/token"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,5 +47,69 @@ func TestCopies(t *testing.T) {
 	}
 	if status := b.do(http.MethodGet, "/api/calls/none/copy/shell", "", nil).status; status != http.StatusNotFound {
 		t.Errorf("the copy of no call: %d", status)
+	}
+}
+
+// TestCopiedTestRuns: the copy of a call as a Go test passes, and fails when the answer is another.
+func TestCopiedTestRuns(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := opened(t, page.Options{Host: host(t)})
+	id := b.start(`{"method":"tools/call","name":"add","arguments":{"a":2,"b":40}}`)
+	b.end(id)
+	copied := b.do(http.MethodGet, "/api/calls/"+id+"/copy/test", "", nil).body
+	dir := t.TempDir()
+	_, rest, _ := strings.Cut(string(module), "\n")
+	for name, text := range map[string]string{
+		"go.mod": "module calc\n" + rest + "\nrequire github.com/kagami-mcp/kagami v0.0.0\nreplace github.com/kagami-mcp/kagami => " + root + "\n",
+		"go.sum": string(sums),
+		"calc_test.go": `package calc
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+type in struct {
+	A int64 ` + "`json:\"a\"`" + `
+	B int64 ` + "`json:\"b\"`" + `
+}
+
+type out struct { Sum int64 ` + "`json:\"sum\"`" + ` }
+
+func add(_ context.Context, i in) (out, error) { return out{i.A + i.B + int64(len(os.Getenv("MORE")))}, nil }
+
+var app = framework.New("calc", "1.0").Add(framework.Tool("add", add))
+
+` + copied,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for more, passes := range map[string]bool{"": true, "x": false} {
+		run := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "./...")
+		run.Dir = dir
+		run.Env = append(os.Environ(), "MORE="+more, "GOFLAGS=", "GOPROXY=off")
+		out, err := run.CombinedOutput()
+		if passes != (err == nil) || !passes && !strings.Contains(string(out), "want ") {
+			t.Errorf("passes: %t, %v\n%s", passes, err, out)
+		}
 	}
 }
