@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -167,6 +168,20 @@ func WithLogger(l *zap.Logger) AppOption {
 		return ""
 	}}
 }
+
+// UseLogger is WithLogger for code that builds an app made by others: it wins over their
+// WithLogger. A nil logger is reported by Build.
+func (a *App) UseLogger(l *zap.Logger) *App {
+	if l == nil {
+		a.fault(place.Caller(1), "UseLogger: the logger is nil; zap.NewNop() logs nothing", "")
+		return a
+	}
+	a.cfg.logger, a.cfg.logs = l, true
+	return a
+}
+
+// HasLogger reports whether WithLogger or UseLogger has set the logger.
+func (a *App) HasLogger() bool { return a.cfg.logs }
 
 // WithPageSize sets how many items a page of a list has, the list of tasks included;
 // default 100, at least 1.

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
@@ -19,7 +19,7 @@ type UsageError struct{ Problem string }
 
 // Error returns the problem and the list of flags.
 func (e *UsageError) Error() string {
-	return e.Problem + "\nFlags: --stdio, --http ADDR, --page[=:PORT], --store URL, --worker, --inspect[=json], --version, --help"
+	return e.Problem + "\nFlags: " + flagNames()
 }
 
 func usagef(format string, args ...any) error {
@@ -35,6 +35,13 @@ type flags struct {
 	page    pageFlag
 	inspect inspect.Format
 	version bool
+
+	allowHosts, allowOrigins listFlag
+	tlsCert, tlsKey          string
+	sessionIdle              time.Duration // 0: the carrier's default
+	bodyLimit                sizeFlag      // 0: the carrier's default
+	logLevel                 levelFlag
+	logFormat                string // json or console; "": console on a terminal
 }
 
 // pageFlag is --page: without a value any free port, else an address.
@@ -71,15 +78,7 @@ var wording = strings.NewReplacer("invalid boolean value", "invalid value", "fla
 // parse returns flag.ErrHelp if help was asked for.
 func (s *settings) parse(args []string) (*flags, error) {
 	f := &flags{}
-	set := flag.NewFlagSet("serve", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // package flag's own messages do not know the environment
-	set.BoolVar(&f.stdio, "stdio", false, "")
-	set.StringVar(&f.http, "http", "", "")
-	set.StringVar(&f.store, "store", "", "")
-	set.BoolVar(&f.worker, "worker", false, "")
-	set.Var(&f.page, "page", "")
-	set.Var(&f.inspect, "inspect", "")
-	set.BoolVar(&f.version, "version", false, "")
+	set := f.set()
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil, flag.ErrHelp
@@ -89,10 +88,14 @@ func (s *settings) parse(args []string) (*flags, error) {
 	if set.NArg() > 0 {
 		return nil, unexpected(set.Arg(0))
 	}
+	given := givenOf(set) // by the command line: what is in the environment is for all programs
 	if err := s.environment(set); err != nil {
 		return nil, err
 	}
-	return f, f.carriers(set)
+	if err := f.carriers(set); err != nil {
+		return nil, err
+	}
+	return f, f.overHTTP(given)
 }
 
 // carriers makes stdio the default, unless it is named or there is another.
@@ -113,10 +116,7 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 	if f.http == "" {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(f.http); err != nil {
-		return usagef("--http %s: want HOST:PORT or :PORT, which is this machine only", strconv.Quote(f.http))
-	}
-	return nil
+	return f.address()
 }
 
 // empty refuses an empty value. It comes most likely from an unset variable in a script, and
@@ -164,8 +164,11 @@ func (s *settings) environment(set *flag.FlagSet) error {
 		return nil
 	}
 	given := givenOf(set)
-	for _, name := range []string{"stdio", "http", "page", "store", "worker", "inspect"} {
-		variable := s.prefix + "_" + strings.ToUpper(name)
+	for _, one := range settingsTable() {
+		name, variable := one.name, s.variable(one)
+		if variable == "" {
+			continue
+		}
 		text, ok := os.LookupEnv(variable)
 		if !ok || text == "" || given[name] {
 			continue
@@ -175,29 +178,4 @@ func (s *settings) environment(set *flag.FlagSet) error {
 		}
 	}
 	return nil
-}
-
-func (s *settings) help() error {
-	env := func(name string) string {
-		if s.prefix == "" {
-			return ""
-		}
-		return " [" + s.prefix + "_" + name + "]"
-	}
-	_, err := fmt.Fprintf(s.out, `Usage: %s [flags]
-
-An MCP server. Without flags it speaks the Model Context Protocol on stdin and stdout.
-
-Flags (in brackets the environment variable that stands for one; a flag wins):
-  --stdio           serve on stdin and stdout, the default without --http%s
-  --http ADDR       serve on HTTP at /mcp; :8080 is port 8080 of this machine only%s
-  --page[=:PORT]    serve a page to look into the server, for a browser on this machine%s
-  --store URL       keep tasks, sessions and streams beyond this process: file:PATH, or
-                    redis://HOST:PORT/DB for several processes, or memory:%s
-  --worker          run tasks of the store and serve no client%s
-  --inspect[=json]  print what the server offers, and exit%s
-  --version         print name and version, and exit
-  --help            print this, and exit
-`, programName(), env("STDIO"), env("HTTP"), env("PAGE"), env("STORE"), env("WORKER"), env("INSPECT"))
-	return err
 }

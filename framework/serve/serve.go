@@ -53,9 +53,9 @@ func program(app *framework.App, args []string, opts []Option) int {
 	return ExitCode(err)
 }
 
-// Run builds the app and serves it as the flags say (--stdio | --http ADDR | --page[=:PORT] |
-// --store URL | --worker | --inspect[=json] | --version | --help), until ctx ends. It is for
-// programs with flags, configuration or defers of their own. Both carriers may be served at
+// Run builds the app and serves it as the flags say (--stdio, --http and others: --help lists
+// them, as does docs/config.md), until ctx ends. It is for programs with flags, configuration or
+// defers of their own. Both carriers may be served at
 // once; then the end of stdin ends only stdio.
 //
 // With --page a browser on this machine can look into the server (package page): the address,
@@ -115,6 +115,7 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 		defer restore()
 		s.frames = in
 	}
+	s.log(app, f)
 	server, err := app.Build()
 	if err != nil {
 		return s.broken(err, f)
@@ -125,6 +126,11 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.worker {
 		return s.work(ctx, server)
 	}
+	flagged, err := f.httpOptions()
+	if err != nil {
+		return err
+	}
+	s.http = append(s.http, flagged...)
 	return server.Serve(ctx, s.carriers(f, server)...)
 }
 
@@ -186,9 +192,8 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 // asProgram says that the process belongs to this server.
 var asProgram = optionFunc(func(s *settings) { s.program = true })
 
-// Env sets the prefix of the environment variables that stand for flags; default "KAGAMI":
-// KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_PAGE, KAGAMI_STORE, KAGAMI_WORKER, KAGAMI_INSPECT. A flag takes
-// precedence. An empty prefix switches them off.
+// Env sets the prefix of the environment variables that stand for flags; default "KAGAMI". The
+// rest is the name of the flag: KAGAMI_HTTP, KAGAMI_ALLOW_HOST. A flag takes precedence. An empty prefix switches them off.
 func Env(prefix string) Option {
 	return optionFunc(func(s *settings) { s.prefix = prefix })
 }
@@ -247,7 +252,7 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 	}
 	if f.http != "" {
 		tell := fiberhttp.OnListen(func(addr net.Addr) {
-			_, _ = fmt.Fprintf(s.errs, "%s serves MCP over HTTP on %s\n", programName(), addr)
+			_, _ = fmt.Fprintf(s.errs, "%s%s serves MCP over HTTP on %s\n", f.reach(addr), programName(), addr)
 		})
 		own := []fiberhttp.Option{tell}
 		if f.page.on {

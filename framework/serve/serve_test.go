@@ -41,6 +41,14 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--store", "file:"}, "want file:PATH"},
 		{[]string{"--store", ""}, `--store "": want file:PATH`},
 		{[]string{"--http", ""}, `--http "": want HOST:PORT`},
+		{[]string{"--allow-host", "mcp.example.com"}, "--allow-host is about HTTP: give --http, too"},
+		{[]string{"--http", ":0", "--body-limit", "much"}, "want a size such as 8MB"},
+		{[]string{"--http", ":0", "--body-limit=-1"}, "want a size such as 8MB"},
+		{[]string{"--http", ":0", "--session-idle", "soon"}, "session-idle"},
+		{[]string{"--http", ":0", "--session-idle", "-1s"}, "want a time such as 30m"},
+		{[]string{"--http", ":0", "--tls-cert", "cert.pem"}, "--tls-cert and --tls-key belong together"},
+		{[]string{"--log-level", "loud"}, "want debug, info, warn or error"},
+		{[]string{"--log-format", "xml"}, "want json or console"},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -50,7 +58,7 @@ func TestUsageErrors(t *testing.T) {
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("Run(%q) = %v; want a usage error with %q", tt.args, err, tt.want)
 			}
-			if !strings.Contains(err.Error(), "--stdio, --http ADDR, --page[=:PORT], --store URL, --worker, --inspect[=json], --version, --help") {
+			if !strings.Contains(err.Error(), "Flags: --stdio, --http, --allow-host, ") {
 				t.Errorf("the error does not list the flags: %v", err)
 			}
 			if code := serve.ExitCode(err); code != 2 {
@@ -100,7 +108,7 @@ func TestHelpAndVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"--stdio", "GREET_STDIO", "--inspect[=json]", "GREET_INSPECT", "--version"} {
+		for _, want := range []string{"--stdio", "GREET_STDIO", "--inspect[=json]", "GREET_INSPECT", "GREET_ALLOW_HOST", "--log-format", "--version"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s does not mention %s:\n%s", flag, want, out)
 			}

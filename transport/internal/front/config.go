@@ -188,7 +188,7 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 	}
 	named := slices.ContainsFunc(c.AllowedHosts, func(name string) bool { return name != "" })
 	if !named && !loopback.Is(host) {
-		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts with the names under which clients"+
+		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts (--allow-host of package serve) with the names under which clients"+
 			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
 	}
 	var config net.ListenConfig

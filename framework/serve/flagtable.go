@@ -1,0 +1,96 @@
+package serve
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// setting is a flag, with the words that describe it in the help and in docs/config.md.
+type setting struct {
+	name  string
+	value string // how the value is written, as in "--http ADDR"; "": none
+	text  string // what it does, in lines as the help shows them
+	alone bool   // no variable of the environment stands for it
+}
+
+// settingsTable are all flags, in the order of the help.
+func settingsTable() []setting {
+	return []setting{
+		{name: "stdio", text: "serve on stdin and stdout, the default without --http"},
+		{name: "http", value: " ADDR", text: "serve on HTTP at /mcp; :8080 is port 8080 of this machine only,\nand 0.0.0.0 without a port listens on $PORT or 8080"},
+		{name: "allow-host", value: " NAME", text: "name under which clients reach the server over HTTP, besides\nlocalhost; several with commas"},
+		{name: "allow-origin", value: " URL", text: "page that may call the server over HTTP; several with commas"},
+		{name: "tls-cert", value: " FILE", text: "certificate for HTTPS, as PEM"},
+		{name: "tls-key", value: " FILE", text: "its private key, as PEM"},
+		{name: "session-idle", value: " TIME", text: "end a session that nobody has used for this long, such as 30m"},
+		{name: "body-limit", value: " SIZE", text: "largest request over HTTP, such as 8MB"},
+		{name: "page", value: "[=:PORT]", text: "serve a page to look into the server, for a browser on this machine"},
+		{name: "store", value: " URL", text: "keep tasks, sessions and streams beyond this process: file:PATH, or\nredis://HOST:PORT/DB for several processes, or memory:"},
+		{name: "worker", text: "run tasks of the store and serve no client"},
+		{name: "log-level", value: " LEVEL", text: "log from this level on: debug, info, warn or error"},
+		{name: "log-format", value: " FORMAT", text: "json or console; the default is console on a terminal"},
+		{name: "inspect", value: "[=json]", text: "print what the server offers, and exit"},
+		{name: "version", text: "print name and version, and exit", alone: true},
+		{name: "help", text: "print this, and exit", alone: true},
+	}
+}
+
+// set binds the flags.
+func (f *flags) set() *flag.FlagSet {
+	set := flag.NewFlagSet("serve", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // package flag's own messages do not know the environment
+	set.BoolVar(&f.stdio, "stdio", false, "")
+	set.StringVar(&f.http, "http", "", "")
+	set.Var(&f.allowHosts, "allow-host", "")
+	set.Var(&f.allowOrigins, "allow-origin", "")
+	set.StringVar(&f.tlsCert, "tls-cert", "", "")
+	set.StringVar(&f.tlsKey, "tls-key", "", "")
+	set.DurationVar(&f.sessionIdle, "session-idle", 0, "")
+	set.Var(&f.bodyLimit, "body-limit", "")
+	set.Var(&f.page, "page", "")
+	set.StringVar(&f.store, "store", "", "")
+	set.BoolVar(&f.worker, "worker", false, "")
+	set.Var(&f.logLevel, "log-level", "")
+	set.StringVar(&f.logFormat, "log-format", "", "")
+	set.Var(&f.inspect, "inspect", "")
+	set.BoolVar(&f.version, "version", false, "")
+	return set
+}
+
+// flagNames are all flags on one line.
+func flagNames() string {
+	var names []string
+	for _, one := range settingsTable() {
+		names = append(names, "--"+one.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// variable is the variable of the environment that stands for a flag; "" if there is none.
+func (s *settings) variable(one setting) string {
+	if s.prefix == "" || one.alone {
+		return ""
+	}
+	return s.prefix + "_" + strings.ToUpper(strings.ReplaceAll(one.name, "-", "_"))
+}
+
+func (s *settings) help() error {
+	var text strings.Builder
+	_, _ = fmt.Fprintf(&text, `Usage: %s [flags]
+
+An MCP server. Without flags it speaks the Model Context Protocol on stdin and stdout.
+
+Flags (in brackets the environment variable that stands for one; a flag wins):
+`, programName())
+	for _, one := range settingsTable() {
+		words := strings.ReplaceAll(one.text, "\n", "\n"+strings.Repeat(" ", 23))
+		if variable := s.variable(one); variable != "" {
+			words += " [" + variable + "]"
+		}
+		_, _ = fmt.Fprintf(&text, "  %-20s %s\n", "--"+one.name+one.value, words)
+	}
+	_, err := io.WriteString(s.out, text.String())
+	return err
+}

@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+)
+
+// listFlag has several values, separated by commas or given by several flags.
+type listFlag []string
+
+// String returns the values.
+func (l *listFlag) String() string { return strings.Join(*l, ",") }
+
+// Set adds values.
+func (l *listFlag) Set(text string) error {
+	for value := range strings.SplitSeq(text, ",") {
+		if value = strings.TrimSpace(value); value != "" {
+			*l = append(*l, value)
+		}
+	}
+	return nil
+}
+
+// sizeFlag is a number of bytes.
+type sizeFlag int
+
+// String returns the number.
+func (s *sizeFlag) String() string { return strconv.Itoa(int(*s)) }
+
+// Set reads a number with or without KB, MB or GB, which are powers of 1024.
+func (s *sizeFlag) Set(text string) error {
+	number, shift := strings.ToUpper(strings.TrimSpace(text)), 0
+	for i, unit := range []string{"KB", "MB", "GB"} {
+		if rest, ok := strings.CutSuffix(number, unit); ok {
+			number, shift = strings.TrimSpace(rest), 10*(i+1)
+		}
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n <= 0 || n > 1<<40>>shift {
+		return errors.New("want a size such as 8MB")
+	}
+	*s = sizeFlag(n << shift)
+	return nil
+}
+
+// levelFlag is a level of the log, if it was given.
+type levelFlag struct {
+	given bool
+	level zapcore.Level
+}
+
+// String returns the level, or "".
+func (l *levelFlag) String() string {
+	if !l.given {
+		return ""
+	}
+	return l.level.String()
+}
+
+// Set reads the name of a level.
+func (l *levelFlag) Set(text string) error {
+	switch strings.ToLower(text) {
+	case "debug", "info", "warn", "error":
+		l.given = true
+		return l.level.Set(text)
+	}
+	return errors.New("want debug, info, warn or error")
+}
+
+// address completes and checks --http. A host without a port has that of PORT, by which some
+// platforms tell a container where to listen.
+func (f *flags) address() error {
+	if host := f.http; !strings.Contains(host, ":") && strings.Trim(host, "0123456789") != "" {
+		f.http = net.JoinHostPort(host, cmp.Or(os.Getenv("PORT"), "8080"))
+	}
+	if _, _, err := net.SplitHostPort(f.http); err != nil {
+		return usagef("--http %s: want HOST:PORT or :PORT, which is this machine only", strconv.Quote(f.http))
+	}
+	return nil
+}
+
+// overHTTP checks the flags about HTTP. given are those of the command line.
+func (f *flags) overHTTP(given map[string]bool) error {
+	if f.http == "" {
+		for _, name := range []string{"allow-host", "allow-origin", "tls-cert", "tls-key", "session-idle", "body-limit"} {
+			if given[name] {
+				return usagef("--%s is about HTTP: give --http, too", name)
+			}
+		}
+	}
+	switch f.logFormat {
+	case "", "json", "console":
+	default:
+		return usagef("--log-format %s: want json or console", strconv.Quote(f.logFormat))
+	}
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		return usagef("--tls-cert and --tls-key belong together")
+	}
+	if f.sessionIdle < 0 {
+		return usagef("--session-idle %v: want a time such as 30m", f.sessionIdle)
+	}
+	return nil
+}
+
+// reach says, in a line of its own, that other machines reach the server; "" if they cannot.
+func (f *flags) reach(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || tcp.IP.IsLoopback() {
+		return ""
+	}
+	names := "the names that the program allows"
+	if len(f.allowHosts) > 0 {
+		names = strings.Join(f.allowHosts, ", ")
+	}
+	return "Other machines reach this server, under " + names + ".\n"
+}
+
+// httpOptions are what the flags say about HTTP. They come after those of the program.
+func (f *flags) httpOptions() ([]fiberhttp.Option, error) {
+	options := []fiberhttp.Option{fiberhttp.AllowedHosts(f.allowHosts...), fiberhttp.AllowedOrigins(f.allowOrigins...)}
+	if f.sessionIdle > 0 {
+		options = append(options, fiberhttp.SessionIdle(f.sessionIdle))
+	}
+	if f.bodyLimit > 0 {
+		options = append(options, fiberhttp.BodyLimit(int(f.bodyLimit)))
+	}
+	if f.tlsCert != "" {
+		certificate, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+		if err != nil {
+			return nil, fmt.Errorf("reading --tls-cert and --tls-key: %w", err)
+		}
+		options = append(options, fiberhttp.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}))
+	}
+	return options, nil
+}
+
+// log gives the app a logger if the flags say how to log, or if the app has none of its own and
+// standard error is a terminal.
+func (s *settings) log(app *framework.App, f *flags) {
+	asked := f.logLevel.given || f.logFormat != ""
+	onTerminal := !s.own && isTerminal(os.Stderr)
+	if !asked && (!onTerminal || app.HasLogger()) {
+		return
+	}
+	encoder := zap.NewProductionEncoderConfig()
+	encoder.EncodeTime = zapcore.ISO8601TimeEncoder
+	encoding := zapcore.NewJSONEncoder(encoder)
+	if f.logFormat == "console" || f.logFormat == "" && onTerminal {
+		encoder.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05")
+		encoder.EncodeLevel = zapcore.CapitalLevelEncoder
+		encoding = zapcore.NewConsoleEncoder(encoder)
+	}
+	app.UseLogger(zap.New(zapcore.NewCore(encoding, zapcore.Lock(zapcore.AddSync(s.errs)), f.logLevel.level)))
+}
