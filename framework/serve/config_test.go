@@ -116,6 +116,24 @@ func TestHTTPFlags(t *testing.T) {
 	}
 }
 
+// TestHealth: a second process of the program asks the first.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	address, _ := overHTTP(t, greeter(), "--http", "127.0.0.1:0")
+	ask := func(args ...string) error {
+		return serve.Run(t.Context(), nil, append(args, "--health"), serve.Streams(nil, nil, nil))
+	}
+	if err := ask("--http", address); err != nil {
+		t.Errorf("a server that is ready: %v", err)
+	}
+	if err := ask("--http", "127.0.0.1:1"); err == nil || serve.ExitCode(err) != 1 {
+		t.Errorf("no server: %v", err)
+	}
+	if err := ask(); err == nil || serve.ExitCode(err) != 2 {
+		t.Errorf("no address: %v", err)
+	}
+}
+
 // TestPublicAddress: an address that others reach names the flag that it needs.
 func TestPublicAddress(t *testing.T) {
 	t.Parallel()
@@ -131,6 +149,9 @@ func TestTLSFlags(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := writeCertificate(t, dir)
 	address, _ := overHTTP(t, greeter(), "--http", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	if err := serve.Run(t.Context(), nil, []string{"--http", address, "--tls-cert", cert, "--tls-key", key, "--health"}, serve.Streams(nil, nil, nil)); err != nil {
+		t.Errorf("its health: %v", err)
+	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // a certificate of this test
 	if status := post(t, client, "https://"+address+"/mcp", "", "", 0); status != http.StatusOK {
 		t.Errorf("over TLS: %d", status)

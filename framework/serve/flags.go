@@ -35,6 +35,7 @@ type flags struct {
 	page    pageFlag
 	inspect inspect.Format
 	version bool
+	health  bool // asks another process, and serves nothing
 
 	allowHosts, allowOrigins listFlag
 	tlsCert, tlsKey          string

@@ -79,6 +79,9 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	if err != nil {
 		return err
 	}
+	if f.health {
+		return f.ask(ctx)
+	}
 	if app == nil {
 		return errors.New("serve: no app")
 	}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"go/format"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed template
+var templates embed.FS
+
+// project is what the templates of a new module know.
+type project struct {
+	Name, Module         string
+	FX, HTTP, Auth, Task bool
+	Dir                  string // checkout of Kagami; "": a release
+	Version, Go, GoMinor string
+	Dash                 string // before a flag of the program
+	target               string // directory of the new module
+	interactive          bool   // the user is asked what the module needs
+}
+
+// generated are the files of a new module, by their templates.
+var generated = map[string]string{
+	"go.mod": "go.mod", "main.go": "main.go", "tools.go": "tools.go", "tools_test.go": "tools_test.go",
+	"Dockerfile": "Dockerfile", "compose.yaml": "compose.yaml", "mcp.json": "mcp.json", "README.md": "README.md", "AGENTS.md": "AGENTS.md",
+	".gitignore": "gitignore", ".golangci.yml": "golangci.yml", ".github/workflows/ci.yml": "ci.yml",
+}
+
+func (a *cli) newCommand() *cobra.Command {
+	p := &project{}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Begin a server: a module that compiles and passes its tests",
+		Long: `Begin a server: write a module into the directory NAME, with two tools, their tests, a
+Dockerfile, a compose file, configuration for clients and CI, and notes for people and
+models that work on it. Without a flag, a terminal is asked what the module needs.
+
+Kagami has not been released yet: the module uses a clone of it on this machine, by a
+"replace" line in go.mod. That is the clone from which this program was built, or the
+one of --kagami.`,
+		Example: `  kagami new notes
+  kagami new notes --http --auth --module example.com/team/notes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want one NAME, such as: kagami new notes")
+			}
+			p.interactive = !slices.ContainsFunc([]string{"fx", "http", "auth", "task"}, cmd.Flags().Changed)
+			return a.begin(cmd.Context(), p, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&p.FX, "fx", false, "wire the program with fx")
+	flags.BoolVar(&p.HTTP, "http", false, "for clients that reach the server over HTTP")
+	flags.BoolVar(&p.Auth, "auth", false, "callers need a token (OAuth resource server)")
+	flags.BoolVar(&p.Task, "task", false, "with a tool that clients may run as a task")
+	flags.StringVar(&p.Module, "module", "", "`PATH` of the module (default NAME)")
+	flags.StringVar(&p.Dir, "kagami", "", "`DIR` with a clone of Kagami")
+	return cmd
+}
+
+var goodName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// begin writes the module and makes it ready.
+func (a *cli) begin(ctx context.Context, p *project, target string) error {
+	p.target, p.Name = filepath.Clean(target), filepath.Base(filepath.Clean(target))
+	if !goodName.MatchString(p.Name) {
+		return usagef("%q is no name for a server: use lower-case letters, digits, _ and -", p.Name)
+	}
+	if p.Module == "" {
+		p.Module = p.Name
+	}
+	if entries, err := os.ReadDir(p.target); err == nil && len(entries) > 0 {
+		return fmt.Errorf("the directory %s is not empty", p.target)
+	}
+	if err := p.source(); err != nil {
+		return err
+	}
+	if in, ok := a.in.(*os.File); ok && p.interactive && isTerminal(in) {
+		if err := a.choose(p); err != nil {
+			return err
+		}
+	}
+	files, err := p.files()
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		path := filepath.Join(p.target, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644)); err != nil {
+			return err
+		}
+	}
+	if err := a.settle(ctx, p); err != nil {
+		return fmt.Errorf("the module is in %s, and not ready: %w", p.target, err)
+	}
+	return a.next(p)
+}
+
+// choose asks what the module needs.
+func (a *cli) choose(p *project) error {
+	in := bufio.NewReader(a.in)
+	for _, question := range []struct {
+		text string
+		into *bool
+	}{
+		{"Will clients reach it over HTTP?", &p.HTTP},
+		{"Do callers need a token?", &p.Auth},
+		{"Does a tool take long, so that clients may run it as a task?", &p.Task},
+		{"Do you wire your programs with fx?", &p.FX},
+	} {
+		_, _ = fmt.Fprintf(a.errs, "%s [y/N] ", question.text)
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		answer := strings.ToLower(strings.TrimSpace(line))
+		*question.into = answer == "y" || answer == "yes"
+	}
+	return nil
+}
+
+const kagamiModule = "github.com/kagami-mcp/kagami"
+
+// source finds the Kagami that the module uses.
+func (p *project) source() error {
+	p.Dash, p.Version = "--", version()
+	if p.FX {
+		p.Dash = "-"
+	}
+	released := strings.HasPrefix(p.Version, "v") && !strings.Contains(p.Version, "-")
+	if p.Dir == "" && !released {
+		p.Dir = builtFrom()
+	}
+	p.Go = strings.TrimPrefix(runtime.Version(), "go")
+	if p.Dir == "" {
+		if !released {
+			return usagef("Kagami has not been released yet: give --kagami DIR, a clone of it")
+		}
+		p.goMinor()
+		return nil
+	}
+	whole, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(whole, "go.mod"))
+	if err != nil || !strings.Contains(string(text), "module "+kagamiModule+"\n") {
+		return usagef("--kagami: there is no clone of Kagami in %s", p.Dir)
+	}
+	if line := regexp.MustCompile(`(?m)^go (\S+)`).FindSubmatch(text); line != nil {
+		p.Go = string(line[1])
+	}
+	p.Dir, p.Version = filepath.ToSlash(whole), "v0.0.0"
+	p.goMinor()
+	return nil
+}
+
+func (p *project) goMinor() {
+	parts := strings.SplitN(p.Go, ".", 3)
+	p.GoMinor = strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// builtFrom is the clone from which this program was built, or "".
+func builtFrom() string {
+	_, file, _, ok := runtime.Caller(0)
+	dir := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); !ok || err != nil {
+		return ""
+	}
+	return dir
+}
+
+// files fills the templates.
+func (p *project) files() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for name, from := range generated {
+		text, err := templates.ReadFile("template/" + from + ".tmpl")
+		if err != nil {
+			return nil, err
+		}
+		t, err := template.New(from).Delims("<%", "%>").Parse(string(text))
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		if err := t.Execute(&out, p); err != nil {
+			return nil, err
+		}
+		all[name] = out.Bytes()
+		if strings.HasSuffix(name, ".go") {
+			if all[name], err = format.Source(out.Bytes()); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// settle completes go.mod and go.sum, and writes down what the server offers.
+func (a *cli) settle(ctx context.Context, p *project) error {
+	if p.Dir != "" { // what Kagami itself was built with is at hand
+		if sums, err := os.ReadFile(filepath.Join(p.Dir, "go.sum")); err == nil {
+			if err := os.WriteFile(filepath.Join(p.target, "go.sum"), sums, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	end := a.notice("completing go.mod")
+	tidy := exec.CommandContext(ctx, "go", "mod", "tidy")
+	tidy.Dir = p.target
+	out, err := tidy.CombinedOutput()
+	end()
+	if err != nil {
+		return fmt.Errorf("go mod tidy: %w\n%s", err, strings.TrimSpace(string(out)))
+	}
+	if p.Auth { // nobody sees a tool without a token
+		return nil
+	}
+	quiet := *a
+	quiet.errs = io.Discard
+	lock, err := quiet.lockOf(ctx, []string{p.target})
+	if err != nil {
+		return err
+	}
+	raw, err := lock.Encode()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(p.target, "mcp.lock"), raw, 0o644)
+}
+
+// next says what was done, and what to do now.
+func (a *cli) next(p *project) error {
+	from := ""
+	if p.Dir != "" {
+		from = fmt.Sprintf("\nIt uses the clone of Kagami in %s (see go.mod).\n", p.Dir)
+	}
+	_, err := fmt.Fprintf(a.out, `%s is ready.
+%s
+  cd %s
+  go test ./...
+  go tool kagami page .
+
+AGENTS.md says how to add a tool.
+`, p.Name, from, p.target)
+	return err
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNew: each kind of module compiles, is formatted, and passes its tests as it was written.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"", "--http --auth", "--fx --task", "--fx --auth --task --http"} {
+		t.Run(flags, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "notes")
+			args := append([]string{"new", dir, "--module", "example.com/notes", "--kagami", filepath.Join("..", "..")}, strings.Fields(flags)...)
+			out, errs, code := kagami(t, args...)
+			if code != 0 || !strings.Contains(out, "notes is ready.") {
+				t.Fatalf("exit code %d\n%s%s", code, out, errs)
+			}
+			for _, command := range []string{"gofmt -l .", "go vet ./...", "go test ./..."} {
+				words := strings.Fields(command)
+				run := exec.CommandContext(t.Context(), words[0], words[1:]...)
+				run.Dir = dir
+				out, err := run.CombinedOutput()
+				if err != nil || words[0] == "gofmt" && len(out) > 0 {
+					t.Errorf("%s: %v\n%s", command, err, out)
+				}
+			}
+			_, err := os.Stat(filepath.Join(dir, "mcp.lock"))
+			if wants := !strings.Contains(flags, "auth"); wants != (err == nil) {
+				t.Errorf("mcp.lock: %v", err)
+			}
+			noLeftovers(t, dir)
+			if flags == "" {
+				useNew(t, dir)
+			}
+		})
+	}
+}
+
+// noLeftovers looks for what a template has not filled in.
+func noLeftovers(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && (strings.Contains(string(text), "<%") || strings.Contains(string(text), "<no value>") || len(text) == 0) {
+			t.Errorf("%s:\n%s", path, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// useNew does what the README of the module says.
+func useNew(t *testing.T, dir string) {
+	t.Helper()
+	if out, errs, code := kagami(t, "call", dir, "add_note", "text=Buy tea"); code != 0 || !strings.Contains(out, "Buy tea") {
+		t.Errorf("call: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := kagami(t, "diff", filepath.Join(dir, "mcp.lock"), dir); code != 0 {
+		t.Errorf("diff: exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "new", dir); code != 1 || !strings.Contains(errs, "is not empty") {
+		t.Errorf("again: exit code %d\n%s", code, errs)
+	}
+}
+
+func TestNewUsage(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is no name for a server", "new ..": "is no name for a server",
+		"new notes --kagami /none": "there is no clone of Kagami in /none",
+	} {
+		out, errs, code := kagami(t, strings.Fields(args)...)
+		if code != 2 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", args, code, errs)
+		}
+	}
+	if _, err := os.Stat("notes"); err == nil {
+		t.Error("something was written")
+	}
+}
+
+// TestNewAsks: in a terminal the questions decide.
+func TestNewAsks(t *testing.T) {
+	t.Parallel()
+	var asked strings.Builder
+	p := &project{}
+	if err := (&cli{in: strings.NewReader("y\n\nYES\nno\n"), errs: &asked}).choose(p); err != nil {
+		t.Fatal(err)
+	}
+	if !p.HTTP || p.Auth || !p.Task || p.FX || strings.Count(asked.String(), "[y/N]") != 4 {
+		t.Errorf("%+v after\n%s", p, asked.String())
+	}
+	if err := (&cli{in: strings.NewReader("y\n"), errs: &asked}).choose(p); err == nil {
+		t.Error("the end of the input is an answer")
+	}
+}
