@@ -248,7 +248,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
-	if _, errs, code := kagami(t, "tools", "http://127.0.0.1:1/mcp"); code != 1 || !strings.Contains(errs, "connecting to http://127.0.0.1:1/mcp") {
+	if _, errs, code := kagami(t, "tools", "http://127.0.0.1:1/mcp"); code != 4 || !strings.Contains(errs, "connecting to http://127.0.0.1:1/mcp") {
 		t.Errorf("nobody there: exit code %d\n%s", code, errs)
 	}
 }
@@ -274,7 +274,7 @@ func TestRefusedHints(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.status) }))
 		_, errs, code := kagami(t, "call", s.URL+tt.at, "x")
-		if code != 1 || !strings.Contains(errs, strings.Replace(tt.hint, "URL", s.URL, 1)) || !strings.Contains(errs, fmt.Sprint("HTTP ", tt.status)) {
+		if want := map[bool]int{true: 3, false: 4}[tt.status == http.StatusUnauthorized]; code != want || !strings.Contains(errs, strings.Replace(tt.hint, "URL", s.URL, 1)) || !strings.Contains(errs, fmt.Sprint("HTTP ", tt.status)) {
 			t.Errorf("%d at %q: exit code %d\n%s", tt.status, tt.at, code, errs)
 		}
 		for _, hint := range []string{path, token} {
@@ -313,7 +313,7 @@ func TestEverythingAsks(t *testing.T) {
 			if code != 1 || !strings.Contains(errs, `no answer left for this question of the server: "Who are you?"`) {
 				t.Errorf("unmatched: exit code %d\n%s", code, errs)
 			}
-			if _, errs, code := kagami(t, call...); code != 1 || errs == "" {
+			if _, errs, code := kagami(t, call...); code == 0 || errs == "" {
 				t.Errorf("nobody to ask: exit code %d\n%s", code, errs)
 			}
 			out, errs, code = kagami(t, "call", everything, "test_sampling", "prompt=Hi", "--revision", rev, "--sample", "hello")
@@ -492,7 +492,7 @@ func TestErrorsCannotDriveTheTerminal(t *testing.T) {
 		_, _ = io.WriteString(w, "\x1b[2Jno")
 	}))
 	defer s.Close()
-	if _, errs, code := kagami(t, "tools", s.URL); code != 1 || !strings.Contains(errs, `\x1b[2Jno`) {
+	if _, errs, code := kagami(t, "tools", s.URL); code != 3 || !strings.Contains(errs, `\x1b[2Jno`) {
 		t.Errorf("exit code %d\n%q", code, errs)
 	}
 }

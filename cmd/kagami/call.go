@@ -98,7 +98,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 		err = fmt.Errorf("%w\nThe tool runs as a task only: call it with --task.", err) //nolint:revive,staticcheck // sentences for a person
 	}
 	if err != nil && !listed { // the tool may be hidden, so the error of the server is kept
-		return errors.Join(err, errors.New(unlisted("tool", name, names)))
+		return errors.Join(err, &unlistedError{unlisted("tool", name, names)})
 	}
 	return err
 }

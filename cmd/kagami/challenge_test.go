@@ -28,7 +28,7 @@ func TestRefusedForScopes(t *testing.T) {
 				_, _ = w.Write([]byte(body))
 			}))
 			_, errs, code := kagami(t, "call", s.URL+"/mcp", "x")
-			if code != 1 || !strings.Contains(errs, tt.want) {
+			if want := map[bool]int{true: 4, false: 3}[status == http.StatusBadRequest]; code != want || !strings.Contains(errs, tt.want) {
 				t.Errorf("%d: exit code %d\n%s", status, code, errs)
 			}
 			s.Close()

@@ -14,22 +14,10 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 )
 
-// Exit codes of diff. 1 and 2 mean failure and wrong usage, as for every command.
-const (
-	exitText     = 3
-	exitAdditive = 4
-	exitBreaking = 5
-)
-
 // changedError ends a diff that has found forbidden changes. They were printed before.
 type changedError struct{ level contract.Level }
 
 func (e *changedError) Error() string { return "the surface has changed: " + e.level.String() }
-
-// code is the exit code.
-func (e *changedError) code() int {
-	return map[contract.Level]int{contract.Text: exitText, contract.Additive: exitAdditive, contract.Breaking: exitBreaking}[e.level]
-}
 
 func (a *cli) diffCommand() *cobra.Command {
 	allow := "same"
@@ -44,8 +32,7 @@ server's whole command line comes after "--", or in --cmd, and is NEW.
 What a tool takes may become more, what it returns may become less; JSON Schema is
 understood, see the documentation of framework/serve/surface/contract.
 
-Exit codes: 0 nothing has changed, or only what --allow lets pass, 3 text only,
-4 additive, 5 breaking; as ever, 1 is a failure and 2 wrong usage.`,
+The exit code is 0 if nothing has changed, or only what --allow lets pass, and 6 otherwise.`,
 		Example: `  kagami diff mcp.lock ./examples/weather                   # is the lock file up to date?
   kagami diff mcp.lock ./examples/weather --allow additive  # does anything break?
   kagami diff old.lock new.lock --json

@@ -51,13 +51,13 @@ func TestLockAndDiff(t *testing.T) {
 		{"same", []string{file, everything}, 0, "", ""},
 		{"same, after dashes", []string{file, "--", everything, "--stdio"}, 0, "", ""},
 		{"two files", []string{file, file}, 0, "", ""},
-		{"text", []string{text, everything}, 3, "text: tool slow: title changed from \"Crawl\" to ", ""},
+		{"text", []string{text, everything}, 6, "text: tool slow: title changed from \"Crawl\" to ", ""},
 		{"text allowed", []string{text, everything, "--allow", "text"}, 0, "text: tool slow: title", ""},
-		{"additive", []string{wider, file}, 4, "additive: tool ", ""},
+		{"additive", []string{wider, file}, 6, "additive: tool ", ""},
 		{"additive allowed", []string{wider, file, "--allow", "additive"}, 0, "minimum lowered from 1 to 0", ""},
-		{"breaking", []string{renamed, file}, 5, "breaking: tool sleepy: renamed to slow\n", ""},
-		{"breaking, though additive is allowed", []string{renamed, file, "--allow", "additive"}, 5, "breaking: ", ""},
-		{"breaking, of a task", []string{optional, everything}, 5, "breaking: tool ", ""},
+		{"breaking", []string{renamed, file}, 6, "breaking: tool sleepy: renamed to slow\n", ""},
+		{"breaking, though additive is allowed", []string{renamed, file, "--allow", "additive"}, 6, "breaking: ", ""},
+		{"breaking, of a task", []string{optional, everything}, 6, "breaking: tool ", ""},
 		{"breaking allowed", []string{renamed, file, "--allow", "breaking"}, 0, "breaking: ", ""},
 		{"wrong file", []string{wrong, everything}, 1, "", "its form is number 0"},
 		{"no file", []string{filepath.Join(dir, "no.lock"), everything}, 1, "", "no such file"},
@@ -75,7 +75,7 @@ func TestLockAndDiff(t *testing.T) {
 	}
 	out, _, code := kagami(t, "diff", renamed, file, "--json")
 	var list []struct{ Level, Where, What string }
-	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 5 || len(list) != 1 || list[0].Level != "breaking" || list[0].Where != "tool sleepy" {
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 6 || len(list) != 1 || list[0].Level != "breaking" || list[0].Where != "tool sleepy" {
 		t.Errorf("--json: exit code %d, %v\n%s", code, err, out)
 	}
 }

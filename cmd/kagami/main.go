@@ -14,8 +14,7 @@
 // can be asked. Pages are shown and never opened.
 //
 // Results go to stdout and nothing else does; questions, diagnostics and the
-// server's own stderr go to stderr. Exit codes: 0 success, 1 an error result or a failure,
-// 2 wrong usage; those of diff are in its help.
+// server's own stderr go to stderr. "kagami --help" lists the exit codes.
 package main
 
 import (
@@ -25,6 +24,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -59,24 +59,24 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = out.err
 	}
-	errs := visible{a.errs} // errors contain texts of the server
-	var usage *usageError
-	var tool *toolError
-	var changed *changedError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &tool): // the text comes from the server, and is printed without a prefix
-		_, _ = fmt.Fprintln(errs, tool.text)
-		return 1
-	case errors.As(err, &changed): // the changes were printed to stdout
-		return changed.code()
-	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(errs, "kagami: %v\nTry: kagami --help\n", err)
-		return 2
+	how := exitOf(ctx, err)
+	if err == nil {
+		return how.code
 	}
-	_, _ = fmt.Fprintf(errs, "kagami: %s\n", failure(err))
-	return 1
+	if (a.json || slices.Contains(args, "--json")) && !out.wrote {
+		how.report(out, err)
+	}
+	errs := visible{a.errs} // errors contain texts of the server
+	switch how {
+	case exitTool: // the text comes from the server, and is printed without a prefix
+		_, _ = fmt.Fprintln(errs, err)
+	case exitContract: // the changes were printed to stdout
+	case exitUsage:
+		_, _ = fmt.Fprintf(errs, "kagami: %v\nTry: kagami --help\n", err)
+	default:
+		_, _ = fmt.Fprintf(errs, "kagami: %s\n", failure(err))
+	}
+	return how.code
 }
 
 // failure is the text of an error. Some errors end with a call that can be copied, so a code is

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,7 +91,7 @@ func TestCallWeather(t *testing.T) {
 		t.Errorf("--json: exit code %d, %v\n%s%s", code, err, out, errs)
 	}
 	out, errs, code = kagami(t, "call", "../../examples/weather", "forecast", "city=Kioto")
-	if code != 1 || out != "" || !strings.Contains(errs, "Kyoto") {
+	if code != 5 || out != "" || !strings.Contains(errs, "Kyoto") {
 		t.Errorf("an unknown city: exit code %d\n%s%s", code, out, errs)
 	}
 }
@@ -105,18 +107,18 @@ func TestCommands(t *testing.T) {
 	}{
 		{"text", []string{"call", everything, "test_simple_text"}, 0, "This is a simple text response for testing.\n", ""},
 		{"typed", []string{"call", everything, "slow", "seconds=0"}, 0, "Waited 0 s.\n", ""},
-		{"error result", []string{"call", everything, "test_error_handling"}, 1, "", "This tool intentionally returns an error for testing\n"},
-		{"error result as JSON", []string{"call", everything, "test_error_handling", "--json"}, 1, `"isError": true`, "This tool intentionally"},
-		{"wrong arguments", []string{"call", everything, "slow", "seconds=x"}, 1, "", "Try: {\"seconds\":1}\n"},
+		{"error result", []string{"call", everything, "test_error_handling"}, 5, "", "This tool intentionally returns an error for testing\n"},
+		{"error result as JSON", []string{"call", everything, "test_error_handling", "--json"}, 5, `"isError": true`, "This tool intentionally"},
+		{"wrong arguments", []string{"call", everything, "slow", "seconds=x"}, 5, "", "Try: {\"seconds\":1}\n"},
 		{"wrong arguments, earlier", []string{"call", everything, "slow", "seconds=x", "--revision", "2025-06-18"}, 1, "", "Try: {\"seconds\":1}\n(JSON-RPC error -32602)\n"},
-		{"unknown tool", []string{"call", everything, "slo"}, 1, "", "Did you mean slow or slow_compute or slow_cancelled?"},
+		{"unknown tool", []string{"call", everything, "slo"}, 7, "", "Did you mean slow or slow_compute or slow_cancelled?"},
 		{"progress", []string{"call", everything, "burst", "n=2", "--progress"}, 0, "Sent 2 of each.\n", "1/2 progress 1\ninfo: log 1\n2/2 progress 2\ninfo: log 2\n"},
 		{"progress beside JSON", []string{"call", everything, "burst", "n=2", "--progress", "--json"}, 0, `"text": "Sent 2 of each."`, "1/2 progress 1\ninfo: log 1\n2/2 progress 2\ninfo: log 2\n"},
 		{"no progress", []string{"call", everything, "burst", "n=2"}, 0, "Sent 2 of each.\n", ""},
 		{"timeout", []string{"call", everything, "slow", "seconds=60", "--timeout", "300ms"}, 1, "", "the server took longer than 300ms (--timeout)"},
 		{"after dashes", []string{"call", "test_x_mcp_header", "region=eu", "--", everything, "--stdio"}, 0, "Region: eu, replicas: 0, dry run: false\n", ""},
 		{"command line", []string{"call", "--cmd", "'" + everything + "' --stdio", "test_x_mcp_header"}, 0, "No region given.\n", ""},
-		{"server that fails", []string{"tools", "--", everything, "--nope"}, 1, "", "unknown flag --nope"},
+		{"server that fails", []string{"tools", "--", everything, "--nope"}, 4, "", "unknown flag --nope"},
 
 		{"tools", []string{"tools", everything}, 0, "update_watched (not destructive)", ""},
 		{"resources", []string{"resources", everything}, 0, "test://template/{id}/data (application/json)", ""},
@@ -128,11 +130,11 @@ func TestCommands(t *testing.T) {
 		{"read blob", []string{"read", everything, "test://static-binary"}, 0, "[test://static-binary, image/png, 70 bytes]\n", ""},
 		{"read JSON", []string{"read", everything, "test://template/7/data"}, 0, `  "id": "7"`, ""},
 		{"read raw", []string{"read", everything, "test://static-text", "--json"}, 0, `"uri": "test://static-text"`, ""},
-		{"read nothing", []string{"read", everything, "test://nope"}, 1, "", "not found"},
+		{"read nothing", []string{"read", everything, "test://nope"}, 7, "", "not found"},
 
 		{"prompt", []string{"prompt", everything, "test_prompt_with_arguments", "arg1=a", "arg2=b"}, 0, "user:\n  Prompt with arguments: arg1='a', arg2='b'\n", ""},
 		{"prompt raw", []string{"prompt", everything, "test_simple_prompt", "--json"}, 0, `"role": "user"`, ""},
-		{"unknown prompt", []string{"prompt", everything, "test_simple"}, 1, "", "Did you mean test_simple_prompt?"},
+		{"unknown prompt", []string{"prompt", everything, "test_simple"}, 7, "", "Did you mean test_simple_prompt?"},
 		{"prompt without argument", []string{"prompt", everything, "test_prompt_with_arguments", "arg1=a"}, 1, "", "arg2"},
 
 		{"version", []string{"version"}, 0, "MCP 2024-11-05", ""},
@@ -147,9 +149,9 @@ func TestCommands(t *testing.T) {
 		{"empty server", []string{"tools", ""}, 2, "", "no server"},
 		{"no scheme", []string{"tools", "localhost:8080/mcp"}, 2, "", "did you mean http://localhost:8080/mcp?"},
 		{"other scheme", []string{"tools", "ws://localhost/mcp"}, 2, "", "no server is reached by ws, want http or https"},
-		{"scheme in capitals", []string{"tools", "HTTP://127.0.0.1:1/mcp"}, 1, "", "connecting to HTTP://127.0.0.1:1/mcp"},
-		{"path of Windows", []string{"tools", "--cmd", `C:\new\server.exe "a \"b\""`}, 1, "", `connecting to C:\new\server.exe a "b"`},
-		{"no program", []string{"tools", "nowhere"}, 1, "", `"nowhere" is no file here and no program in PATH`},
+		{"scheme in capitals", []string{"tools", "HTTP://127.0.0.1:1/mcp"}, 4, "", "connecting to HTTP://127.0.0.1:1/mcp"},
+		{"path of Windows", []string{"tools", "--cmd", `C:\new\server.exe "a \"b\""`}, 4, "", `connecting to C:\new\server.exe a "b"`},
+		{"no program", []string{"tools", "nowhere"}, 4, "", `"nowhere" is no file here and no program in PATH`},
 		{"no tool", []string{"call", everything}, 2, "", "no TOOL given"},
 		{"no URI", []string{"read", everything}, 2, "", "no URI given"},
 		{"too much", []string{"tools", everything, "more"}, 2, "", `unexpected argument "more"`},
@@ -157,9 +159,9 @@ func TestCommands(t *testing.T) {
 		{"not a pair, prompt", []string{"prompt", everything, "x", "5"}, 2, "", "want key=value"},
 		{"unknown revision", []string{"tools", everything, "--revision", "2024-01-01"}, 2, "", "is none of 2024-11-05"},
 		{"unfinished quote", []string{"tools", "--cmd", "'a"}, 2, "", "unfinished quote"},
-		{"no such path", []string{"tools", "./nowhere"}, 1, "", "neither a Go package nor a program"},
-		{"not a program", []string{"tools", "../../protocol"}, 1, "", "building the server"},
-		{"not a server", []string{"tools", "--", "go", "version"}, 1, "", "connecting to go version"},
+		{"no such path", []string{"tools", "./nowhere"}, 4, "", "neither a Go package nor a program"},
+		{"not a program", []string{"tools", "../../protocol"}, 4, "", "building the server"},
+		{"not a server", []string{"tools", "--", "go", "version"}, 4, "", "connecting to go version"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -190,9 +192,9 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 		"a banner":        {`echo "Welcome to 1.0"; exec ` + everything, 0, []string{printed + "Welcome to 1.0\n"}},
 		"logs":            {`printf '{"level":"info"}\n\033[31m7\n'; exec ` + everything, 0, []string{printed + `{"level":"info"}`, printed + `\x1b[31m7`}},
 		"without end":     {`for i in 1 2 3 4 5 6 7 8 9; do echo "line $i"; done; exec ` + everything, 0, []string{printed + "line 5\nkagami: the server prints more of that\n"}},
-		"its usage":       {`echo "usage: server FILE"; exit 64`, 1, []string{printed + "usage: server FILE\n", "(server process: exit status 64)\n"}},
-		"crash":           {`echo "no key" >&2; exit 3`, 1, []string{"no key\n", "the connection was lost", "(server process: exit status 3)\n"}},
-		"crash in a call": {`read line; echo '{"jsonrpc":"2.0","id":1001,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}}'; read line; exit 4`, 1, []string{"tools/list: client: the connection was lost", "(server process: exit status 4)\n"}},
+		"its usage":       {`echo "usage: server FILE"; exit 64`, 4, []string{printed + "usage: server FILE\n", "(server process: exit status 64)\n"}},
+		"crash":           {`echo "no key" >&2; exit 3`, 4, []string{"no key\n", "the connection was lost", "(server process: exit status 3)\n"}},
+		"crash in a call": {`read line; echo '{"jsonrpc":"2.0","id":1001,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}}'; read line; exit 4`, 4, []string{"tools/list: client: the connection was lost", "(server process: exit status 4)\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -268,7 +270,7 @@ func TestInterrupted(t *testing.T) {
 	// The first progress line shows that the call is running.
 	a := &cli{out: &out, errs: errs}
 	code := a.run(ctx, []string{"call", everything, "test_tool_with_progress", "--progress"})
-	if code != 1 || out.Len() > 0 {
+	if code != 130 || out.Len() > 0 {
 		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 }
@@ -280,7 +282,7 @@ func TestInterruptedBuild(t *testing.T) {
 	interrupt(errors.New("interrupt signal received"))
 	var errs shared
 	a := &cli{out: io.Discard, errs: &errs}
-	if code := a.run(ctx, []string{"tools", "../../examples/hello"}); code != 1 || errs.String() != "kagami: interrupt signal received\n" {
+	if code := a.run(ctx, []string{"tools", "../../examples/hello"}); code != 130 || errs.String() != "kagami: interrupt signal received\n" {
 		t.Errorf("exit code %d\n%s", code, errs.String())
 	}
 }
@@ -294,4 +296,55 @@ type cancelling struct {
 func (c *cancelling) Write(p []byte) (int, error) {
 	c.cancel()
 	return c.shared.Write(p)
+}
+
+// TestFailuresAsJSON: with --json a failure is JSON on stdout, unless a result is there already.
+func TestFailuresAsJSON(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte("<!DOCTYPE html><title>Not here</title>"))
+	}))
+	defer page.Close()
+	for args, want := range map[string]struct {
+		code    int
+		kind    string
+		message string
+	}{
+		"tools --json": {2, "usage", "no server"}, "tools --json --nope": {2, "usage", "unknown flag --nope"},
+		"tools --json --jsn x":                       {2, "usage", "did you mean --json?"},
+		"tools --json ./nowhere":                     {4, "no server", "neither a Go package nor a program"},
+		"tools --json " + page.URL:                   {4, "no server", "no MCP server at " + page.URL + ": it answers HTTP 404 with a page of HTML"},
+		"call --json " + everything + " nope":        {7, "not found", `the server lists no tool "nope"`},
+		"read --json " + everything + " test://nope": {7, "not found", "not found"},
+	} {
+		out, errs, code := kagami(t, strings.Fields(args)...)
+		var failed struct {
+			Error struct {
+				Code          int
+				Kind, Message string
+			}
+		}
+		err := json.Unmarshal([]byte(out), &failed)
+		if got := failed.Error; err != nil || code != want.code || got.Code != code || got.Kind != want.kind || !strings.Contains(got.Message, want.message) {
+			t.Errorf("%s: exit code %d, %v\n%s%s", args, code, err, out, errs)
+		}
+	}
+}
+
+// TestList: everything in one view.
+func TestList(t *testing.T) {
+	t.Parallel()
+	out, errs, code := kagami(t, "list", weather)
+	for _, want := range []string{"tool      forecast ", "resource  weather://cities ", "template  weather://{city} ", "prompt    plan_trip "} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want %q\n%s%s", code, want, out, errs)
+		}
+	}
+	if lines := strings.Count(out, "\n"); lines != 5 {
+		t.Errorf("%d lines\n%s", lines, out)
+	}
+	if out, _, code := kagami(t, "list", weather, "--json"); code != 0 || !json.Valid([]byte(out)) {
+		t.Errorf("--json: exit code %d\n%s", code, out)
+	}
 }

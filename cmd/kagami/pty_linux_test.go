@@ -179,7 +179,7 @@ func TestTerminalIsLeft(t *testing.T) {
 	errs := &leaving{interrupt: cancel}
 	a := &cli{in: tty, out: &errs.shared, errs: errs}
 	began := time.Now()
-	if code := a.run(ctx, []string{"call", s.URL, "x"}); code != 1 || time.Since(began) > 45*time.Second {
+	if code := a.run(ctx, []string{"call", s.URL, "x"}); code != 130 || time.Since(began) > 45*time.Second {
 		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), errs.String())
 	}
 }

@@ -49,7 +49,9 @@ func (a *cli) command() *cobra.Command {
 
 SERVER is a Go package (a directory such as ./examples/weather, or an import path),
 which is built and started, a program, or the URL of a server over HTTP. Give a whole
-command line with --cmd, or after "--" at the end.`,
+command line with --cmd, or after "--" at the end.
+
+` + exitHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather compare cities=Kyoto,Oslo --progress
   kagami inspect ./examples/everything
@@ -59,15 +61,20 @@ command line with --cmd, or after "--" at the end.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+				return usagef("unknown command %q%s", args[0], meant("", args[0], commandNames(cmd)))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+			err = fmt.Errorf("unknown flag --%s%s", name, meant("--", name, flagNames(cmd)))
+		}
+		return &usageError{err}
+	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.commandLine, "cmd", "", "command line of the server, instead of SERVER")
 	flags.StringVar(&a.revision, "revision", "", "speak this revision only (default: the newest both know)")
@@ -77,11 +84,39 @@ command line with --cmd, or after "--" at the end.`,
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		a.callCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
+		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(),
 		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// commandNames are the names of all commands.
+func commandNames(root *cobra.Command) []string {
+	var names []string
+	for _, cmd := range root.Commands() {
+		names = append(names, cmd.Name())
+	}
+	return names
+}
+
+// flagNames are the names of the flags that a command knows.
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	for word := range strings.FieldsSeq(cmd.LocalFlags().FlagUsages() + cmd.InheritedFlags().FlagUsages()) {
+		if name, ok := strings.CutPrefix(word, "--"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// meant asks whether one of the known names was meant.
+func meant(prefix, name string, known []string) string {
+	if near := nearest(name, known); len(near) > 0 {
+		return ": did you mean " + prefix + near[0] + "?"
+	}
+	return ""
 }
 
 // helpCommand is cobra's, except that an unknown command is an error.

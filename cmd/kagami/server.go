@@ -111,8 +111,11 @@ func (a *cli) session(
 		return err
 	}
 	to, cleanup, err := a.target(ctx, server)
-	if err != nil {
+	if _, usage := errors.AsType[*usageError](err); usage {
 		return err
+	}
+	if err != nil {
+		return &unreachedError{err}
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
 	ctx, limit := limited(ctx, a.timeout)
@@ -120,7 +123,8 @@ func (a *cli) session(
 	opts = append(opts, client.Name("kagami", version()))
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	if err != nil {
-		return fmt.Errorf("connecting to %s: %w%s", strings.Join(server, " "), cause(ctx, err), otherPath(server, err))
+		why := noPage(server, cause(ctx, err))
+		return &unreachedError{fmt.Errorf("connecting to %s: %w%s", strings.Join(server, " "), why, otherPath(server, err))}
 	}
 	err = cause(ctx, body(ctx, c))
 	// The process may end in any way after its last answer: that is not an error of the

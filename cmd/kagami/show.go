@@ -159,7 +159,7 @@ func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string,
 		}
 		names[i] = p.Name
 	}
-	return errors.Join(err, errors.New(unlisted("prompt", name, names)))
+	return errors.Join(err, &unlistedError{unlisted("prompt", name, names)})
 }
 
 // raw prints the raw result of a request.

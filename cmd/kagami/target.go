@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -77,7 +78,7 @@ func (a *cli) endpoint(address string) (client.Target, error) {
 // otherPath suggests the usual path if the URL has none and nothing was found there.
 func otherPath(server []string, err error) string {
 	refused, ok := errors.AsType[*client.HTTPError](err)
-	if !ok || refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed {
+	if !ok || !slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, refused.Status) {
 		return ""
 	}
 	u, failed := url.Parse(server[0])

@@ -85,8 +85,8 @@ func TestCallAsTask(t *testing.T) {
 		"completes":        {[]string{"slow_compute", "seconds=0", "label=x", "--task"}, 0, "Computed x in 0 s.\n", `^task \w+: \w+\n`},
 		"waits":            {[]string{"slow_compute", "seconds=0.2", "label=x", "--task", "--wait", "--ttl", "1m"}, 0, "Computed x in 0.2 s.\n", `^task \w+: working\n`},
 		"as JSON":          {[]string{"slow_compute", "seconds=0", "--task", "--json"}, 0, `"text": "Computed  in 0 s."`, ""},
-		"fails":            {[]string{"failing_job", "--task"}, 1, "", `The job failed, as it was meant to\.\n$`},
-		"fails as JSON":    {[]string{"failing_job", "--task", "--json"}, 1, `"isError": true`, ""},
+		"fails":            {[]string{"failing_job", "--task"}, 5, "", `The job failed, as it was meant to\.\n$`},
+		"fails as JSON":    {[]string{"failing_job", "--task", "--json"}, 5, `"isError": true`, ""},
 		"breaks":           {[]string{"protocol_error_job", "--task"}, 1, "", `the task failed: .*the job broke the protocol`},
 		"asks":             {[]string{"confirm_delete", "filename=x", "--task", "--answers", yes}, 0, "Deleted x.\n", "input_required"},
 		"asks nobody":      {[]string{"confirm_delete", "filename=x", "--task"}, 1, "", ""},
@@ -99,7 +99,11 @@ func TestCallAsTask(t *testing.T) {
 			t.Run(revision+" "+name, func(t *testing.T) {
 				t.Parallel()
 				out, errs, code := kagami(t, append([]string{"call", everything, "--revision", revision}, tt.args...)...)
-				if code != tt.code || !strings.Contains(out, tt.out) || !regexp.MustCompile(tt.errs).MatchString(errs) {
+				wants := tt.code
+				if name == "asks nobody" && revision != "2026-07-28" { // there the server says it, as the text of the tool
+					wants = 5
+				}
+				if code != wants || !strings.Contains(out, tt.out) || !regexp.MustCompile(tt.errs).MatchString(errs) {
 					t.Errorf("exit code %d\nstdout: %s\nstderr: %s", code, out, errs)
 				}
 				if name == "detached" && !regexp.MustCompile(`^\w{26}\n$`).MatchString(out) {
@@ -149,9 +153,9 @@ func TestNoTasks(t *testing.T) {
 		"list":          {[]string{"tasks", "list", everything}, 1, "", "the server has no tasks to list, at revision 2026-07-28"},
 		"list, old":     {[]string{"tasks", "list", everything, "--revision", "2025-06-18"}, 1, "", "no tasks to list, at revision 2025-06-18"},
 		"get, old":      {[]string{"tasks", "get", everything, "x", "--revision", "2025-06-18"}, 1, "", "the server has no tasks, at revision 2025-06-18"},
-		"get unknown":   {[]string{"tasks", "get", everything, "x"}, 1, "", "the server has no such task"},
-		"result":        {[]string{"tasks", "result", everything, "x"}, 1, "", "Tasks expire"},
-		"cancel":        {[]string{"tasks", "cancel", everything, "x"}, 1, "", "no such task"},
+		"get unknown":   {[]string{"tasks", "get", everything, "x"}, 7, "", "the server has no such task"},
+		"result":        {[]string{"tasks", "result", everything, "x"}, 7, "", "Tasks expire"},
+		"cancel":        {[]string{"tasks", "cancel", everything, "x"}, 7, "", "no such task"},
 		"no id":         {[]string{"tasks", "get", everything}, 2, "", "no ID given"},
 		"no server":     {[]string{"tasks", "list"}, 2, "", "no server"},
 		"no verb":       {[]string{"tasks"}, 0, "Wait for a task and print its result", ""},
@@ -284,7 +288,7 @@ func TestTaskInterrupted(t *testing.T) {
 	a := &cli{out: &out, errs: errs}
 	code := a.run(ctx, []string{"call", url, "work", "ms=500", "--task"})
 	found := regexp.MustCompile(`ask for it with:\n  kagami tasks result (\S+) (\w+)\n`).FindStringSubmatch(errs.String())
-	if code != 1 || out.Len() > 0 || found == nil {
+	if code != 130 || out.Len() > 0 || found == nil {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 	if out, errs, code := kagami(t, "tasks", "result", found[1], found[2]); code != 0 || out != "worked\n" || !strings.Contains(errs, "half-way") {

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// exit is how a command has ended.
+type exit struct {
+	code int
+	kind string // in the JSON of a failure
+}
+
+// Exits of all commands. They are documented: scripts depend on them.
+var (
+	exitOK          = exit{0, ""}
+	exitFailure     = exit{1, "failure"}
+	exitUsage       = exit{2, "usage"}
+	exitLogin       = exit{3, "authorization"}
+	exitNoServer    = exit{4, "no server"}
+	exitTool        = exit{5, "tool"}
+	exitContract    = exit{6, "contract"}
+	exitNotFound    = exit{7, "not found"}
+	exitInterrupted = exit{130, "interrupted"}
+)
+
+const exitHelp = `Exit codes: 0 success, 1 another failure, 2 wrong usage, 3 the server wants a login or
+refuses the token, 4 no server or a broken connection, 5 the tool says that it failed, 6 the
+surface has changed (diff), 7 there is no such tool, resource or prompt, 130 interrupted.
+With --json a failure is JSON on stdout, too.`
+
+// unreachedError is a server that cannot be started or reached.
+type unreachedError struct{ err error }
+
+func (e *unreachedError) Error() string { return e.err.Error() }
+func (e *unreachedError) Unwrap() error { return e.err }
+
+// unlistedError names a component that the server does not list.
+type unlistedError struct{ text string }
+
+func (e *unlistedError) Error() string { return e.text }
+
+// invalidParams is the JSON-RPC error for a tool or prompt that does not exist.
+const invalidParams = -32602
+
+// exitOf decides how a command ends that has returned err.
+func exitOf(ctx context.Context, err error) exit {
+	if err == nil {
+		return exitOK
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	if status, ok := errors.AsType[*client.HTTPError](err); ok && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden) {
+		return exitLogin
+	}
+	if _, ok := errors.AsType[*changedError](err); ok {
+		return exitContract
+	}
+	if absent(err) {
+		return exitNotFound
+	}
+	if _, ok := errors.AsType[*toolError](err); ok {
+		return exitTool
+	}
+	if unreached(err) {
+		return exitNoServer
+	}
+	return exitFailure
+}
+
+// absent reports whether the server has no such component or task. One that it does not list may
+// exist: what counts is that the server refuses it.
+func absent(err error) bool {
+	fault, refused := errors.AsType[*protocol.Fault](err)
+	answer, answered := errors.AsType[*protocol.Error](err)
+	_, failed := errors.AsType[*toolError](err)
+	if _, unlisted := errors.AsType[*unlistedError](err); unlisted && (failed || answered && answer.Code == invalidParams) {
+		return true
+	}
+	return errors.Is(err, client.ErrTaskGone) || refused && fault.Kind == protocol.FaultResourceNotFound
+}
+
+// unreached reports whether the server was not there, or has gone.
+func unreached(err error) bool {
+	if _, ok := errors.AsType[*unreachedError](err); ok {
+		return true
+	}
+	_, network := errors.AsType[*url.Error](err)
+	_, ended := errors.AsType[*exec.ExitError](err)
+	return network || ended || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, client.ErrClosed)
+}
+
+// report prints a failure as JSON, for programs.
+func (e exit) report(out io.Writer, err error) {
+	_ = json.NewEncoder(out).Encode(map[string]any{"error": map[string]any{ // a reader that is gone does not matter
+		"code": e.code, "kind": e.kind, "message": failure(err),
+	}})
+}
+
+// noPage replaces a page of HTML in an error: somebody else than an MCP server has answered.
+func noPage(server []string, err error) error {
+	status, ok := errors.AsType[*client.HTTPError](err)
+	if !ok || status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden {
+		return err
+	}
+	body := strings.ToLower(strings.TrimSpace(status.Body))
+	if !strings.HasPrefix(body, "<!doctype") && !strings.HasPrefix(body, "<html") {
+		return err
+	}
+	return &unreachedError{fmt.Errorf("no MCP server at %s: it answers HTTP %d with a page of HTML", strings.Join(server, " "), status.Status)}
+}
