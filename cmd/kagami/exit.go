@@ -53,6 +53,11 @@ func (e *unlistedError) Error() string { return e.text }
 // invalidParams is the JSON-RPC error for a tool or prompt that does not exist.
 const invalidParams = -32602
 
+// missingError is something that is not there.
+type missingError struct{ text string }
+
+func (e *missingError) Error() string { return e.text }
+
 // exitOf decides how a command ends that has returned err.
 func exitOf(ctx context.Context, err error) exit {
 	if err == nil {
@@ -89,6 +94,9 @@ func absent(err error) bool {
 	answer, answered := errors.AsType[*protocol.Error](err)
 	_, failed := errors.AsType[*toolError](err)
 	if _, unlisted := errors.AsType[*unlistedError](err); unlisted && (failed || answered && answer.Code == invalidParams) {
+		return true
+	}
+	if _, missing := errors.AsType[*missingError](err); missing {
 		return true
 	}
 	return errors.Is(err, client.ErrTaskGone) || refused && fault.Kind == protocol.FaultResourceNotFound

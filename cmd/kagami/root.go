@@ -86,6 +86,7 @@ command line with --cmd, or after "--" at the end.
 	root.AddCommand(
 		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(),
+		a.installCommand(), a.uninstallCommand(), a.clientsCommand(),
 		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)
 	return root

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// registration is a server as clients write it down.
+type registration struct {
+	Name    string
+	Command string // absolute path; "": the server is at URL
+	Args    []string
+	Env     map[string]string
+	URL     string
+	Header  map[string]string
+}
+
+// clientProgram is a client whose configuration install edits.
+type clientProgram struct {
+	name   string
+	paths  map[string]string // of the file, by GOOS; "" stands for all others
+	member string            // of the object with the servers; "": the file is TOML
+	entry  func(r *registration) *clientEntry
+	remote bool // it reaches servers by a URL
+}
+
+// clientPrograms are the clients that install knows. $HOME, $CONFIG and $APPDATA are directories
+// of the user.
+func clientPrograms() []clientProgram {
+	everywhere := func(path string) map[string]string { return map[string]string{"": path} }
+	return []clientProgram{
+		{name: "claude-desktop", member: "mcpServers", entry: plainEntry, paths: map[string]string{
+			"":        "$CONFIG/Claude/claude_desktop_config.json",
+			"darwin":  "$HOME/Library/Application Support/Claude/claude_desktop_config.json",
+			"windows": "$APPDATA/Claude/claude_desktop_config.json",
+		}},
+		{name: "claude-code", member: "mcpServers", entry: typedEntry, remote: true, paths: everywhere("$HOME/.claude.json")},
+		{name: "cursor", member: "mcpServers", entry: plainEntry, remote: true, paths: everywhere("$HOME/.cursor/mcp.json")},
+		{name: "vscode", member: "servers", entry: typedEntry, remote: true, paths: map[string]string{
+			"":        "$CONFIG/Code/User/mcp.json",
+			"darwin":  "$HOME/Library/Application Support/Code/User/mcp.json",
+			"windows": "$APPDATA/Code/User/mcp.json",
+		}},
+		{name: "codex", remote: true, paths: everywhere("$HOME/.codex/config.toml")},
+		{name: "gemini", member: "mcpServers", entry: geminiEntry, remote: true, paths: everywhere("$HOME/.gemini/settings.json")},
+		{name: "zed", member: "context_servers", entry: plainEntry, remote: true, paths: map[string]string{
+			"": "$HOME/.config/zed/settings.json", "windows": "$APPDATA/Zed/settings.json",
+		}},
+		{name: "windsurf", member: "mcpServers", entry: windsurfEntry, remote: true, paths: everywhere("$HOME/.codeium/windsurf/mcp_config.json")},
+	}
+}
+
+// clientEntry is a server in a client's file, with the members of all clients.
+type clientEntry struct {
+	Type      string            `json:"type,omitempty"`
+	Command   string            `json:"command,omitempty"`
+	Args      *[]string         `json:"args,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	URL       string            `json:"url,omitempty"`
+	HTTPURL   string            `json:"httpUrl,omitempty"`
+	ServerURL string            `json:"serverUrl,omitempty"`
+	Headers   map[string]string `json:"headers,omitempty"`
+}
+
+func plainEntry(r *registration) *clientEntry {
+	if r.URL != "" {
+		return &clientEntry{URL: r.URL, Headers: r.Header}
+	}
+	args := append([]string{}, r.Args...)
+	return &clientEntry{Command: r.Command, Args: &args, Env: r.Env}
+}
+
+func typedEntry(r *registration) *clientEntry {
+	e := plainEntry(r)
+	e.Type = "stdio"
+	if e.URL != "" {
+		e.Type = "http"
+	}
+	return e
+}
+
+func geminiEntry(r *registration) *clientEntry {
+	e := plainEntry(r)
+	e.URL, e.HTTPURL = "", e.URL
+	return e
+}
+
+func windsurfEntry(r *registration) *clientEntry {
+	e := plainEntry(r)
+	e.URL, e.ServerURL = "", e.URL
+	return e
+}
+
+// toml is the entry for Codex. The strings of TOML and JSON are written alike.
+func (r *registration) toml() string {
+	quote := func(value any) string {
+		text, _ := json.Marshal(value) // texts and lists of them always marshal
+		return string(text)
+	}
+	table := func(values map[string]string) string {
+		var pairs []string
+		for name, value := range values {
+			pairs = append(pairs, quote(name)+" = "+quote(value))
+		}
+		slices.Sort(pairs)
+		return "{ " + strings.Join(pairs, ", ") + " }"
+	}
+	var out strings.Builder
+	_, _ = fmt.Fprintf(&out, "\n[mcp_servers.%s]\n", r.Name)
+	if r.URL != "" {
+		_, _ = fmt.Fprintf(&out, "url = %s\n", quote(r.URL))
+		if len(r.Header) > 0 {
+			_, _ = fmt.Fprintf(&out, "http_headers = %s\n", table(r.Header))
+		}
+		return out.String()
+	}
+	_, _ = fmt.Fprintf(&out, "command = %s\nargs = %s\n", quote(r.Command), quote(append([]string{}, r.Args...)))
+	if len(r.Env) > 0 {
+		_, _ = fmt.Fprintf(&out, "env = %s\n", table(r.Env))
+	}
+	return out.String()
+}
+
+// directories are where a user's files are.
+type directories struct{ home, config, appData, os string }
+
+func userDirectories() (directories, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return directories{}, err
+	}
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if config == "" {
+		config = filepath.Join(home, ".config")
+	}
+	appData := os.Getenv("APPDATA")
+	if appData == "" {
+		appData = filepath.Join(home, "AppData", "Roaming")
+	}
+	return directories{home, config, appData, runtime.GOOS}, nil
+}
+
+// file is the path of a client's configuration.
+func (d directories) file(c *clientProgram) string {
+	path, ok := c.paths[d.os]
+	if !ok {
+		path = c.paths[""]
+	}
+	for name, dir := range map[string]string{"$HOME": d.home, "$CONFIG": d.config, "$APPDATA": d.appData} {
+		if rest, ok := strings.CutPrefix(path, name+"/"); ok {
+			return filepath.Join(dir, filepath.FromSlash(rest))
+		}
+	}
+	return path
+}
+
+// clientNamed finds a client.
+func clientNamed(name string) (*clientProgram, error) {
+	var names []string
+	for _, c := range clientPrograms() {
+		if c.name == name {
+			return &c, nil
+		}
+		names = append(names, c.name)
+	}
+	if name == "" {
+		return nil, usagef("want --client with one of %s", strings.Join(names, ", "))
+	}
+	return nil, usagef("--client %s: want one of %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// configFile is a client's configuration. Comments and the order of its members stay.
+type configFile struct {
+	client *clientProgram
+	path   string
+	text   []byte // nil: there is no file
+}
+
+func (d directories) open(c *clientProgram) (*configFile, error) {
+	f := &configFile{client: c, path: d.file(c)}
+	text, err := os.ReadFile(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f.text = text
+	return f, nil
+}
+
+// servers are the entries in the file, by name.
+func (f *configFile) servers() (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if f.client.member == "" || len(bytes.TrimSpace(f.text)) == 0 {
+		return all, nil
+	}
+	standard, err := hujson.Standardize(bytes.Clone(f.text))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no JSON: %w", f.path, err)
+	}
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(standard, &whole); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if member := whole[f.client.member]; len(member) > 0 {
+		if err := json.Unmarshal(member, &all); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", f.path, f.client.member, err)
+		}
+	}
+	return all, nil
+}
+
+// has returns the entry of a name as its text; "" if there is none.
+func (f *configFile) has(name string) (string, error) {
+	if f.client.member == "" {
+		for line := range strings.Lines(string(f.text)) {
+			if line = strings.TrimSpace(line); line == "[mcp_servers."+name+"]" || line == `[mcp_servers."`+name+`"]` {
+				return line, nil
+			}
+		}
+		return "", nil
+	}
+	all, err := f.servers()
+	if err != nil || all[name] == nil {
+		return "", err
+	}
+	return compacted(all[name]), nil
+}
+
+func compacted(text []byte) string {
+	var out bytes.Buffer
+	if json.Compact(&out, text) != nil {
+		return string(text)
+	}
+	return out.String()
+}
+
+// with returns the text of the file with one more entry, and the entry's own text.
+func (f *configFile) with(r *registration) (text []byte, entry string, err error) {
+	if f.client.member == "" {
+		entry = r.toml()
+		return append(bytes.Clone(f.text), entry...), entry, nil
+	}
+	tree, err := f.tree()
+	if err != nil {
+		return nil, "", err
+	}
+	root, ok := tree.Value.(*hujson.Object)
+	if !ok {
+		return nil, "", fmt.Errorf("%s holds no JSON object", f.path)
+	}
+	unit := indentOf(root)
+	if tree.Find("/"+f.client.member) == nil {
+		insert(root, f.client.member, hujson.Value{Value: &hujson.Object{}}, unit, 1)
+	}
+	servers, ok := tree.Find("/" + f.client.member).Value.(*hujson.Object)
+	if !ok {
+		return nil, "", fmt.Errorf("%s: %s is no JSON object", f.path, f.client.member)
+	}
+	value, err := json.MarshalIndent(f.client.entry(r), strings.Repeat(unit, 2), unit)
+	if err != nil {
+		return nil, "", err
+	}
+	parsed, err := hujson.Parse(value)
+	if err != nil {
+		return nil, "", err
+	}
+	insert(servers, r.Name, parsed, unit, 2)
+	return tree.Pack(), compacted(value), nil
+}
+
+// indentOf is what the file indents its members by.
+func indentOf(root *hujson.Object) string {
+	if len(root.Members) > 0 {
+		before := string(root.Members[0].Name.BeforeExtra)
+		if at := strings.LastIndexByte(before, '\n'); at >= 0 && strings.TrimLeft(before[at+1:], " \t") == "" && at+1 < len(before) {
+			return before[at+1:]
+		}
+	}
+	return "  "
+}
+
+// insert adds a member at the end of an object that is depth levels deep. Comments at the end of
+// the object stay before the new member.
+func insert(o *hujson.Object, name string, value hujson.Value, unit string, depth int) {
+	before := strings.TrimRight(string(o.AfterExtra), " \t\n\r") + "\n" + strings.Repeat(unit, depth)
+	value.BeforeExtra, value.AfterExtra = hujson.Extra(" "), nil
+	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil {
+		value.AfterExtra = hujson.Extra{} // the file has a comma after the last member
+	}
+	o.Members = append(o.Members, hujson.ObjectMember{
+		Name: hujson.Value{BeforeExtra: hujson.Extra(before), Value: hujson.String(name)}, Value: value,
+	})
+	o.AfterExtra = hujson.Extra("\n" + strings.Repeat(unit, depth-1))
+}
+
+// without returns the text of the file without an entry that has this text.
+func (f *configFile) without(name, entry string) ([]byte, error) {
+	if f.client.member == "" {
+		return bytes.Replace(f.text, []byte(entry), nil, 1), nil
+	}
+	tree, err := f.tree()
+	if err != nil {
+		return nil, err
+	}
+	if found := tree.Find("/" + f.client.member); found != nil {
+		if servers, ok := found.Value.(*hujson.Object); ok {
+			remove(servers, name)
+		}
+	}
+	return tree.Pack(), nil
+}
+
+// remove takes a member out of an object. Comments before it stay.
+func remove(o *hujson.Object, name string) {
+	at := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
+		literal, ok := m.Name.Value.(hujson.Literal)
+		return ok && literal.String() == name
+	})
+	if at < 0 {
+		return
+	}
+	comments := strings.TrimRight(string(o.Members[at].Name.BeforeExtra), " \t\n\r")
+	after := &o.AfterExtra
+	if at+1 < len(o.Members) {
+		after = &o.Members[at+1].Name.BeforeExtra
+	}
+	*after = hujson.Extra(comments + string(*after))
+	if at > 0 && at == len(o.Members)-1 && o.Members[at].Value.AfterExtra != nil {
+		o.Members[at-1].Value.AfterExtra = hujson.Extra{} // the comma after the last member stays
+	}
+	o.Members = slices.Delete(o.Members, at, at+1)
+}
+
+func (f *configFile) tree() (*hujson.Value, error) {
+	text := f.text
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
+	}
+	tree, err := hujson.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no JSON: %w", f.path, err)
+	}
+	return &tree, nil
+}
+
+// write replaces the file in one step, so that a client never reads half of it.
+func (f *configFile) write(text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	path := f.path
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+		if whole, err := filepath.EvalSymlinks(path); err == nil { // people keep such files elsewhere
+			path = whole
+		}
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".kagami-*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(text)
+	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}

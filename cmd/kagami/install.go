@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// installFlags are the flags of install and uninstall.
+type installFlags struct {
+	client, name string
+	env          []string
+	print, yes   bool
+}
+
+func (a *cli) installCommand() *cobra.Command {
+	f := &installFlags{}
+	cmd := &cobra.Command{
+		Use:   "install SERVER --client CLIENT",
+		Short: "Tell a client of a server",
+		Long: `Tell a client of a server: write the server into the client's configuration. The change is
+shown first, and confirmed in a terminal or by --yes. Comments and the order of the file
+stay. An entry of that name which kagami did not write is never changed.
+
+CLIENT is claude-desktop, claude-code, cursor, vscode, codex, gemini, zed or windsurf. A Go
+package is built first, into the user's configuration directory.`,
+		Example: `  kagami install ./examples/weather --client cursor
+  kagami install https://mcp.example.com/mcp --client vscode --name shop
+  kagami install ./server --client claude-desktop --env API_KEY=secret --print`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.install(cmd.Context(), f, server)
+		},
+	}
+	f.common(cmd)
+	cmd.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` for the server's environment; repeatable")
+	cmd.Flags().BoolVar(&f.print, "print", false, "print the entry, and change nothing")
+	return cmd
+}
+
+func (a *cli) uninstallCommand() *cobra.Command {
+	f := &installFlags{}
+	cmd := &cobra.Command{
+		Use:   "uninstall NAME --client CLIENT",
+		Short: "Take a server out of a client's configuration",
+		Long:  "Take a server out of a client's configuration again. An entry that kagami did not write, or that was changed since, stays.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want the NAME of one server")
+			}
+			f.name = args[0]
+			return a.uninstall(f)
+		},
+	}
+	f.common(cmd)
+	return cmd
+}
+
+func (f *installFlags) common(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.client, "client", "", "the `CLIENT`")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	if cmd.Name() == "install" {
+		cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the client (default: from SERVER)")
+	}
+}
+
+func (a *cli) install(ctx context.Context, f *installFlags, server []string) error {
+	client, err := clientNamed(f.client)
+	if err != nil {
+		return err
+	}
+	dirs, err := userDirectories()
+	if err != nil {
+		return err
+	}
+	r, err := a.registration(ctx, f, server, dirs)
+	if err != nil {
+		return err
+	}
+	if r.URL != "" && !client.remote {
+		return usagef("%s does not read URLs from its file: add %s in its settings, under Connectors", client.name, r.URL)
+	}
+	file, err := dirs.open(client)
+	if err != nil {
+		return err
+	}
+	if f.print {
+		return a.printEntry(client, r)
+	}
+	known := dirs.installed()
+	old, err := file.has(r.Name)
+	if err != nil {
+		return err
+	}
+	if old != "" {
+		if known[client.name][r.Name] != old {
+			return fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", file.path, r.Name)
+		}
+		if file.text, err = file.without(r.Name, old); err != nil {
+			return err
+		}
+	}
+	text, entry, err := file.with(r)
+	if err != nil {
+		return err
+	}
+	if err := a.confirm(f, file, text); err != nil {
+		return err
+	}
+	if err := errors.Join(file.write(text), known.keep(dirs, client.name, r.Name, entry)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s knows %s now. Restart it.\n", client.name, r.Name)
+	return err
+}
+
+func (a *cli) uninstall(f *installFlags) error {
+	client, err := clientNamed(f.client)
+	if err != nil {
+		return err
+	}
+	dirs, err := userDirectories()
+	if err != nil {
+		return err
+	}
+	file, err := dirs.open(client)
+	if err != nil {
+		return err
+	}
+	known := dirs.installed()
+	entry := known[client.name][f.name]
+	there, err := file.has(f.name)
+	switch {
+	case err != nil:
+		return err
+	case there == "":
+		return &missingError{fmt.Sprintf("%s has no server %q", file.path, f.name)}
+	case entry == "" || client.member != "" && there != entry || client.member == "" && !strings.Contains(string(file.text), entry):
+		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed since: take it out by hand", file.path, f.name)
+	}
+	text, err := file.without(f.name, entry)
+	if err != nil {
+		return err
+	}
+	if err := a.confirm(f, file, text); err != nil {
+		return err
+	}
+	return errors.Join(file.write(text), known.keep(dirs, client.name, f.name, ""))
+}
+
+// registration describes the server to a client.
+func (a *cli) registration(ctx context.Context, f *installFlags, server []string, dirs directories) (*registration, error) {
+	r := &registration{Name: f.name, Env: map[string]string{}, Header: map[string]string{}}
+	for _, pair := range f.env {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usagef("--env: want NAME=VALUE, got %q", pair)
+		}
+		r.Env[name] = value
+	}
+	if len(server) == 1 && isURL(server[0]) {
+		r.URL = server[0]
+		if _, err := a.endpoint(r.URL); err != nil { // it checks the header fields
+			return nil, err
+		}
+		for _, field := range a.headers {
+			name, value, _ := strings.Cut(field, ":")
+			r.Header[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+		if a.bearer != "" {
+			r.Header["Authorization"] = "Bearer " + a.bearer
+		}
+		return r, r.named("server")
+	}
+	if len(a.headers) > 0 || a.bearer != "" {
+		return nil, usagef("--header and --bearer are for servers at a URL")
+	}
+	command := startOf(server)
+	if command == nil {
+		binary, err := a.kept(ctx, server[0], dirs)
+		if err != nil {
+			return nil, &unreachedError{err}
+		}
+		command = []string{binary}
+	}
+	r.Command, r.Args = command[0], command[1:]
+	return r, r.named(strings.TrimSuffix(filepath.Base(r.Command), ".exe"))
+}
+
+// named gives the server a name if it has none.
+func (r *registration) named(name string) error {
+	if r.Name == "" {
+		r.Name = name
+	}
+	if !goodName.MatchString(r.Name) {
+		return usagef("--name %s: use lower-case letters, digits, _ and -", r.Name)
+	}
+	return nil
+}
+
+// kept builds a Go package to a place where it stays.
+func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, error) {
+	dir, err := os.MkdirTemp("", "kagami-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	built, err := a.build(ctx, pkg, dir)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(built)
+	if err != nil {
+		return "", err
+	}
+	place := filepath.Join(dirs.own(), "bin", filepath.Base(built))
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		return "", err
+	}
+	next := place + ".new"                                  // a client may run the old one
+	if err := os.WriteFile(next, text, 0o700); err != nil { //nolint:gosec // a program
+		return "", err
+	}
+	return place, os.Rename(next, place)
+}
+
+// printEntry prints what install would write.
+func (a *cli) printEntry(client *clientProgram, r *registration) error {
+	if client.member == "" {
+		_, err := fmt.Fprint(a.out, strings.TrimLeft(r.toml(), "\n"))
+		return err
+	}
+	out := json.NewEncoder(a.out)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(map[string]any{client.member: map[string]any{r.Name: client.entry(r)}})
+}
+
+// confirm shows the change, and asks whether to make it.
+func (a *cli) confirm(f *installFlags, file *configFile, text []byte) error {
+	_, _ = fmt.Fprintf(a.errs, "%s:\n%s", file.path, changedLines(string(file.text), string(text)))
+	if f.yes {
+		return nil
+	}
+	in, ok := a.in.(*os.File)
+	if !ok || !isTerminal(in) {
+		return usagef("nothing was changed: give --yes, there is no terminal to ask")
+	}
+	_, _ = fmt.Fprint(a.errs, "Write it? [y/N] ")
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// changedLines are the lines that differ, between the common beginning and the common end.
+func changedLines(before, after string) string {
+	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+	start := 0
+	for start < min(len(a), len(b)) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < min(len(a), len(b))-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	var out strings.Builder
+	for _, line := range a[start : len(a)-end] {
+		_, _ = fmt.Fprintf(&out, "- %s\n", line)
+	}
+	for _, line := range b[start : len(b)-end] {
+		_, _ = fmt.Fprintf(&out, "+ %s\n", line)
+	}
+	return out.String()
+}
+
+// installations are the entries that kagami has written, by client and name.
+type installations map[string]map[string]string
+
+// own is the directory of kagami's own files.
+func (d directories) own() string { return filepath.Join(d.config, "kagami") }
+
+func (d directories) installed() installations {
+	all := installations{}
+	text, err := os.ReadFile(filepath.Join(d.own(), "installed.json"))
+	if errors.Is(err, fs.ErrNotExist) || json.Unmarshal(text, &all) != nil {
+		return installations{}
+	}
+	return all
+}
+
+// keep remembers an entry, or forgets it if it is empty.
+func (i installations) keep(dirs directories, client, name, entry string) error {
+	if i[client] == nil {
+		i[client] = map[string]string{}
+	}
+	i[client][name] = entry
+	if entry == "" {
+		delete(i[client], name)
+	}
+	text, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dirs.own(), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dirs.own(), "installed.json"), text, 0o600)
+}

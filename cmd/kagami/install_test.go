@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestClientFiles: where each client has its file, on each system.
+func TestClientFiles(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]map[string]string{
+		"linux": {
+			"claude-desktop": "C/Claude/claude_desktop_config.json", "claude-code": "H/.claude.json", "cursor": "H/.cursor/mcp.json",
+			"vscode": "C/Code/User/mcp.json", "codex": "H/.codex/config.toml", "gemini": "H/.gemini/settings.json",
+			"zed": "H/.config/zed/settings.json", "windsurf": "H/.codeium/windsurf/mcp_config.json",
+		},
+		"darwin": {
+			"claude-desktop": "H/Library/Application Support/Claude/claude_desktop_config.json", "claude-code": "H/.claude.json",
+			"vscode": "H/Library/Application Support/Code/User/mcp.json", "zed": "H/.config/zed/settings.json",
+		},
+		"windows": {
+			"claude-desktop": "A/Claude/claude_desktop_config.json", "vscode": "A/Code/User/mcp.json", "zed": "A/Zed/settings.json",
+			"cursor": "H/.cursor/mcp.json",
+		},
+	} {
+		dirs := directories{home: "H", config: "C", appData: "A", os: system}
+		for name, path := range want {
+			c, err := clientNamed(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := filepath.ToSlash(dirs.file(c)); got != path {
+				t.Errorf("%s on %s: %s, want %s", name, system, got, path)
+			}
+		}
+	}
+}
+
+// TestEntries: how each client writes a program and a URL.
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	program := &registration{Name: "n", Command: "/bin/n", Args: []string{"-x"}, Env: map[string]string{"K": "v"}}
+	remote := &registration{Name: "n", URL: "https://example.com/mcp", Header: map[string]string{"X": "y"}}
+	for name, want := range map[string][2]string{
+		"cursor":   {`{"command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"url":"https://example.com/mcp","headers":{"X":"y"}}`},
+		"vscode":   {`{"type":"stdio","command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"type":"http","url":"https://example.com/mcp","headers":{"X":"y"}}`},
+		"gemini":   {`{"command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"httpUrl":"https://example.com/mcp","headers":{"X":"y"}}`},
+		"windsurf": {`{"command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"serverUrl":"https://example.com/mcp","headers":{"X":"y"}}`},
+	} {
+		c, err := clientNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range []*registration{program, remote} {
+			if got, err := json.Marshal(c.entry(r)); string(got) != want[i] || err != nil {
+				t.Errorf("%s: %s, %v, want %s", name, got, err, want[i])
+			}
+		}
+	}
+	if got, want := program.toml(), "\n[mcp_servers.n]\ncommand = \"/bin/n\"\nargs = [\"-x\"]\nenv = { \"K\" = \"v\" }\n"; got != want {
+		t.Errorf("%s", got)
+	}
+	if got, want := remote.toml(), "\n[mcp_servers.n]\nurl = \"https://example.com/mcp\"\nhttp_headers = { \"X\" = \"y\" }\n"; got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestInstall goes through all clients: in, again with another environment, and out. What else is
+// in the file, comments too, is what it was before.
+func TestInstall(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // they are below the home directory
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, strings.TrimSpace(string(value)))
+	}
+	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": filepath.Join(home, "cfg"), "APPDATA": filepath.Join(home, "app")} {
+		t.Setenv(name, value)
+	}
+	dirs, err := userDirectories()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clientPrograms() {
+		before := "{\n    // my servers\n    \"other\": [1, 2],\n    \"" + c.member + "\": {\n        \"old\": { \"command\": \"/no/such\" }, // keep\n        // last words\n    },\n}\n"
+		if c.member == "" {
+			before = "model = \"x\" # mine\n\n[mcp_servers.old]\ncommand = \"/no/such\"\n"
+		}
+		path := dirs.file(&c)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(before), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		read := func() string {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		install := []string{"install", "--client", c.name, "--name", "notes", "--cmd", everything + " --stdio"}
+		if _, errs, code := kagami(t, install...); code != 2 || !strings.Contains(errs, "give --yes") || read() != before {
+			t.Errorf("%s, without --yes: exit code %d\n%s", c.name, code, errs)
+		}
+		out, errs, code := kagami(t, append(install, "--yes")...)
+		if code != 0 || !strings.Contains(out, c.name+" knows notes now.") || !strings.Contains(errs, "+ ") {
+			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, errs)
+		}
+		if text := read(); !strings.Contains(text, everything) || c.member != "" && (!strings.Contains(text, "// last words") || !strings.Contains(text, "// keep")) {
+			t.Errorf("%s:\n%s", c.name, text)
+		}
+		if _, errs, code := kagami(t, append(install, "--yes", "--env", "K=v")...); c.member != "" && (code != 0 || !strings.Contains(read(), `"K": "v"`) || strings.Count(read(), `"notes"`) != 1) {
+			t.Errorf("%s, again: exit code %d\n%s%s", c.name, code, errs, read())
+		}
+		if _, errs, code := kagami(t, "install", "--client", c.name, "--name", "old", "--yes", "--", everything); code != 1 || !strings.Contains(errs, "kagami did not write") {
+			t.Errorf("%s, over another: exit code %d\n%s", c.name, code, errs)
+		}
+		if _, errs, code := kagami(t, "uninstall", "old", "--client", c.name, "--yes"); code != 1 || !strings.Contains(errs, "kagami did not write") {
+			t.Errorf("%s, of another: exit code %d\n%s", c.name, code, errs)
+		}
+		if out, errs, code := kagami(t, "uninstall", "notes", "--client", c.name, "--yes"); code != 0 || read() != before {
+			t.Errorf("%s, out again: exit code %d\n%s%s\n%s\nwant\n%s", c.name, code, out, errs, read(), before)
+		}
+		if _, _, code := kagami(t, "uninstall", "notes", "--client", c.name, "--yes"); code != 7 {
+			t.Errorf("%s, twice: exit code %d", c.name, code)
+		}
+		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: the file is %v, %v", c.name, info, err)
+		}
+	}
+	out, _, code := kagami(t, "clients")
+	if code != 0 || strings.Count(out, "old") != 8 || strings.Count(out, "there is no program /no/such") != 7 {
+		t.Errorf("clients: exit code %d\n%s", code, out)
+	}
+	if out, _, code := kagami(t, "clients", "--json"); code != 0 || !json.Valid([]byte(out)) {
+		t.Errorf("clients --json: exit code %d\n%s", code, out)
+	}
+	installAnew(t, dirs)
+}
+
+// installAnew makes the file of a client that has none, for a package and for a URL.
+func installAnew(t *testing.T, dirs directories) {
+	t.Helper()
+	cursor, err := clientNamed("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(dirs.file(cursor)); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "install", "../../examples/hello", "--client", "cursor", "--yes"); code != 0 {
+		t.Fatalf("a package: exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := kagami(t, "install", "https://example.com/mcp", "--client", "cursor", "--yes", "--name", "far", "--bearer", "T"); code != 0 {
+		t.Fatalf("a URL: exit code %d\n%s", code, errs)
+	}
+	file, err := dirs.open(cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers, err := file.servers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if far := string(servers["far"]); compacted(servers["far"]) != `{"url":"https://example.com/mcp","headers":{"Authorization":"Bearer T"}}` {
+		t.Errorf("far: %s", far)
+	}
+	runs, problem := judged(servers["hello"])
+	if problem != "" || !filepath.IsAbs(runs) {
+		t.Errorf("hello runs %q: %s", runs, problem)
+	}
+	if out, errs, code := kagami(t, "call", runs, "hello", "name=Ada"); code != 0 || out != "Hello, Ada!\n" {
+		t.Errorf("the binary: exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestInstallUsage(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"install":               "no server",
+		"install " + everything: "want --client with one of claude-desktop, ",
+		"install " + everything + " --client emacs":                        "--client emacs: want one of",
+		"install " + everything + " --client cursor --env K":               "--env: want NAME=VALUE",
+		"install " + everything + " --client cursor --name A!":             "--name A!: use lower-case letters",
+		"install https://example.com/mcp --client claude-desktop --name x": "under Connectors",
+		"uninstall --client cursor":                                        "want the NAME of one server",
+		"clients x":                                                        "unexpected argument",
+	} {
+		out, errs, code := kagami(t, strings.Fields(args)...)
+		if code != 2 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", args, code, errs)
+		}
+	}
+	out, errs, code := kagami(t, "install", everything, "--client", "gemini", "--print", "--name", "n")
+	if want := "{\n  \"mcpServers\": {\n    \"n\": {\n      \"command\": \"" + everything + "\",\n      \"args\": []\n    }\n  }\n}\n"; code != 0 || out != want {
+		t.Errorf("--print: exit code %d\n%s%s", code, out, errs)
+	}
+}
