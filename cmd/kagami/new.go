@@ -227,7 +227,7 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 	out, err := tidy.CombinedOutput()
 	end()
 	if err != nil {
-		return fmt.Errorf("go mod tidy: %w\n%s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("go mod tidy: %s\n%s", err.Error(), strings.TrimSpace(string(out))) // not wrapped: no server has ended
 	}
 	if p.Auth { // nobody sees a tool without a token
 		return nil

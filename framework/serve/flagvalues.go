@@ -79,8 +79,8 @@ func (l *levelFlag) Set(text string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// address completes and checks --http. A host without a port has that of PORT, by which some
-// platforms tell a container where to listen.
+// address completes and checks --http. A host without a port gets it from PORT: some platforms
+// tell a container so where to listen.
 func (f *flags) address() error {
 	if host := f.http; !strings.Contains(host, ":") && strings.Trim(host, "0123456789") != "" {
 		f.http = net.JoinHostPort(host, cmp.Or(os.Getenv("PORT"), "8080"))
@@ -91,7 +91,7 @@ func (f *flags) address() error {
 	return nil
 }
 
-// overHTTP checks the flags about HTTP. given are those of the command line.
+// overHTTP checks the flags about HTTP. given has the names of the flags on the command line.
 func (f *flags) overHTTP(given map[string]bool) error {
 	if f.http == "" {
 		for _, name := range []string{"allow-host", "allow-origin", "tls-cert", "tls-key", "session-idle", "body-limit"} {
@@ -127,7 +127,7 @@ func (f *flags) reach(addr net.Addr) string {
 	return "Other machines reach this server, under " + names + ".\n"
 }
 
-// httpOptions are what the flags say about HTTP. They come after those of the program.
+// httpOptions are what the flags say about HTTP. They come after the options of the program.
 func (f *flags) httpOptions() ([]fiberhttp.Option, error) {
 	options := []fiberhttp.Option{fiberhttp.AllowedHosts(f.allowHosts...), fiberhttp.AllowedOrigins(f.allowOrigins...)}
 	if f.sessionIdle > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// fitting says whether the result of a tool conforms to the output schema in the server's list.
+// fitting is the judgment of a result by the output schema in the server's list.
 type fitting struct {
 	Yes bool   `json:"yes"`
 	Why string `json:"why,omitempty"` // it does not, or the schema cannot be read

@@ -18,7 +18,7 @@ import (
 const (
 	savedFormat  = 1
 	maxSaved     = 256 << 20
-	shortestMask = 6 // characters of a secret that is looked for outside of its member, too
+	shortestMask = 8 // characters of a secret that is looked for outside of its member, too
 	longestMask  = 4096
 )
 
@@ -62,6 +62,7 @@ func Open(file io.Reader) (*Page, error) {
 	if s.Format != savedFormat || s.About == nil || s.Offers == nil {
 		return nil, errors.New("page: another version of Kagami has saved this session")
 	}
+	s.complete()
 	p := newPage(Options{})
 	s.About.State = state{Name: stateSaved, Reason: s.At.Local().Format(time.DateTime)}
 	p.saved, p.state = &s, s.About.State
@@ -75,6 +76,16 @@ func Open(file io.Reader) (*Page, error) {
 		p.wire.restore(&f.frame)
 	}
 	return p, nil
+}
+
+// complete makes lists of what the file leaves out: the browser expects them.
+func (s *saved) complete() {
+	for _, list := range []*[]string{&s.About.Revisions, &s.About.Can, &s.About.Levels, &s.Offers.Secrets} {
+		*list = append([]string{}, *list...)
+	}
+	for _, list := range []*[]offer{&s.Offers.Tools, &s.Offers.Resources, &s.Offers.Templates, &s.Offers.Prompts} {
+		*list = append([]offer{}, *list...)
+	}
 }
 
 // errSaved is why a saved session is not called.
@@ -111,7 +122,8 @@ func (p *Page) hidden(document []byte) []byte {
 	p.mu.Lock()
 	found := append(h.found, p.given...)
 	p.mu.Unlock()
-	for _, secret := range found {
+	slices.SortFunc(found, bytes.Compare)
+	for _, secret := range slices.CompactFunc(found, bytes.Equal) {
 		text = bytes.ReplaceAll(text, secret, []byte("•••"))
 	}
 	return text

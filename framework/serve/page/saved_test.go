@@ -107,6 +107,11 @@ func TestOpenedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := shows(t, p)
+	for _, path := range []string{"/api/server", "/api/offers"} {
+		if text := b.do(http.MethodGet, path, "", nil).body; strings.Contains(text, "null") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
 	if d := b.end("x"); d.Phase != "lost" {
 		t.Errorf("a call that was running: %+v", d)
 	}
