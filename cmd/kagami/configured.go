@@ -1,10 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -20,7 +16,7 @@ func (a *cli) clientsCommand() *cobra.Command {
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])
 			}
-			return a.clients()
+			return a.configured(clientPrograms())
 		},
 	}
 }
@@ -32,34 +28,6 @@ type configuredServer struct {
 	Name    string `json:"name,omitempty"`
 	Runs    string `json:"runs,omitempty"` // the command line, or the URL
 	Problem string `json:"problem,omitempty"`
-}
-
-func (a *cli) clients() error {
-	dirs, err := userDirectories()
-	if err != nil {
-		return err
-	}
-	all := []configuredServer{}
-	for _, c := range clientPrograms() {
-		all = append(all, dirs.configured(&c)...)
-	}
-	if a.json {
-		return json.NewEncoder(a.out).Encode(all)
-	}
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(a.out, "No client on this machine knows a server.")
-		return err
-	}
-	for _, one := range all {
-		line := fmt.Sprintf("%-15s %-20s %s", one.Client, onOneLine(one.Name), onOneLine(one.Runs))
-		if one.Problem != "" {
-			line += "  (" + one.Problem + ")"
-		}
-		if _, err := fmt.Fprintln(a.out, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // configured are the entries of one client. Of Codex, whose file is TOML, they are the tables.
@@ -89,33 +57,4 @@ func (d directories) configured(c *clientProgram) []configuredServer {
 	}
 	slices.SortFunc(found, func(a, b configuredServer) int { return strings.Compare(a.Name, b.Name) })
 	return found
-}
-
-// judged says what an entry runs, and why it cannot.
-func judged(entry json.RawMessage) (runs, problem string) {
-	var e struct {
-		Command   string
-		Args      []string
-		URL       string
-		HTTPURL   string `json:"httpUrl"`
-		ServerURL string `json:"serverUrl"`
-	}
-	if err := json.Unmarshal(entry, &e); err != nil {
-		return "", "the entry is of another shape"
-	}
-	for _, url := range []string{e.URL, e.HTTPURL, e.ServerURL} {
-		if url != "" {
-			return url, ""
-		}
-	}
-	if e.Command == "" {
-		return "", "it has neither a command nor a URL"
-	}
-	if _, err := exec.LookPath(e.Command); err != nil {
-		problem = "there is no program " + e.Command
-		if _, err := os.Stat(e.Command); err == nil {
-			problem = e.Command + " cannot be executed"
-		}
-	}
-	return strings.Join(append([]string{e.Command}, e.Args...), " "), problem
 }

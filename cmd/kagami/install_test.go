@@ -88,6 +88,10 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hello, err := filepath.Abs("../../examples/hello")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range clientPrograms() {
 		before := "{\n    // my servers\n    \"other\": [1, 2],\n    \"" + c.member + "\": {\n        \"old\": { \"command\": \"/no/such\" }, // keep\n        // last words\n    },\n}\n"
 		if c.member == "" {
@@ -137,6 +141,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s: the file is %v, %v", c.name, info, err)
 		}
 	}
+	discovers(t, dirs)
 	out, _, code := kagami(t, "clients")
 	if code != 0 || strings.Count(out, "old") != 8 || strings.Count(out, "there is no program /no/such") != 7 {
 		t.Errorf("clients: exit code %d\n%s", code, out)
@@ -144,11 +149,41 @@ func TestInstall(t *testing.T) {
 	if out, _, code := kagami(t, "clients", "--json"); code != 0 || !json.Valid([]byte(out)) {
 		t.Errorf("clients --json: exit code %d\n%s", code, out)
 	}
-	installAnew(t, dirs)
+	installAnew(t, dirs, hello)
+}
+
+// discovers starts a server by its name in mcp.json, and by the name that a client has for it.
+func discovers(t *testing.T, dirs directories) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	project := `{"mcpServers":{"mine":{"command":"` + everything + `","args":["--stdio"],"env":{"KAGAMI_LOG_LEVEL":"error"}},"old":{"command":"/another"}}}`
+	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := kagami(t, "call", "mine", "test_simple_text"); code != 0 || !strings.Contains(out, "simple text") {
+		t.Errorf("by name: exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "is one server in mcp.json and another in ") {
+		t.Errorf("two of one name: exit code %d\n%s", code, errs)
+	}
+	out, _, code := kagami(t, "discover")
+	if code != 0 || !strings.HasPrefix(out, "mcp.json         mine ") || strings.Count(out, " old") != 9 {
+		t.Errorf("discover: exit code %d\n%s", code, out)
+	}
+	cursor, err := clientNamed("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove("mcp.json"); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "tools", "old"); code != 4 || !strings.Contains(errs, "/no/such") {
+		t.Errorf("of %s: exit code %d\n%s", dirs.file(cursor), code, errs)
+	}
 }
 
 // installAnew makes the file of a client that has none, for a package and for a URL.
-func installAnew(t *testing.T, dirs directories) {
+func installAnew(t *testing.T, dirs directories, hello string) {
 	t.Helper()
 	cursor, err := clientNamed("cursor")
 	if err != nil {
@@ -157,7 +192,7 @@ func installAnew(t *testing.T, dirs directories) {
 	if err := os.Remove(dirs.file(cursor)); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := kagami(t, "install", "../../examples/hello", "--client", "cursor", "--yes"); code != 0 {
+	if _, errs, code := kagami(t, "install", hello, "--client", "cursor", "--yes"); code != 0 {
 		t.Fatalf("a package: exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := kagami(t, "install", "https://example.com/mcp", "--client", "cursor", "--yes", "--name", "far", "--bearer", "T"); code != 0 {

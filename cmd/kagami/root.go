@@ -23,6 +23,8 @@ type cli struct {
 	headers     []string      // --header
 	bearer      string        // --bearer
 
+	serverEnv []string // of a server that is started by its name
+
 	tasks taskFlags // of call
 
 	asks    bool     // the server may ask during this command
@@ -48,8 +50,8 @@ func (a *cli) command() *cobra.Command {
 		Long: `Talk to MCP servers from a shell.
 
 SERVER is a Go package (a directory such as ./examples/weather, or an import path),
-which is built and started, a program, or the URL of a server over HTTP. Give a whole
-command line with --cmd, or after "--" at the end.
+which is built and started, a program, the URL of a server over HTTP, or a name that
+"kagami discover" lists. Give a whole command line with --cmd, or after "--" at the end.
 
 ` + exitHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
@@ -86,7 +88,7 @@ command line with --cmd, or after "--" at the end.
 	root.AddCommand(
 		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(),
-		a.installCommand(), a.uninstallCommand(), a.clientsCommand(),
+		a.installCommand(), a.uninstallCommand(), a.clientsCommand(), a.discoverCommand(),
 		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)
 	return root

@@ -35,6 +35,11 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	case len(args) > 0:
 		server, rest = args[:1], args[1:]
 	}
+	if len(server) > 0 {
+		if server, err = a.lookUp(server); err != nil {
+			return nil, nil, err
+		}
+	}
 	if len(server) == 0 || server[0] == "" { // the text of a variable that is not set
 		return nil, nil, usagef("no server: give SERVER, --cmd COMMAND, or -- COMMAND")
 	}
@@ -169,7 +174,11 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 		path = "." + string(filepath.Separator) + path // the one that is here, not one in PATH
 	}
 	if len(server) > 1 || isFile || pathErr == nil {
-		return exec.Command(path, server[1:]...), func() error { return nil }, nil //nolint:noctx // see above
+		cmd := exec.Command(path, server[1:]...) //nolint:noctx // see above
+		if len(a.serverEnv) > 0 {
+			cmd.Env = append(os.Environ(), a.serverEnv...)
+		}
+		return cmd, func() error { return nil }, nil
 	}
 	if err := looksLikeURL(path); statErr != nil && err != nil {
 		return nil, nil, err
