@@ -18,7 +18,8 @@ import (
 type configFile struct {
 	client *clientProgram
 	path   string
-	text   []byte // nil: there is no file
+	read   []byte // what it holds; nil: there is no file
+	text   []byte // read, with what was changed so far
 }
 
 func (d directories) open(c *clientProgram) (*configFile, error) {
@@ -27,7 +28,7 @@ func (d directories) open(c *clientProgram) (*configFile, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f.text = text
+	f.read, f.text = text, text
 	return f, nil
 }
 
@@ -187,8 +188,16 @@ func (f *configFile) tree() (*hujson.Value, error) {
 	return &tree, nil
 }
 
-// write replaces the file in one step, so that a client never reads half of it.
+// write replaces the file in one step, so that a client never reads half of it. If somebody else
+// has changed the file since it was read, such as the client itself, it is an error.
 func (f *configFile) write(text []byte) error {
+	now, err := os.ReadFile(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(now, f.read) {
+		return fmt.Errorf("%s was changed meanwhile: try again", f.path)
+	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}

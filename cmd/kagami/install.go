@@ -249,7 +249,7 @@ func (a *cli) printEntry(client *clientProgram, r *registration) error {
 
 // confirm shows the change, and asks whether to make it.
 func (a *cli) confirm(f *installFlags, file *configFile, text []byte) error {
-	_, _ = fmt.Fprintf(a.errs, "%s:\n%s", file.path, changedLines(string(file.text), string(text)))
+	_, _ = fmt.Fprintf(a.errs, "%s:\n%s", file.path, changedLines(string(file.read), string(text)))
 	if f.yes {
 		return nil
 	}

@@ -152,6 +152,26 @@ func TestInstall(t *testing.T) {
 	installAnew(t, dirs, hello)
 }
 
+// TestChangedMeanwhile: what a client has written since the file was read is not lost.
+func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	dirs := directories{home: t.TempDir(), os: "linux"}
+	cursor, err := clientNamed("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := dirs.open(cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.write([]byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.write([]byte(`{"a":1}`)); err == nil || !strings.Contains(err.Error(), "was changed meanwhile") {
+		t.Errorf("over another's text: %v", err)
+	}
+}
+
 // discovers starts a server by its name in mcp.json, and by the name that a client has for it.
 func discovers(t *testing.T, dirs directories) {
 	t.Helper()

@@ -30,14 +30,11 @@ func TestNew(t *testing.T) {
 					t.Errorf("%s: %v\n%s", command, err, out)
 				}
 			}
-			_, err := os.Stat(filepath.Join(dir, "mcp.lock"))
-			if wants := !strings.Contains(flags, "auth"); wants != (err == nil) {
-				t.Errorf("mcp.lock: %v", err)
+			if lock, err := os.ReadFile(filepath.Join(dir, "mcp.lock")); err != nil || !strings.Contains(string(lock), `"add_note"`) {
+				t.Errorf("mcp.lock: %v\n%s", err, lock)
 			}
 			noLeftovers(t, dir)
-			if flags == "" {
-				useNew(t, dir)
-			}
+			useNew(t, dir)
 		})
 	}
 }

@@ -205,6 +205,24 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
+// TestLocal: who starts the program has the scopes, and nothing else.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	scopes := []string{"read", "write"}
+	s := &stage{}
+	carrier := auth.Local(scopes...)(s)
+	scopes[1] = "admin" // the caller's slice is not kept
+	if err := carrier.Serve(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if !s.who.Has("read") || !s.who.Has("write") || s.who.Has("admin") || s.who.Subject == "" || s.who.Issuer == "" {
+		t.Errorf("the principal is %+v", s.who)
+	}
+	if auth.Local()(&stage{}).Serve(t.Context(), nil) != nil {
+		t.Error("without scopes it does not serve")
+	}
+}
+
 // A verifier that knows nobody has not said that the token has expired.
 func TestFromEnvOfNobody(t *testing.T) {
 	t.Setenv("KAGAMI_TEST_TOKEN", "key")
@@ -222,6 +240,7 @@ func TestFromEnvOfNothing(t *testing.T) {
 		"no verifier":  auth.FromEnv("KAGAMI_TEST_TOKEN", nil, &stage{}),
 		"no transport": auth.FromEnv("KAGAMI_TEST_TOKEN", auth.Static{}, nil),
 		"no guard":     auth.Env("KAGAMI_TEST_TOKEN", nil)(&stage{}),
+		"nothing":      auth.Local("a")(nil),
 	} {
 		if err := carrier.Serve(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "has no ") {
 			t.Errorf("%s: %v", name, err)

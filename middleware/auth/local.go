@@ -1,0 +1,42 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// The principal of Local. No token is of this issuer: issuers of tokens are URLs.
+const (
+	localSubject = "local"
+	localIssuer  = "stdio"
+)
+
+// Local trusts whoever starts the program: callers on stdio have these scopes, without a token.
+// HTTP carriers of the same server demand tokens as before.
+//
+//	serve.Main(app, serve.Stdio(auth.Local("notes:read", "notes:write")))
+//
+// The client on stdio runs as the user of the program, who could read its memory: a token would
+// keep nobody out. Do not use Local for a carrier that others reach: all its callers would have
+// the scopes.
+func Local(scopes ...string) func(transport.Transport) transport.Transport {
+	scopes = slices.Clone(scopes)
+	return func(t transport.Transport) transport.Transport { return &local{scopes, t} }
+}
+
+type local struct {
+	scopes  []string
+	carrier transport.Transport
+}
+
+// Serve serves with the principal in ctx.
+func (l *local) Serve(ctx context.Context, host transport.Host) error {
+	if l.carrier == nil {
+		return errors.New("auth: Local has no transport")
+	}
+	p := &transport.Principal{Subject: localSubject, Issuer: localIssuer, Scopes: l.scopes}
+	return l.carrier.Serve(transport.WithPrincipal(ctx, p), host)
+}
