@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -55,11 +56,12 @@ func clientPrograms() []clientProgram {
 	}
 }
 
-// clientEntry is a server in a client's file, with the members of all clients.
+// clientEntry is a server in a client's file, with the members of all clients. Args is nil for a
+// URL, and written for a program even if it is empty.
 type clientEntry struct {
 	Type      string            `json:"type,omitempty"`
 	Command   string            `json:"command,omitempty"`
-	Args      *[]string         `json:"args,omitempty"`
+	Args      []string          `json:"args,omitzero"`
 	Env       map[string]string `json:"env,omitempty"`
 	URL       string            `json:"url,omitempty"`
 	HTTPURL   string            `json:"httpUrl,omitempty"`
@@ -71,8 +73,7 @@ func plainEntry(r *registration) *clientEntry {
 	if r.URL != "" {
 		return &clientEntry{URL: r.URL, Headers: r.Header}
 	}
-	args := append([]string{}, r.Args...)
-	return &clientEntry{Command: r.Command, Args: &args, Env: r.Env}
+	return &clientEntry{Command: r.Command, Args: append([]string{}, r.Args...), Env: r.Env}
 }
 
 func typedEntry(r *registration) *clientEntry {
@@ -94,6 +95,17 @@ func windsurfEntry(r *registration) *clientEntry {
 	e := plainEntry(r)
 	e.URL, e.ServerURL = "", e.URL
 	return e
+}
+
+// url is where the server is; "" for a program.
+func (e *clientEntry) url() string { return cmp.Or(e.URL, e.HTTPURL, e.ServerURL) }
+
+// words are the command line of the server, or its URL.
+func (e *clientEntry) words() []string {
+	if url := e.url(); url != "" {
+		return []string{url}
+	}
+	return append([]string{e.Command}, e.Args...)
 }
 
 // toml is the entry for Codex. The strings of TOML and JSON are written alike.

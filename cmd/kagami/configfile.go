@@ -54,21 +54,21 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// has returns the entry of a name as its text; "" if there is none.
-func (f *configFile) has(name string) (string, error) {
+// holds reports whether the file has a server of this name, and whether its entry is the one that
+// kagami wrote.
+func (f *configFile) holds(name, written string) (there, own bool, err error) {
 	if f.client.member == "" {
 		for line := range strings.Lines(string(f.text)) {
-			if line = strings.TrimSpace(line); line == "[mcp_servers."+name+"]" || line == `[mcp_servers."`+name+`"]` {
-				return line, nil
-			}
+			line = strings.TrimSpace(line)
+			there = there || line == "[mcp_servers."+name+"]" || line == `[mcp_servers."`+name+`"]`
 		}
-		return "", nil
+		return there, there && written != "" && bytes.Contains(f.text, []byte(written)), nil
 	}
 	all, err := f.servers()
 	if err != nil || all[name] == nil {
-		return "", err
+		return false, false, err
 	}
-	return compacted(all[name]), nil
+	return true, compacted(all[name]) == written, nil
 }
 
 func compacted(text []byte) string {
@@ -188,8 +188,8 @@ func (f *configFile) tree() (*hujson.Value, error) {
 	return &tree, nil
 }
 
-// write replaces the file in one step, so that a client never reads half of it. If somebody else
-// has changed the file since it was read, such as the client itself, it is an error.
+// write replaces the file in one step: a client never reads half of it. A file that has changed
+// since it was read is an error, because the client itself may have written it.
 func (f *configFile) write(text []byte) error {
 	now, err := os.ReadFile(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +21,32 @@ func (a *cli) clientsCommand() *cobra.Command {
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])
 			}
-			return a.configured(clientPrograms())
+			return a.listServers(clientPrograms())
+		},
+	}
+}
+
+// projectFiles are configurations of a project, below the working directory.
+func projectFiles() []clientProgram {
+	var all []clientProgram
+	for _, path := range []string{"mcp.json", ".mcp.json", ".cursor/mcp.json"} {
+		all = append(all, clientProgram{name: path, member: "mcpServers", paths: map[string]string{"": path}})
+	}
+	return append(all, clientProgram{name: ".vscode/mcp.json", member: "servers", paths: map[string]string{"": ".vscode/mcp.json"}})
+}
+
+func (a *cli) discoverCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "discover",
+		Short: "List the servers that have a name on this machine",
+		Long: `List the servers that have a name on this machine: in the configuration of a client, or in
+mcp.json, .mcp.json, .cursor/mcp.json or .vscode/mcp.json here. Each command takes such a
+name as SERVER.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unexpected argument %q", args[0])
+			}
+			return a.listServers(slices.Concat(projectFiles(), clientPrograms()))
 		},
 	}
 }
@@ -57,4 +87,54 @@ func (d directories) configured(c *clientProgram) []configuredServer {
 	}
 	slices.SortFunc(found, func(a, b configuredServer) int { return strings.Compare(a.Name, b.Name) })
 	return found
+}
+
+// judged says what an entry runs, and why it cannot.
+func judged(raw json.RawMessage) (runs, problem string) {
+	var e clientEntry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return "", "the entry is of another shape"
+	}
+	if url := e.url(); url != "" {
+		return url, ""
+	}
+	if e.Command == "" {
+		return "", "it has neither a command nor a URL"
+	}
+	if _, err := exec.LookPath(e.Command); err != nil {
+		problem = "there is no program " + e.Command
+		if _, err := os.Stat(e.Command); err == nil {
+			problem = e.Command + " cannot be executed"
+		}
+	}
+	return strings.Join(e.words(), " "), problem
+}
+
+// listServers prints the servers in these configurations.
+func (a *cli) listServers(files []clientProgram) error {
+	dirs, err := userDirectories()
+	if err != nil {
+		return err
+	}
+	all := []configuredServer{}
+	for _, c := range files {
+		all = append(all, dirs.configured(&c)...)
+	}
+	if a.json {
+		return json.NewEncoder(a.out).Encode(all)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.out, "No configuration on this machine has a server.")
+		return err
+	}
+	for _, one := range all {
+		line := fmt.Sprintf("%-16s %-20s %s", filepath.ToSlash(one.Client), onOneLine(one.Name), onOneLine(one.Runs))
+		if one.Problem != "" {
+			line += "  (" + one.Problem + ")"
+		}
+		if _, err := fmt.Fprintln(a.out, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }

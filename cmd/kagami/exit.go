@@ -119,7 +119,7 @@ func (e exit) report(out io.Writer, err error) {
 	}})
 }
 
-// noPage replaces a page of HTML in an error: somebody else than an MCP server has answered.
+// noPage replaces an HTML page in an error: whoever has answered is no MCP server.
 func noPage(server []string, err error) error {
 	status, ok := errors.AsType[*client.HTTPError](err)
 	if !ok || status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,15 +100,15 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		return a.printEntry(client, r)
 	}
 	known := dirs.installed()
-	old, err := file.has(r.Name)
-	if err != nil {
+	written := known[client.name][r.Name]
+	there, own, err := file.holds(r.Name, written)
+	switch {
+	case err != nil:
 		return err
-	}
-	if old != "" {
-		if known[client.name][r.Name] != old {
-			return fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", file.path, r.Name)
-		}
-		if file.text, err = file.without(r.Name, old); err != nil {
+	case there && !own:
+		return fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", file.path, r.Name)
+	case there:
+		if file.text, err = file.without(r.Name, written); err != nil {
 			return err
 		}
 	}
@@ -139,17 +140,17 @@ func (a *cli) uninstall(f *installFlags) error {
 		return err
 	}
 	known := dirs.installed()
-	entry := known[client.name][f.name]
-	there, err := file.has(f.name)
+	written := known[client.name][f.name]
+	there, own, err := file.holds(f.name, written)
 	switch {
 	case err != nil:
 		return err
-	case there == "":
+	case !there:
 		return &missingError{fmt.Sprintf("%s has no server %q", file.path, f.name)}
-	case entry == "" || client.member != "" && there != entry || client.member == "" && !strings.Contains(string(file.text), entry):
+	case !own:
 		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed since: take it out by hand", file.path, f.name)
 	}
-	text, err := file.without(f.name, entry)
+	text, err := file.without(f.name, written)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (a *cli) uninstall(f *installFlags) error {
 // registration describes the server to a client.
 func (a *cli) registration(ctx context.Context, f *installFlags, server []string, dirs directories) (*registration, error) {
 	r := &registration{Name: f.name, Env: map[string]string{}, Header: map[string]string{}}
-	for _, pair := range f.env {
+	for _, pair := range slices.Concat(a.serverEnv, f.env) { // a name stands for its environment, too
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, usagef("--env: want NAME=VALUE, got %q", pair)

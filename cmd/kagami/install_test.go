@@ -122,7 +122,7 @@ func TestInstall(t *testing.T) {
 		if text := read(); !strings.Contains(text, everything) || c.member != "" && (!strings.Contains(text, "// last words") || !strings.Contains(text, "// keep")) {
 			t.Errorf("%s:\n%s", c.name, text)
 		}
-		if _, errs, code := kagami(t, append(install, "--yes", "--env", "K=v")...); c.member != "" && (code != 0 || !strings.Contains(read(), `"K": "v"`) || strings.Count(read(), `"notes"`) != 1) {
+		if _, errs, code := kagami(t, append(install, "--yes", "--env", "K=v")...); code != 0 || strings.Count(read(), `"K"`) != 1 || strings.Count(read(), everything) != 1 {
 			t.Errorf("%s, again: exit code %d\n%s%s", c.name, code, errs, read())
 		}
 		if _, errs, code := kagami(t, "install", "--client", c.name, "--name", "old", "--yes", "--", everything); code != 1 || !strings.Contains(errs, "kagami did not write") {
@@ -182,6 +182,19 @@ func discovers(t *testing.T, dirs directories) {
 	}
 	if out, errs, code := kagami(t, "call", "mine", "test_simple_text"); code != 0 || !strings.Contains(out, "simple text") {
 		t.Errorf("by name: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := kagami(t, "install", "mine", "--name", "other", "--client", "cursor", "--print"); code != 0 || !strings.Contains(out, everything) || !strings.Contains(out, `"KAGAMI_LOG_LEVEL": "error"`) {
+		t.Errorf("from one file into another: exit code %d\n%s%s", code, out, errs)
+	}
+	other := strings.ReplaceAll(project, "/another", "/no/such")
+	if err := os.WriteFile("mcp.json", []byte(strings.Replace(other, `"/no/such"`, `"/no/such","env":{"X":"y"}`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "is one server in") {
+		t.Errorf("two with other variables: exit code %d\n%s", code, errs)
+	}
+	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "is one server in mcp.json and another in ") {
 		t.Errorf("two of one name: exit code %d\n%s", code, errs)

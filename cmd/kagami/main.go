@@ -63,7 +63,7 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return how.code
 	}
-	if (a.json || slices.Contains(args, "--json")) && !out.wrote {
+	if (a.json || wantsJSON(args)) && !out.wrote {
 		how.report(out, err)
 	}
 	errs := visible{a.errs} // errors contain texts of the server
@@ -77,6 +77,15 @@ func (a *cli) run(ctx context.Context, args []string) int {
 		_, _ = fmt.Fprintf(errs, "kagami: %s\n", failure(err))
 	}
 	return how.code
+}
+
+// wantsJSON reports whether --json is on a command line that could not be understood. What follows
+// "--" belongs to the server.
+func wantsJSON(args []string) bool {
+	if dashes := slices.Index(args, "--"); dashes >= 0 {
+		args = args[:dashes]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // failure is the text of an error. Some errors end with a call that can be copied, so a code is

@@ -332,6 +332,14 @@ func TestFailuresAsJSON(t *testing.T) {
 	}
 }
 
+// TestJSONOfTheServer: a flag of the server is not one of kagami.
+func TestJSONOfTheServer(t *testing.T) {
+	t.Parallel()
+	if out, errs, code := kagami(t, "tools", "--", everything, "--json"); code != 4 || out != "" {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 // TestList: everything in one view.
 func TestList(t *testing.T) {
 	t.Parallel()

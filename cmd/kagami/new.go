@@ -176,7 +176,7 @@ func (p *project) goMinor() {
 	p.GoMinor = strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// builtFrom is the clone from which this program was built, or "".
+// builtFrom returns the clone that this program was built in, or "" if there is none.
 func builtFrom() string {
 	_, file, _, ok := runtime.Caller(0)
 	dir := filepath.Dir(filepath.Dir(filepath.Dir(file)))

@@ -139,8 +139,8 @@ func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err 
 	}, nil
 }
 
-// startOf is the command line by which a client starts the server; nil for a Go package, of which
-// no program is kept.
+// startOf returns the command line that starts the server. It is nil for a Go package: its program
+// is temporary.
 func startOf(server []string) []string {
 	program, err := exec.LookPath(server[0])
 	if err != nil {

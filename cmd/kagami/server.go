@@ -33,12 +33,10 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 		}
 		rest = args
 	case len(args) > 0:
-		server, rest = args[:1], args[1:]
-	}
-	if len(server) > 0 {
-		if server, err = a.lookUp(server); err != nil {
+		if server, err = a.lookUp(args[0]); err != nil {
 			return nil, nil, err
 		}
+		rest = args[1:]
 	}
 	if len(server) == 0 || server[0] == "" { // the text of a variable that is not set
 		return nil, nil, usagef("no server: give SERVER, --cmd COMMAND, or -- COMMAND")

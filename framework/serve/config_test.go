@@ -143,7 +143,7 @@ func TestPublicAddress(t *testing.T) {
 	}
 }
 
-// TestTLSFlags: the certificate and the key are those of the files.
+// TestTLSFlags: the server presents the certificate in the file.
 func TestTLSFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -70,7 +70,7 @@ func flagNames() string {
 	return strings.Join(names, ", ")
 }
 
-// variable is the variable of the environment that stands for a flag; "" if there is none.
+// variable returns the name of the environment variable for a flag, or "" if there is none.
 func (s *settings) variable(one setting) string {
 	if s.prefix == "" || one.alone {
 		return ""

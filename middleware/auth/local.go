@@ -14,8 +14,8 @@ const (
 	localIssuer  = "stdio"
 )
 
-// Local trusts whoever starts the program: callers on stdio have these scopes, without a token.
-// HTTP carriers of the same server demand tokens as before.
+// Local gives callers on stdio these scopes without a token: it trusts the user who starts the
+// program. HTTP carriers of the same server demand tokens as before.
 //
 //	serve.Main(app, serve.Stdio(auth.Local("notes:read", "notes:write")))
 //

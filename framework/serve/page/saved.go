@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ const (
 	maxSaved     = 256 << 20
 	shortestMask = 8 // characters of a secret that is looked for outside of its member, too
 	longestMask  = 4096
+	deepestText  = 3 // levels of JSON within strings
 )
 
 // stateSaved is the state of a page that shows a saved session.
@@ -73,6 +75,9 @@ func Open(file io.Reader) (*Page, error) {
 	}
 	for _, f := range s.Frames {
 		f.text = []byte(f.Text)
+		if f.Kind == "http" && f.HTTP == nil {
+			f.Kind = "other" // the browser expects the exchange
+		}
 		p.wire.restore(&f.frame)
 	}
 	return p, nil
@@ -117,12 +122,16 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 // hidden masks secrets in a JSON document: the strings under names such as "password", also in
 // JSON within strings, the secret arguments of all calls, and the same strings elsewhere.
 func (p *Page) hidden(document []byte) []byte {
-	h := hider{}
-	text := h.value(nil, document, 0)
+	p.mu.Lock()
+	h := hider{names: p.secrets}
+	p.mu.Unlock()
+	text := h.value(nil, document, 0, false)
 	p.mu.Lock()
 	found := append(h.found, p.given...)
 	p.mu.Unlock()
-	slices.SortFunc(found, bytes.Compare)
+	slices.SortFunc(found, func(a, b []byte) int { // the longest first: one may begin with another
+		return cmp.Or(len(b)-len(a), bytes.Compare(a, b))
+	})
 	for _, secret := range slices.CompactFunc(found, bytes.Equal) {
 		text = bytes.ReplaceAll(text, secret, []byte("•••"))
 	}
@@ -140,7 +149,7 @@ func (p *Page) give(arguments json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := hider{names: p.secrets}
-	h.value(nil, arguments, 0)
+	h.value(nil, arguments, 0, false)
 	p.given = append(p.given, h.found...)
 	p.given = p.given[max(0, len(p.given)-maxGiven):]
 }
@@ -151,7 +160,9 @@ type hider struct {
 	found [][]byte // secrets, as they stand between quotes
 }
 
-func (h *hider) value(dst, value []byte, depth int) []byte {
+// value appends a value with its secrets masked. hide says that its strings are secrets, because
+// of the name of the member that holds it. depth counts JSON within strings.
+func (h *hider) value(dst, value []byte, depth int, hide bool) []byte {
 	switch jsontext.KindOf(value) {
 	case jsontext.KindObject:
 		dst = append(dst, '{')
@@ -161,12 +172,7 @@ func (h *hider) value(dst, value []byte, depth int) []byte {
 			}
 			name := key.String()
 			dst = append(jsontext.Quote(dst, name), ':')
-			if text, ok := jsontext.String(member); ok && (hides(name) || slices.Contains(h.names, name)) {
-				h.note(text)
-				dst = append(dst, `"•••"`...)
-				continue
-			}
-			dst = h.value(dst, member, depth)
+			dst = h.value(dst, member, depth, hides(name) || slices.Contains(h.names, name))
 		}
 		return append(dst, '}')
 	case jsontext.KindArray:
@@ -175,28 +181,40 @@ func (h *hider) value(dst, value []byte, depth int) []byte {
 			if dst[len(dst)-1] != '[' {
 				dst = append(dst, ',')
 			}
-			dst = h.value(dst, element, depth)
+			dst = h.value(dst, element, depth, hide)
 		}
 		return append(dst, ']')
 	case jsontext.KindString:
-		return h.text(dst, value, depth)
+		return h.text(dst, value, depth, hide)
 	}
 	return append(dst, value...)
 }
 
-// text rewrites the JSON in a string: frames are strings, and hold results with JSON as text.
-func (h *hider) text(dst, value []byte, depth int) []byte {
+// text masks a string, or the secrets in the JSON that it holds: frames are strings, and hold
+// results with JSON as text.
+func (h *hider) text(dst, value []byte, depth int, hide bool) []byte {
 	text, _ := jsontext.String(value)
-	if depth >= 3 || !strings.HasPrefix(strings.TrimSpace(text), "{") || jsontext.Check([]byte(text), jsontext.DefaultLimits()) != nil {
+	if hide {
+		h.note(text)
+		return append(dst, `"•••"`...)
+	}
+	inner := strings.TrimSpace(text)
+	isJSON := strings.HasPrefix(inner, "{") || strings.HasPrefix(inner, "[")
+	if depth >= deepestText || !isJSON || jsontext.Check([]byte(text), jsontext.DefaultLimits()) != nil {
 		return append(dst, value...)
 	}
-	return jsontext.Quote(dst, string(h.value(nil, []byte(text), depth+1)))
+	return jsontext.Quote(dst, string(h.value(nil, []byte(text), depth+1, false)))
 }
 
+// note remembers a secret as it stands between quotes, at each depth of JSON within strings.
 func (h *hider) note(secret string) {
-	if len(secret) >= shortestMask && len(secret) <= longestMask {
+	if len(secret) < shortestMask || len(secret) > longestMask {
+		return
+	}
+	for range deepestText + 1 {
 		quoted := jsontext.Quote(nil, secret)
-		h.found = append(h.found, quoted[1:len(quoted)-1])
+		secret = string(quoted[1 : len(quoted)-1])
+		h.found = append(h.found, []byte(secret))
 	}
 }
 

@@ -27,19 +27,25 @@ type loginOut struct {
 // secrets, and digits are what they were.
 func TestSavedSession(t *testing.T) {
 	t.Parallel()
-	const password, token = "open-sesame-1", "tok-4711-abc"
+	const password, token = `open-"sesame"-1`, "tok-4711-abc"
 	login := framework.Tool("login", func(_ context.Context, in loginIn) (loginOut, error) {
 		return loginOut{Hello: in.Name + ", who said " + in.Password, Token: token, N: 9007199254740993}, nil
 	})
-	b := opened(t, page.Options{Host: host(t, login), Where: "srv --key=" + token})
+	keys := framework.Tool("keys", func(context.Context, struct{}) (string, error) {
+		return `[{"apiKeys":["listed-key-1"]}]`, nil
+	})
+	b := opened(t, page.Options{Host: host(t, login, keys), Where: "srv --key=" + token})
 	b.ask(http.MethodGet, "/api/offers", "", nil)
-	id := b.start(`{"method":"tools/call","name":"login","arguments":{"name":"ada","password":"` + password + `"}}`)
+	id := b.start(`{"method":"tools/call","name":"login","arguments":{"name":"ada","password":` + quoted(t, password) + `}}`)
 	b.end(id)
+	// A secret that another one begins with, and a list of them in a text.
+	b.end(b.start(`{"method":"tools/call","name":"login","arguments":{"name":"bob","password":"open-\"ses"}}`))
+	b.end(b.start(`{"method":"tools/call","name":"keys","arguments":{}}`))
 	file := b.do(http.MethodGet, "/api/session", "", nil)
 	if file.status != http.StatusOK {
 		t.Fatalf("%d %s", file.status, file.body)
 	}
-	for _, secret := range []string{password, token} {
+	for _, secret := range []string{"sesame", token, "listed-key-1"} {
 		if strings.Contains(file.body, secret) {
 			t.Errorf("the file has the secret %q", secret)
 		}
@@ -59,7 +65,7 @@ func TestSavedSession(t *testing.T) {
 		t.Errorf("about %+v", about)
 	}
 	var offers struct{ Tools []struct{ Name string } }
-	if s.ask(http.MethodGet, "/api/offers", "", &offers); len(offers.Tools) != 2 {
+	if s.ask(http.MethodGet, "/api/offers", "", &offers); len(offers.Tools) != 3 {
 		t.Errorf("offers %+v", offers)
 	}
 	if d := s.end(id); d.Phase != "result" || !strings.Contains(string(d.Result), "9007199254740993") {
@@ -91,6 +97,15 @@ func TestSavedSession(t *testing.T) {
 	}
 }
 
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	out, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
 // TestOpenedFiles: a file that is no session is refused.
 func TestOpenedFiles(t *testing.T) {
 	t.Parallel()
@@ -102,7 +117,7 @@ func TestOpenedFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	p, err := page.Open(strings.NewReader(`{"kagamiPage":1,"about":{},"offers":{},"calls":[null,{"id":"x","phase":"sent"}],"frames":[{},{"n":7,"text":"\u0000"}]}`))
+	p, err := page.Open(strings.NewReader(`{"kagamiPage":1,"about":{},"offers":{},"calls":[null,{"id":"x","phase":"sent"}],"frames":[{},{"n":7,"text":"\u0000"},{"n":8,"kind":"http"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +131,10 @@ func TestOpenedFiles(t *testing.T) {
 		t.Errorf("a call that was running: %+v", d)
 	}
 	b.ask(http.MethodGet, "/api/frames/7", "", nil)
+	var frames []struct{ Kind string }
+	if b.ask(http.MethodGet, "/api/frames", "", &frames); len(frames) != 2 || frames[1].Kind != "other" {
+		t.Errorf("an HTTP exchange without one: %+v", frames)
+	}
 }
 
 // TestFits: a result is judged by the output schema that the server lists.
