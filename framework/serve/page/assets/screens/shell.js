@@ -84,7 +84,7 @@ export function Banner() {
     case 'lost': return html`<div class="banner" role="alert"><b>The connection is lost.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Try now</button></div>`;
     case 'ended': return html`<div class="banner" role="alert"><b>The server has ended.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Start again</button>
       ${s.state.stderr?.some(Boolean) && html`<pre class="code wrap" tabindex="0">${seen(s.state.stderr.join('\n'))}</pre>`}</div>`;
-    case 'saved': return html`<div class="banner"><b>This session was saved at ${seen(s.state.reason ?? '')}.</b><span>There is no server to call.</span></div>`;
+    case 'saved': return html`<div class="banner calm"><b>This session was saved at ${seen(s.state.reason ?? '')}.</b><span>There is no server to call.</span></div>`;
     case 'login': return html`<form class="banner w" onSubmit=${e => { e.preventDefault(); connect({ bearer: token }); setToken(''); }}><b>The server wants a token.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span>
       <label class="row">Token <input class="in" type="password" autocomplete="off" value=${token} onInput=${e => setToken(e.target.value)}/></label><button class="btn p">Use it</button></form>`;
   }
