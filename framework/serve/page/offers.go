@@ -57,6 +57,7 @@ func (p *Page) offers(ctx context.Context) (*offers, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.listening(ctx)
 	has := s.client.Capabilities()
 	own := p.insides()
 	all := &offers{}

@@ -19,6 +19,7 @@ import (
 // Times of a connection.
 const (
 	connectPatience = 30 * time.Second
+	listenPatience  = 2 * time.Second // how long the lists wait until their changes are told
 	unused          = 5 * time.Minute // after which a connection that nobody looks at ends
 	firstAgain      = 500 * time.Millisecond
 	lastAgain       = 5 * time.Second // between two attempts to reach a lost server
@@ -46,6 +47,8 @@ type session struct {
 	client *client.Client
 	number int
 	stderr *tail // of a program; nil elsewhere
+
+	listens chan struct{} // closed when changes of lists are told, or cannot be
 }
 
 // connected returns the connection, and makes one if there is none.
@@ -90,7 +93,7 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	p.wire.renewed()
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	s := &session{number: int(p.opened.Add(1))}
+	s := &session{number: int(p.opened.Add(1)), listens: make(chan struct{})}
 	ctx = p.calling(ctx)
 	to, err := p.target(ctx, s)
 	if err == nil {
@@ -175,6 +178,18 @@ func (p *Page) clientOptions(s *session) []client.Option {
 	return options
 }
 
+// listening waits until changes of lists are told: a change after the lists were read, and before
+// that, would be missed. A server that does not answer does not hold the lists up.
+func (s *session) listening(ctx context.Context) {
+	patience := time.NewTimer(listenPatience)
+	defer patience.Stop()
+	select {
+	case <-s.listens:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
 // watch follows a connection: it asks for the changes of lists, and notices the end.
 func (p *Page) watch(s *session) {
 	has := s.client.Capabilities()
@@ -184,6 +199,7 @@ func (p *Page) watch(s *session) {
 			defer stop()
 		}
 	}
+	close(s.listens)
 	select {
 	case <-s.client.Done():
 		p.failed(s, s.client.Err())
