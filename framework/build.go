@@ -419,6 +419,9 @@ func (m *member) report(b *builder, f Fault) {
 // adopt records the faults that binding has found.
 func (m *member) adopt(b *builder, faults []binding.Fault) {
 	for _, f := range faults {
+		if f.Enum != nil && !place.Constants(place.Beside(m.where, m.pkg, f.Enum.PkgPath()), f.Enum.Name()) {
+			continue
+		}
 		m.failed = m.failed || !f.Warning
 		m.report(b, Fault{Where: m.fieldPlace(f), Path: f.Path, Problem: f.Problem, Fix: f.Fix, Warning: f.Warning})
 	}

@@ -3,6 +3,7 @@ package framework
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
@@ -14,6 +15,7 @@ import (
 type Inspection struct {
 	Components []Inspected // in the order of the lists
 	Lists      []Step      // the steps that every list passes
+	Warnings   []Fault     // what Build has warned of, in the order of registration
 }
 
 // Inspected is one component.
@@ -75,7 +77,7 @@ func (s *Server) Inspect() *Inspection {
 	if s.registry == nil {
 		return nil
 	}
-	all := &Inspection{Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0)}
+	all := &Inspection{Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0), Warnings: slices.Clone(s.warnings)}
 	for _, e := range s.registry.Entries() {
 		if b, ok := e.Handler.(*bound); ok {
 			all.Components = append(all.Components, b.inspected(e))

@@ -21,7 +21,7 @@ import (
 const inspectPatience = 20 * time.Second
 
 func (a *cli) inspectCommand() *cobra.Command {
-	var chain bool
+	var chain, strict bool
 	cmd := &cobra.Command{
 		Use: "inspect SERVER", Short: "Show all that a server offers",
 		Long: `Show all that a server offers.
@@ -33,24 +33,27 @@ middleware in front of every component. All others are asked as a client.`,
 		Example: `  kagami inspect ./examples/weather
   kagami inspect ./examples/secured --chain
   kagami inspect https://mcp.example.com/mcp --bearer "$TOKEN"`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.inspect(cmd, args, chain) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.inspect(cmd, args, chain, strict) },
 	}
+	strictFlag(cmd, &strict)
 	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that knows --inspect")
 	return cmd
 }
 
-func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
+func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) error {
 	server, _, err := a.arguments(cmd, args)
 	if err != nil {
 		return err
 	}
 	atURL := len(server) == 1 && isURL(server[0])
 	switch {
+	case strict && atURL:
+		return errStrictURL
 	case chain && atURL:
 		return usagef("--chain: a server at a URL does not show its middleware; give its Go package")
 	case chain && a.revision != "":
 		return usagef("--chain and --revision: the middleware is the same at all revisions")
-	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && !isPackage(server):
+	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && !strict && !isPackage(server):
 		return a.showServer(cmd.Context(), server, surface.All)
 	}
 	ctx := cmd.Context()
@@ -60,13 +63,13 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
 	}
 	defer func() { _ = cleanup() }()
 	doc, err := a.ownReport(ctx, program)
-	if errors.Is(err, errNoReport) && !chain {
+	if errors.Is(err, errNoReport) && !chain && !strict {
 		return a.showServer(ctx, server, surface.All) // the second build comes from the cache, and errors have the program's name
 	}
 	if err != nil {
 		return err
 	}
-	return a.printReport(doc, chain)
+	return errors.Join(a.printReport(doc, chain), strictly(doc, strict))
 }
 
 // isPackage says whether the server is a Go package that would be built.

@@ -3,8 +3,10 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -76,5 +78,51 @@ func TestInspectOthers(t *testing.T) {
 				t.Errorf("exit code %d\n%s%s", code, out, errs)
 			}
 		})
+	}
+}
+
+// Warnings of Build stand in what shows a server, and --strict fails because of them.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	const warned = "./testdata/warned"
+	out, errs, code := kagami(t, "inspect", warned)
+	_, section, _ := strings.Cut(out, "\nWarnings\n  tool \"paint\"\n")
+	var got []string
+	for _, line := range regexp.MustCompile(`(?m)^    (\S+) \(\S*/warned/main\.go:\d+\): (.*?)\. .`).FindAllStringSubmatch(section, -1) {
+		got = append(got, line[1]+": "+line[2])
+	}
+	slices.Sort(got)
+	want := []string{
+		"paint.Coats: the tag minimum is not read",
+		"paint.Color: type main.Color has constants, and its schema does not name them",
+		"paint.Note: the JSON of type sql.NullString is an object of its fields",
+		"paint.Note: the tag descripton is not read",
+		"paint.Photo: the JSON of type multipart.FileHeader is an object of its fields",
+	}
+	if code != 0 || !slices.Equal(got, want) {
+		t.Errorf("exit code %d, %q in\n%s%s", code, got, out, errs)
+	}
+	program := filepath.Join(t.TempDir(), "warned")
+	if text, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, warned).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	out, _, _ = kagami(t, "inspect", program, "--strict", "--json")
+	var report struct {
+		Warnings []struct{ Component, Path, Problem, Fix, Where string }
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Warnings) != len(want) || !strings.Contains(report.Warnings[0].Where, "warned/main.go:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, command := range []string{"inspect", "tools", "list"} {
+		out, errs, code := kagami(t, command, program, "--strict")
+		if code != 1 || !strings.Contains(out, "paint") || !strings.Contains(errs, "--strict: the server has 5 warnings\n  tool \"paint\": paint.") {
+			t.Errorf("%s --strict: exit code %d\n%s%s", command, code, out, errs)
+		}
+	}
+	if out, errs, code := kagami(t, "tools", everything, "--strict"); code != 0 {
+		t.Errorf("exit code %d without warnings\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "tools", "http://127.0.0.1:1/mcp", "--strict"); code == 0 || !strings.Contains(errs, "does not show its warnings") {
+		t.Errorf("exit code %d of a URL\n%s", code, errs)
 	}
 }

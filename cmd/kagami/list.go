@@ -14,26 +14,33 @@ import (
 
 // allCommand makes the command list.
 func (a *cli) allCommand() *cobra.Command {
-	return &cobra.Command{
+	var strict bool
+	cmd := &cobra.Command{
 		Use: "list SERVER", Short: "List all that a server offers, one line each",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, _, err := a.arguments(cmd, args)
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.showServer(cmd.Context(), server, surface.All)
-			}
-			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
-				all, err := surface.Read(ctx, c, surface.All)
-				if err != nil {
-					return err
-				}
-				_, err = io.WriteString(a.out, listed(all))
-				return err
-			})
+			return a.checked(cmd.Context(), server, strict, func() error { return a.list(cmd.Context(), server) })
 		},
 	}
+	strictFlag(cmd, &strict)
+	return cmd
+}
+
+func (a *cli) list(ctx context.Context, server []string) error {
+	if a.json {
+		return a.showServer(ctx, server, surface.All)
+	}
+	return a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
+		all, err := surface.Read(ctx, c, surface.All)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(a.out, listed(all))
+		return err
+	})
 }
 
 // listed is a table of what a server offers.

@@ -25,18 +25,19 @@ func (a *cli) listCommand(kind string) *cobra.Command {
 	if kind == "resources" {
 		short += ", templates included"
 	}
-	return &cobra.Command{
+	var strict bool
+	cmd := &cobra.Command{
 		Use: kind + " SERVER", Short: short,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, parts) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.checked(cmd.Context(), server, strict, func() error { return a.showServer(cmd.Context(), server, parts) })
+		},
 	}
-}
-
-func (a *cli) show(cmd *cobra.Command, args []string, parts surface.Part) error {
-	server, _, err := a.arguments(cmd, args)
-	if err != nil {
-		return err
-	}
-	return a.showServer(cmd.Context(), server, parts)
+	strictFlag(cmd, &strict)
+	return cmd
 }
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {

@@ -34,6 +34,7 @@ type flags struct {
 	worker  bool   // runs tasks, and has no carrier
 	page    pageFlag
 	inspect inspect.Format
+	strict  bool
 	version bool
 	health  bool // asks another process, and serves nothing
 

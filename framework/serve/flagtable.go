@@ -32,6 +32,7 @@ func settingsTable() []setting {
 		{name: "log-level", value: " LEVEL", text: "log from this level on: debug, info, warn or error"},
 		{name: "log-format", value: " FORMAT", text: "json or console; the default is console on a terminal"},
 		{name: "inspect", value: "[=json]", text: "print what the server offers, and exit"},
+		{name: "strict", text: "exit with 1 if there are warnings, after --inspect or instead of\nserving"},
 		{name: "health", text: "ask the server that listens at --http whether it is ready, and exit", alone: true},
 		{name: "version", text: "print name and version, and exit", alone: true},
 		{name: "help", text: "print this, and exit", alone: true},
@@ -56,6 +57,7 @@ func (f *flags) set() *flag.FlagSet {
 	set.Var(&f.logLevel, "log-level", "")
 	set.StringVar(&f.logFormat, "log-format", "", "")
 	set.Var(&f.inspect, "inspect", "")
+	set.BoolVar(&f.strict, "strict", false, "")
 	set.BoolVar(&f.health, "health", false, "")
 	set.BoolVar(&f.version, "version", false, "")
 	return set

@@ -41,6 +41,29 @@ type tree struct {
 	Named map[string]*tree `json:"named"`
 }
 
+// TestStrict: warnings are in what is shown; with --strict they fail the command, and nothing is served.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	app := func() *framework.App {
+		return framework.New("doubtful", "1", framework.WithLogger(zap.NewNop())).Add(framework.Tool("t", func(context.Context, struct {
+			N int `json:"n" minimum:"1"`
+		}) (string, error) {
+			return "", nil
+		}))
+	}
+	const warning = "the tag minimum is not read"
+	out, _, err := run(t, app(), []string{"--inspect", "--strict"})
+	if err == nil || serve.ExitCode(err) != 1 || !strings.Contains(out, "\nWarnings\n") || !strings.Contains(out, warning) {
+		t.Errorf("--inspect --strict: %v\n%s", err, out)
+	}
+	if out, _, err := run(t, app(), []string{"--strict"}); err == nil || serve.ExitCode(err) != 1 || !strings.Contains(err.Error(), warning) || out != "" {
+		t.Errorf("--strict: %v\n%s", err, out)
+	}
+	if out, _, err := run(t, app(), []string{"--inspect"}); err != nil || !strings.Contains(out, warning) {
+		t.Errorf("--inspect: %v\n%s", err, out)
+	}
+}
+
 // A client sees the schema and nothing else: rules without a keyword are
 // sentences in descriptions, and --inspect shows each of them.
 func TestInspectShowsRulesWithoutKeyword(t *testing.T) {

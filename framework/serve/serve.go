@@ -126,6 +126,9 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.looks() {
 		return s.show(ctx, server, f)
 	}
+	if err := f.strictly(server); err != nil {
+		return err
+	}
 	if f.worker {
 		return s.work(ctx, server)
 	}

@@ -21,7 +21,17 @@ func (s *settings) show(ctx context.Context, server *framework.Server, f *flags)
 		_, err = fmt.Fprintln(s.out, all.Server.Name, all.Server.Version)
 		return err
 	}
-	return f.inspect.Write(s.out, all)
+	return errors.Join(f.inspect.Write(s.out, all), f.strictly(server))
+}
+
+// strictly is the error of --strict, with the warnings of the server.
+func (f *flags) strictly(server *framework.Server) error {
+	warnings := server.Inspect().Warnings
+	if !f.strict || len(warnings) == 0 {
+		return nil
+	}
+	report := &framework.BuildError{Faults: warnings}
+	return errors.New(report.Error()) // no BuildError: the app can be served
 }
 
 // broken answers --inspect=json of an app that does not build: a program asked for JSON, and

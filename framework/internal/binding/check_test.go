@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,7 @@ func TestCheckFaults(t *testing.T) {
 	} {
 		typ := structWith(reflect.TypeFor[kCode](), tag)
 		p, faults := binding.Compile(typ, binding.Input, binding.Options{Checks: checks()})
+		faults = slices.DeleteFunc(faults, func(f binding.Fault) bool { return f.Enum != nil })
 		if p != nil || len(faults) != 1 || !strings.Contains(faults[0].String(), want) {
 			t.Errorf("%s: faults %v, want %s", tag, faults, want)
 		}

@@ -281,7 +281,14 @@ func TestTagsThatAreNotRead(t *testing.T) {
 		`binding:"required,min=1"`:                 `the tag binding is not read, so that its rules are not asked. Use validate:"…"`,
 		`binding:"min=1" validate:"min=1"`:         "",
 		`binding:"required"`:                       "",
-		`db:"v" example:"3"`:                       "",
+		`db:"v" form:"v" yaml:"v"`:                 "",
+		`enum:"1,2"`:                               `the tag enum is not read. Write validate:"oneof=…"`,
+		`required:"true"`:                          `the tag required is not read. Write validate:"required"`,
+		`example:"3"`:                              `the tag example is not read. Write jsonschema:"example=…"`,
+		`minimum:"3" validate:"min=3"`:             "",
+		`descripton:"how many"`:                    `the tag descripton is not read. Write doc:"…", if that was meant`,
+		`valdiate:"min=1"`:                         `the tag valdiate is not read. Write validate:"…", if that was meant`,
+		`defualt:"1"`:                              `the tag defualt is not read. Write default:"…", if that was meant`,
 	} {
 		_, faults := binding.Compile(structWith(reflect.TypeFor[int](), tag), binding.Input, binding.Options{})
 		var got string

@@ -244,6 +244,7 @@ func (c *compiler) field(cand candidate) *field {
 	if f.node == nil {
 		return nil
 	}
+	c.foreignType(sf.Type)
 	optional := c.options(f, cand)
 	c.secret(f, sf)
 	if c.mode == Output {
@@ -356,7 +357,9 @@ func (c *compiler) vague(f *field) {
 	if elem := elementOf(n); elem != nil {
 		n, rules = elem, rules.element()
 	}
-	if len(c.schemer().of(n, rules)) > 0 {
+	schema := c.schemer().of(n, rules)
+	c.unlisted(n, schema)
+	if len(schema) > 0 {
 		return
 	}
 	if _, custom := bare(n).(*methodNode); custom {
@@ -367,6 +370,38 @@ func (c *compiler) vague(f *field) {
 	if n == f.node {
 		c.warn(fmt.Sprintf("type %s says nothing about its values", n.goType()), "Use a concrete type")
 	}
+}
+
+// unlisted warns about a named text or whole number that may have constants, and whose schema names none.
+func (c *compiler) unlisted(n node, schema keywords) {
+	t := deref(n.goType())
+	what := kindOf(n)
+	if _, listed := bare(n).(*enumNode); listed {
+		return
+	}
+	if t.PkgPath() == "" || what != textKind && what != intKind && what != uintKind || schema.has("enum") || schema.has("const") || schema.has("pattern") || schema.has("format") {
+		return
+	}
+	c.warn(fmt.Sprintf("type %s has constants, and its schema does not name them", t),
+		fmt.Sprintf(`Give it a method Values() []%s, or the field validate:"oneof=…"`, t.Name()))
+	c.faults[len(c.faults)-1].Enum = t
+}
+
+// foreignType warns about types of the standard library that compile, and whose JSON is not what people mean.
+func (c *compiler) foreignType(t reflect.Type) {
+	if t = deref(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = deref(t.Elem())
+	}
+	var fix string
+	switch {
+	case t.PkgPath() == "database/sql" && strings.HasPrefix(t.Name(), "Null"):
+		fix = "Use a pointer, such as *string"
+	case t.PkgPath() == "mime/multipart" && t.Name() == "FileHeader":
+		fix = "Use []byte: the client sends the contents of the file"
+	default:
+		return
+	}
+	c.warn(fmt.Sprintf("the JSON of type %s is an object of its fields", t), fix)
 }
 
 // zeroFunc is omitzero's rule: the type's own IsZero, or the zero value.

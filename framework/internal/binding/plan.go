@@ -49,6 +49,10 @@ type Fault struct {
 
 	Owner  reflect.Type // the struct type of the field that the path ends with; nil: none
 	Member string       // that field's name
+
+	// Enum is the type of the field if there is a fault only when the package of the type declares
+	// constants of it. Reflection does not see constants.
+	Enum reflect.Type
 }
 
 // owned finds the fields of faults in a value of t.

@@ -45,10 +45,36 @@ func (c *compiler) warnUnread(keys []string, tag reflect.StructTag) {
 			c.warn(fmt.Sprintf("the tag %s is not read", key), "Write "+small+`:"…"`)
 		case !described && (key == "description" || key == "desc"):
 			c.warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
+		case foreign[key] != "" && c.mode != Output && !slices.Contains(keys, "validate") && !slices.Contains(keys, "jsonschema"):
+			c.warn(fmt.Sprintf("the tag %s is not read", key), "Write "+foreign[key])
+		case misspelt(key) != "":
+			c.warn(fmt.Sprintf("the tag %s is not read", key), fmt.Sprintf("Write %s:\"…\", if that was meant", misspelt(key)))
 		case key == "binding" && c.mode != Output && !slices.Contains(keys, "validate") && demands(tag.Get(key)):
 			c.warn("the tag binding is not read, so that its rules are not asked", `Use validate:"…"`)
 		}
 	}
+}
+
+// foreign are tags of other generators of schemas, and what says the same here.
+var foreign = map[string]string{
+	"enum": `validate:"oneof=…"`, "required": `validate:"required"`, "minimum": `validate:"min=…"`, "maximum": `validate:"max=…"`,
+	"minLength": `validate:"min=…"`, "maxLength": `validate:"max=…"`, "pattern": `jsonschema:"pattern=…"`, "example": `jsonschema:"example=…"`,
+}
+
+// misspelt returns the tag that was probably meant by a key, or "".
+func misspelt(key string) string {
+	if key == "description" || foreign[key] != "" {
+		return ""
+	}
+	for _, known := range []string{"description", "jsonschema", "validate", "default"} {
+		if far := editDistance(strings.ToLower(key), known); far == 1 || far == 2 && len(known) > 7 {
+			if known == "description" {
+				return "doc"
+			}
+			return known
+		}
+	}
+	return ""
 }
 
 // demands says whether rules of gin ask for more than a value, which a member wants anyway.

@@ -70,6 +70,33 @@ func Beside(where, pkg, other string) string {
 	return filepath.Join(filepath.Dir(file), way, "any.go") + ":1"
 }
 
+// Constants reports whether a package declares constants of the named type with their values, and the
+// files with that are at hand. where is file:line of anything in the package.
+func Constants(where, typeName string) bool {
+	file, found := fileOf(where)
+	if !found {
+		return false
+	}
+	sources, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.go"))
+	if err != nil {
+		return false
+	}
+	declares := regexp.MustCompile(`(?m)^\s*(?:const\s+)?\w+\s+` + regexp.QuoteMeta(typeName) + `\s*=`)
+	group := regexp.MustCompile(`(?ms)^const\s*(?:\(.*?^\)|[^(\n]*$)`)
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			continue
+		}
+		for _, constants := range group.FindAll(text, -1) {
+			if declares.Match(constants) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // fileOf returns the file of file:line.
 func fileOf(where string) (file string, found bool) {
 	i := strings.LastIndexByte(where, ':')

@@ -70,3 +70,31 @@ func TestField(t *testing.T) {
 		t.Errorf("found %q where there is nothing", got)
 	}
 }
+
+func TestConstants(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := `package paint
+
+const One Color = "one"
+
+const (
+	// A Shape is none.
+	Low, high = 1, 2
+	Flat Finish = iota
+)
+
+var Plain Gloss = "plain"
+`
+	if err := os.WriteFile(filepath.Join(dir, "paint.go"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"Color": true, "Finish": true, "Gloss": false, "Shape": false, "Fin": false} {
+		if got := place.Constants(filepath.Join(dir, "main.go")+":7", name); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if place.Constants(filepath.Join(dir, "gone", "main.go")+":7", "Color") || place.Constants("", "Color") {
+		t.Error("found constants where there is nothing")
+	}
+}

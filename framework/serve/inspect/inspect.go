@@ -112,6 +112,11 @@ func Inside(server *framework.Server) *surface.Inside { return insideOf(server.I
 
 func insideOf(found *framework.Inspection) *surface.Inside {
 	inside := &surface.Inside{Lists: chainOf(found.Lists)}
+	for _, f := range found.Warnings {
+		inside.Warnings = append(inside.Warnings, surface.Warning{
+			Component: f.Component, Where: f.Where, Function: f.Function, Path: f.Path, Problem: f.Problem, Fix: f.Fix,
+		})
+	}
 	for _, c := range found.Components {
 		inside.Components = append(inside.Components, surface.Component{
 			Kind: c.Kind, Name: c.Name, Group: c.Group, Scopes: c.Scopes, Hidden: c.Hidden,

@@ -14,6 +14,17 @@ import (
 type Inside struct {
 	Components []Component `json:"components"`
 	Lists      []Step      `json:"listChain"` // what every list goes through
+	Warnings   []Warning   `json:"warnings,omitempty"`
+}
+
+// Warning is what the server works with, and was most likely not meant.
+type Warning struct {
+	Component string `json:"component"`          // kind and name, such as: tool "refund"
+	Where     string `json:"where,omitempty"`    // file:line
+	Function  string `json:"function,omitempty"` // of the component
+	Path      string `json:"path,omitempty"`     // of the field, such as Refund.Amount
+	Problem   string `json:"problem"`
+	Fix       string `json:"fix,omitempty"`
 }
 
 // Component is a tool, resource, template, prompt or method.
@@ -27,6 +38,21 @@ type Component struct {
 	Where    string   `json:"where,omitempty"` // file:line of the function
 	Added    string   `json:"added,omitempty"` // file:line that added it to the server
 	Chain    []Step   `json:"chain"`           // outermost first
+}
+
+// sentence is the warning without its component.
+func (w *Warning) sentence() string {
+	text := w.Problem
+	switch {
+	case w.Path != "" && w.Where != "":
+		text = w.Path + " (" + w.Where + "): " + text
+	case w.Path != "":
+		text = w.Path + ": " + text
+	}
+	if w.Fix != "" {
+		text += ". " + w.Fix
+	}
+	return text
 }
 
 // Step is one step of a chain.
@@ -206,6 +232,12 @@ func (p *printer) unlisted(s *Surface) {
 		}
 		p.entry(rest[i].Name, "", "", note)
 		p.origin(rest[i].Kind, rest[i].Name)
+	})
+	p.section("Warnings", len(s.Inside.Warnings), func(i int) {
+		if w := s.Inside.Warnings; i == 0 || w[i].Component != w[i-1].Component {
+			p.line("  %s", w[i].Component)
+		}
+		p.line("    %s", s.Inside.Warnings[i].sentence())
 	})
 	if p.chains {
 		p.section("Lists", 1, func(int) { p.chain(s.Inside.Lists) })

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// strictFlag adds --strict to a command that shows what a server offers.
+func strictFlag(cmd *cobra.Command, strict *bool) {
+	cmd.Flags().BoolVar(strict, "strict", false, "exit with 1 if the server has warnings; the server must be a program that knows --inspect")
+}
+
+var errStrictURL = usagef("--strict: a server at a URL does not show its warnings; give its Go package")
+
+// strictly returns an error if the report of a server has warnings.
+func strictly(doc []byte, strict bool) error {
+	var report struct {
+		Warnings []struct{ Component, Path, Problem string } `json:"warnings"`
+	}
+	if err := json.Unmarshal(doc, &report); err != nil || !strict || len(report.Warnings) == 0 {
+		return err
+	}
+	text := fmt.Sprintf("--strict: the server has %d warnings", len(report.Warnings))
+	if len(report.Warnings) == 1 {
+		text = "--strict: the server has a warning"
+	}
+	for _, w := range report.Warnings {
+		text += "\n  " + w.Component + ": "
+		if w.Path != "" {
+			text += w.Path + ": "
+		}
+		text += w.Problem
+	}
+	return fmt.Errorf("%s", text)
+}
+
+// checked runs a command that shows what clients see. If strict, it then asks the server for its report.
+func (a *cli) checked(ctx context.Context, server []string, strict bool, show func() error) error {
+	if strict && len(server) == 1 && isURL(server[0]) {
+		return errStrictURL
+	}
+	if err := show(); err != nil || !strict {
+		return err
+	}
+	program, cleanup, err := a.program(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = cleanup() }()
+	doc, err := a.ownReport(ctx, program)
+	if err != nil {
+		return err
+	}
+	return strictly(doc, true)
+}
