@@ -27,9 +27,13 @@ type entry struct {
 	used   bool
 }
 
-func readAnswers(path string) (*answers, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
+// readAnswers takes the name of a file, or the JSON itself.
+func readAnswers(given string) (*answers, error) {
+	path, raw := given, []byte(given)
+	var err error
+	if strings.HasPrefix(given, "[") || strings.HasPrefix(given, "{") {
+		path = "--answers"
+	} else if raw, err = os.ReadFile(path); err != nil {
 		return nil, err
 	}
 	a := &answers{file: path}
@@ -90,10 +94,10 @@ func (a *answers) readObject(raw []byte) error {
 }
 
 func checkAnswer(raw json.RawMessage) error {
-	if raw[0] == '{' || raw[0] == '"' {
+	if string(raw) != "null" {
 		return nil
 	}
-	return fmt.Errorf("want an object or a text, got %s", raw)
+	return errors.New("want an object, or the value of the only field, got null")
 }
 
 // take removes the answer to a question. The asker calls it for one question at a time.
@@ -129,15 +133,16 @@ func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.El
 	} else if !ok {
 		return nil, a.missing(q.Message, example(form))
 	}
-	answer := &client.ElicitAnswer{Action: "accept"}
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &answer.Action); err != nil {
-			return nil, err
-		}
-		if !slices.Contains([]string{"accept", "decline", "cancel"}, answer.Action) {
-			return nil, fmt.Errorf(`%s: the answer to %q must be an object, "accept", "decline" or "cancel", not %s`, a.file, q.Message, raw)
-		}
+	answer := &client.ElicitAnswer{Action: actionOf(raw, len(form.Fields))}
+	switch {
+	case answer.Action != "":
 		raw = json.RawMessage("{}")
+	case raw[0] == '{':
+		answer.Action = "accept"
+	case len(form.Fields) == 1:
+		answer.Action, raw = "accept", fmt.Appendf(nil, "{%s:%s}", quote(form.Fields[0].Name), raw)
+	default:
+		return nil, fmt.Errorf(`%s: the answer to %q must be an object, "accept", "decline" or "cancel", not %s`, a.file, q.Message, raw)
 	}
 	if answer.Action != "accept" || q.URL != "" {
 		return answer, nil
@@ -148,6 +153,20 @@ func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.El
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	return answer, d.Decode(&answer.Content)
+}
+
+// actionOf returns the action that an answer names, or "". For a question without fields, true and false
+// name one, too.
+func actionOf(raw json.RawMessage, fields int) string {
+	switch text := string(raw); {
+	case text == `"accept"` || text == `"decline"` || text == `"cancel"`:
+		return strings.Trim(text, `"`)
+	case fields == 0 && text == "true":
+		return "accept"
+	case fields == 0 && text == "false":
+		return "decline"
+	}
+	return ""
 }
 
 func (a *answers) sample(_ context.Context, q *client.SampleRequest) (string, error) {

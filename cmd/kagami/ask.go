@@ -20,15 +20,16 @@ const questionHelp = `
 A server may ask before it answers: the user by a form or a page to visit, a model,
 or for the directories it may work in. In a terminal the questions come to you:
 fields are asked one by one, !decline refuses, !cancel or Ctrl-D gives no answer;
-pages are shown and never opened; you type what a model would say. With --answers the
-FILE answers instead of you. Where there is neither, the server is told that nobody can
+pages are shown and never opened; you type what a model would say. With --answers a
+FILE answers instead of you, or the JSON that you give in its place: --answers '[true]'. Where there is neither, the server is told that nobody can
 be asked; "call --task --detach" leaves what the task asks to "tasks result". --sample
 and --root work in all cases.
 
 FILE is JSON: a list of answers, each used once and in order, or an object with one
 answer for each text that a question may contain, used as often as needed. An answer
 is an object with the fields of the form, "accept" (all defaults; the page was
-visited), "decline" or "cancel", and for a model its text. In a list
+visited), "decline" or "cancel", and for a model its text. Of a form with one field its
+value is enough; true and false answer a question without fields. In a list
 {"match": "some text", "answer": ...} answers the next question that contains the text.
 A question without an answer ends the command with exit code 1.`
 
@@ -49,7 +50,7 @@ type asker struct {
 // questionFlags add the flags of a command in which the server may ask.
 func (a *cli) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&a.answers, "answers", "", "answer the server's questions from this JSON `FILE`")
+	flags.StringVar(&a.answers, "answers", "", "answer the server's questions from this JSON `FILE`, or from the JSON itself, such as '[true]'")
 	flags.StringVar(&a.sample, "sample", "", "answer sampling requests with this `TEXT`")
 	flags.StringArrayVar(&a.roots, "root", nil, "a `DIR` that the server may work in; repeatable")
 	cmd.Long += "\n" + questionHelp

@@ -71,6 +71,8 @@ func askServer(t *testing.T, requests string) *asks {
 
 const (
 	askName  = `{"method":"elicitation/create","params":{"message":"What is your name?","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"age":{"type":"integer","default":30}}}}}`
+	askYes   = `{"method":"elicitation/create","params":{"message":"Really?","requestedSchema":{"type":"object","required":["value"],"properties":{"value":{"type":"boolean"}}}}}`
+	askCount = `{"method":"elicitation/create","params":{"message":"How many?","requestedSchema":{"type":"object","required":["value"],"properties":{"value":{"type":"integer","minimum":1}}}}}`
 	askPage  = `{"method":"elicitation/create","params":{"mode":"url","message":"Sign in, please.","url":"https://a.example:8443/in?x=1"}}`
 	askModel = `{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"Say hi"}}],"systemPrompt":"Be kind.","maxTokens":9}}`
 )
@@ -116,22 +118,29 @@ func TestAnswers(t *testing.T) {
 			"answers.json has no answer left for this question of the server: \"What is your name?\"\n" +
 				`Add to a list of answers: {"match": "What is your name?", "answer": {"name": ""}}`,
 		},
-		"unmatched page":  {`{"a":` + askPage + `}`, `[]`, 1, "", `"answer": "accept"}`},
-		"unmatched model": {`{"a":` + askModel + `}`, `[]`, 1, "", `"Say hi"`},
-		"used up":         {`{"a":` + askName + `,"b":` + askName + `}`, `[{"name":"Ann"}]`, 1, "", "no answer left"},
-		"does not fit":    {`{"a":` + askName + `}`, `[{"age":"x"}]`, 1, "", "does not fit the form: name: is required; age: must be an integer"},
-		"odd word":        {`{"a":` + askName + `}`, `["yes"]`, 1, "", `must be an object, "accept", "decline" or "cancel", not "yes"`},
-		"no JSON":         {`{}`, `[`, 2, "", "no valid JSON"},
-		"empty":           {`{}`, ` `, 2, "", "no valid JSON"},
-		"no list":         {`{}`, `7`, 2, "", "want a list or an object"},
-		"no answer":       {`{}`, `[{"name":"x"},7]`, 2, "", "answer 2: want an object or a text, got 7"},
-		"no answer named": {`{}`, `{"a":null}`, 2, "", `answer to "a": want an object`},
+		"unmatched page":          {`{"a":` + askPage + `}`, `[]`, 1, "", `"answer": "accept"}`},
+		"unmatched model":         {`{"a":` + askModel + `}`, `[]`, 1, "", `"Say hi"`},
+		"used up":                 {`{"a":` + askName + `,"b":` + askName + `}`, `[{"name":"Ann"}]`, 1, "", "no answer left"},
+		"does not fit":            {`{"a":` + askName + `}`, `[{"age":"x"}]`, 1, "", "does not fit the form: name: is required; age: must be an integer"},
+		"value of the only field": {`{"a":` + askYes + `}`, `[false]`, 0, `{"action":"accept","content":{"value":false}}`, ""},
+		"number":                  {`{"a":` + askCount + `}`, `{"many":3}`, 0, `{"value":3}`, ""},
+		"yes to a page":           {`{"a":` + askPage + `}`, `[true]`, 0, `{"action":"accept"}`, ""},
+		"value of several fields": {`{"a":` + askName + `}`, `[true]`, 1, "", `must be an object`},
+		"odd word":                {`{"a":` + askName + `}`, `["yes"]`, 1, "", `must be an object, "accept", "decline" or "cancel", not "yes"`},
+		"no JSON":                 {`{}`, `[`, 2, "", "no valid JSON"},
+		"empty":                   {`{}`, ` `, 2, "", "no valid JSON"},
+		"no list":                 {`{}`, `7`, 2, "", "want a list or an object"},
+		"no answer":               {`{}`, `[{"name":"x"},null]`, 2, "", "answer 2: want an object, or the value of the only field"},
+		"no answer named":         {`{}`, `{"a":null}`, 2, "", `answer to "a": want an object`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := askServer(t, tt.requests)
 			out, errs, code := kagami(t, "call", s.URL, "x", "--answers", answersFile(t, tt.file))
+			if given, _, again := kagami(t, "call", s.URL, "x", "--answers", tt.file); (tt.file[0] == '[' || tt.file[0] == '{') && (again != code || given != out) {
+				t.Errorf("as JSON: exit code %d\n%s", again, given)
+			}
 			if code != tt.code || !strings.Contains(out, tt.out) || tt.out == "" && out != "" || !strings.Contains(errs, tt.errs) {
 				t.Errorf("exit code %d\nstdout: %s\nstderr: %s", code, out, errs)
 			}

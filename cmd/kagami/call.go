@@ -28,10 +28,16 @@ func (a *cli) callCommand() *cobra.Command {
 
 Arguments are key=value pairs or one JSON object. Values take the type that the
 tool's schema gives them: lists by comma, by repeating the key or as JSON; objects
-as JSON or by dotted keys (from.city=Kyoto).
+as JSON or by dotted keys (from.city=Kyoto). key=@FILE sends the contents of a file, and
+key=@- what is on stdin; a text that begins with @ is written @@. One argument - or @FILE is
+the JSON object with all arguments.
+
+-o writes the bytes of the result (images, audio, files) to a file, or its text if it has
+none. Further ones get a number: shot.png, shot-2.png.
 ` + taskHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather forecast '{"city":"Kyoto"}' --json
+  kagami call ./examples/files save name=notes.txt data=@notes.txt
   kagami call compare cities=Kyoto,Oslo -- ./weather --stdio
   kagami call http://localhost:8080/mcp book --answers answers.json
   kagami call http://localhost:8080/mcp render scene=7 --task --detach`,
@@ -52,6 +58,7 @@ as JSON or by dotted keys (from.city=Kyoto).
 		},
 	}
 	cmd.Flags().BoolVar(&a.progress, "progress", false, "show progress and log messages on stderr")
+	cmd.Flags().StringVarP(&a.output, "output", "o", "", "write the bytes of the result to this `FILE`")
 	a.tasks.register(cmd)
 	a.questionFlags(cmd)
 	return cmd
@@ -82,7 +89,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 			tool, listed = t, true
 		}
 	}
-	arguments, err := toolArguments(tool.InputSchema, args)
+	arguments, err := toolArguments(tool.InputSchema, args, a.in)
 	if err != nil {
 		return usagef("%s: %w", name, err)
 	}
@@ -123,6 +130,9 @@ func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, a
 // printCall prints a result. If the tool has failed, it is an error.
 func (a *cli) printCall(result *protocol.CallToolResult) error {
 	var text strings.Builder
+	if a.output != "" && !result.IsError {
+		return a.saveResult(result)
+	}
 	printResult(&text, result)
 	if result.IsError {
 		return &toolError{strings.TrimRight(text.String(), "\n")}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
@@ -14,7 +18,19 @@ import (
 // toolArguments makes the arguments object of a call from the command line: one JSON object, or
 // key=value pairs whose values take the types of the schema. A value that does not fit is sent
 // as text, because the server explains best what it wants.
-func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage, error) {
+//
+// The text "-", or a value "@-", stands for what is on in; "@FILE" for the contents of the file.
+func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (json.RawMessage, error) {
+	if len(args) == 1 && (args[0] == "-" || strings.HasPrefix(args[0], "@")) {
+		whole, err := contents(strings.TrimPrefix(args[0], "@"), in)
+		if err != nil {
+			return nil, err
+		}
+		args = []string{string(whole)}
+		if !strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+			return nil, errors.New("want one JSON object")
+		}
+	}
 	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
 		if !json.Valid([]byte(args[0])) {
 			return nil, errors.New("the argument is no valid JSON object")
@@ -25,7 +41,7 @@ func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage,
 	if err != nil { // a bad schema is the server's fault, and no reason not to call the tool
 		schema = &surface.Schema{}
 	}
-	root := &node{}
+	root := &node{in: in}
 	for _, arg := range args {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok || key == "" {
@@ -40,7 +56,7 @@ func toolArguments(inputSchema json.RawMessage, args []string) (json.RawMessage,
 }
 
 // promptArguments are strings on the wire: nothing is coerced.
-func promptArguments(args []string) (map[string]string, error) {
+func promptArguments(args []string, in io.Reader) (map[string]string, error) {
 	values := make(map[string]string, len(args))
 	for _, arg := range args {
 		key, value, ok := strings.Cut(arg, "=")
@@ -50,7 +66,11 @@ func promptArguments(args []string) (map[string]string, error) {
 		if _, twice := values[key]; twice {
 			return nil, fmt.Errorf("%s is given twice", key)
 		}
-		values[key] = value
+		text, err := given(&surface.Schema{}, value, in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		values[key] = text
 	}
 	return values, nil
 }
@@ -60,6 +80,7 @@ type node struct {
 	texts   []string
 	names   []string // names of the members, in order
 	members []*node
+	in      io.Reader // for "@-"
 }
 
 // put stores a value under key. A dot separates the names of nested members, unless the schema
@@ -80,7 +101,7 @@ func (n *node) member(name string) *node {
 	if i := slices.Index(n.names, name); i >= 0 {
 		return n.members[i]
 	}
-	m := &node{}
+	m := &node{in: n.in}
 	n.names, n.members = append(n.names, name), append(n.members, m)
 	return m
 }
@@ -88,7 +109,9 @@ func (n *node) member(name string) *node {
 // encode writes the value as JSON; path is for errors.
 func (n *node) encode(s *surface.Schema, path string) (json.RawMessage, error) {
 	s = s.Resolve()
-	switch {
+	switch err := n.fetch(s); {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
 	case len(n.members) > 0 && len(n.texts) > 0:
 		return nil, fmt.Errorf("%s is given as a whole and by its members", path)
 	case len(n.members) > 0:
@@ -99,6 +122,50 @@ func (n *node) encode(s *surface.Schema, path string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%s is given %d times", path, len(n.texts))
 	}
 	return encodeList(s.Items, n.texts, path)
+}
+
+// fetch replaces the names of files by their contents.
+func (n *node) fetch(s *surface.Schema) error {
+	if len(n.texts) > 1 && s.Items != nil {
+		s = s.Items.Resolve()
+	}
+	for i := range n.texts {
+		text, err := given(s, n.texts[i], n.in)
+		if err != nil {
+			return err
+		}
+		n.texts[i] = text
+	}
+	return nil
+}
+
+// given is the value that a text of the command line stands for. Bytes are encoded as the schema says.
+func given(s *surface.Schema, text string, in io.Reader) (string, error) {
+	name, isFile := strings.CutPrefix(text, "@")
+	if !isFile || strings.HasPrefix(name, "@") {
+		return name, nil
+	}
+	raw, err := contents(name, in)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w (write @@ for a text that begins with @)", err)
+	case s.Encoding == "base64" || s.Items != nil && s.Items.Resolve().Encoding == "base64":
+		return base64.StdEncoding.EncodeToString(raw), nil
+	case !utf8.Valid(raw):
+		return "", fmt.Errorf("%s is no text", name)
+	}
+	return string(raw), nil
+}
+
+// contents reads a file, or all of in if the name is "-".
+func contents(name string, in io.Reader) ([]byte, error) {
+	if name != "-" {
+		return os.ReadFile(name)
+	}
+	if in == nil {
+		return nil, nil
+	}
+	return io.ReadAll(in)
 }
 
 func (n *node) encodeObject(s *surface.Schema, path string) (json.RawMessage, error) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +83,7 @@ func TestToolArguments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := toolArguments(json.RawMessage(everySchema), tt.args)
+			got, err := toolArguments(json.RawMessage(everySchema), tt.args, nil)
 			if err != nil {
 				t.Fatalf("toolArguments(%q): %v", tt.args, err)
 			}
@@ -110,7 +112,7 @@ func TestToolArgumentsRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := toolArguments(json.RawMessage(everySchema), tt.args)
+			got, err := toolArguments(json.RawMessage(everySchema), tt.args, nil)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("toolArguments(%q) = %s, %v; want an error with %q", tt.args, got, err, tt.want)
 			}
@@ -122,7 +124,7 @@ func TestToolArgumentsRefused(t *testing.T) {
 func TestToolArgumentsWithoutSchema(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{``, `{"properties":[]}`, `{"required":"a"}`} {
-		got, err := toolArguments(json.RawMessage(schema), []string{"a=1", "b.c=x", "d=true", "d=no"})
+		got, err := toolArguments(json.RawMessage(schema), []string{"a=1", "b.c=x", "d=true", "d=no"}, nil)
 		if err != nil || string(got) != `{"a":1,"b":{"c":"x"},"d":[true,"no"]}` {
 			t.Errorf("%s: got %s, %v", schema, got, err)
 		}
@@ -136,21 +138,75 @@ func FuzzToolArguments(f *testing.F) {
 	f.Add(`{"$ref":"#"}`, "a=1", "a=2")
 	f.Add(`{"items":[1],"type":3}`, "=", "a.=.")
 	f.Fuzz(func(t *testing.T, schema, a, b string) {
-		got, err := toolArguments(json.RawMessage(schema), []string{a, b})
+		got, err := toolArguments(json.RawMessage(schema), []string{a, b}, nil)
 		if err == nil && !json.Valid(got) {
 			t.Errorf("%q %q with %s: not JSON: %s", a, b, schema, got)
 		}
 	})
 }
 
+// TestArgumentsFromFiles: bytes travel as the schema says, and nothing else of a text changes.
+func TestArgumentsFromFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"note.txt": "a\nb\n", "all.json": `{"city":"Kyoto"}`, "blob": "\xff\x00", "days": "3"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"days":{"type":"integer"},"data":{"type":"string","contentEncoding":"base64"},` +
+		`"files":{"type":"array","items":{"type":"string","contentEncoding":"base64"}},"who":{"type":"array","items":{"type":"string"}}}}`)
+	for args, want := range map[string]string{
+		"text=@DIR/note.txt":              `{"text":"a\nb\n"}`,
+		"days=@DIR/days":                  `{"days":3}`,
+		"data=@DIR/blob":                  `{"data":"/wA="}`,
+		"files=@DIR/blob files=@DIR/days": `{"files":["/wA=","Mw=="]}`,
+		"files=@DIR/blob":                 `{"files":["/wA="]}`,
+		"text=@-":                         `{"text":"{\"on\":\"stdin\"}"}`,
+		"text=@@ada":                      `{"text":"@ada"}`,
+		"who=ada,@bob":                    `{"who":["ada","@bob"]}`,
+		"-":                               `{"on":"stdin"}`,
+		"@DIR/all.json":                   `{"city":"Kyoto"}`,
+		"text=@DIR/blob":                  "is no text",
+		"text=@DIR/gone":                  "write @@ for a text that begins with @",
+		"@DIR/days":                       "want one JSON object",
+	} {
+		got, err := toolArguments(schema, strings.Fields(strings.ReplaceAll(args, "DIR", dir)), strings.NewReader(`{"on":"stdin"}`))
+		if err != nil && !strings.Contains(err.Error(), want) || err == nil && string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", args, got, err, want)
+		}
+	}
+	if got, err := promptArguments([]string{"note=@" + filepath.Join(dir, "note.txt")}, nil); err != nil || got["note"] != "a\nb\n" {
+		t.Errorf("of a prompt: %q, %v", got, err)
+	}
+}
+
+// TestSaveResult: each block of bytes is a file.
+func TestSaveResult(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "shot.png")
+	out, errs, code := kagami(t, "call", everything, "test_multiple_content_types", "-o", path)
+	image, err := os.ReadFile(path)
+	second, missing := os.ReadFile(strings.TrimSuffix(path, ".png") + "-2.png")
+	if code != 0 || err != nil || missing != nil || !strings.HasPrefix(string(image), "\x89PNG") || len(second) == 0 || strings.Contains(out, "[image") || !strings.Contains(errs, "wrote "+path) {
+		t.Errorf("exit code %d, %v, %v\n%s%s", code, err, missing, out, errs)
+	}
+	if _, errs, code := kagami(t, "call", everything, "test_simple_text", "-o", path); code != 0 {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "This is a simple text response for testing.\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 func TestPromptArguments(t *testing.T) {
 	t.Parallel()
-	got, err := promptArguments([]string{"city=Kyoto", "days=3", "note=a=b"})
+	got, err := promptArguments([]string{"city=Kyoto", "days=3", "note=a=b"}, nil)
 	if err != nil || len(got) != 3 || got["city"] != "Kyoto" || got["days"] != "3" || got["note"] != "a=b" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for _, args := range [][]string{{"city"}, {"=x"}, {"a=1", "a=2"}} {
-		if got, err := promptArguments(args); err == nil {
+		if got, err := promptArguments(args, nil); err == nil {
 			t.Errorf("promptArguments(%q) = %v, want an error", args, got)
 		}
 	}

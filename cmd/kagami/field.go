@@ -22,6 +22,15 @@ func describeField(w io.Writer, f *client.Field) {
 		text += ": " + f.Description
 	}
 	printIndented(w, "  ", "\n"+text)
+	describeChoices(w, f)
+}
+
+// plain reports whether a field has no name of its own: the question is the message.
+func plain(f *client.Field) bool {
+	return f.Name == "value" && (f.Title == "" || strings.EqualFold(f.Title, "value")) && f.Description == ""
+}
+
+func describeChoices(w io.Writer, f *client.Field) {
 	for i, c := range f.Choices {
 		label := c.Title
 		if value := shown(c.Value); value != label {

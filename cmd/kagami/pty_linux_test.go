@@ -140,6 +140,18 @@ func TestAskedInATerminal(t *testing.T) {
 			}
 		})
 	}
+	t.Run("without a name", func(t *testing.T) {
+		t.Parallel()
+		s := askServer(t, `{"a":`+askYes+`,"b":`+askCount+`}`)
+		keys, tty := pty(t)
+		var out strings.Builder
+		errs := &answering{keys: keys, by: map[string]string{"[y/n]: ": "y\n", "answer (whole number, at least 1): ": "2\n"}}
+		a := &cli{in: tty, out: &out, errs: errs}
+		code := a.run(t.Context(), []string{"call", s.URL, "x", "--timeout", "5s"})
+		if code != 0 || !strings.Contains(out.String(), `"value":true`) || !strings.Contains(out.String(), `"value":2`) || strings.Contains(errs.String(), "value") {
+			t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
+		}
+	})
 	t.Run("all kinds in one round", func(t *testing.T) {
 		t.Parallel()
 		keys, tty := pty(t)

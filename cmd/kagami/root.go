@@ -25,7 +25,8 @@ type cli struct {
 
 	serverEnv []string // of a server that is started by its name
 
-	tasks taskFlags // of call
+	tasks  taskFlags // of call
+	output string    // --output of call
 
 	asks    bool     // the server may ask during this command
 	answers string   // --answers

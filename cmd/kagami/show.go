@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
 
@@ -95,21 +94,6 @@ func (a *cli) read(ctx context.Context, c *client.Client, uri, output string) er
 	return nil
 }
 
-// save writes all contents, one after the other, to one file.
-func save(path string, contents []protocol.Contents) error {
-	if len(contents) == 0 {
-		return errors.New("the resource has no contents")
-	}
-	var all []byte
-	for _, c := range contents {
-		if c.Data == nil {
-			c.Data = []byte(c.Text)
-		}
-		all = append(all, c.Data...)
-	}
-	return os.WriteFile(path, all, 0o644)
-}
-
 func (a *cli) promptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prompt SERVER NAME [key=value ...]", Short: "Get a prompt", Long: "Get a prompt and print its messages.",
@@ -119,7 +103,7 @@ func (a *cli) promptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			values, err := promptArguments(rest[1:])
+			values, err := promptArguments(rest[1:], a.in)
 			if err != nil {
 				return &usageError{err}
 			}

@@ -151,9 +151,17 @@ func (t *terminal) form(ctx context.Context, schema []byte) (map[string]any, err
 
 // field asks until there is a valid value; nil: the field is left out.
 func (t *terminal) field(ctx context.Context, f *client.Field) (json.RawMessage, error) {
-	describeField(t.out, f)
 	name := onOneLine(f.Name)
 	prompt := "  " + name
+	if plain(f) {
+		name, prompt = "answer", "  answer ("+strings.Join(traits(f), ", ")+")"
+		if f.Type == "boolean" {
+			prompt = "  [y/n]"
+		}
+		describeChoices(t.out, f)
+	} else {
+		describeField(t.out, f)
+	}
 	if f.Default != nil {
 		prompt += " [" + onOneLine(shown(f.Default)) + "]"
 	}

@@ -36,6 +36,7 @@ type Schema struct {
 	MaxItems    json.Number       `json:"maxItems"`
 	Format      string            `json:"format"`
 	Pattern     string            `json:"pattern"`
+	Encoding    string            `json:"contentEncoding"`
 	Examples    []json.RawMessage `json:"examples"`
 	AnyOf       []*Schema         `json:"anyOf"`
 	OneOf       []*Schema         `json:"oneOf"`

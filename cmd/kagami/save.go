@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// save writes all contents, one after the other, to one file.
+func save(path string, contents []protocol.Contents) error {
+	if len(contents) == 0 {
+		return errors.New("the resource has no contents")
+	}
+	var all []byte
+	for i := range contents {
+		all = append(all, bytesOf(&contents[i])...)
+	}
+	return os.WriteFile(path, all, 0o644)
+}
+
+func bytesOf(c *protocol.Contents) []byte {
+	if c.Data == nil {
+		return []byte(c.Text)
+	}
+	return c.Data
+}
+
+// saveResult writes each block of bytes to a file of its own, and prints the rest. A result without such
+// blocks is written as the text that would be printed.
+func (a *cli) saveResult(result *protocol.CallToolResult) error {
+	var files [][]byte
+	rest := *result
+	rest.Content = nil
+	for _, block := range result.Content {
+		switch b := block.(type) {
+		case protocol.Image:
+			files = append(files, b.Data)
+		case protocol.Audio:
+			files = append(files, b.Data)
+		case protocol.Embedded:
+			files = append(files, bytesOf(&b.Contents))
+		default:
+			rest.Content = append(rest.Content, block)
+		}
+	}
+	var text strings.Builder
+	printResult(&text, &rest)
+	if len(files) == 0 {
+		return os.WriteFile(a.output, []byte(text.String()), 0o644)
+	}
+	for i, data := range files {
+		path := a.output
+		if i > 0 {
+			ext := filepath.Ext(path)
+			path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+		a.say("wrote %s, %s", path, size(len(data)))
+	}
+	_, err := a.out.Write([]byte(text.String()))
+	return err
+}
