@@ -110,13 +110,16 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	return err
 }
 
-// wantProgress returns the call options of --progress. They only ask the server for
-// progress; watch prints it.
+// wantProgress returns the call options that ask the server for progress. It is a bar in a terminal. With
+// --progress it is printed by watch.
 func (a *cli) wantProgress() []client.CallOption {
-	if !a.progress {
-		return nil
+	if a.progress {
+		return []client.CallOption{client.OnProgress(func(protocol.Progress) {})}
 	}
-	return []client.CallOption{client.OnProgress(func(protocol.Progress) {})}
+	if terminal, ok := a.errs.(*screen); ok {
+		return []client.CallOption{client.OnProgress(terminal.show)}
+	}
+	return nil
 }
 
 func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {

@@ -126,5 +126,6 @@ func (a *cli) printReport(doc []byte, chain bool) error {
 		return err
 	}
 	s.Chains = chain
-	return s.WriteText(a.out)
+	var text strings.Builder
+	return errors.Join(s.WriteText(&text), a.print(text.String()))
 }

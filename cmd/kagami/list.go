@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,8 +37,7 @@ func (a *cli) list(ctx context.Context, server []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(a.out, listed(all))
-		return err
+		return a.print(listed(all))
 	})
 }
 

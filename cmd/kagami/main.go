@@ -41,15 +41,20 @@ func run(args []string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // then a second signal ends the process at once
 	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
+	if s := newScreen(os.Stderr); s != nil {
+		a.errs = s
+	}
 	if isTerminal(os.Stdout) {
-		a.out = visible{os.Stdout}
+		a.out, a.sheet = visible{os.Stdout}, newScreen(os.Stdout)
 	}
 	return a.run(ctx, args)
 }
 
 // run is the program without the process: it returns the exit code.
 func (a *cli) run(ctx context.Context, args []string) int {
-	out := &kept{w: a.out}
+	terminal, _ := a.errs.(*screen)
+	defer terminal.clear()
+	out := &kept{w: a.out, before: terminal}
 	a.out = out
 	root := a.command()
 	root.SetArgs(args)
@@ -66,15 +71,15 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	if (a.json || wantsJSON(args)) && !out.wrote {
 		how.report(out, err)
 	}
-	errs := visible{a.errs} // errors contain texts of the server
+	errs, name := a.errs, terminal.paint(red, "kagami:") // errors contain texts of the server
 	switch how {
 	case exitTool: // the text comes from the server, and is printed without a prefix
-		_, _ = fmt.Fprintln(errs, err)
+		_, _ = fmt.Fprintln(errs, onTerminal(err.Error()))
 	case exitContract: // the changes were printed to stdout
 	case exitUsage:
-		_, _ = fmt.Fprintf(errs, "kagami: %v\nTry: kagami --help\n", err)
+		_, _ = fmt.Fprintf(errs, "%s %s\nTry: kagami --help\n", name, onTerminal(err.Error()))
 	default:
-		_, _ = fmt.Fprintf(errs, "kagami: %s\n", failure(err))
+		_, _ = fmt.Fprintf(errs, "%s %s\n", name, onTerminal(failure(err)))
 	}
 	return how.code
 }

@@ -127,7 +127,7 @@ func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err 
 		mu.Lock()
 		defer mu.Unlock()
 		made = append(made, cleanup)
-		program.Stderr = a.errs
+		program.Stderr = a.newServerLog()
 		return program, nil
 	}
 	return o, func() {

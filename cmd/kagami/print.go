@@ -210,13 +210,15 @@ func (v visible) Write(p []byte) (int, error) {
 
 // kept is a writer that keeps its first error, because the functions that print ignore errors.
 type kept struct {
-	w     io.Writer
-	err   error
-	wrote bool
+	w      io.Writer
+	before *screen // nil, or one whose bar goes before something is written
+	err    error
+	wrote  bool
 }
 
 // Write writes nothing after an error.
 func (k *kept) Write(p []byte) (n int, err error) {
+	k.before.clear()
 	k.wrote = k.wrote || len(p) > 0
 	if k.err == nil {
 		n, k.err = k.w.Write(p)

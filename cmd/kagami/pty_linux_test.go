@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // pty opens a pseudo terminal: what is written to keys is typed on tty.
@@ -163,6 +169,53 @@ func TestAskedInATerminal(t *testing.T) {
 			t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
 		}
 	})
+}
+
+// TestInATerminal runs the built program on a pseudo terminal.
+func TestInATerminal(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "kagami")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	inTerminal := func(env []string, args ...string) string {
+		keys, tty := pty(t)
+		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 60}); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+		cmd.Env = append(os.Environ(), append([]string{"TERM=xterm", "NO_COLOR="}, env...)...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_ = tty.Close()
+		var out bytes.Buffer
+		_, _ = io.Copy(&out, keys) // it ends with an error when the last writer is gone
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		return strings.ReplaceAll(out.String(), "\r\n", "\n")
+	}
+	tools := inTerminal(nil, "tools", everything)
+	if !strings.HasPrefix(tools, bold+"Tools"+usual+"\n  "+cyan) {
+		t.Errorf("no colors in\n%q", tools)
+	}
+	plain := inTerminal([]string{"NO_COLOR=1"}, "tools", everything)
+	if strings.Contains(plain, "\x1b") {
+		t.Errorf("colors in spite of NO_COLOR in\n%q", plain)
+	}
+	for line := range strings.Lines(plain) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 60 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if bars := inTerminal(nil, "call", everything, "burst", "n=3"); !strings.Contains(bars, "[####################] 3/3") || !strings.HasSuffix(bars, eraseLine+"Sent 3 of each.\n") {
+		t.Errorf("no bar in\n%q", bars)
+	}
+	if log := inTerminal([]string{"NO_COLOR=1"}, "tools", "./testdata/warned"); !strings.Contains(log, "\nwarn   tool \"paint\": paint.") && !strings.HasPrefix(log, "warn   tool") {
+		t.Errorf("no readable log in\n%s", log)
+	}
 }
 
 // answering types by the prompt, in whatever order the questions come.

@@ -13,7 +13,12 @@ import (
 type cli struct {
 	in   io.Reader // questions are asked here if it is a terminal
 	out  io.Writer
-	errs io.Writer
+	errs io.Writer // a *screen if it is a terminal
+
+	sheet   *screen    // stdout, if that is a terminal; nil: it is none
+	log     *serverLog // of the server that was started last; nil: none was
+	quiet   bool       // --quiet
+	verbose bool       // --verbose
 
 	commandLine string        // --cmd
 	revision    string        // --revision
@@ -84,6 +89,8 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
 	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take, your answers not counted; 0: as long as it likes")
 	flags.BoolVar(&a.json, "json", false, "print the raw result as JSON")
 	flags.StringArrayVar(&a.headers, "header", nil, "`'Name: value'` to send with each request to a URL; repeatable")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "do not show the log of a server that is started")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "show times and places in that log; in a terminal it is shown as one readable line each")
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(

@@ -127,7 +127,7 @@ func (a *cli) session(
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	if err != nil {
 		why := noPage(server, cause(ctx, err))
-		return &unreachedError{fmt.Errorf("connecting to %s: %w%s", strings.Join(server, " "), why, otherPath(server, err))}
+		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", strings.Join(server, " "), why, otherPath(server, err), a.log.unseen())}
 	}
 	err = cause(ctx, body(ctx, c))
 	// The process may end in any way after its last answer: that is not an error of the

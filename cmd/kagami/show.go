@@ -52,7 +52,8 @@ func (a *cli) showServer(ctx context.Context, server []string, parts surface.Par
 		if err != nil {
 			return err
 		}
-		return all.WriteText(a.out)
+		var text strings.Builder
+		return errors.Join(all.WriteText(&text), a.print(text.String()))
 	})
 }
 

@@ -47,7 +47,8 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	if err != nil {
 		return nil, nil, err
 	}
-	program.Stderr = a.errs
+	a.log = a.newServerLog()
+	program.Stderr = a.log
 	return a.started(program), cleanup, nil
 }
 

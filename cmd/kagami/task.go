@@ -95,6 +95,10 @@ func (a *cli) taskWatch() []client.CallOption {
 		if a.progress { // then --progress prints it, too
 			return
 		}
+		if terminal, ok := a.errs.(*screen); ok {
+			terminal.show(p)
+			return
+		}
 		done := fmt.Sprint(p.Done)
 		if p.Total > 0 {
 			done += "/" + fmt.Sprint(p.Total)

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Sequences that set the looks of the text after them.
+const (
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+	usual  = "\x1b[0m"
+
+	eraseLine = "\r\x1b[K"
+)
+
+// barWidth is how many columns a bar takes, and mostBar how many a line with a bar.
+const (
+	barWidth = 20
+	mostBar  = 76
+)
+
+// screen is a terminal. It keeps at most one line with a bar below all other text.
+//
+// The mutex guards the state and the order of writes: a server's log and its progress arrive on goroutines of
+// their own.
+type screen struct {
+	w     io.Writer
+	color bool
+	width int // 0: unknown
+
+	mu     sync.Mutex
+	inLine bool // the last text did not end with a line
+	bar    bool // a bar is shown
+}
+
+// newScreen returns nil if f is not a terminal.
+func newScreen(f *os.File) *screen {
+	if !isTerminal(f) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	s := &screen{w: f, width: widthOf(f), color: os.Getenv("NO_COLOR") == ""}
+	if runtime.GOOS == "windows" && os.Getenv("WT_SESSION") == "" { // an old console prints the sequences
+		s.color = false
+	}
+	return s
+}
+
+// Write removes the bar and writes the text as it is.
+func (s *screen) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	if len(text) > 0 {
+		s.inLine = text[len(text)-1] != '\n'
+	}
+	return s.w.Write(text)
+}
+
+// erase is called with mu locked.
+func (s *screen) erase() {
+	if s.bar {
+		_, _ = io.WriteString(s.w, eraseLine)
+		s.bar = false
+	}
+}
+
+// clear removes the bar. A nil screen has none.
+func (s *screen) clear() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+}
+
+// show draws the bar of a progress notification, unless somebody is asked on the last line.
+func (s *screen) show(p protocol.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inLine {
+		return
+	}
+	s.erase()
+	s.bar = true
+	most := mostBar
+	if s.width > 0 {
+		most = min(most, s.width-1)
+	}
+	_, _ = io.WriteString(s.w, cutTo(barOf(p), most))
+}
+
+// barOf is a line that shows the progress. A server may send any numbers.
+func barOf(p protocol.Progress) string {
+	text := fmt.Sprintf("%v %s", p.Done, onOneLine(p.Message))
+	if p.Total > 0 && p.Done >= 0 && !math.IsInf(p.Total, 0) {
+		done := int(barWidth * min(p.Done/p.Total, 1))
+		text = fmt.Sprintf("[%s%s] %v/%v %s", strings.Repeat("#", done), strings.Repeat("-", barWidth-done), p.Done, p.Total, onOneLine(p.Message))
+	}
+	var line strings.Builder
+	_, _ = visible{&line}.Write([]byte(strings.TrimSpace(text)))
+	return line.String()
+}
+
+// cutTo shortens a line.
+func cutTo(line string, most int) string {
+	if utf8.RuneCountInString(line) <= most {
+		return line
+	}
+	return string([]rune(line)[:max(most-1, 0)]) + "…"
+}
+
+// paint sets the looks of a text, if the screen has colors.
+func (s *screen) paint(looks, text string) string {
+	if s == nil || !s.color || text == "" {
+		return text
+	}
+	return looks + text + usual
+}
+
+// sheet lays out a listing: lines are wrapped, headings and names set off. The text is of a server, so
+// control characters are shown and not obeyed.
+func (s *screen) sheet(text string) string {
+	var clean, out strings.Builder
+	_, _ = visible{&clean}.Write([]byte(text))
+	for line := range strings.Lines(clean.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		for i, part := range wrap(line, s.width) {
+			switch {
+			case i == 0 && indent == 0:
+				part = s.paint(bold, part)
+			case i == 0 && indent == 2:
+				name, rest, _ := strings.Cut(part[2:], " ")
+				part = strings.TrimRight("  "+s.paint(cyan, name)+" "+rest, " ")
+			}
+			out.WriteString(part + "\n")
+		}
+	}
+	return out.String()
+}
+
+// leastWidth is the width below which lines are not wrapped.
+const leastWidth = 40
+
+// wrap breaks a line between words. Further lines begin below the last column of the first one that stands
+// after two spaces, as the columns of a listing do, or else at its indentation.
+func wrap(line string, width int) []string {
+	if width < leastWidth || utf8.RuneCountInString(line) <= width {
+		return []string{line}
+	}
+	hang := len(line) - len(strings.TrimLeft(line, " "))
+	if column := strings.LastIndex(line, "  "); column > hang && utf8.RuneCountInString(line[:column+2]) <= width/2 {
+		hang = utf8.RuneCountInString(line[:column+2])
+	}
+	var parts []string
+	rest := []rune(line)
+	for len(rest) > width {
+		end := width
+		for end > hang && rest[end] != ' ' {
+			end--
+		}
+		if end == hang { // one long word
+			end = width
+		}
+		parts = append(parts, strings.TrimRight(string(rest[:end]), " "))
+		rest = []rune(strings.Repeat(" ", hang) + strings.TrimLeft(string(rest[end:]), " "))
+	}
+	return append(parts, string(rest))
+}
+
+// print writes a listing for people to stdout.
+func (a *cli) print(text string) error {
+	if a.sheet == nil {
+		_, err := io.WriteString(a.out, text)
+		return err
+	}
+	_, err := io.WriteString(a.sheet, a.sheet.sheet(text))
+	return err
+}

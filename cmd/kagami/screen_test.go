@@ -1,0 +1,99 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	const width = 40
+	for line, want := range map[string]string{
+		"short": "short",
+		"    Paint a wall in one of the colors that are in stock, twice.": "    Paint a wall in one of the colors\n    that are in stock, twice.",
+		"  city     string   The city, one of those that forecast knows":  "  city     string   The city, one of\n                    those that forecast\n                    knows",
+		"    " + strings.Repeat("x", 50):                                  "    " + strings.Repeat("x", 36) + "\n    " + strings.Repeat("x", 14),
+		"    Dès l'été où l'âme est né, tout ça dépend de l'œuvre passée": "    Dès l'été où l'âme est né, tout ça\n    dépend de l'œuvre passée",
+	} {
+		if got := strings.Join(wrap(line, width), "\n"); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	if got := wrap(strings.Repeat("x ", 50), 10); len(got) != 1 {
+		t.Errorf("a narrow terminal: %q", got)
+	}
+}
+
+// TestReadable: each line of a log is one line for a person, whoever has written it.
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][2]string{ // usual, and with --verbose
+		`{"level":"warn","ts":"2026-11-27T21:24:44Z","msg":"a tag","where":"main.go:3"}`: {"warn   a tag", "2026-11-27T21:24:44Z  warn   a tag  where=main.go:3"},
+		`{"time":"t","level":"ERROR","msg":"failed","error":"x","n":{"a":1}}`:            {`error  failed  error=x n={"a":1}`, `t  error  failed  error=x n={"a":1}`},
+		`{"severity":"info","message":"two\nlines"}`:                                     {"info   two lines", ""},
+		`{"name":"no log"}`:                  {`{"name":"no log"}`, ""},
+		"INFO  started \x1b[2J":              {`INFO  started \x1b[2J`, ""},
+		`{"level":"info","msg":"\u001b[2J"}`: {`info   \x1b[2J`, ""},
+		`[1]`:                                {`[1]`, ""},
+		``:                                   {``, ""},
+	} {
+		if got := readable(line, false, nil); got != want[0] {
+			t.Errorf("%s: %q, want %q", line, got, want[0])
+		}
+		if got := readable(line, true, nil); want[1] != "" && got != want[1] {
+			t.Errorf("%s: %q, want %q", line, got, want[1])
+		}
+	}
+}
+
+// TestBar: text is never written into a bar, and no bar into a question.
+func TestBar(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := &screen{w: &out, width: 30}
+	s.show(protocol.Progress{Done: 1, Total: 4, Message: "reading"})
+	_, _ = s.Write([]byte("a line\n"))
+	s.show(protocol.Progress{Done: 2, Message: "\x1b[2J"})
+	s.clear()
+	_, _ = s.Write([]byte("Your name: "))
+	s.show(protocol.Progress{Done: 3})
+	_, _ = s.Write([]byte("\n"))
+	s.show(protocol.Progress{Done: 9, Total: 4})
+	s.clear()
+	s.clear()
+	want := "[#####---------------] 1/4 re…" + eraseLine + "a line\n" + `2 \x1b[2J` + eraseLine + "Your name: \n[####################] 9/4" + eraseLine
+	want = strings.Replace(want, "re…", "r…", 1)
+	if out.String() != want {
+		t.Errorf("got  %q\nwant %q", out.String(), want)
+	}
+	var none *screen
+	none.clear()
+	if none.paint(red, "x") != "x" {
+		t.Error("colors without a terminal")
+	}
+}
+
+func TestSheet(t *testing.T) {
+	t.Parallel()
+	const text = "Tools\n  paint (changes data)\n    Paint a wall in one of the colors of \x1b[2J the house.\n"
+	colored := &screen{width: 45, color: true}
+	want := bold + "Tools" + usual + "\n  " + cyan + "paint" + usual + " (changes data)\n    Paint a wall in one of the colors of\n" + `    \x1b[2J the house.` + "\n"
+	if got := colored.sheet(text); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := (&screen{}).sheet(text); got != strings.Replace(text, "\x1b", `\x1b`, 1) {
+		t.Errorf("without colors and width: %q", got)
+	}
+}
+
+func TestQuietServer(t *testing.T) {
+	t.Parallel()
+	if _, errs, code := kagami(t, "tools", "-q", "--", "sh", "-c", `echo '{"level":"error","msg":"no database"}' >&2; exit 1`); code != 4 || !strings.Contains(errs, "no database") {
+		t.Errorf("a server that does not start: exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := kagami(t, "tools", "./testdata/warned", "-q"); code != 0 || strings.Contains(errs, "minimum") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
