@@ -61,6 +61,7 @@ none. Further ones get a number: shot.png, shot-2.png.
 	cmd.Flags().StringVarP(&a.output, "output", "o", "", "write the bytes of the result to this `FILE`")
 	a.tasks.register(cmd)
 	a.questionFlags(cmd)
+	a.completes(cmd, toolWords)
 	return cmd
 }
 
@@ -76,7 +77,7 @@ func (a *cli) watch() []client.Option {
 }
 
 func (a *cli) call(ctx context.Context, c *client.Client, server []string, name string, args []string) error {
-	all, err := surface.Read(ctx, c, surface.Tools)
+	all, kept, err := a.toolsFor(ctx, c, server, name)
 	if err != nil {
 		return err
 	}
@@ -100,6 +101,9 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 		err = a.callRaw(ctx, c, name, arguments)
 	default:
 		err = a.callAndPrint(ctx, c, name, arguments)
+	}
+	if err != nil && kept { // the tool may have changed
+		a.forgetLists(server, surface.Tools)
 	}
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
 		err = fmt.Errorf("%w\nThe tool runs as a task only: call it with --task.", err) //nolint:revive,staticcheck // sentences for a person

@@ -56,6 +56,7 @@ The exit code is 0 if nothing has changed, or only what --allow lets pass, and 6
 		},
 	}
 	cmd.Flags().StringVar(&allow, "allow", allow, "let changes up to this `LEVEL` pass: text, additive or breaking")
+	a.completes(cmd, nil)
 	return cmd
 }
 

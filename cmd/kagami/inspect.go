@@ -36,6 +36,7 @@ middleware in front of every component. All others are asked as a client.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.inspect(cmd, args, chain, strict) },
 	}
 	strictFlag(cmd, &strict)
+	a.completes(cmd, nil)
 	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that knows --inspect")
 	return cmd
 }

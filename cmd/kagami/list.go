@@ -25,6 +25,7 @@ func (a *cli) allCommand() *cobra.Command {
 		},
 	}
 	strictFlag(cmd, &strict)
+	a.completes(cmd, nil)
 	return cmd
 }
 

@@ -43,6 +43,7 @@ need scopes, those that the token of --bearer has.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.completes(cmd, nil)
 	return cmd
 }
 

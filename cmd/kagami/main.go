@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,6 +42,9 @@ func run(args []string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // then a second signal ends the process at once
 	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
+	if dir, err := os.UserCacheDir(); err == nil {
+		a.cache = filepath.Join(dir, "kagami", "lists")
+	}
 	if s := newScreen(os.Stderr); s != nil {
 		a.errs = s
 	}

@@ -48,6 +48,7 @@ With --open the page shows a session that was saved from another page, without a
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDR` of the page, on this machine; the default is a free port")
 	cmd.Flags().StringVar(&file, "open", "", "show the saved session in `FILE`, instead of a server")
 	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address only")
+	a.completes(cmd, nil)
 	return cmd
 }
 

@@ -17,6 +17,7 @@ type cli struct {
 
 	sheet   *screen    // stdout, if that is a terminal; nil: it is none
 	log     *serverLog // of the server that was started last; nil: none was
+	cache   string     // directory for lists of servers; "": none
 	quiet   bool       // --quiet
 	verbose bool       // --verbose
 
@@ -66,9 +67,8 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
   kagami page ./examples/weather
   kagami tools -- node server.js
   kagami call https://mcp.example.com/mcp search query=tea --bearer "$TOKEN"`,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown command %q%s", args[0], meant("", args[0], commandNames(cmd)))
@@ -95,7 +95,7 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
-		a.readCommand(), a.promptCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(),
+		a.readCommand(), a.promptCommand(), a.completeCommand(), a.benchCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(),
 		a.installCommand(), a.uninstallCommand(), a.clientsCommand(), a.discoverCommand(),
 		a.lockCommand(), a.diffCommand(), a.versionCommand(),
 	)

@@ -36,6 +36,7 @@ func (a *cli) listCommand(kind string) *cobra.Command {
 		},
 	}
 	strictFlag(cmd, &strict)
+	a.completes(cmd, nil)
 	return cmd
 }
 
@@ -74,6 +75,7 @@ func (a *cli) readCommand() *cobra.Command {
 		},
 	}
 	a.questionFlags(cmd)
+	a.completes(cmd, uriWords)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the contents to this file, as they are")
 	return cmd
 }
@@ -114,6 +116,7 @@ func (a *cli) promptCommand() *cobra.Command {
 		},
 	}
 	a.questionFlags(cmd)
+	a.completes(cmd, promptWords)
 	return cmd
 }
 

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// bounds of a measurement.
+const (
+	mostCalls   = 1_000_000
+	mostWorkers = 1000
+)
+
+// benchRun is what bench measures.
+type benchRun struct {
+	calls   int
+	workers int
+}
+
+func (a *cli) benchCommand() *cobra.Command {
+	run := benchRun{}
+	cmd := &cobra.Command{
+		Use: "bench SERVER TOOL [key=value ... | JSON]", Short: "Measure calls of a tool",
+		Long: `Call a tool many times, and print how long a call takes, this command's own part included.
+One call before the measurement must succeed. The arguments are those of kagami call.`,
+		Example: `  kagami bench ./examples/weather forecast city=Kyoto
+  kagami bench http://localhost:8080/mcp forecast city=Kyoto --calls 10000 --workers 16`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, rest, err := a.arguments(cmd, args, "TOOL", "...")
+			if err != nil {
+				return err
+			}
+			if run.calls < 1 || run.calls > mostCalls || run.workers < 1 || run.workers > mostWorkers {
+				return usagef("--calls is 1 to %d, --workers 1 to %d", mostCalls, mostWorkers)
+			}
+			a.unhurried(cmd)
+			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+				return a.bench(ctx, c, server, rest, run)
+			})
+		},
+	}
+	cmd.Flags().IntVarP(&run.calls, "calls", "n", 1000, "how many calls")
+	cmd.Flags().IntVarP(&run.workers, "workers", "c", 1, "how many at once, in one session")
+	a.completes(cmd, toolWords)
+	return cmd
+}
+
+func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string, run benchRun) error {
+	all, _, err := a.toolsFor(ctx, c, server, args[0])
+	if err != nil {
+		return err
+	}
+	var schema json.RawMessage
+	for i := range all.Tools {
+		if all.Tools[i].Name == args[0] {
+			schema = all.Tools[i].InputSchema
+		}
+	}
+	arguments, err := toolArguments(schema, args[1:], a.in)
+	if err != nil {
+		return usagef("%s: %w", args[0], err)
+	}
+	call := func() error {
+		result, err := c.CallTool(ctx, args[0], arguments)
+		if err != nil || !result.IsError {
+			return err
+		}
+		return a.printCall(result) // the error
+	}
+	if err := call(); err != nil {
+		return err
+	}
+	took, failed, whole := run.measure(ctx, call)
+	if len(took) == 0 {
+		return fmt.Errorf("none of %d calls succeeded: %w", run.calls, failed)
+	}
+	return a.printBench(run, took, failed, whole)
+}
+
+// measure makes the calls. It returns the times of those that succeeded, sorted, and the first failure.
+func (run benchRun) measure(ctx context.Context, call func() error) (took []time.Duration, failed error, whole time.Duration) { //nolint:revive,staticcheck // the error is a finding, and not of this function
+	var mu sync.Mutex // guards the results
+	var workers sync.WaitGroup
+	next := make(chan struct{}, run.calls)
+	for range run.calls {
+		next <- struct{}{}
+	}
+	close(next)
+	began := time.Now()
+	for range run.workers {
+		workers.Go(func() {
+			for range next {
+				if ctx.Err() != nil {
+					return
+				}
+				start := time.Now()
+				err := call()
+				mu.Lock()
+				if err == nil {
+					took = append(took, time.Since(start))
+				} else if failed == nil {
+					failed = err
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	slices.Sort(took)
+	return took, failed, time.Since(began)
+}
+
+func (a *cli) printBench(run benchRun, took []time.Duration, failed error, whole time.Duration) error {
+	at := func(part float64) time.Duration { return took[min(int(part*float64(len(took))), len(took)-1)] }
+	rate := float64(len(took)) / whole.Seconds()
+	if a.json {
+		return writeJSON(a.out, map[string]any{
+			"calls": run.calls, "failed": run.calls - len(took), "workers": run.workers, "perSecond": rate,
+			"p50": at(.5).Seconds(), "p90": at(.9).Seconds(), "p99": at(.99).Seconds(), "max": at(1).Seconds(),
+		})
+	}
+	_, err := fmt.Fprintf(a.out, "calls    %d, %d at once, in %s\nrate     %.0f/s\np50      %s\np90      %s\np99      %s\nlongest  %s\n",
+		len(took), run.workers, whole.Round(time.Millisecond), rate, at(.5), at(.9), at(.99), at(1))
+	if failed != nil {
+		a.say("%d calls failed, the first with: %v", run.calls-len(took), failed)
+	}
+	return err
+}

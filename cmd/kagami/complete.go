@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+func (a *cli) completeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "complete SERVER NAME argument=text [key=value ...]", Short: "Ask what an argument of a prompt or template may be",
+		Long: `Ask the server how a text goes on that somebody types as an argument of a prompt, or as a
+variable of a resource template. NAME is the prompt, or the URI template. The pairs after the
+first are arguments that have their values already.`,
+		Example: `  kagami complete ./examples/weather plan_trip city=Ky
+  kagami complete ./examples/weather 'weather://{city}' city=Ky`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, rest, err := a.arguments(cmd, args, "NAME", "argument=text", "...")
+			if err != nil {
+				return err
+			}
+			argument, value, ok := strings.Cut(rest[1], "=")
+			if !ok || argument == "" {
+				return usagef("want argument=text, got %q", rest[1])
+			}
+			known, err := promptArguments(rest[2:], a.in)
+			if err != nil {
+				return &usageError{err}
+			}
+			params := &protocol.CompleteParams{Prompt: rest[0], Argument: argument, Value: value, Context: known}
+			if strings.Contains(rest[0], "://") {
+				params.Prompt, params.Template = "", rest[0]
+			}
+			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
+				return a.complete(ctx, c, params)
+			})
+		},
+	}
+	a.completes(cmd, promptWords)
+	return cmd
+}
+
+func (a *cli) complete(ctx context.Context, c *client.Client, params *protocol.CompleteParams) error {
+	found, err := c.Complete(ctx, params)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.out, map[string]any{"values": append([]string{}, found.Values...), "total": found.Total, "hasMore": found.HasMore})
+	}
+	for _, value := range found.Values {
+		if _, err := fmt.Fprintln(a.out, onOneLine(value)); err != nil {
+			return err
+		}
+	}
+	if found.HasMore {
+		a.say("there are more")
+	}
+	return nil
+}

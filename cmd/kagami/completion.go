@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// completionPatience bounds how long the shell may wait for a server.
+const completionPatience = 10 * time.Second
+
+// completes lets the shell complete SERVER, and then what names offers. names gets the arguments between
+// SERVER and the word that is typed.
+func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, args []string, word string) []string) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		server, rest, err := a.completedServer(args)
+		if err != nil || len(server) == 0 {
+			return serverNames(), cobra.ShellCompDirectiveDefault // and the files here
+		}
+		if names == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all := a.listsFor(cmd.Context(), server)
+		if all == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		found := names(all, rest, word)
+		found = slices.DeleteFunc(found, func(name string) bool { return !strings.HasPrefix(name, word) })
+		if len(found) > 0 && strings.HasSuffix(found[0], "=") {
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completedServer separates the server from the other arguments. It does not look for "--", which cobra adds
+// to what it completes.
+func (a *cli) completedServer(args []string) (server, rest []string, err error) {
+	switch {
+	case a.commandLine != "":
+		server, err = words(a.commandLine)
+		return server, args, err
+	case len(args) == 0:
+		return nil, nil, nil
+	}
+	server, err = a.lookUp(args[0])
+	return server, args[1:], err
+}
+
+// listsFor returns the lists of a server, of an earlier command if they are new enough. It is nil if the
+// server does not answer.
+func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
+	if all := a.keptLists(server, surface.All); all != nil {
+		return all
+	}
+	a.timeout, a.quiet = completionPatience, true
+	var all *surface.Surface
+	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
+		all, err = surface.Read(ctx, c, surface.All)
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	a.keepLists(server, surface.All, all)
+	return all
+}
+
+// serverNames are the names that configurations have for servers.
+func serverNames() []string {
+	dirs, err := userDirectories()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, c := range slices.Concat(projectFiles(), clientPrograms()) {
+		for _, one := range dirs.configured(&c) {
+			if one.Name != "" && one.Problem == "" {
+				names = append(names, one.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// toolWords are tools, and then their arguments and what these may be.
+func toolWords(all *surface.Surface, args []string, word string) []string {
+	var words []string
+	for i := range all.Tools {
+		tool := &all.Tools[i]
+		if len(args) == 0 {
+			words = append(words, tool.Name)
+		} else if tool.Name == args[0] {
+			return argumentWords(tool.InputSchema, args[1:], word)
+		}
+	}
+	return words
+}
+
+// argumentWords are the arguments that are not given yet, or the values of the one that is typed.
+func argumentWords(inputSchema json.RawMessage, given []string, word string) []string {
+	schema, err := surface.ParseSchema(inputSchema)
+	if err != nil {
+		return nil
+	}
+	if name, _, typing := strings.Cut(word, "="); typing {
+		var words []string
+		member, _ := schema.Property(name)
+		for _, value := range valuesOf(member.Resolve()) {
+			words = append(words, name+"="+value)
+		}
+		return words
+	}
+	var words []string
+	for _, name := range schema.Names() {
+		if !slices.ContainsFunc(given, func(arg string) bool { return strings.HasPrefix(arg, name+"=") }) {
+			words = append(words, name+"=")
+		}
+	}
+	return words
+}
+
+// valuesOf are the values that a schema names, as they are typed.
+func valuesOf(s *surface.Schema) []string {
+	if s.Items != nil {
+		s = s.Items.Resolve()
+	}
+	var values []string
+	for _, one := range slices.Concat([]*surface.Schema{s}, s.AnyOf, s.OneOf) {
+		one = one.Resolve()
+		for _, raw := range one.Enum {
+			values = append(values, shown(raw))
+		}
+		if one.Const != nil {
+			values = append(values, shown(one.Const))
+		}
+	}
+	if len(values) == 0 && slices.Equal(s.Types, surface.Types{"boolean"}) {
+		return []string{"true", "false"}
+	}
+	return values
+}
+
+// promptWords are prompts, and then their arguments.
+func promptWords(all *surface.Surface, args []string, _ string) []string {
+	var words []string
+	for i := range all.Prompts {
+		prompt := &all.Prompts[i]
+		if len(args) == 0 {
+			words = append(words, prompt.Name)
+			continue
+		}
+		for _, arg := range prompt.Arguments {
+			if prompt.Name == args[0] && !slices.ContainsFunc(args[1:], func(given string) bool { return strings.HasPrefix(given, arg.Name+"=") }) {
+				words = append(words, arg.Name+"=")
+			}
+		}
+	}
+	return words
+}
+
+// uriWords are the URIs of resources, and templates up to their first variable.
+func uriWords(all *surface.Surface, args []string, _ string) []string {
+	if len(args) > 0 {
+		return nil
+	}
+	var words []string
+	for i := range all.Resources {
+		words = append(words, all.Resources[i].URI)
+	}
+	for i := range all.Templates {
+		fixed, _, _ := strings.Cut(all.Templates[i].URITemplate, "{")
+		words = append(words, fixed)
+	}
+	return words
+}

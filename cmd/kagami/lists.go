@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// Lists are kept between commands, so that a call is one event of the server's rate limit, and the shell can
+// complete what is typed without waiting.
+const (
+	listAge     = 5 * time.Minute
+	mostAge     = 24 * time.Hour // then a file is removed
+	longestList = 16 << 20       // bytes
+)
+
+// listFile is where the lists of a server are kept: each caller and each revision has its own. It is "" if
+// none are kept.
+func (a *cli) listFile(server []string, parts surface.Part) string {
+	if a.cache == "" {
+		return ""
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	key, err := json.Marshal([]any{version(), here, server, parts, a.revision, a.headers, a.bearer, os.Getenv(bearerEnv)})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(key)
+	return filepath.Join(a.cache, hex.EncodeToString(sum[:16])+".json")
+}
+
+// keptLists returns what the server has listed a short time ago, or nil.
+func (a *cli) keptLists(server []string, parts surface.Part) *surface.Surface {
+	file := a.listFile(server, parts)
+	info, err := os.Stat(file)
+	if err != nil || time.Since(info.ModTime()) > listAge || info.Size() > longestList {
+		return nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	all, err := surface.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// keepLists writes the lists down. That it fails is no error of a command.
+func (a *cli) keepLists(server []string, parts surface.Part, all *surface.Surface) {
+	file := a.listFile(server, parts)
+	var raw bytes.Buffer
+	if file == "" || os.MkdirAll(a.cache, 0o700) != nil || all.WriteJSON(&raw) != nil {
+		return
+	}
+	old, _ := filepath.Glob(filepath.Join(a.cache, "*.json"))
+	for _, other := range old {
+		if info, err := os.Stat(other); err == nil && time.Since(info.ModTime()) > mostAge {
+			_ = os.Remove(other)
+		}
+	}
+	if os.WriteFile(file+".new", raw.Bytes(), 0o600) == nil {
+		_ = os.Rename(file+".new", file)
+	}
+}
+
+func (a *cli) forgetLists(server []string, parts surface.Part) {
+	if file := a.listFile(server, parts); file != "" {
+		_ = os.Remove(file)
+	}
+}
+
+// toolsFor returns the tools of a server for a call of one of them. Lists of a server at a URL may be those
+// of an earlier command, if they have the tool: then kept is true.
+func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, name string) (all *surface.Surface, kept bool, err error) {
+	atURL := len(server) == 1 && isURL(server[0])
+	if atURL {
+		if all = a.keptLists(server, surface.Tools); all != nil && hasTool(all, name) {
+			return all, true, nil
+		}
+	}
+	if all, err = surface.Read(ctx, c, surface.Tools); err == nil && atURL {
+		a.keepLists(server, surface.Tools, all)
+	}
+	return all, false, err
+}
+
+func hasTool(all *surface.Surface, name string) bool {
+	for i := range all.Tools {
+		if all.Tools[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
