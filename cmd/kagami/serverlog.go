@@ -17,6 +17,7 @@ type serverLog struct {
 	to      io.Writer // nil: only kept
 	screen  *screen   // nil: lines are passed on as they are
 	verbose bool
+	keep    int // how many lines are kept
 
 	mu   sync.Mutex
 	part []byte   // a line without its end
@@ -26,12 +27,13 @@ type serverLog struct {
 // keptLines are shown if the server does not start.
 const (
 	keptLines   = 10
+	keptReport  = 200 // of a server that is started to see whether it does
 	longestLine = 64 << 10
 )
 
-// serverLog returns the stderr for a server.
+// newServerLog returns the stderr for a server.
 func (a *cli) newServerLog() *serverLog {
-	l := &serverLog{to: a.errs, verbose: a.verbose}
+	l := &serverLog{to: a.errs, verbose: a.verbose, keep: keptLines}
 	l.screen, _ = a.errs.(*screen)
 	if a.quiet {
 		l.to = nil
@@ -61,7 +63,7 @@ func (l *serverLog) Write(text []byte) (int, error) {
 // line is called with mu locked.
 func (l *serverLog) line(text string) {
 	if l.to == nil {
-		if l.last = append(l.last, text); len(l.last) > keptLines {
+		if l.last = append(l.last, text); len(l.last) > l.keep {
 			l.last = l.last[1:]
 		}
 		return

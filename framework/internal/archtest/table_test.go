@@ -118,9 +118,10 @@ var table = []rule{
 	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore"}},
 	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "cmd/kagami/internal/bridge", internal: []string{"protocol", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
-	}, external: []string{"github.com/spf13/cobra", "github.com/tailscale/hujson"}},
+		"cmd/kagami/internal/bridge", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+	}, external: []string{"github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/bridge"
+	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+func (a *cli) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "dev PACKAGE", Short: "Serve a Go package, and follow its source",
+		Long: `Serve a Go package on stdin and stdout, and build it anew when its source changes. Use it as
+the command of the server in a client's configuration while you work on the server.
+
+The client's session goes on: what it is subscribed to, its level of logs, and the calls
+that are under way, which the old process finishes. If the surface has changed, the client
+is told, and the changes are shown on stderr as by "kagami diff". While the code does not
+compile, or the server does not start, calls are answered with the reason as a tool error.
+
+A process keeps its memory to itself: what a server must not forget belongs into a store.
+Tasks of an old process are found again only there.`,
+		Example: `  kagami dev ./cmd/server
+  kagami page -- kagami dev ./cmd/server`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			if !isPackage(server) {
+				return usagef("dev follows the source of a Go package: %s is none", strings.Join(server, " "))
+			}
+			return a.dev(cmd.Context(), server[0])
+		},
+	}
+	a.completes(cmd, nil)
+	return cmd
+}
+
+// dev serves until the client closes stdin.
+func (a *cli) dev(ctx context.Context, pkg string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	dir, err := os.MkdirTemp("", "kagami-dev-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	d := &developer{cli: a, pkg: pkg, dir: dir, bridge: bridge.New(a.out)}
+	if d.source, err = watch(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.follow(ctx)
+	}()
+	err = d.bridge.Serve(ctx, a.in)
+	stop()
+	<-ended
+	d.bridge.Close()
+	return errors.Join(err, d.source.Close())
+}
+
+// developer is one run of dev.
+type developer struct {
+	cli    *cli
+	pkg    string
+	dir    string // for binaries
+	built  int
+	bridge *bridge.Bridge
+	source *watcher
+	last   string         // the binary that serves; "": none
+	lock   *contract.Lock // of it; nil: unknown
+	since  time.Time      // when it began
+}
+
+// crashPause is how long a process must have lived to be started again when it ends by itself.
+const crashPause = time.Second
+
+// follow builds and replaces the server whenever its source has changed.
+func (d *developer) follow(ctx context.Context) {
+	d.renew(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.source.changed:
+			d.renew(ctx)
+		case <-d.bridge.Gone():
+			if time.Since(d.since) < crashPause {
+				d.fail(errors.New("the server ends at once; its log says why"))
+				continue
+			}
+			d.cli.say("the server has ended; it is started again")
+			d.start(ctx, d.last, d.lock)
+		}
+	}
+}
+
+// renew makes the server of the source as it is now.
+func (d *developer) renew(ctx context.Context) {
+	began := time.Now()
+	if err := d.source.follow(ctx, d.pkg); err != nil && ctx.Err() == nil {
+		d.cli.say("the source cannot be watched: %v", err)
+	}
+	d.built++
+	dir := filepath.Join(d.dir, fmt.Sprint(d.built))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		d.fail(err)
+		return
+	}
+	binary, err := d.cli.build(ctx, d.pkg, dir)
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	lock, err := d.check(ctx, binary)
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	if d.start(ctx, binary, lock) {
+		d.cli.say("serving %s, built in %s", d.pkg, time.Since(began).Round(10*time.Millisecond))
+	}
+}
+
+// check starts a server of its own to see whether it works, and what it offers.
+func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
+	defer cancel()
+	program := exec.Command(binary) //nolint:noctx // the client ends it
+	log := &serverLog{keep: keptReport}
+	program.Stderr = log
+	c, err := client.Connect(ctx, client.Command(program), client.Name("kagami dev", version()))
+	if report := log.unseen(); err != nil && report != "" {
+		return nil, fmt.Errorf("the server does not start:%s", report)
+	} else if err != nil {
+		return nil, fmt.Errorf("the server does not start: %w", err)
+	}
+	lock, err := contract.Read(ctx, c)
+	_ = c.Close() // it may end in any way
+	if err != nil {
+		return nil, fmt.Errorf("the server does not say what it offers: %w%s", err, log.unseen())
+	}
+	return lock, nil
+}
+
+// start lets a process of the binary take over.
+func (d *developer) start(ctx context.Context, binary string, lock *contract.Lock) bool {
+	program := exec.Command(binary) //nolint:noctx // the bridge ends it
+	program.Stderr = d.cli.newServerLog()
+	var changes []contract.Change
+	if d.lock != nil {
+		changes = contract.Diff(d.lock, lock)
+	}
+	if err := d.bridge.Replace(ctx, program, lists(changes)...); err != nil {
+		d.fail(err)
+		return false
+	}
+	for _, change := range changes {
+		d.cli.say("%s", change)
+	}
+	if d.last != "" && d.last != binary {
+		_ = os.RemoveAll(filepath.Dir(d.last)) // a process that runs keeps its file
+	}
+	d.last, d.lock, d.since = binary, lock, time.Now()
+	return true
+}
+
+// fail tells everybody why there is no new server.
+func (d *developer) fail(err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	d.cli.say("%v", err)
+	d.bridge.Break(fmt.Sprintf("kagami dev: %v\nThe server goes on as soon as that is mended.", err))
+}
+
+// lists are the notifications for the lists in which something has changed.
+func lists(changes []contract.Change) []string {
+	var methods []string
+	for _, l := range []struct {
+		method string
+		kinds  []string
+	}{
+		{protocol.NotificationToolsChanged, []string{"tool "}},
+		{protocol.NotificationResourcesChanged, []string{"resource ", "template "}},
+		{protocol.NotificationPromptsChanged, []string{"prompt "}},
+	} {
+		for _, change := range changes {
+			if strings.HasPrefix(change.Where, l.kinds[0]) || strings.HasPrefix(change.Where, l.kinds[len(l.kinds)-1]) {
+				methods = append(methods, l.method)
+				break
+			}
+		}
+	}
+	return methods
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// devSource is a server whose answers say which version of the source they are of.
+const devSource = `package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+const version = "VERSION"
+
+func main() {
+	app := framework.New("followed", "1").Add(
+		framework.Tool("version", func(context.Context, struct{}) (string, error) { return version, nil }),
+		framework.Tool("slow", func(ctx context.Context, _ struct{}) (string, error) {
+			time.Sleep(1500 * time.Millisecond)
+			return version, nil
+		}),
+		framework.Tool("crash", func(context.Context, struct{}) (string, error) { os.Exit(3); return "", nil }),
+		framework.Tool("agree", func(ctx context.Context, _ struct{}) (string, error) {
+			ok, err := framework.Elicit[bool](ctx, "Really?")
+			if err != nil || !ok {
+				return "no", err
+			}
+			return version, nil
+		}),
+	)
+	EXTRA
+	serve.Main(app)
+}
+`
+
+// followed is a package whose source a test changes, and a client of "kagami dev" on it.
+type followed struct {
+	t      *testing.T
+	dir    string
+	client *client.Client
+	log    *shared
+	told   chan string
+}
+
+var devProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kagami-dev-test-")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "kagami")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+})
+
+func follow(t *testing.T, revision protocol.Revision, opts ...client.Option) *followed {
+	t.Helper()
+	program, err := devProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &followed{t: t, dir: t.TempDir(), log: &shared{}, told: make(chan string, 100)}
+	f.file("go.mod", "module example.com/followed\n\ngo 1.26.0\n")
+	f.file("go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+strconv.Quote(root)+"\n)\n")
+	f.source("v1", "")
+	cmd := exec.Command(program, "dev", f.dir) //nolint:noctx // the client ends it
+	cmd.Stderr = f.log
+	opts = append(opts, client.Revisions(revision), client.OnNotification(func(_ context.Context, n protocol.Notification) {
+		select {
+		case f.told <- n.Method:
+		default:
+		}
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	f.client, err = client.Connect(ctx, client.Command(cmd), opts...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, f.log)
+	}
+	t.Cleanup(func() {
+		_ = f.client.Close()
+		if t.Failed() {
+			t.Logf("stderr:\n%s", f.log)
+		}
+	})
+	return f
+}
+
+func (f *followed) file(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *followed) source(version, extra string) {
+	f.t.Helper()
+	f.file("main.go", strings.NewReplacer("VERSION", version, "EXTRA", extra).Replace(devSource))
+}
+
+// call is the text of a tool's answer.
+func (f *followed) call(tool string) (text string, failed bool) {
+	result, err := f.client.CallTool(f.t.Context(), tool, json.RawMessage("{}"))
+	if err != nil {
+		return err.Error(), true
+	}
+	for _, block := range result.Content {
+		if b, ok := block.(protocol.Text); ok {
+			text += b.Text
+		}
+	}
+	return text, result.IsError
+}
+
+// until calls a tool until its answer contains want.
+func (f *followed) until(tool, want string) {
+	f.t.Helper()
+	var last string
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if last, _ = f.call(tool); strings.Contains(last, want) {
+			return
+		}
+	}
+	f.t.Fatalf("%s says %q and never %q", tool, last, want)
+}
+
+func (f *followed) hears(method string) {
+	f.t.Helper()
+	for end := time.After(30 * time.Second); ; {
+		select {
+		case got := <-f.told:
+			if got == method {
+				return
+			}
+		case <-end:
+			f.t.Fatalf("never told of %s", method)
+		}
+	}
+}
+
+func TestDev(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			revision, _ := protocol.ParseRevision(name)
+			f := follow(t, revision, client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
+				return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"value": true}}, nil
+			}))
+			f.until("version", "v1")
+			if name == "2026-07-28" {
+				stop, err := f.client.Listen(t.Context(), protocol.SubscriptionFilter{Tools: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer stop()
+			}
+
+			slow := make(chan string, 1)
+			go func() {
+				text, _ := f.call("slow")
+				slow <- text
+			}()
+			time.Sleep(200 * time.Millisecond)
+			f.source("v2", `app.Add(framework.Tool("added", func(context.Context, struct{}) (string, error) { return "new", nil }))`)
+			f.until("version", "v2")
+			f.hears(protocol.NotificationToolsChanged)
+			f.until("added", "new")
+			if got := <-slow; got != "v1" {
+				t.Errorf("a call that began before the change says %q", got)
+			}
+
+			f.source("v3", "this is no Go")
+			f.until("version", "main.go")
+			if text, failed := f.call("version"); !failed || !strings.Contains(text, "syntax error") && !strings.Contains(text, "undefined") {
+				t.Errorf("while it does not compile: %t, %s", failed, text)
+			}
+			f.source("v4", `app.Add(framework.Tool("late", func(context.Context, chan int) (string, error) { return "", nil }))`)
+			f.until("version", "type chan int has no JSON form")
+			f.source("v5", "")
+			f.until("version", "v5")
+			if text, failed := f.call("agree"); failed || text != "v5" {
+				t.Errorf("a question: %t, %s", failed, text)
+			}
+			time.Sleep(crashPause)
+			if text, failed := f.call("crash"); !failed || !strings.Contains(text, "has ended") {
+				t.Errorf("a crash: %t, %s", failed, text)
+			}
+			f.until("version", "v5")
+			if log := f.log.String(); !strings.Contains(log, "additive: tool added: added") || !strings.Contains(log, "breaking: tool added: removed") {
+				t.Errorf("no differences in\n%s", log)
+			}
+		})
+	}
+}
+
+// TestDevUnderLoad: while the source changes again and again, no call fails and the session stays.
+// KAGAMI_DEV_CHANGES sets how many changes there are.
+func TestDevUnderLoad(t *testing.T) {
+	t.Parallel()
+	changes := 3
+	if text := os.Getenv("KAGAMI_DEV_CHANGES"); text != "" {
+		var err error
+		if changes, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	revision, _ := protocol.ParseRevision("2025-11-25")
+	f := follow(t, revision)
+	f.until("version", "v1")
+	stop := make(chan struct{})
+	var callers sync.WaitGroup
+	var calls atomic.Int64
+	for range 4 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if text, failed := f.call("version"); failed || !strings.HasPrefix(text, "v") {
+					t.Errorf("a call fails: %s", text)
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	for i := range changes {
+		version := fmt.Sprintf("v%d", i+2)
+		f.source(version, "")
+		f.until("version", version)
+	}
+	close(stop)
+	callers.Wait()
+	t.Logf("%d calls during %d changes", calls.Load(), changes)
+}

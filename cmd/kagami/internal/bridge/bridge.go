@@ -1,0 +1,337 @@
+// Package bridge keeps the session of a client while the server behind it is replaced: the client is on one
+// side, processes of the server on the other, and JSON-RPC messages between them, one a line.
+//
+// A new process hears what the client has said before: its initialize request, the level of logs, and what it
+// is subscribed to. Calls that an old process works on end there. A request that cannot be served, since the
+// code does not compile, is answered by the bridge.
+//
+// Messages pass as they are, but for the ids of requests that the server makes: several processes count from
+// one, so each gets a prefix of its own.
+//
+// A Bridge has one mutex. It guards the state and is not held while a line is written, except for the few that
+// follow the change of the process: a client or a server that does not read stops its own messages only.
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+// Bridge is the session of one client. Methods are safe for concurrent use, except that Serve is called once.
+type Bridge struct {
+	out     io.Writer
+	writing sync.Mutex // of out
+
+	gone  chan struct{}
+	first chan struct{} // closed when there is a process
+
+	made int            // processes, for Replace
+	live sync.WaitGroup // goroutines of processes
+
+	mu        sync.Mutex
+	said      memory
+	current   *child   // nil before the first
+	processes []*child // that live: current and those that still work
+	broken    string   // why calls are refused; "": they are not
+	closed    bool     // the client is gone
+}
+
+// memory is what a new process must hear.
+type memory struct {
+	initialize, initialized, level []byte
+	subscribed                     map[string][]byte // requests by URI
+	listens                        map[string][]byte // requests by id, of 2026-07-28
+	meta                           json.RawMessage   // of a request of 2026-07-28
+}
+
+// New returns a bridge that writes the messages for the client to out.
+func New(out io.Writer) *Bridge {
+	return &Bridge{
+		out: out, gone: make(chan struct{}, 1), first: make(chan struct{}),
+		said: memory{subscribed: map[string][]byte{}, listens: map[string][]byte{}},
+	}
+}
+
+// Gone receives a value when the process that serves has ended by itself.
+func (b *Bridge) Gone() <-chan struct{} { return b.gone }
+
+// Serve reads the messages of the client until in or ctx ends. The error is that of in.
+func (b *Bridge) Serve(ctx context.Context, in io.Reader) error {
+	lines := make(chan []byte)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(lines)
+		r := bufio.NewReaderSize(in, 64<<10)
+		for {
+			line, err := r.ReadBytes('\n')
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				select {
+				case lines <- line:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					failed <- err
+				}
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				select {
+				case err := <-failed:
+					return fmt.Errorf("reading from the client: %w", err)
+				default:
+					return nil
+				}
+			}
+			if err := b.fromClient(ctx, line); err != nil {
+				return nil //nolint:nilerr // ctx has ended
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Close ends all processes. Neither Serve nor Replace run any more.
+func (b *Bridge) Close() {
+	b.mu.Lock()
+	b.closed = true
+	last := b.current
+	b.mu.Unlock()
+	if last != nil {
+		last.end()
+	}
+	b.live.Wait()
+}
+
+// Break refuses calls with this text until the next Replace. Everything else goes on with the process that
+// is there.
+func (b *Bridge) Break(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = text
+}
+
+// fromClient passes a line on. It waits for the first process, unless the line is a call that is refused.
+func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
+	all := framesOf(line)
+	if answer := b.refused(all); answer != nil {
+		b.send(answer)
+		return nil
+	}
+	select {
+	case <-b.first:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if len(all) == 1 && all[0].response() {
+		if to, id := b.asker(all[0].ID); to != nil { // else nobody waits for it any more
+			to.write(with(line, "id", id))
+		}
+		return nil
+	}
+	to, answers := b.route(all, line)
+	for _, answer := range answers {
+		b.send(answer)
+	}
+	if to != nil {
+		to.write(line)
+	}
+	return nil
+}
+
+// route returns the process for a line, or the answers if it has ended.
+func (b *Bridge) route(all []frame, line []byte) (to *child, answers [][]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	to = b.current
+	for i := range all {
+		to = b.note(&all[i], line, to)
+	}
+	if !to.dead {
+		return to, nil
+	}
+	for i := range all {
+		if all[i].request() {
+			answers = append(answers, refusal(&all[i], hasEnded))
+		}
+	}
+	return nil, answers
+}
+
+// refused is the answer to a call that cannot be served, or nil.
+func (b *Bridge) refused(all []frame) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(all) != 1 || !all[0].request() || all[0].Method != protocol.MethodCallTool || b.broken == "" {
+		return nil
+	}
+	return refusal(&all[0], b.broken)
+}
+
+// note remembers what a message means for later processes. It returns the process that the message is for,
+// and is called with mu locked.
+func (b *Bridge) note(f *frame, line []byte, to *child) *child {
+	if meta := f.param("_meta"); f.request() && f.param("_meta", metaRevision) != nil {
+		b.said.meta = meta
+	}
+	uri := key(f.param("uri"))
+	switch f.Method {
+	case protocol.MethodInitialize:
+		b.said.initialize = line
+	case protocol.NotificationInitialized:
+		b.said.initialized = line
+	case protocol.MethodSetLevel:
+		b.said.level = line
+	case protocol.MethodSubscribe:
+		b.said.subscribed[uri] = line
+	case protocol.MethodUnsubscribe:
+		delete(b.said.subscribed, uri)
+	case protocol.MethodListen:
+		b.said.listens[key(f.ID)] = line
+	case protocol.NotificationCancelled:
+		id := key(f.param("requestId"))
+		delete(b.said.listens, id)
+		for _, c := range b.processes {
+			if _, owes := c.owed[id]; owes {
+				return c
+			}
+		}
+	}
+	if f.request() {
+		if state := key(f.param("requestState")); state != "" {
+			for _, c := range b.processes {
+				if c.rounds[state] {
+					delete(c.rounds, state)
+					to = c
+				}
+			}
+		}
+		to.owed[key(f.ID)] = *f
+	}
+	return to
+}
+
+// send writes a line to the client.
+func (b *Bridge) send(line []byte) {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	_, _ = b.out.Write(append(line[:len(line):len(line)], '\n')) // a client that is gone closes our stdin, too
+}
+
+// read passes on what a process says, until it ends.
+func (b *Bridge) read(c *child) {
+	for _, line := range c.early {
+		if line = b.fromChild(c, line); line != nil {
+			b.send(line)
+		}
+	}
+	for {
+		line, err := c.out.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if line = b.fromChild(c, line); line != nil {
+				b.send(line)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = c.cmd.Wait()
+	close(c.done)
+	b.ended(c)
+}
+
+// fromChild returns the line as the client gets it, or nil.
+func (b *Bridge) fromChild(c *child, line []byte) []byte {
+	all := framesOf(line)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(all) != 1 { // a batch has answers only
+		for i := range all {
+			delete(c.owed, key(all[i].ID))
+		}
+		return line
+	}
+	f := &all[0]
+	switch {
+	case f.request():
+		c.asked[key(f.ID)] = true
+		return with(line, "id", c.prefixed(f.ID))
+	case f.response():
+		return b.answered(c, f, line)
+	case f.Method == protocol.NotificationCancelled:
+		if id := f.param("requestId"); c.asked[key(id)] {
+			return with(line, "params", with(f.Params, "requestId", c.prefixed(id)))
+		}
+		return unlessRetired(c, line)
+	case f.Method == protocol.NotificationProgress, f.Method == protocol.NotificationMessage:
+		return line
+	case f.Method == acknowledged:
+		id := key(f.param("_meta", metaSubscription))
+		if c.again[id] { // an earlier process has acknowledged it
+			delete(c.again, id)
+			return nil
+		}
+		return unlessRetired(c, line)
+	}
+	return unlessRetired(c, line)
+}
+
+func unlessRetired(c *child, line []byte) []byte {
+	if c.retired {
+		return nil
+	}
+	return line
+}
+
+// answered passes on an answer that the client waits for. It is called with mu locked.
+func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
+	id := key(f.ID)
+	if _, owes := c.owed[id]; !owes {
+		return nil
+	}
+	delete(c.owed, id)
+	if _, listening := b.said.listens[id]; listening {
+		delete(b.said.listens, id) // the server has ended it
+	}
+	var result struct {
+		State json.RawMessage `json:"requestState"`
+	}
+	if json.Unmarshal(f.Result, &result) == nil && len(result.State) > 0 {
+		c.rounds[key(result.State)] = true
+	}
+	return line
+}
+
+// prefixed is the id of a request of the server, as the client sees it.
+func (c *child) prefixed(id json.RawMessage) json.RawMessage {
+	quoted, _ := json.Marshal(fmt.Sprintf("%d:%s", c.number, bytes.TrimSpace(id))) // a string has a JSON form
+	return quoted
+}
+
+// ownID is the reverse of prefixed.
+func ownID(id json.RawMessage) (number string, own json.RawMessage, ok bool) {
+	var text string
+	if json.Unmarshal(id, &text) != nil {
+		return "", nil, false
+	}
+	number, rest, ok := strings.Cut(text, ":")
+	return number, json.RawMessage(rest), ok && json.Valid([]byte(rest))
+}

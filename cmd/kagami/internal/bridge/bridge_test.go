@@ -1,0 +1,236 @@
+package bridge_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/bridge"
+)
+
+// asServer is the variable that makes the test program a server; its value is in the answers.
+const asServer = "KAGAMI_BRIDGE_SERVER"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(asServer); name != "" {
+		serve(name)
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serve answers each request with its own name and the method. Some methods do more.
+func serve(name string) {
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	lines := bufio.NewScanner(os.Stdin)
+	var waiting string // the id of a call that a question interrupts
+	for lines.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result json.RawMessage
+			Params map[string]json.RawMessage
+		}
+		_ = json.Unmarshal(lines.Bytes(), &m)
+		switch {
+		case m.Method == "ask":
+			waiting = string(m.ID)
+			say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"by":%q}}`, name)
+		case m.Method == "" && string(m.ID) == "1":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"by":%q,"told":%s}}`, waiting, name, m.Result)
+		case m.Method == "hang":
+		case m.Method == "notifications/cancelled":
+			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%s cancels %s"}}`, name, m.Params["requestId"])
+		case m.Method == "crash":
+			return
+		case m.Method == "round" && m.Params["requestState"] == nil:
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required","requestState":"of %s"}}`, m.ID, name)
+		case m.Method == "subscriptions/listen":
+			say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, m.ID)
+		case m.Method == "initialize":
+			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%s early"}}`, name)
+			fallthrough
+		case len(m.ID) > 0:
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"by":%q,"method":%q}}`, m.ID, name, m.Method)
+		}
+	}
+}
+
+// session is a client of a bridge.
+type session struct {
+	t      *testing.T
+	bridge *bridge.Bridge
+	in     *io.PipeWriter
+	lines  chan string
+}
+
+func open(t *testing.T) *session {
+	t.Helper()
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	s := &session{t: t, bridge: bridge.New(out), in: toBridge, lines: make(chan string, 100)}
+	served, read := make(chan error, 1), make(chan struct{})
+	go func() { served <- s.bridge.Serve(t.Context(), in) }()
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(fromBridge); lines.Scan(); {
+			s.lines <- lines.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = toBridge.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		s.bridge.Close()
+		_ = out.Close()
+		<-read
+	})
+	return s
+}
+
+func (s *session) replace(name string, changed ...string) {
+	s.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command(program) //nolint:noctx // the bridge ends it
+	cmd.Env = append(os.Environ(), asServer+"="+name)
+	if err := s.bridge.Replace(s.t.Context(), cmd, changed...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *session) send(line string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hears waits for lines, in any order, and for no others in between.
+func (s *session) hears(want ...string) {
+	s.t.Helper()
+	for len(want) > 0 {
+		select {
+		case line := <-s.lines:
+			found := false
+			for i, w := range want {
+				if !found && w == line {
+					want, found = append(want[:i:i], want[i+1:]...), true
+				}
+			}
+			if !found {
+				s.t.Fatalf("hears  %s\nwants  %s", line, strings.Join(want, "\n       "))
+			}
+		case <-time.After(20 * time.Second):
+			s.t.Fatalf("never hears %s", strings.Join(want, "\n"))
+		}
+	}
+}
+
+func answer(id, by, method string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"by":%q,"method":%q}}`, id, by, method)
+}
+
+const toolsChanged = "notifications/tools/list_changed"
+
+// TestSession: a session of a handshake revision goes on with another process.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`) // before there is a process
+	s.replace("one")
+	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one early"}}`, answer("0", "one", "initialize"))
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	s.send(`{"jsonrpc":"2.0","id":"sub","method":"resources/subscribe","params":{"uri":"a://b"}}`)
+	s.hears(answer(`"sub"`, "one", "resources/subscribe"))
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"ask"}`)
+	s.hears(`{"jsonrpc":"2.0","id":"1:1","method":"elicitation/create","params":{"by":"one"}}`)
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"hang"}`)
+
+	s.replace("two", toolsChanged)
+	s.hears(`{"jsonrpc":"2.0","method":"`+toolsChanged+`"}`, `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"two early"}}`)
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"ask"}`)
+	s.hears(`{"jsonrpc":"2.0","id":"2:1","method":"elicitation/create","params":{"by":"two"}}`)
+	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // the answer for the old process
+	s.hears(`{"jsonrpc":"2.0","id":1,"result":{"by":"one","told":{"a":1}}}`)
+	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // nobody waits for it any more
+	s.send(`{"jsonrpc":"2.0","id":"2:1","result":{"a":2}}`)
+	s.hears(`{"jsonrpc":"2.0","id":3,"result":{"by":"two","told":{"a":2}}}`)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one cancels 2"}}`)
+	s.send(`[{"jsonrpc":"2.0","id":8,"method":"x"},{"jsonrpc":"2.0","id":9,"method":"y"}]`) // no server of ours; it must not stop anything
+	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
+	s.hears(answer("4", "two", "ping"))
+}
+
+// TestBroken: calls are refused in the form of the revision, and all else goes on.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.bridge.Break("no \"Go\"")
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
+	s.hears(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"no \"Go\""}],"isError":true}}`)
+	s.replace("one")
+	s.bridge.Break("again")
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}`)
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+	s.hears(`{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"again"}],"isError":true}}`, answer("3", "one", "tools/list"))
+	s.replace("two")
+	s.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{}}`)
+	s.hears(answer("4", "two", "tools/call"))
+}
+
+// TestStateless: of 2026-07-28, streams go on, and a call in rounds stays with the process that has begun it.
+func TestStateless(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.replace("one")
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+	s.send(`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + meta + `}}`)
+	s.hears(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`)
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"round","params":{` + meta + `}}`)
+	s.hears(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"of one"}}`)
+	s.replace("two", toolsChanged, "notifications/prompts/list_changed")
+	s.hears(`{"jsonrpc":"2.0","method":"` + toolsChanged + `","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`)
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"round","params":{"requestState":"of one",` + meta + `}}`)
+	s.hears(answer("2", "one", "round"))
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"round","params":{"requestState":"of nobody",` + meta + `}}`)
+	s.hears(answer("3", "two", "round"))
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"two cancels 7"}}`)
+	s.replace("three", toolsChanged)
+	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
+	s.hears(answer("4", "three", "ping"))
+}
+
+// TestCrash: what a process owes is answered when it ends, and so is what comes before the next one.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.replace("one")
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"crash"}`)
+	const ended = `"error":{"code":-32603,"message":"kagami dev: the server has ended before it answered; its log says why"}}`
+	s.hears(`{"jsonrpc":"2.0","id":1,` + ended)
+	<-s.bridge.Gone()
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	s.hears(`{"jsonrpc":"2.0","id":2,` + ended)
+	s.replace("two")
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	s.hears(answer("3", "two", "ping"))
+	if err := s.bridge.Replace(t.Context(), exec.Command("/no/such/program")); err == nil {
+		t.Error("a program that does not exist takes over")
+	}
+	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
+	s.hears(answer("4", "two", "ping"))
+}

@@ -1,0 +1,118 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+const (
+	// helloPatience bounds how long a new process may take to answer what the client has said before.
+	helloPatience = 20 * time.Second
+	// endPatience bounds how long a process may take to end once its stdin is closed.
+	endPatience = 5 * time.Second
+	// rest bounds how long an old process may go on with its calls.
+	rest = 10 * time.Minute
+)
+
+// child is one process of the server.
+type child struct {
+	number int
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	done   chan struct{} // closed when the process has ended
+
+	early   [][]byte   // what it has said before it took over
+	writing sync.Mutex // one line at a time
+
+	// Guarded by the bridge's mutex.
+	owed    map[string]frame // requests of the client that it has not answered, by id
+	again   map[string]bool  // requests of owed that an earlier process has acknowledged
+	asked   map[string]bool  // ids of its own requests that the client has not answered
+	rounds  map[string]bool  // states of calls that go on with another request
+	retired bool
+	dead    bool
+}
+
+func start(cmd *exec.Cmd, number int) (*child, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &child{
+		number: number, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), done: make(chan struct{}),
+		owed: map[string]frame{}, again: map[string]bool{}, asked: map[string]bool{}, rounds: map[string]bool{},
+	}, nil
+}
+
+// write sends a line. That the process has ended is found out by its reader.
+func (c *child) write(line []byte) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, _ = c.in.Write(append(line[:len(line):len(line)], '\n'))
+}
+
+// greet sends what the client has said before, and reads the answers, which the client has already.
+func (c *child) greet(ctx context.Context, hello [][]byte) error {
+	answered := make(chan error, 1)
+	go func() { answered <- c.exchange(hello) }()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		c.kill()
+		return ctx.Err()
+	case <-time.After(helloPatience):
+		c.kill()
+		return fmt.Errorf("it did not answer within %s", helloPatience)
+	}
+}
+
+// exchange returns when all requests in hello are answered.
+func (c *child) exchange(hello [][]byte) error {
+	for _, line := range hello {
+		c.write(line)
+		asked := framesOf(line)[0]
+		if !asked.request() {
+			continue
+		}
+		for {
+			answer, err := c.out.ReadBytes('\n')
+			if err != nil {
+				return errors.New("it has ended")
+			}
+			if got := framesOf(answer); len(got) == 1 && got[0].response() && key(got[0].ID) == key(asked.ID) {
+				break
+			}
+			c.early = append(c.early, bytes.TrimSpace(answer))
+		}
+	}
+	return nil
+}
+
+// end closes the stdin of the process, and kills it if that is not enough.
+func (c *child) end() {
+	_ = c.in.Close()
+	select {
+	case <-c.done:
+	case <-time.After(endPatience):
+		c.kill()
+		<-c.done
+	}
+}
+
+func (c *child) kill() { _ = c.cmd.Process.Kill() }

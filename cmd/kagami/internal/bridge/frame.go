@@ -1,0 +1,101 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Members of requests that only 2026-07-28 has.
+const (
+	metaRevision     = "io.modelcontextprotocol/protocolVersion"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+	acknowledged     = "notifications/subscriptions/acknowledged"
+)
+
+// frame is what the bridge must know of a JSON-RPC message.
+type frame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+}
+
+func (f *frame) request() bool  { return f.Method != "" && len(f.ID) > 0 }
+func (f *frame) response() bool { return f.Method == "" && len(f.ID) > 0 }
+
+// key is the id in a form that is the same for all spellings of one value.
+func key(id json.RawMessage) string { return string(bytes.TrimSpace(id)) }
+
+// framesOf reads a line: one message, or a batch.
+func framesOf(line []byte) []frame {
+	line = bytes.TrimSpace(line)
+	if bytes.HasPrefix(line, []byte("[")) {
+		var batch []frame
+		_ = json.Unmarshal(line, &batch) // the server answers what is no JSON
+		return batch
+	}
+	var one frame
+	_ = json.Unmarshal(line, &one)
+	return []frame{one}
+}
+
+// param returns a member of the parameters, or of an object in them.
+func (f *frame) param(path ...string) json.RawMessage {
+	value := f.Params
+	for _, name := range path {
+		value, _ = jsontext.Member(value, name)
+	}
+	return value
+}
+
+// with returns the object with another value for one of its members.
+func with(object []byte, name string, value json.RawMessage) []byte {
+	out := []byte{'{'}
+	found := false
+	for k, old := range jsontext.Members(object) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if k.Is(name) {
+			old, found = value, true
+		}
+		out = append(append(append(out, k.Raw()...), ':'), old...)
+	}
+	if !found {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(fmt.Appendf(out, "%q:", name), value...)
+	}
+	return append(out, '}')
+}
+
+// refusal answers a request while there is no server to do it: a call by a result that a model reads, all
+// else by an error.
+func refusal(f *frame, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return nil
+	}
+	if f.Method != protocol.MethodCallTool {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%s}}`, f.ID, quoted)
+	}
+	kind := ""
+	if f.param("_meta", metaRevision) != nil {
+		kind = `"resultType":"complete",`
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%s}],"isError":true}}`, f.ID, kind, quoted)
+}
+
+// news is a notification that a list has changed. A client of 2026-07-28 gets it under the id of the request
+// that asked for it.
+func news(method string, listen json.RawMessage) []byte {
+	if listen == nil {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method)
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"_meta":{%q:%s}}}`, method, metaSubscription, listen)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long nothing must change before a build begins: editors write a file in several steps.
+const settle = 80 * time.Millisecond
+
+// watcher says when the source of a package has changed.
+type watcher struct {
+	files   *fsnotify.Watcher
+	changed chan struct{}
+	done    chan struct{}
+}
+
+func watch() (*watcher, error) {
+	files, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watching files: %w", err)
+	}
+	w := &watcher{files: files, changed: make(chan struct{}, 1), done: make(chan struct{})}
+	go w.run()
+	return w, nil
+}
+
+// Close ends the watch.
+func (w *watcher) Close() error {
+	err := w.files.Close()
+	<-w.done
+	return err
+}
+
+// run tells of changes when they have settled.
+func (w *watcher) run() {
+	defer close(w.done)
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	for {
+		select {
+		case event, open := <-w.files.Events:
+			if !open {
+				return
+			}
+			if event.Op != fsnotify.Chmod && isSource(event.Name) {
+				timer.Reset(settle)
+			}
+		case _, open := <-w.files.Errors:
+			if !open {
+				return
+			}
+			timer.Reset(settle) // events were lost
+		case <-timer.C:
+			select {
+			case w.changed <- struct{}{}:
+			default: // one is not taken yet
+			}
+		}
+	}
+}
+
+// isSource reports whether a file may belong to a program. Editors keep their own files beside it.
+func isSource(path string) bool {
+	name := filepath.Base(path)
+	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "#")
+}
+
+// follow watches the directories that the package is made of: its own and those of packages in the same
+// workspace, with embedded files, but not what the module cache has. If the package cannot be read, the
+// directories of the last time stay.
+func (w *watcher) follow(ctx context.Context, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=Dir,Standard,Module,EmbedFiles", pkg)
+	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
+		cmd.Dir, cmd.Args[len(cmd.Args)-1] = pkg, "."
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("listing the packages: %w", err)
+	}
+	dirs := map[string]bool{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			Dir        string
+			Standard   bool
+			EmbedFiles []string
+			Module     *struct {
+				Main    bool
+				GoMod   string
+				Dir     string
+				Replace *struct{ Version string }
+			}
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("listing the packages: %w", err)
+		}
+		local := p.Module == nil || p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == ""
+		if p.Standard || p.Dir == "" || !local {
+			continue
+		}
+		dirs[p.Dir] = true
+		if p.Module != nil && p.Module.Dir != "" {
+			dirs[p.Module.Dir] = true // go.mod
+		}
+		for _, file := range p.EmbedFiles {
+			dirs[filepath.Dir(filepath.Join(p.Dir, file))] = true
+		}
+	}
+	var failed error
+	for dir := range dirs {
+		failed = errors.Join(failed, w.files.Add(dir))
+	}
+	return failed
+}
