@@ -34,7 +34,8 @@ type frame struct {
 // Bounds of what is kept, and of what the log of a failed test shows.
 const (
 	exchangeBytes = 16 << 20
-	shownFrames   = 40
+	lastFrames    = 2
+	shownFrames   = 40 // with -v
 	shownBytes    = 2000
 )
 
@@ -101,15 +102,19 @@ func (f frame) request() (text string, ok bool) {
 	return msg.Method + " " + frame{text: append(params, '}')}.bounded(), true
 }
 
-// String returns the last frames, for the log of a test that failed.
-func (e *exchange) String() string {
+// shown returns the last frames, for the log of a test that failed: two, and more if verbose.
+func (e *exchange) shown(verbose bool) string {
 	frames, dropped := e.all()
-	if more := len(frames) - shownFrames; more > 0 {
+	most, hint := shownFrames, ""
+	if !verbose {
+		most, hint = lastFrames, "; go test -v shows more"
+	}
+	if more := len(frames) - most; more > 0 {
 		frames, dropped = frames[more:], dropped+more
 	}
 	var b strings.Builder
 	if dropped > 0 {
-		fmt.Fprintf(&b, "(%d frames before)\n", dropped)
+		fmt.Fprintf(&b, "(%d frames before%s)\n", dropped, hint)
 	}
 	for _, f := range frames {
 		b.WriteString(f.String())

@@ -23,6 +23,9 @@ func ShareClaims(s *Session) {
 	}
 }
 
+// Verbose is as if go test had the flag -v, or not.
+func Verbose(on bool) Option { return optionFunc(func(c *config) { c.verbose = on }) }
+
 // Over is the carrier of a session.
 func Over(name string) Option {
 	for _, c := range carriers() {

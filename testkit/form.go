@@ -21,6 +21,14 @@ var (
 	Cancel  any = refusal("cancel")
 )
 
+// unchecked is an answer that the form is not asked about.
+type unchecked struct{ answer any }
+
+// Unchecked returns an answer for OnElicit that is sent as it is: the defaults of the form do not complete it,
+// and the test does not fail if it does not fit. So a test sees what the server does with a client that sends
+// anything.
+func Unchecked(answer any) any { return unchecked{answer} }
+
 // Form is a question as the user would see it. In Rounds it is also a question to
 // the model, whose message is the last of the conversation, or for the roots, which
 // has none.
@@ -59,9 +67,16 @@ func (f Form) answer(answer any) (*protocol.ElicitResult, error) {
 	if f.URL != "" {
 		return &protocol.ElicitResult{Action: "accept"}, nil
 	}
+	raw, asIs := answer.(unchecked)
+	if asIs {
+		answer = raw.answer
+	}
 	content, err := contentOf(answer)
 	if err != nil {
 		return nil, err
+	}
+	if asIs {
+		return &protocol.ElicitResult{Action: "accept", Content: content}, nil
 	}
 	form, err := client.ParseForm(f.Schema)
 	if err != nil {

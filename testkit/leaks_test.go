@@ -80,7 +80,7 @@ func TestConnectionsLeftIdle(t *testing.T) {
 func TestExchangeIsShown(t *testing.T) {
 	t.Parallel()
 	for _, carrier := range []string{"inmem", "stdio", "fiber", "nethttp"} {
-		at := []testkit.Option{testkit.Over(carrier)}
+		at := []testkit.Option{testkit.Over(carrier), testkit.Verbose(true)}
 		f := ended(t, func(t testing.TB) { testkit.New(t, newHandles().app(), at...).CallRaw("whoami", "").OK() })
 		if len(f.logged) != 0 || len(f.failed) != 0 {
 			t.Errorf("%s: %q %q", carrier, f.logged, f.failed)
@@ -101,13 +101,21 @@ func TestExchangeIsShown(t *testing.T) {
 			rest = after
 		}
 	}
+	f := ended(t, func(t testing.TB) {
+		s := testkit.New(t, newHandles().app(), testkit.Verbose(false))
+		s.CallRaw("whoami", "").OK()
+		s.CallRaw("wait", `{"for":"1s"}`).IsError()
+	})
+	if n := strings.Count(f.logged[0], "\n-> ") + strings.Count(f.logged[0], "\n<- "); n != 2 || !strings.Contains(f.logged[0], "frames before; go test -v shows more)") {
+		t.Errorf("without -v, %d frames:\n%s", n, f.logged[0])
+	}
 }
 
 // What is shown has an end.
 func TestExchangeIsBounded(t *testing.T) {
 	t.Parallel()
 	f := ended(t, func(t testing.TB) {
-		s := testkit.New(t, newHandles().app())
+		s := testkit.New(t, newHandles().app(), testkit.Verbose(true))
 		for range 100 {
 			s.CallRaw("whoami", `{"x":"`+strings.Repeat("x", 10_000)+`"}`)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -34,10 +35,11 @@ type config struct {
 	virtual   bool            // bodies of matrices run in bubbles
 	ordered   bool            // questions must come in the order of the script
 	faults    *faults         // nil: none
+	verbose   bool            // a test that fails shows many frames
 }
 
 func newConfig(opts []Option) config {
-	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout, leaks: lasting()}
+	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout, leaks: lasting(), verbose: testing.Verbose()}
 	for _, o := range opts {
 		if o != nil { // New complains
 			o.option(&c)

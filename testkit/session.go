@@ -78,7 +78,7 @@ func open(t testing.TB, st *site, c config) *Session {
 		}
 		s.unmet()
 		if t.Failed() {
-			t.Logf("testkit: the exchange %s:\n%s", c.where(), s.wire.exchange)
+			t.Logf("testkit: the exchange %s:\n%s", c.where(), s.wire.exchange.shown(c.verbose))
 		}
 	})
 	s.listen(ctx)
@@ -111,7 +111,7 @@ func (s *Session) clientOptions() []client.Option {
 		client.OnNotification(s.notified),
 	}
 	if s.config.has("elicitation") {
-		opts = append(opts, client.OnElicit(s.elicit))
+		opts = append(opts, client.OnElicit(s.elicit), client.UncheckedForms()) // the script checks them
 	}
 	if s.config.has("sampling") {
 		opts = append(opts, client.OnSample(s.sample))
@@ -168,6 +168,9 @@ func (s *Session) As(subject string, scopes ...string) *Session {
 	c.principal = &framework.Principal{Subject: subject, Scopes: scopes}
 	return open(s.t, s.site, c)
 }
+
+// Revision returns the revision that the session speaks.
+func (s *Session) Revision() protocol.Revision { return s.config.dialect.Revision() }
 
 // Server returns the server under test.
 func (s *Session) Server() *framework.Server { return s.site.server }

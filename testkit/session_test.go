@@ -366,3 +366,28 @@ func TestWordsOfBlocks(t *testing.T) {
 		s.Get("blocks", nil).OK().Mentions("within")
 	})
 }
+
+// TestUnchecked: an answer that does not fit the form reaches the server, which asks again.
+func TestUnchecked(t *testing.T) {
+	t.Parallel()
+	type form struct {
+		N int `json:"n" validate:"min=1"`
+	}
+	app := func() *framework.App {
+		return framework.New("asks", "1").Add(framework.Tool("count", func(ctx context.Context, _ struct{}) (int, error) {
+			f, err := framework.Elicit[form](ctx, "How many?")
+			return f.N, err
+		}))
+	}
+	for _, name := range []string{"2025-11-25", "2026-07-28"} {
+		revision, _ := protocol.ParseRevision(name)
+		s := testkit.New(t, app, testkit.At(revision))
+		if got := s.Revision(); got != revision {
+			t.Errorf("the revision is %s, want %s", got, revision)
+		}
+		s.OnElicit("How many?", testkit.Unchecked(map[string]any{"n": "x"}))
+		s.OnElicit("How many?", testkit.Unchecked(map[string]any{"n": 0}))
+		s.OnElicit("How many?", form{N: 2})
+		s.CallRaw("count", "").OK().Mentions("2")
+	}
+}

@@ -6,10 +6,9 @@
 // A program with flags, configuration or defers of its own calls [Run] instead
 // and ends with os.Exit([ExitCode](err)).
 //
-// The flags are --stdio (the default), --http ADDR, --page[=:PORT], --store URL, --worker,
-// --inspect[=json], --version and --help. Each of the first six can also be set
-// by an environment variable, KAGAMI_STDIO, KAGAMI_HTTP, KAGAMI_PAGE, KAGAMI_STORE, KAGAMI_WORKER
-// and KAGAMI_INSPECT; a flag takes precedence ([Env] changes the prefix).
+// The program prints its flags with --help. Without flags it serves on stdin and stdout. Most flags can also be
+// set by an environment variable, such as KAGAMI_HTTP for --http; a flag takes precedence. [Env] changes the
+// prefix.
 //
 // Guarantees. While the server speaks on stdout, nothing else is written there: errors,
 // hints, and whatever the program and its children print go to stderr, from the first
