@@ -21,9 +21,10 @@ A server may ask before it answers: the user by a form or a page to visit, a mod
 or for the directories it may work in. In a terminal the questions come to you:
 fields are asked one by one, !decline refuses, !cancel or Ctrl-D gives no answer;
 pages are shown and never opened; you type what a model would say. With --answers a
-FILE answers instead of you, or the JSON that you give in its place: --answers '[true]'. Where there is neither, the server is told that nobody can
-be asked; "call --task --detach" leaves what the task asks to "tasks result". --sample
-and --root work in all cases.
+FILE answers instead of you, or the JSON that you give in its place: --answers '[true]'.
+Where there is neither, the server is told that nobody can be asked; "call --task
+--detach" leaves what the task asks to "tasks result". --sample and --root work in all
+cases.
 
 FILE is JSON: a list of answers, each used once and in order, or an object with one
 answer for each text that a question may contain, used as often as needed. An answer
