@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/framework/serve/surface/profile"
 )
 
 // inspectPatience bounds how long a program may take to print its report: one that does not
@@ -22,6 +23,7 @@ const inspectPatience = 20 * time.Second
 
 func (a *cli) inspectCommand() *cobra.Command {
 	var chain, strict bool
+	var profiles []string
 	cmd := &cobra.Command{
 		Use: "inspect SERVER", Short: "Show all that a server offers",
 		Long: `Show all that a server offers.
@@ -29,12 +31,22 @@ func (a *cli) inspectCommand() *cobra.Command {
 A Go package is built and run with --inspect=json, which programs of serve.Main know, and
 those with flags of their own that have one of framework/serve/inspect:
 what clients with all scopes see, the lines of code it comes from and, with --chain, the
-middleware in front of every component. All others are asked as a client.`,
+middleware in front of every component. All others are asked as a client.
+
+--profile adds what known clients and APIs of models refuse, cut or change, each rule with
+its source, and what the tools cost in tokens. With --strict that is exit code 1, too.`,
 		Example: `  kagami inspect ./examples/weather
   kagami inspect ./examples/secured --chain
   kagami inspect https://mcp.example.com/mcp --bearer "$TOKEN"`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.inspect(cmd, args, chain, strict) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.judgement = judgement{profiles, strict}
+			if err := a.judgement.check(); err != nil {
+				return err
+			}
+			return a.inspect(cmd, args, chain, strict)
+		},
 	}
+	cmd.Flags().StringSliceVar(&profiles, "profile", nil, "say what known clients do not take: `NAMES` of "+strings.Join(profile.Names(), ", ")+", or all")
 	strictFlag(cmd, &strict)
 	a.completes(cmd, nil)
 	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that knows --inspect")
@@ -48,13 +60,13 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	}
 	atURL := len(server) == 1 && isURL(server[0])
 	switch {
-	case strict && atURL:
+	case strict && atURL && len(a.judgement.profiles) == 0:
 		return errStrictURL
 	case chain && atURL:
 		return usagef("--chain: a server at a URL does not show its middleware; give its Go package")
 	case chain && a.revision != "":
 		return usagef("--chain and --revision: the middleware is the same at all revisions")
-	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && !strict && !isPackage(server):
+	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && !(strict && len(a.judgement.profiles) == 0) && !isPackage(server):
 		return a.showServer(cmd.Context(), server, surface.All)
 	}
 	ctx := cmd.Context()
@@ -118,15 +130,14 @@ func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) 
 }
 
 func (a *cli) printReport(doc []byte, chain bool) error {
-	if a.json {
-		_, err := a.out.Write(doc)
-		return err
-	}
 	s, err := surface.Parse(doc)
 	if err != nil {
 		return err
 	}
 	s.Chains = chain
-	var text strings.Builder
-	return errors.Join(s.WriteText(&text), a.print(text.String()))
+	if a.json && len(a.judgement.profiles) == 0 {
+		_, err := a.out.Write(doc)
+		return err
+	}
+	return a.judged(s)
 }

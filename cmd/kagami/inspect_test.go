@@ -126,3 +126,27 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("exit code %d of a URL\n%s", code, errs)
 	}
 }
+
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	out, errs, code := kagami(t, "inspect", weather, "--profile", "all", "--strict")
+	if code != 0 || !strings.Contains(out, "\nProfiles\n  everything is taken as it is\n\nTokens ") || !strings.Contains(out, "\n  all tools ") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	out, errs, code = kagami(t, "inspect", everything, "--profile", "claude-code,gemini", "--strict")
+	if code != 1 || !strings.Contains(out, "\n  claude-code refused\n    tool ") || strings.Contains(out, "\n  cursor") || !strings.Contains(errs, "are not taken as they are") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	out, errs, code = kagami(t, "inspect", everything, "--profile", "openai", "--json")
+	var doc struct {
+		Tools    []any
+		Profiles []struct{ Profile, Level, Where, Source string }
+		Tokens   struct{ All int }
+	}
+	if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || len(doc.Tools) == 0 || doc.Tokens.All == 0 {
+		t.Errorf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	if _, errs, code := kagami(t, "inspect", everything, "--profile", "curser"); code != 2 || !strings.Contains(errs, `there is no "curser", want claude-code`) {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

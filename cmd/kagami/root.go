@@ -34,6 +34,8 @@ type cli struct {
 	tasks  taskFlags // of call
 	output string    // --output of call
 
+	judgement judgement // of inspect
+
 	asks    bool     // the server may ask during this command
 	answers string   // --answers
 	sample  string   // --sample

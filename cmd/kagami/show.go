@@ -47,14 +47,13 @@ func (a *cli) showServer(ctx context.Context, server []string, parts surface.Par
 			if err != nil {
 				return err
 			}
-			return all.WriteJSON(a.out)
+			return a.judged(all)
 		}
 		all, err := surface.Read(ctx, c, parts)
 		if err != nil {
 			return err
 		}
-		var text strings.Builder
-		return errors.Join(all.WriteText(&text), a.print(text.String()))
+		return a.judged(all)
 	})
 }
 

@@ -102,6 +102,7 @@ var table = []rule{
 	{prefix: "docs/code/client", internal: []string{"protocol", "protocol/client"}},
 	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp", "transport/nethttp"}},
 	{prefix: "examples/secured", internal: []string{"framework", "framework/serve", "middleware", "middleware/auth", "transport", "transport/fiberhttp"}, external: []string{"github.com/golang-jwt/jwt/v5"}},
+	{prefix: "framework/serve/surface/profile", internal: []string{"framework/serve/surface", "protocol"}},
 	{prefix: "framework/serve/surface/contract", internal: []string{"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext"}},
 	// How testkit gets into a server: for testkit and framework alone.
 	{prefix: "framework/rehearsal", internal: []string{
@@ -120,7 +121,8 @@ var table = []rule{
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami/internal/bridge", internal: []string{"protocol", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"cmd/kagami/internal/bridge", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+		"cmd/kagami/internal/bridge", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
+		"protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
