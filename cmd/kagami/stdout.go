@@ -18,13 +18,16 @@ const (
 // started is a program as a server. The client ignores what is no message on the stdout of
 // a server, as it must; a person is told: banners and logs there are what most often keeps
 // other clients from understanding a server.
-func (a *cli) started(program *exec.Cmd) client.Target {
+func (a *cli) started(program *exec.Cmd) client.Target { return a.heard(program, a.say) }
+
+// heard is started, with another listener.
+func (*cli) heard(program *exec.Cmd, tell func(format string, args ...any)) client.Target {
 	return client.Over(func(ctx context.Context) (transport.Conn, error) {
 		conn, err := stdio.Dial(ctx, program)
 		if err != nil {
 			return nil, err
 		}
-		return &overheard{Conn: conn, tell: a.say}, nil
+		return &overheard{Conn: conn, tell: tell}, nil
 	})
 }
 

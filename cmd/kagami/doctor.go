@@ -1,0 +1,258 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/framework/serve/surface/profile"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// ailment is a kind of finding. docs/troubleshooting.md explains each by its code.
+type ailment struct {
+	code   string
+	fatal  bool   // clients do not work with it
+	remedy string // what to do
+}
+
+// ailments are all kinds, in the order of the examination.
+var ailments = []ailment{
+	{"build", true, "Mend what the compiler says."},
+	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log says what is missing."},
+	{"slow-start", false, "Open databases and caches on first use, or in the background: clients give up after some seconds."},
+	{"stdout", true, "Print to stderr only. The standard output of a server on stdio belongs to the protocol."},
+	{"warnings", false, "Run `kagami inspect` to see them, with what mends each."},
+	{"unreachable", true, "Check the address, the port, and whether the process listens there: a server on 127.0.0.1 is not reached from other machines."},
+	{"certificate", true, "Serve a certificate for this host name that has not expired, with its whole chain."},
+	{"html", true, "The address is that of a web page. The endpoint is usually at /mcp."},
+	{"host", true, "Give the server its public name: `--allow-host NAME`. A proxy must pass the Host header on."},
+	{"origin", false, "Refuse requests of foreign pages with 403: otherwise any page can use a server on the visitor's own machine."},
+	{"login", true, "Give a token with --bearer."},
+	{"metadata", true, "Serve the metadata of RFC 9728 at /.well-known/oauth-protected-resource, with and without the path of the endpoint, and name it in WWW-Authenticate."},
+	{"audience", true, "The `resource` of the metadata must be the URL that clients use: set `auth.Resource`."},
+	{"issuer", true, "The authorization server must serve its own metadata (RFC 8414, or OpenID discovery) over HTTPS."},
+	{"session", true, "Requests of one session reach different processes: let them share a store (`--store redis://…`), or let the proxy keep a client at one process."},
+	{"buffered", true, "A proxy holds the stream back. With nginx: `proxy_buffering off`; the answer also says `X-Accel-Buffering: no`."},
+	{"cut", false, "A proxy ends streams that are idle. Raise its timeout: `proxy_read_timeout` of nginx, `timeout tunnel` of HAProxy."},
+	{"clock", false, "Set the clocks by NTP: tokens are valid between two times."},
+	{"revisions", false, "Clients of that revision cannot use the server."},
+	{"clients", false, "Run `kagami inspect --profile all` to see what each client refuses or changes."},
+}
+
+// finding is what is wrong with one server.
+type finding struct {
+	Code   string `json:"code"`
+	Fatal  bool   `json:"fatal"`
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
+}
+
+// patient is a server that is examined.
+type patient struct {
+	cli    *cli
+	server []string
+	bearer string
+	http   *http.Client
+	idle   time.Duration // how long a stream is watched
+	found  []finding
+	good   []string // what was looked at and is fine
+
+	mu    sync.Mutex // guards stray: a client reads on a goroutine of its own
+	stray string     // what the server has printed where it must not
+}
+
+func (p *patient) finds(code, format string, args ...any) {
+	for _, a := range ailments {
+		if a.code == code {
+			one := finding{code, a.fatal, fmt.Sprintf(format, args...), a.remedy}
+			if !slices.Contains(p.found, one) {
+				p.found = append(p.found, one)
+			}
+			return
+		}
+	}
+	panic("no ailment " + code)
+}
+
+func (p *patient) fine(format string, args ...any) {
+	p.good = append(p.good, fmt.Sprintf(format, args...))
+}
+
+func (a *cli) doctorCommand() *cobra.Command {
+	idle := 5 * time.Second
+	cmd := &cobra.Command{
+		Use: "doctor SERVER", Short: "Say what is wrong with a server, and how to mend it",
+		Long: `Reach a server as clients do, and say what is wrong and what mends it: whether it builds and
+starts, what it prints where it must not, host and origin, certificate, the metadata for a
+login, sessions behind a load balancer, streams behind a proxy, clock, revisions, and what
+known clients refuse. Each finding has a code, which docs/troubleshooting.md explains.
+
+No tool is called. The exit code is 1 if clients cannot work with the server.`,
+		Example: `  kagami doctor ./examples/weather
+  kagami doctor https://mcp.example.com/mcp --bearer "$TOKEN" --idle 2m`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			p := &patient{cli: a, server: server, bearer: cmp.Or(a.bearer, os.Getenv(bearerEnv)), idle: idle, http: &http.Client{Timeout: patience}}
+			p.examine(cmd.Context())
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			return p.report()
+		},
+	}
+	cmd.Flags().DurationVar(&idle, "idle", idle, "how long to watch a stream on which nothing happens; proxies cut after a minute or more")
+	a.completes(cmd, nil)
+	return cmd
+}
+
+// patience bounds each request of the examination.
+const (
+	patience  = 20 * time.Second
+	slowStart = 3 * time.Second
+)
+
+func (p *patient) examine(ctx context.Context) {
+	if len(p.server) == 1 && isURL(p.server[0]) {
+		if p.reach(ctx) {
+			p.speak(ctx, func() (client.Target, error) { return p.cli.endpoint(p.server[0]) })
+		}
+		return
+	}
+	program, cleanup, err := p.cli.program(ctx, p.server)
+	if err != nil {
+		p.finds("build", "%v", err)
+		return
+	}
+	defer func() { _ = cleanup() }()
+	path, args := program.Path, program.Args[1:]
+	if isPackage(p.server) {
+		if doc, err := p.cli.ownReport(ctx, program); err == nil && strictly(doc, true) != nil {
+			p.finds("warnings", "%v", strictly(doc, true))
+		}
+	}
+	p.speak(ctx, func() (client.Target, error) {
+		program, _, err := p.cli.program(ctx, append([]string{path}, args...))
+		if err != nil {
+			return nil, err
+		}
+		p.cli.log = &serverLog{keep: keptReport}
+		program.Stderr = p.cli.log
+		return p.cli.heard(program, func(format string, args ...any) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.stray = cmp.Or(p.stray, fmt.Sprintf(format, args...))
+		}), nil
+	})
+}
+
+// speak connects at every revision, and looks at what is offered.
+func (p *patient) speak(ctx context.Context, target func() (client.Target, error)) {
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.stray != "" {
+			p.finds("stdout", "%s", p.stray)
+		}
+	}()
+	spoken, refused := []string{}, []string{}
+	for i, revision := range protocol.Revisions() {
+		newest := i == len(protocol.Revisions())-1
+		began := time.Now()
+		all, err := p.lists(ctx, target, revision)
+		var status *client.HTTPError
+		switch {
+		case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+			p.finds("login", "it wants a login, so that nothing else can be looked at: %v", err)
+			return
+		case err != nil:
+			refused = append(refused, revision.String())
+			if newest && len(spoken) == 0 {
+				p.finds("start", "it does not answer: %v%s%s", err, otherPath(p.server, err), p.cli.log.unseen())
+			}
+			continue
+		}
+		spoken = append(spoken, revision.String())
+		if took := time.Since(began); took > slowStart {
+			p.finds("slow-start", "at revision %s, %s passed before it had said what it offers", revision, took.Round(100*time.Millisecond))
+		}
+		if newest || len(refused) > 0 && len(spoken) == 1 {
+			p.offers(all)
+		}
+	}
+	if len(spoken) == 0 {
+		return
+	}
+	p.fine("revisions %s", strings.Join(spoken, ", "))
+	if len(refused) > 0 {
+		p.finds("revisions", "it does not speak %s", strings.Join(refused, ", "))
+	}
+}
+
+func (p *patient) lists(ctx context.Context, target func() (client.Target, error), revision protocol.Revision) (all *surface.Surface, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	to, err := target()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Connect(ctx, to, client.Revisions(revision), client.Name("kagami doctor", version()))
+	if err != nil {
+		return nil, err
+	}
+	all, err = surface.Read(ctx, c, surface.All)
+	_ = c.Close() // a process may end in any way
+	return all, err
+}
+
+func (p *patient) offers(all *surface.Surface) {
+	p.fine("%s %s; tools: %d, resources: %d, templates: %d, prompts: %d", all.Server.Name, all.Server.Version,
+		len(all.Tools), len(all.Resources), len(all.Templates), len(all.Prompts))
+	if found := profile.Check(all, "all"); len(found) > 0 {
+		p.finds("clients", "%d things are not taken as they are by some client; the first: %s", len(found), found[0])
+	}
+}
+
+// report prints the findings. The error says that clients cannot work with the server.
+func (p *patient) report() error {
+	fatal := slices.ContainsFunc(p.found, func(f finding) bool { return f.Fatal })
+	if p.cli.json {
+		if err := writeJSON(p.cli.out, map[string]any{"findings": append([]finding{}, p.found...), "fine": p.good}); err != nil {
+			return err
+		}
+	} else {
+		var text strings.Builder
+		for _, good := range p.good {
+			_, _ = fmt.Fprintf(&text, "ok    %s\n", onOneLine(good))
+		}
+		for _, f := range p.found {
+			mark := "note"
+			if f.Fatal {
+				mark = "FAIL"
+			}
+			_, _ = fmt.Fprintf(&text, "%s  %s: %s\n", mark, f.Code, strings.ReplaceAll(strings.TrimSpace(f.What), "\n", "\n      "))
+			_, _ = fmt.Fprintf(&text, "      %s\n", f.Remedy)
+		}
+		if _, err := p.cli.out.Write([]byte(text.String())); err != nil {
+			return err
+		}
+	}
+	if fatal {
+		return errors.New("clients cannot work with the server: see what is marked FAIL")
+	}
+	return nil
+}

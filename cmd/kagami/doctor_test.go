@@ -1,0 +1,209 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// codes are what doctor has found.
+func codes(t *testing.T, args ...string) (found []string, fine, errs string, code int) {
+	t.Helper()
+	out, errs, code := kagami(t, append([]string{"doctor", "--json", "--idle", "300ms"}, args...)...)
+	var report struct {
+		Findings []finding
+		Fine     []string
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Errorf("%v: %s%s", err, out, errs)
+	}
+	for _, f := range report.Findings {
+		found = append(found, f.Code)
+	}
+	return found, strings.Join(report.Fine, "\n"), errs, code
+}
+
+func TestDoctorOfPrograms(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+		code int
+	}{
+		"healthy":         {[]string{weather}, "", 0},
+		"warnings":        {[]string{"./testdata/warned"}, "warnings", 0},
+		"noise":           {[]string{"--", "sh", "-c", "echo Welcome; exec " + everything}, "clients stdout", 1},
+		"ends":            {[]string{"--", "sh", "-c", "echo no database >&2; exit 1"}, "start", 1},
+		"no such program": {[]string{"/no/such/program"}, "build", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, fine, errs, code := codes(t, tt.args...)
+			slices.Sort(found)
+			if got := strings.Join(found, " "); got != tt.want || code != tt.code {
+				t.Errorf("%q, exit code %d, want %q, %d\n%s\n%s", got, code, tt.want, tt.code, fine, errs)
+			}
+		})
+	}
+}
+
+func TestDoctorOverHTTP(t *testing.T) {
+	t.Parallel()
+	server, err := framework.New("patient", "1").Add(framework.Func("add", func(a, b int) int { return a + b }, framework.Params("a", "b"), framework.Describe("Adds"))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	healthy := nethttp.Handler(server)
+	var requests atomic.Int64
+	old := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
+	for name, tt := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"healthy": {healthy.ServeHTTP, ""},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprint(w, "<html>")
+		}, "html"},
+		"another path": {http.NotFound, "start"},
+		"host": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "this host is not allowed", http.StatusForbidden)
+		}, "host"},
+		"clock": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", old)
+			healthy.ServeHTTP(w, r)
+		}, "clock"},
+		"pages of others": {func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Origin")
+			healthy.ServeHTTP(w, r)
+		}, "origin"},
+		"two processes without a store": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Session-Id") != "" && r.Method == http.MethodPost && requests.Add(1)%2 == 0 {
+				http.NotFound(w, r)
+				return
+			}
+			healthy.ServeHTTP(w, r)
+		}, "session"},
+		"idle streams are cut": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.Header().Set("Content-Type", "text/event-stream")
+				return
+			}
+			healthy.ServeHTTP(w, r)
+		}, "cut"},
+		"login without metadata": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "metadata"},
+		"login of another resource": {func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") {
+				_, _ = fmt.Fprintf(w, `{"resource":"https://other.example/mcp","authorization_servers":["http://%s"]}`, r.Host)
+				return
+			}
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}, "audience issuer login"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(tt.handler)
+			t.Cleanup(s.Close)
+			found, fine, errs, code := codes(t, s.URL+"/mcp")
+			if name == "two processes without a store" { // half of the other requests are lost, too
+				found = slices.DeleteFunc(found, func(c string) bool { return c == "start" || c == "revisions" })
+			}
+			fatal := slices.ContainsFunc(ailments, func(a ailment) bool { return a.fatal && slices.Contains(found, a.code) })
+			if got := strings.Join(found, " "); got != tt.want || (code == 1) != fatal && name != "two processes without a store" {
+				t.Errorf("%q, exit code %d, want %q\n%s\n%s", got, code, tt.want, fine, errs)
+			}
+		})
+	}
+	if found, _, _, code := codes(t, "http://127.0.0.1:1/mcp"); code != 1 || !slices.Equal(found, []string{"unreachable"}) {
+		t.Errorf("nobody listens: %v, exit code %d", found, code)
+	}
+	secure := httptest.NewTLSServer(healthy)
+	defer secure.Close()
+	if found, _, _, code := codes(t, secure.URL+"/mcp"); code != 1 || !slices.Equal(found, []string{"certificate"}) {
+		t.Errorf("an unknown certificate: %v, exit code %d", found, code)
+	}
+}
+
+// TestDoctorForPeople: the text has each finding with its remedy.
+func TestDoctorForPeople(t *testing.T) {
+	t.Parallel()
+	out, errs, code := kagami(t, "doctor", "./testdata/warned")
+	if code != 0 || !strings.Contains(out, "ok    warned 1; tools: 1") || !strings.Contains(out, "note  warnings: ") || !strings.Contains(out, "      Run `kagami inspect`") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+const troublesBegin = "<!-- the findings, written by go test ./cmd/kagami -run TestDoctorGuide -update -->\n"
+
+// TestDoctorGuide: docs/troubleshooting.md has each code, and the messages that it quotes are in the code.
+func TestDoctorGuide(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/troubleshooting.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(text), troublesBegin)
+	if !found {
+		t.Fatalf("%s has no line %s", page, troublesBegin)
+	}
+	want := before + troublesBegin + "\n| code | clients work | what mends it |\n|---|---|---|\n"
+	for _, a := range ailments {
+		works := "yes"
+		if a.fatal {
+			works = "no"
+		}
+		want += fmt.Sprintf("| `%s` | %s | %s |\n", a.code, works, a.remedy)
+	}
+	_, messages, _ := strings.Cut(before, "## Messages")
+	messages, _, _ = strings.Cut(messages, "\n## ")
+	source := sources(t)
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?`) \\|").FindAllStringSubmatch(messages, -1) {
+		for _, quoted := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			if !strings.Contains(source, quoted[1]) {
+				t.Errorf("no message says %q", quoted[1])
+			}
+		}
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(text) != want {
+		t.Errorf("%s is stale: go test ./cmd/kagami -run TestDoctorGuide -update", page)
+	}
+}
+
+// sources are all Go files of the product, as one text.
+func sources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, dir := range []string{"framework", "transport", "protocol", "middleware", "cmd"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", dir), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all.WriteString(strings.ReplaceAll(string(text), `\"`, `"`))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// longestAnswer bounds what is read of an answer.
+const longestAnswer = 1 << 20
+
+const (
+	helloOld = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"kagami doctor","version":"1"}}}`
+	pingOld  = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+)
+
+// reach looks at the carrier: it reports whether there is a server to speak with.
+func (p *patient) reach(ctx context.Context) bool {
+	answer, body, err := p.post(ctx, helloOld, nil)
+	var certificate *tls.CertificateVerificationError
+	var address *net.OpError
+	switch {
+	case errors.As(err, &certificate):
+		p.finds("certificate", "%v", certificate)
+		return false
+	case errors.As(err, &address):
+		p.finds("unreachable", "%v", err)
+		return false
+	case err != nil:
+		p.finds("unreachable", "%v", err)
+		return false
+	}
+	if skew := clockSkew(answer); skew > 30*time.Second {
+		p.finds("clock", "its clock and this one differ by %s", skew.Round(time.Second))
+	}
+	switch {
+	case strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"):
+		p.finds("html", "it answers HTTP %d with a page of HTML", answer.StatusCode)
+		return false
+	case answer.StatusCode == http.StatusForbidden && bytes.Contains(bytes.ToLower(body), []byte("host")):
+		p.finds("host", "it refuses the host name %s: %s", answer.Request.URL.Host, onOneLine(string(body)))
+		return false
+	case answer.StatusCode == http.StatusUnauthorized:
+		p.login(ctx, answer)
+		return p.bearer != "" // which is not valid here
+	}
+	p.origin(ctx)
+	if session := answer.Header.Get("Mcp-Session-Id"); session != "" {
+		p.session(ctx, session)
+		p.stream(ctx, session)
+	}
+	return true
+}
+
+// post sends a message, with the header fields of the command line and these.
+func (p *patient) post(ctx context.Context, message string, fields map[string]string) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := p.request(ctx, http.MethodPost, strings.NewReader(message), fields)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := p.http.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
+	return answer, body, err
+}
+
+func (p *patient) request(ctx context.Context, method string, body io.Reader, fields map[string]string) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, p.server[0], body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	for _, field := range p.cli.headers {
+		name, value, _ := strings.Cut(field, ":")
+		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if p.bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+p.bearer)
+	}
+	for name, value := range fields {
+		request.Header.Set(name, value)
+	}
+	return request, nil
+}
+
+func clockSkew(answer *http.Response) time.Duration {
+	there, err := http.ParseTime(answer.Header.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return time.Since(there).Abs()
+}
+
+// origin asks as a foreign page would.
+func (p *patient) origin(ctx context.Context) {
+	answer, _, err := p.post(ctx, helloOld, map[string]string{"Origin": "https://evil.example"})
+	switch {
+	case err != nil:
+	case answer.StatusCode == http.StatusForbidden:
+		p.fine("a foreign page is refused")
+	case answer.StatusCode < http.StatusBadRequest:
+		p.finds("origin", "it answers a page of https://evil.example with HTTP %d", answer.StatusCode)
+	}
+}
+
+// manyRequests is how often a session is used, each time by a connection of its own.
+const manyRequests = 6
+
+// session asks whether all processes behind the address know a session.
+func (p *patient) session(ctx context.Context, id string) {
+	lost := 0
+	for range manyRequests {
+		answer, _, err := p.post(ctx, pingOld, map[string]string{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25", "Connection": "close"})
+		if err == nil && answer.StatusCode == http.StatusNotFound {
+			lost++
+		}
+	}
+	if lost > 0 {
+		p.finds("session", "%d of %d requests of one session find no session", lost, manyRequests)
+		return
+	}
+	p.fine("a session is known to whoever answers")
+}
+
+// stream opens the stream of a session and watches it: its header must arrive at once, and it must not end.
+func (p *patient) stream(ctx context.Context, id string) {
+	const atOnce = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, atOnce+p.idle)
+	defer cancel()
+	request, err := p.request(ctx, http.MethodGet, nil, map[string]string{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25", "Accept": "text/event-stream"})
+	if err != nil {
+		return
+	}
+	began := time.Now()
+	answer, err := (&http.Client{}).Do(request)
+	if err != nil {
+		p.finds("buffered", "the header of a stream has not arrived within %s", time.Since(began).Round(time.Second))
+		return
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return // it has no streams
+	}
+	if took := time.Since(began); took > atOnce {
+		p.finds("buffered", "the header of a stream took %s", took.Round(time.Second))
+		return
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	if time.Since(began) < p.idle {
+		p.finds("cut", "a stream ended after %s: %v", time.Since(began).Round(100*time.Millisecond), err)
+		return
+	}
+	p.fine("a stream stays open for %s", p.idle)
+}
+
+// login follows the way of a client that has no token (RFC 9728).
+func (p *patient) login(ctx context.Context, refused *http.Response) {
+	endpoint, err := url.Parse(p.server[0])
+	if err != nil {
+		return
+	}
+	const known = "/.well-known/oauth-protected-resource"
+	places := []string{known + strings.TrimSuffix(endpoint.Path, "/"), known}
+	var resource struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+	}
+	missing := []string{}
+	for _, place := range places {
+		at := *endpoint
+		at.Path, at.RawQuery = place, ""
+		if err := p.fetch(ctx, at.String(), &resource); err != nil {
+			missing = append(missing, fmt.Sprintf("%s (%v)", at.String(), err))
+		}
+	}
+	challenge := refused.Header.Get("WWW-Authenticate")
+	switch {
+	case len(missing) == len(places):
+		p.finds("metadata", "it refuses requests, and there is no metadata at %s", strings.Join(missing, " or "))
+		return
+	case !strings.Contains(challenge, "resource_metadata"):
+		p.finds("metadata", "WWW-Authenticate does not name the metadata: %q", challenge)
+	default:
+		p.fine("a client learns where to log in")
+	}
+	if strings.TrimSuffix(resource.Resource, "/") != strings.TrimSuffix(p.server[0], "/") {
+		p.finds("audience", "the metadata is of %s, and clients use %s", resource.Resource, p.server[0])
+	}
+	for _, issuer := range resource.Servers {
+		p.issuer(ctx, issuer)
+	}
+	if p.bearer == "" {
+		p.finds("login", "it wants a token, and none was given")
+		return
+	}
+	p.finds("login", "it does not take this token: %s", challenge)
+}
+
+// issuer looks for the metadata of an authorization server at the places of RFC 8414 and OpenID.
+func (p *patient) issuer(ctx context.Context, issuer string) {
+	at, err := url.Parse(issuer)
+	if err != nil {
+		p.finds("issuer", "the authorization server %q is no URL", issuer)
+		return
+	}
+	path := strings.TrimSuffix(at.Path, "/")
+	var last error
+	for _, place := range []string{"/.well-known/oauth-authorization-server" + path, "/.well-known/openid-configuration" + path, path + "/.well-known/openid-configuration"} {
+		where := *at
+		where.Path = place
+		var metadata struct{ Issuer string }
+		if last = p.fetch(ctx, where.String(), &metadata); last == nil {
+			if metadata.Issuer != issuer {
+				p.finds("issuer", "the metadata of %s is that of %s", issuer, metadata.Issuer)
+			}
+			return
+		}
+	}
+	p.finds("issuer", "the authorization server %s has no metadata: %v", issuer, last)
+}
+
+// fetch reads a JSON document.
+func (p *patient) fetch(ctx context.Context, address string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := p.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("HTTP %d", answer.StatusCode)
+	}
+	return json.NewDecoder(io.LimitReader(answer.Body, longestAnswer)).Decode(into)
+}
