@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -66,6 +67,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = server.Shutdown(context.WithoutCancel(t.Context())) })
 	healthy := nethttp.Handler(server)
 	var requests atomic.Int64
 	old := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
