@@ -51,7 +51,8 @@ func TestListsAreKept(t *testing.T) {
 	t.Parallel()
 	server, err := framework.New("counted", "1").Add(framework.Tool("double", func(_ context.Context, in struct {
 		N int `json:"n"`
-	}) (int, error) {
+	},
+	) (int, error) {
 		return 2 * in.N, nil
 	})).Build()
 	if err != nil {
@@ -82,9 +83,13 @@ func TestListsAreKept(t *testing.T) {
 	}
 	const first, again = "server/discover tools/list tools/call 4 0", "server/discover tools/call 4 0"
 	for i, step := range []struct{ args, want string }{
-		{"double n=2", first}, {"double n=2", again},
-		{"double n=2 --header X-Who:me", first}, {"double n=2 --header X-Who:me", again}, {"double n=2", again},
-		{"double n=x", "server/discover tools/call  5"}, {"double n=2", first}, // a failure may be due to an old list
+		{"double n=2", first},
+		{"double n=2", again},
+		{"double n=2 --header X-Who:me", first},
+		{"double n=2 --header X-Who:me", again},
+		{"double n=2", again},
+		{"double n=x", "server/discover tools/call  5"},
+		{"double n=2", first}, // a failure may be due to an old list
 		{"halve", "server/discover tools/list tools/call  7"},
 	} {
 		if got := call(strings.Fields(step.args)...); got != step.want {

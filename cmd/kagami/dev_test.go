@@ -89,7 +89,7 @@ func follow(t *testing.T, revision protocol.Revision, opts ...client.Option) *fo
 	f.file("go.mod", "module example.com/followed\n\ngo 1.26.0\n")
 	f.file("go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+strconv.Quote(root)+"\n)\n")
 	f.source("v1", "")
-	cmd := exec.Command(program, "dev", f.dir) //nolint:noctx // the client ends it
+	cmd := exec.Command(program, "dev", f.dir)
 	cmd.Stderr = f.log
 	opts = append(opts, client.Revisions(revision), client.OnNotification(func(_ context.Context, n protocol.Notification) {
 		select {

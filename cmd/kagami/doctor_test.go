@@ -134,7 +134,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 		t.Errorf("nobody listens: %v, exit code %d", found, code)
 	}
 	secure := httptest.NewTLSServer(healthy)
-	defer secure.Close()
+	t.Cleanup(secure.Close)
 	if found, _, _, code := codes(t, secure.URL+"/mcp"); code != 1 || !slices.Equal(found, []string{"certificate"}) {
 		t.Errorf("an unknown certificate: %v, exit code %d", found, code)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,36 +24,32 @@ const (
 
 // reach looks at the carrier: it reports whether there is a server to speak with.
 func (p *patient) reach(ctx context.Context) bool {
-	answer, body, err := p.post(ctx, helloOld, nil)
+	answer, err := p.post(ctx, helloOld, nil)
 	var certificate *tls.CertificateVerificationError
-	var address *net.OpError
 	switch {
 	case errors.As(err, &certificate):
 		p.finds("certificate", "%v", certificate)
-		return false
-	case errors.As(err, &address):
-		p.finds("unreachable", "%v", err)
 		return false
 	case err != nil:
 		p.finds("unreachable", "%v", err)
 		return false
 	}
-	if skew := clockSkew(answer); skew > 30*time.Second {
+	if skew := clockSkew(answer.header); skew > 30*time.Second {
 		p.finds("clock", "its clock and this one differ by %s", skew.Round(time.Second))
 	}
 	switch {
-	case strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"):
-		p.finds("html", "it answers HTTP %d with a page of HTML", answer.StatusCode)
+	case strings.HasPrefix(answer.header.Get("Content-Type"), "text/html"):
+		p.finds("html", "it answers HTTP %d with a page of HTML", answer.status)
 		return false
-	case answer.StatusCode == http.StatusForbidden && bytes.Contains(bytes.ToLower(body), []byte("host")):
-		p.finds("host", "it refuses the host name %s: %s", answer.Request.URL.Host, onOneLine(string(body)))
+	case answer.status == http.StatusForbidden && bytes.Contains(bytes.ToLower(answer.body), []byte("host")):
+		p.finds("host", "it refuses the host name of %s: %s", p.server[0], onOneLine(string(answer.body)))
 		return false
-	case answer.StatusCode == http.StatusUnauthorized:
-		p.login(ctx, answer)
+	case answer.status == http.StatusUnauthorized:
+		p.login(ctx, answer.header.Get("WWW-Authenticate"))
 		return p.bearer != "" // which is not valid here
 	}
 	p.origin(ctx)
-	if session := answer.Header.Get("Mcp-Session-Id"); session != "" {
+	if session := answer.header.Get("Mcp-Session-Id"); session != "" {
 		p.session(ctx, session)
 		p.stream(ctx, session)
 	}
@@ -62,20 +57,27 @@ func (p *patient) reach(ctx context.Context) bool {
 }
 
 // post sends a message, with the header fields of the command line and these.
-func (p *patient) post(ctx context.Context, message string, fields map[string]string) (*http.Response, []byte, error) {
+func (p *patient) post(ctx context.Context, message string, fields map[string]string) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := p.request(ctx, http.MethodPost, strings.NewReader(message), fields)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	answer, err := p.http.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
-	return answer, body, err
+	return reply{answer.StatusCode, answer.Header, body}, err
+}
+
+// reply is what a server answers.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
 }
 
 func (p *patient) request(ctx context.Context, method string, body io.Reader, fields map[string]string) (*http.Request, error) {
@@ -98,8 +100,8 @@ func (p *patient) request(ctx context.Context, method string, body io.Reader, fi
 	return request, nil
 }
 
-func clockSkew(answer *http.Response) time.Duration {
-	there, err := http.ParseTime(answer.Header.Get("Date"))
+func clockSkew(header http.Header) time.Duration {
+	there, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
 		return 0
 	}
@@ -108,13 +110,13 @@ func clockSkew(answer *http.Response) time.Duration {
 
 // origin asks as a foreign page would.
 func (p *patient) origin(ctx context.Context) {
-	answer, _, err := p.post(ctx, helloOld, map[string]string{"Origin": "https://evil.example"})
+	answer, err := p.post(ctx, helloOld, map[string]string{"Origin": "https://evil.example"})
 	switch {
 	case err != nil:
-	case answer.StatusCode == http.StatusForbidden:
+	case answer.status == http.StatusForbidden:
 		p.fine("a foreign page is refused")
-	case answer.StatusCode < http.StatusBadRequest:
-		p.finds("origin", "it answers a page of https://evil.example with HTTP %d", answer.StatusCode)
+	case answer.status < http.StatusBadRequest:
+		p.finds("origin", "it answers a page of https://evil.example with HTTP %d", answer.status)
 	}
 }
 
@@ -125,8 +127,8 @@ const manyRequests = 6
 func (p *patient) session(ctx context.Context, id string) {
 	lost := 0
 	for range manyRequests {
-		answer, _, err := p.post(ctx, pingOld, map[string]string{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25", "Connection": "close"})
-		if err == nil && answer.StatusCode == http.StatusNotFound {
+		answer, err := p.post(ctx, pingOld, map[string]string{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25", "Connection": "close"})
+		if err == nil && answer.status == http.StatusNotFound {
 			lost++
 		}
 	}
@@ -169,7 +171,7 @@ func (p *patient) stream(ctx context.Context, id string) {
 }
 
 // login follows the way of a client that has no token (RFC 9728).
-func (p *patient) login(ctx context.Context, refused *http.Response) {
+func (p *patient) login(ctx context.Context, challenge string) {
 	endpoint, err := url.Parse(p.server[0])
 	if err != nil {
 		return
@@ -188,7 +190,6 @@ func (p *patient) login(ctx context.Context, refused *http.Response) {
 			missing = append(missing, fmt.Sprintf("%s (%v)", at.String(), err))
 		}
 	}
-	challenge := refused.Header.Get("WWW-Authenticate")
 	switch {
 	case len(missing) == len(places):
 		p.finds("metadata", "it refuses requests, and there is no metadata at %s", strings.Join(missing, " or "))

@@ -66,7 +66,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 		return usagef("--chain: a server at a URL does not show its middleware; give its Go package")
 	case chain && a.revision != "":
 		return usagef("--chain and --revision: the middleware is the same at all revisions")
-	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && !(strict && len(a.judgement.profiles) == 0) && !isPackage(server):
+	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && (!strict || len(a.judgement.profiles) > 0) && !isPackage(server):
 		return a.showServer(cmd.Context(), server, surface.All)
 	}
 	ctx := cmd.Context()

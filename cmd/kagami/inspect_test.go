@@ -96,7 +96,7 @@ func TestWarnings(t *testing.T) {
 		"paint.Coats: the tag minimum is not read",
 		"paint.Color: type main.Color has constants, and its schema does not name them",
 		"paint.Note: the JSON of type sql.NullString is an object of its fields",
-		"paint.Note: the tag descripton is not read",
+		"paint.Note: the tag descriptiom is not read",
 		"paint.Photo: the JSON of type multipart.FileHeader is an object of its fields",
 	}
 	if code != 0 || !slices.Equal(got, want) {

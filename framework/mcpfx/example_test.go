@@ -27,7 +27,8 @@ func (c *Catalogue) Components() []framework.Component {
 
 func (c *Catalogue) price(_ context.Context, in struct {
 	Article string `json:"article"`
-}) (int, error) {
+},
+) (int, error) {
 	return c.prices[in.Article], nil
 }
 

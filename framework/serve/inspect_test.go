@@ -47,7 +47,8 @@ func TestStrict(t *testing.T) {
 	app := func() *framework.App {
 		return framework.New("doubtful", "1", framework.WithLogger(zap.NewNop())).Add(framework.Tool("t", func(context.Context, struct {
 			N int `json:"n" minimum:"1"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return "", nil
 		}))
 	}

@@ -286,9 +286,9 @@ func TestTagsThatAreNotRead(t *testing.T) {
 		`required:"true"`:                          `the tag required is not read. Write validate:"required"`,
 		`example:"3"`:                              `the tag example is not read. Write jsonschema:"example=…"`,
 		`minimum:"3" validate:"min=3"`:             "",
-		`descripton:"how many"`:                    `the tag descripton is not read. Write doc:"…", if that was meant`,
+		`descriptiom:"how many"`:                   `the tag descriptiom is not read. Write doc:"…", if that was meant`,
 		`valdiate:"min=1"`:                         `the tag valdiate is not read. Write validate:"…", if that was meant`,
-		`defualt:"1"`:                              `the tag defualt is not read. Write default:"…", if that was meant`,
+		`defaultt:"1"`:                             `the tag defaultt is not read. Write default:"…", if that was meant`,
 	} {
 		_, faults := binding.Compile(structWith(reflect.TypeFor[int](), tag), binding.Input, binding.Options{})
 		var got string

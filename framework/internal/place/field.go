@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -88,10 +89,8 @@ func Constants(where, typeName string) bool {
 		if err != nil {
 			continue
 		}
-		for _, constants := range group.FindAll(text, -1) {
-			if declares.Match(constants) {
-				return true
-			}
+		if slices.ContainsFunc(group.FindAll(text, -1), declares.Match) {
+			return true
 		}
 	}
 	return false

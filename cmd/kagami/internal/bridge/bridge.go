@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,40 +71,40 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader) error {
 	failed := make(chan error, 1)
 	go func() {
 		defer close(lines)
-		r := bufio.NewReaderSize(in, 64<<10)
-		for {
-			line, err := r.ReadBytes('\n')
-			if line = bytes.TrimSpace(line); len(line) > 0 {
-				select {
-				case lines <- line:
-				case <-ctx.Done():
-					return
-				}
-			}
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					failed <- err
-				}
-				return
-			}
-		}
+		failed <- readLines(ctx, in, lines)
 	}()
 	for {
 		select {
 		case line, more := <-lines:
 			if !more {
-				select {
-				case err := <-failed:
-					return fmt.Errorf("reading from the client: %w", err)
-				default:
-					return nil
-				}
+				return <-failed
 			}
 			if err := b.fromClient(ctx, line); err != nil {
 				return nil //nolint:nilerr // ctx has ended
 			}
 		case <-ctx.Done():
 			return nil
+		}
+	}
+}
+
+// readLines reads until in or ctx ends. A read that waits goes on after ctx has ended.
+func readLines(ctx context.Context, in io.Reader, to chan<- []byte) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			select {
+			case to <- line:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading from the client: %w", err)
 		}
 	}
 }
@@ -232,7 +233,7 @@ func (b *Bridge) note(f *frame, line []byte, to *child) *child {
 func (b *Bridge) send(line []byte) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	_, _ = b.out.Write(append(line[:len(line):len(line)], '\n')) // a client that is gone closes our stdin, too
+	_, _ = b.out.Write(append(slices.Clip(line), '\n')) // a client that is gone closes our stdin, too
 }
 
 // read passes on what a process says, until it ends.
@@ -308,9 +309,7 @@ func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 		return nil
 	}
 	delete(c.owed, id)
-	if _, listening := b.said.listens[id]; listening {
-		delete(b.said.listens, id) // the server has ended it
-	}
+	delete(b.said.listens, id) // if it is one, the server has ended it
 	var result struct {
 		State json.RawMessage `json:"requestState"`
 	}

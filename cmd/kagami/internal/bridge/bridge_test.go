@@ -103,7 +103,7 @@ func (s *session) replace(name string, changed ...string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command(program) //nolint:noctx // the bridge ends it
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), asServer+"="+name)
 	if err := s.bridge.Replace(s.t.Context(), cmd, changed...); err != nil {
 		s.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -63,7 +64,7 @@ func start(cmd *exec.Cmd, number int) (*child, error) {
 func (c *child) write(line []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	_, _ = c.in.Write(append(line[:len(line):len(line)], '\n'))
+	_, _ = c.in.Write(append(slices.Clip(line), '\n'))
 }
 
 // greet sends what the client has said before, and reads the answers, which the client has already.

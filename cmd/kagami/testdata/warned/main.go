@@ -26,7 +26,7 @@ type paint struct {
 	Color  Color          `json:"color" doc:"Color of the coat."`
 	Colors []Color        `json:"colors" validate:"dive,oneof=red green"`
 	Code   Code           `json:"code"`
-	Note   sql.NullString `json:"note" descripton:"Why."`
+	Note   sql.NullString `json:"note" descriptiom:"Why."`
 	Coats  int            `json:"coats" minimum:"1"`
 
 	Photo *multipart.FileHeader `json:"photo,omitempty"`

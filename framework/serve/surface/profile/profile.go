@@ -82,7 +82,7 @@ func (r *Rule) tool(server string, t *protocol.Tool, report func(where string)) 
 		}
 	}
 	if r.member != nil || r.anywhere != nil || r.shape != nil {
-		r.inside(schema, where+", ", "", false, report)
+		r.inside(part{schema: schema}, where+", ", report)
 	}
 }
 
@@ -96,16 +96,17 @@ var (
 // ofValue are those that describe a value of their own, and not one more condition for the same value.
 var ofValue = []string{"items", "additionalProperties", "contains", "prefixItems"}
 
-// inside looks at a schema, and at all in it. value says that the schema describes a value below the root.
-func (r *Rule) inside(schema map[string]any, where, path string, value bool, report func(where string)) {
-	for _, keyword := range r.anywhere {
-		if _, has := schema[keyword]; has {
-			report(where + orRoot(path) + ", " + keyword)
-		}
-	}
-	if r.shape != nil && value && r.shape(schema) {
-		report(where + path)
-	}
+// part is a schema inside of another one.
+type part struct {
+	path   string
+	schema map[string]any
+	value  bool   // it describes a value below the root
+	member string // its name among properties
+}
+
+// partsOf are the schemas directly inside of a schema.
+func partsOf(schema map[string]any, path string) []part {
+	var parts []part
 	for _, keyword := range slices.Concat(one, list) {
 		values, many := schema[keyword].([]any)
 		if !many {
@@ -113,23 +114,36 @@ func (r *Rule) inside(schema map[string]any, where, path string, value bool, rep
 		}
 		for _, inner := range values {
 			if inner, is := inner.(map[string]any); is {
-				r.inside(inner, where, path+"/"+keyword, slices.Contains(ofValue, keyword), report)
+				parts = append(parts, part{path + "/" + keyword, inner, slices.Contains(ofValue, keyword), ""})
 			}
 		}
 	}
 	for _, keyword := range named {
 		members, _ := schema[keyword].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			inner := path + "/" + name
-			if keyword != "properties" {
-				inner = path + "/" + keyword + "/" + name
-			} else if r.member != nil && !r.member.MatchString(name) {
-				report(where + inner)
-			}
-			if member, is := members[name].(map[string]any); is {
-				r.inside(member, where, inner, keyword == "properties", report)
+			inner, _ := members[name].(map[string]any) // true has nothing inside
+			if keyword == "properties" {
+				parts = append(parts, part{path + "/" + name, inner, inner != nil, name})
+			} else {
+				parts = append(parts, part{path + "/" + keyword + "/" + name, inner, false, ""})
 			}
 		}
+	}
+	return parts
+}
+
+// inside looks at a schema, and at all in it.
+func (r *Rule) inside(p part, where string, report func(where string)) {
+	for _, keyword := range r.anywhere {
+		if _, has := p.schema[keyword]; has {
+			report(where + orRoot(p.path) + ", " + keyword)
+		}
+	}
+	if r.shape != nil && p.value && r.shape(p.schema) || r.member != nil && p.member != "" && !r.member.MatchString(p.member) {
+		report(where + p.path)
+	}
+	for _, inner := range partsOf(p.schema, p.path) {
+		r.inside(inner, where, report)
 	}
 }
 

@@ -21,12 +21,18 @@ func TestCheck(t *testing.T) {
 		"dotted name":  {protocol.Tool{Name: "a.b", Title: "t"}, "claude-code tool a.b, openai tool a.b, chatgpt tool a.b"},
 		"number first": {protocol.Tool{Name: "1st", Title: "t"}, "gemini tool 1st"},
 		"long name":    {protocol.Tool{Name: strings.Repeat("x", 60), Title: "t"}, "cursor tool " + strings.Repeat("x", 60)},
-		"argument": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"in":{"type":"object","properties":{"not so":{"type":"string"}}}}}`)},
-			"claude-code tool a, /in/not so"},
-		"root": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{},"oneOf":[{"type":"object","properties":{}}]}`)},
-			"claude-code tool a, oneOf, openai tool a, oneOf"},
-		"keywords": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":["integer","null"],"exclusiveMinimum":0},"l":{"type":"array"},"x":{"description":"anything"},"u":{"anyOf":[{"type":"string"}]}}}`)},
-			"openai tool a, /l, openai tool a, /u, anyOf, gemini tool a, /n, exclusiveMinimum, gemini tool a, /n, gemini tool a, /x"},
+		"argument": {
+			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"in":{"type":"object","properties":{"not so":{"type":"string"}}}}}`)},
+			"claude-code tool a, /in/not so",
+		},
+		"root": {
+			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{},"oneOf":[{"type":"object","properties":{}}]}`)},
+			"claude-code tool a, oneOf, openai tool a, oneOf",
+		},
+		"keywords": {
+			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":["integer","null"],"exclusiveMinimum":0},"l":{"type":"array"},"x":{"description":"anything"},"u":{"anyOf":[{"type":"string"}]}}}`)},
+			"openai tool a, /l, openai tool a, /u, anyOf, gemini tool a, /n, exclusiveMinimum, gemini tool a, /n, gemini tool a, /x",
+		},
 		"no schema": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`true`)}, ""},
 	} {
 		var got []string

@@ -36,42 +36,78 @@ func joined(server, tool string) string   { return server + tool }
 
 // rules are all, in the order of the report.
 var rules = []Rule{
-	{Profile: "claude-code", Level: Refused, What: "names of tools have 1 to 128 letters, digits, _ and -",
-		Source: "github.com/github/copilot-cli issue 1879", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)},
-	{Profile: "claude-code", Level: Refused, What: "names of arguments have 1 to 64 letters, digits, _, - and .",
-		Source: "github.com/diegosouzapw/OmniRoute issue 13552", Seen: "2026-09", member: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)},
-	{Profile: "claude-code", Level: Refused, What: "the root of an input schema has no oneOf, anyOf or allOf",
-		Source: "github.com/makenotion/notion-mcp-server issue 341", Seen: "2026-08", root: []string{"oneOf", "anyOf", "allOf"}},
-	{Profile: "claude-code", Level: Changed, What: "a tool whose name is longer than 128 characters, as mcp__server__tool, is left out",
-		Source: "Claude Code's runtime, by claudetto's wiki", Seen: "2026-10", called: prefixed, longest: 128},
-	{Profile: "openai", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
-		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)},
-	{Profile: "openai", Level: Refused, What: "an object has properties, and an array has items",
-		Source: "iwdp-mcp issue 4", Seen: "2026-03", shape: formless},
-	{Profile: "openai", Level: Changed, What: "Codex shows anyOf as a string",
-		Source: "github.com/openai/codex issue 13768", Seen: "2026-03", anywhere: []string{"anyOf"}},
-	{Profile: "openai", Level: Changed, What: "Codex drops the properties beside a oneOf at the root",
-		Source: "github.com/openai/codex issue 42283", Seen: "2026-09", root: []string{"oneOf"}},
-	{Profile: "chatgpt", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
-		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)},
-	{Profile: "chatgpt", Level: Refused, What: "a tool without a title is dropped",
-		Source: "github.com/PrefectHQ/fastmcp issue 4694", Seen: "2026-07", title: true},
-	{Profile: "chatgpt", Level: Changed, What: "of the instructions, the first 512 characters count most",
-		Source: "developers.openai.com, building an MCP server", Seen: "2026-10", opening: 512},
-	{Profile: "gemini", Level: Refused, What: "names of tools begin with a letter or _, and have 1 to 64 letters, digits, _, ., : and -",
-		Source: "github.com/google-gemini/gemini-cli issue 2966", Seen: "2026-06", name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`)},
-	{Profile: "gemini", Level: Changed, What: "a client that fills in parameters drops propertyNames and exclusiveMinimum, or fails",
-		Source: "zendev-sh/zenflow issue 14", Seen: "2026-06", anywhere: []string{"propertyNames", "exclusiveMinimum"}},
-	{Profile: "gemini", Level: Changed, What: "a client that fills in parameters takes one type, and no list of types",
-		Source: "github.com/google-gemini/gemini-cli issue 21094", Seen: "2026-06", shape: manyTyped},
-	{Profile: "gemini", Level: Changed, What: "a tool with a value of no type is skipped",
-		Source: "mcp-sequential-thinking issue 12", Seen: "2026-06", shape: untyped},
-	{Profile: "vscode", Level: Changed, What: "a request takes 128 tools, of all servers together",
-		Source: "postman-mcp-server issue 26", Seen: "2026-06", tools: 128},
-	{Profile: "cursor", Level: Changed, What: "a tool is left out if its name and the server's have more than 60 characters",
-		Source: "composio issue 2788", Seen: "2026-02", called: joined, longest: 60},
-	{Profile: "cursor", Level: Changed, What: "80 tools are used, of all servers together",
-		Source: "Snowflake-Labs/mcp issue 77", Seen: "2025-09", tools: 80},
+	{
+		Profile: "claude-code", Level: Refused, What: "names of tools have 1 to 128 letters, digits, _ and -",
+		Source: "github.com/github/copilot-cli issue 1879", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`),
+	},
+	{
+		Profile: "claude-code", Level: Refused, What: "names of arguments have 1 to 64 letters, digits, _, - and .",
+		Source: "github.com/diegosouzapw/OmniRoute issue 13552", Seen: "2026-09", member: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+	},
+	{
+		Profile: "claude-code", Level: Refused, What: "the root of an input schema has no oneOf, anyOf or allOf",
+		Source: "github.com/makenotion/notion-mcp-server issue 341", Seen: "2026-08", root: []string{"oneOf", "anyOf", "allOf"},
+	},
+	{
+		Profile: "claude-code", Level: Changed, What: "a tool whose name is longer than 128 characters, as mcp__server__tool, is left out",
+		Source: "Claude Code's runtime, by claudetto's wiki", Seen: "2026-10", called: prefixed, longest: 128,
+	},
+	{
+		Profile: "openai", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
+		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	},
+	{
+		Profile: "openai", Level: Refused, What: "an object has properties, and an array has items",
+		Source: "iwdp-mcp issue 4", Seen: "2026-03", shape: formless,
+	},
+	{
+		Profile: "openai", Level: Changed, What: "Codex shows anyOf as a string",
+		Source: "github.com/openai/codex issue 13768", Seen: "2026-03", anywhere: []string{"anyOf"},
+	},
+	{
+		Profile: "openai", Level: Changed, What: "Codex drops the properties beside a oneOf at the root",
+		Source: "github.com/openai/codex issue 42283", Seen: "2026-09", root: []string{"oneOf"},
+	},
+	{
+		Profile: "chatgpt", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
+		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	},
+	{
+		Profile: "chatgpt", Level: Refused, What: "a tool without a title is dropped",
+		Source: "github.com/PrefectHQ/fastmcp issue 4694", Seen: "2026-07", title: true,
+	},
+	{
+		Profile: "chatgpt", Level: Changed, What: "of the instructions, the first 512 characters count most",
+		Source: "developers.openai.com, building an MCP server", Seen: "2026-10", opening: 512,
+	},
+	{
+		Profile: "gemini", Level: Refused, What: "names of tools begin with a letter or _, and have 1 to 64 letters, digits, _, ., : and -",
+		Source: "github.com/google-gemini/gemini-cli issue 2966", Seen: "2026-06", name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`),
+	},
+	{
+		Profile: "gemini", Level: Changed, What: "a client that fills in parameters drops propertyNames and exclusiveMinimum, or fails",
+		Source: "zendev-sh/zenflow issue 14", Seen: "2026-06", anywhere: []string{"propertyNames", "exclusiveMinimum"},
+	},
+	{
+		Profile: "gemini", Level: Changed, What: "a client that fills in parameters takes one type, and no list of types",
+		Source: "github.com/google-gemini/gemini-cli issue 21094", Seen: "2026-06", shape: manyTyped,
+	},
+	{
+		Profile: "gemini", Level: Changed, What: "a tool with a value of no type is skipped",
+		Source: "mcp-sequential-thinking issue 12", Seen: "2026-06", shape: untyped,
+	},
+	{
+		Profile: "vscode", Level: Changed, What: "a request takes 128 tools, of all servers together",
+		Source: "postman-mcp-server issue 26", Seen: "2026-06", tools: 128,
+	},
+	{
+		Profile: "cursor", Level: Changed, What: "a tool is left out if its name and the server's have more than 60 characters",
+		Source: "composio issue 2788", Seen: "2026-02", called: joined, longest: 60,
+	},
+	{
+		Profile: "cursor", Level: Changed, What: "80 tools are used, of all servers together",
+		Source: "Snowflake-Labs/mcp issue 77", Seen: "2025-09", tools: 80,
+	},
 }
 
 // formless reports whether a schema is an object without properties, or an array without items.
