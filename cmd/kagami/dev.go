@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +22,7 @@ import (
 )
 
 func (a *cli) devCommand() *cobra.Command {
+	var address string
 	cmd := &cobra.Command{
 		Use: "dev PACKAGE", Short: "Serve a Go package, and follow its source",
 		Long: `Serve a Go package on stdin and stdout, and build it anew when its source changes. Use it as
@@ -29,9 +33,14 @@ that are under way, which the old process finishes. If the surface has changed, 
 is told, and the changes are shown on stderr as by "kagami diff". While the code does not
 compile, or the server does not start, calls are answered with the reason as a tool error.
 
+With --http it serves on HTTP, for clients on this machine; the server must be a program of
+serve.Main, and keeps its sessions and tasks in a file. Requests wait while the process is
+replaced.
+
 A process keeps its memory to itself: what a server must not forget belongs into a store.
-Tasks of an old process are found again only there.`,
+On stdin and stdout, tasks of an old process are found again only there.`,
 		Example: `  kagami dev ./cmd/server
+  kagami dev ./cmd/server --http :8080
   kagami page -- kagami dev ./cmd/server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, _, err := a.arguments(cmd, args)
@@ -41,15 +50,16 @@ Tasks of an old process are found again only there.`,
 			if !isPackage(server) {
 				return usagef("dev follows the source of a Go package: %s is none", strings.Join(server, " "))
 			}
-			return a.dev(cmd.Context(), server[0])
+			return a.dev(cmd.Context(), server[0], address)
 		},
 	}
+	cmd.Flags().StringVar(&address, "http", "", "serve on HTTP at this `ADDR` of this machine, such as :8080")
 	a.completes(cmd, nil)
 	return cmd
 }
 
-// dev serves until the client closes stdin.
-func (a *cli) dev(ctx context.Context, pkg string) error {
+// dev serves until the client closes stdin; over HTTP, until ctx ends.
+func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	dir, err := os.MkdirTemp("", "kagami-dev-")
@@ -57,7 +67,11 @@ func (a *cli) dev(ctx context.Context, pkg string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	d := &developer{cli: a, pkg: pkg, dir: dir, bridge: bridge.New(a.out)}
+	d := &developer{cli: a, pkg: pkg, dir: dir}
+	serve, err := d.front(address)
+	if err != nil {
+		return err
+	}
 	if d.source, err = watch(); err != nil {
 		return err
 	}
@@ -66,11 +80,47 @@ func (a *cli) dev(ctx context.Context, pkg string) error {
 		defer close(ended)
 		d.follow(ctx)
 	}()
-	err = d.bridge.Serve(ctx, a.in)
+	err = serve(ctx)
 	stop()
 	<-ended
 	d.bridge.Close()
 	return errors.Join(err, d.source.Close())
+}
+
+// front is what clients speak to: a bridge or a door.
+type front interface {
+	Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error
+	Break(text string)
+	Gone() <-chan struct{}
+	Close()
+}
+
+// front makes it, and returns the function that serves.
+func (d *developer) front(address string) (serve func(context.Context) error, err error) {
+	if address == "" {
+		b := bridge.New(d.cli.out)
+		d.bridge = b
+		return func(ctx context.Context) error { return b.Serve(ctx, d.cli.in) }, nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, usagef("--http %q: dev serves this machine only, at :PORT", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if err != nil {
+		return nil, err
+	}
+	door := bridge.NewDoor("file:" + filepath.Join(d.dir, "state.db"))
+	d.bridge = door
+	d.cli.say("clients connect to http://%s/mcp", listener.Addr())
+	return func(ctx context.Context) error {
+		server := &http.Server{Handler: door, ReadHeaderTimeout: patience, BaseContext: func(net.Listener) context.Context { return ctx }}
+		context.AfterFunc(ctx, func() { _ = server.Close() })
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	}, nil
 }
 
 // developer is one run of dev.
@@ -79,7 +129,7 @@ type developer struct {
 	pkg    string
 	dir    string // for binaries
 	built  int
-	bridge *bridge.Bridge
+	bridge front
 	source *watcher
 	last   string         // the binary that serves; "": none
 	lock   *contract.Lock // of it; nil: unknown

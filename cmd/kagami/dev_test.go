@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,7 +76,8 @@ var devProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-func follow(t *testing.T, revision protocol.Revision, opts ...client.Option) *followed {
+// follow connects a client to "kagami dev", over HTTP or else by stdin and stdout.
+func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...client.Option) *followed {
 	t.Helper()
 	program, err := devProgram()
 	if err != nil {
@@ -99,7 +101,11 @@ func follow(t *testing.T, revision protocol.Revision, opts ...client.Option) *fo
 	}))
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	f.client, err = client.Connect(ctx, client.Command(cmd), opts...)
+	to := client.Command(cmd)
+	if overHTTP {
+		to = client.HTTP(f.serves(cmd))
+	}
+	f.client, err = client.Connect(ctx, to, opts...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, f.log)
 	}
@@ -110,6 +116,29 @@ func follow(t *testing.T, revision protocol.Revision, opts ...client.Option) *fo
 		}
 	})
 	return f
+}
+
+// serves starts the command, and returns where it serves.
+func (f *followed) serves(cmd *exec.Cmd) string {
+	f.t.Helper()
+	cmd.Args = append(cmd.Args, "--http", "127.0.0.1:0")
+	if err := cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != 130 {
+			f.t.Errorf("dev ends with %v", err)
+		}
+	})
+	for range 500 {
+		if found := regexp.MustCompile(`http://\S+/mcp`).FindString(f.log.String()); found != "" {
+			return found
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	f.t.Fatalf("it does not say where it serves:\n%s", f.log)
+	return ""
 }
 
 func (f *followed) file(name, text string) {
@@ -166,11 +195,12 @@ func (f *followed) hears(method string) {
 
 func TestDev(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"2025-11-25", "2026-07-28"} {
-		t.Run(name, func(t *testing.T) {
+	for _, way := range []string{"stdio 2025-11-25", "stdio 2026-07-28", "http 2025-11-25", "http 2026-07-28"} {
+		t.Run(way, func(t *testing.T) {
 			t.Parallel()
+			carrier, name, _ := strings.Cut(way, " ")
 			revision, _ := protocol.ParseRevision(name)
-			f := follow(t, revision, client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
+			f := follow(t, carrier == "http", revision, client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) {
 				return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"value": true}}, nil
 			}))
 			f.until("version", "v1")
@@ -208,8 +238,8 @@ func TestDev(t *testing.T) {
 			if text, failed := f.call("agree"); failed || text != "v5" {
 				t.Errorf("a question: %t, %s", failed, text)
 			}
-			time.Sleep(crashPause)
-			if text, failed := f.call("crash"); !failed || !strings.Contains(text, "has ended") {
+			time.Sleep(2 * crashPause)
+			if text, failed := f.call("crash"); !failed || carrier == "stdio" && !strings.Contains(text, "has ended") {
 				t.Errorf("a crash: %t, %s", failed, text)
 			}
 			f.until("version", "v5")
@@ -231,8 +261,18 @@ func TestDevUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, carrier := range []string{"stdio", "http"} {
+		t.Run(carrier, func(t *testing.T) {
+			t.Parallel()
+			underLoad(t, carrier == "http", changes)
+		})
+	}
+}
+
+func underLoad(t *testing.T, overHTTP bool, changes int) {
+	t.Helper()
 	revision, _ := protocol.ParseRevision("2025-11-25")
-	f := follow(t, revision)
+	f := follow(t, overHTTP, revision)
 	f.until("version", "v1")
 	stop := make(chan struct{})
 	var callers sync.WaitGroup

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -233,4 +235,20 @@ func TestCrash(t *testing.T) {
 	}
 	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
 	s.hears(answer("4", "two", "ping"))
+}
+
+// TestDoorLetsThisMachineIn: a page that has a name of its own resolved to this machine gets nothing.
+func TestDoorLetsThisMachineIn(t *testing.T) {
+	t.Parallel()
+	d := bridge.NewDoor("memory:")
+	d.Break("not built yet")
+	for host, want := range map[string]int{"localhost:8080": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "evil.example": 403, "10.0.0.1:80": 403} {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`))
+		r.Host = host
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, r)
+		if w.Code != want || want == 200 && !strings.Contains(w.Body.String(), "not built yet") {
+			t.Errorf("%s: HTTP %d: %s", host, w.Code, w.Body)
+		}
+	}
 }

@@ -1,0 +1,426 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+)
+
+const (
+	largestBody = 64 << 20
+	drainTime   = 15 * time.Second // how long an old process may take for its calls
+	startTime   = 20 * time.Second
+)
+
+// Door is what Bridge is, for clients over HTTP: an http.Handler in front of one process of the server, which
+// keeps its sessions in a file. While the process is replaced, requests wait; streams stay open, and go on
+// where they were. Only names of this machine are let in.
+//
+// Methods are safe for concurrent use, except that Replace is called by one goroutine.
+type Door struct {
+	store string // URL for --store
+	gone  chan struct{}
+
+	gate    sync.RWMutex // held for writing while a process is replaced, and before there is one
+	address string       // of the process; guarded by gate
+	epoch   int          // counts processes; guarded by gate
+	calls   atomic.Int64 // requests that the process works on, but for streams; counted in under gate
+	last    atomic.Value // address, for what must not wait
+
+	// Used by Replace and Close only.
+	opened  bool // there was a process
+	process *exec.Cmd
+	done    chan error // of the process, when it has ended
+
+	mu      sync.Mutex // guards all below
+	broken  string     // why calls are refused; "": they are not
+	ending  *exec.Cmd  // the process that is told to end
+	streams map[*stream]bool
+}
+
+// NewDoor returns a door without a process. store is the value of --store for each.
+func NewDoor(store string) *Door {
+	d := &Door{store: store, gone: make(chan struct{}, 1), streams: map[*stream]bool{}}
+	d.gate.Lock() // until the first Replace
+	return d
+}
+
+// Gone is as for a Bridge.
+func (d *Door) Gone() <-chan struct{} { return d.gone }
+
+// Break refuses calls with this text until the next Replace.
+func (d *Door) Break(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = text
+}
+
+// Replace ends the process and starts another one, whose command line gets the flags --http and --store.
+// changed names the notifications of lists that have changed.
+func (d *Door) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
+	if d.opened {
+		d.gate.Lock()
+		defer d.gate.Unlock()
+	}
+	d.stop()
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	cmd.Args = append(cmd.Args, "--http", address, "--store", d.store)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the server: %w", err)
+	}
+	d.process, d.done = cmd, make(chan error, 1)
+	go d.await(cmd, d.done)
+	if err := ready(ctx, address, d.done); err != nil {
+		d.stop()
+		return err
+	}
+	d.address, d.epoch = address, d.epoch+1
+	d.last.Store(address)
+	if !d.opened {
+		d.opened = true
+		defer d.gate.Unlock()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = ""
+	for s := range d.streams {
+		s.tell(changed)
+	}
+	return nil
+}
+
+// await says when a process has ended, and tells of one that nobody has told to end.
+func (d *Door) await(cmd *exec.Cmd, done chan<- error) {
+	done <- cmd.Wait()
+	d.mu.Lock()
+	told := d.ending == cmd
+	d.mu.Unlock()
+	if !told {
+		select {
+		case d.gone <- struct{}{}:
+		default: // one is not taken yet
+		}
+	}
+}
+
+// stop lets the process finish what it does.
+func (d *Door) stop() {
+	if d.process == nil {
+		return
+	}
+	for end := time.Now().Add(drainTime); d.calls.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	d.mu.Lock()
+	d.ending = d.process
+	d.mu.Unlock()
+	if err := d.process.Process.Signal(syscall.SIGTERM); err != nil {
+		_ = d.process.Process.Kill() // Windows has no such signal
+	}
+	select {
+	case <-d.done:
+	case <-time.After(drainTime):
+		_ = d.process.Process.Kill()
+		<-d.done
+	}
+	d.process = nil
+}
+
+// Close ends the process. Replace does not run any more.
+func (d *Door) Close() { d.stop() }
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
+
+// ready waits until the process serves.
+func ready(ctx context.Context, address string, done chan error) error {
+	for end := time.Now().Add(startTime); time.Now().Before(end); {
+		select {
+		case err := <-done:
+			done <- err
+			return fmt.Errorf("starting the server: it has ended: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+		c, err := net.Dial("tcp", address) //nolint:noctx // it is on this machine
+		if err == nil {
+			return c.Close()
+		}
+	}
+	return fmt.Errorf("starting the server: it does not listen within %s; dev needs a program of serve.Main for HTTP", startTime)
+}
+
+// ServeHTTP passes a request on.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		http.Error(w, "this host name is not served", http.StatusForbidden)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestBody))
+	if err != nil {
+		http.Error(w, "the body cannot be read", http.StatusBadRequest)
+		return
+	}
+	s := &stream{w: w, control: http.NewResponseController(w), listens: r.Method == http.MethodGet}
+	if all := framesOf(body); r.Method == http.MethodPost && len(all) == 1 {
+		s.asked = &all[0]
+		s.listens = s.asked.Method == protocol.MethodListen
+		if text := d.refuses(s.asked); text != "" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(refusal(s.asked, text))
+			return
+		}
+	}
+	if s.listens {
+		d.register(s, true)
+		defer d.register(s, false)
+	}
+	for d.pass(r, body, s) {
+	}
+}
+
+func (d *Door) refuses(f *frame) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.request() && f.Method == protocol.MethodCallTool {
+		return d.broken
+	}
+	return ""
+}
+
+func (d *Door) register(s *stream, on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if on {
+		d.streams[s] = true
+	} else {
+		delete(d.streams, s)
+	}
+}
+
+// current waits for the process, and says where it is and which one it is.
+func (d *Door) current() (address string, epoch int) {
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	return d.address, d.epoch
+}
+
+// enter is current for a request that the process is to finish before it ends; the caller counts it out.
+// What belongs to a call under way does not wait: the process cannot finish the call without it.
+func (d *Door) enter(s *stream) (address string, epoch int) {
+	if s.asked != nil && !s.asked.request() {
+		if last, ok := d.last.Load().(string); ok {
+			d.calls.Add(1)
+			return last, 0
+		}
+	}
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	if !s.listens {
+		d.calls.Add(1)
+	}
+	return d.address, d.epoch
+}
+
+// pass makes one request of the process. It reports whether the same is to be asked of the next process.
+func (d *Door) pass(r *http.Request, body []byte, s *stream) (again bool) {
+	address, epoch := d.enter(s)
+	if !s.listens {
+		defer d.calls.Add(-1)
+	}
+	request, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+address+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		http.Error(s.w, "the request cannot be passed on", http.StatusBadRequest)
+		return false
+	}
+	request.Header = r.Header.Clone()
+	request.Header.Del("Connection")
+	if s.last != "" {
+		request.Header.Set("Last-Event-ID", s.last)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err == nil {
+		err = s.copy(answer)
+	}
+	switch {
+	case r.Context().Err() != nil:
+		return false
+	case s.listens && s.begun:
+		return d.replacedSince(r.Context(), epoch)
+	case err == nil:
+		return false
+	}
+	var refused *net.OpError
+	if errors.As(err, &refused) && refused.Op == "dial" && d.replacedSince(r.Context(), epoch) {
+		return true // nobody has seen it
+	}
+	if !s.begun {
+		http.Error(s.w, "the server has ended before it answered", http.StatusBadGateway)
+	}
+	return false
+}
+
+// replacedSince waits a moment for another process.
+func (d *Door) replacedSince(ctx context.Context, epoch int) bool {
+	for range 50 {
+		if _, now := d.current(); now != epoch {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// stream is one answer to a client.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	asked   *frame // by POST
+	listens bool   // it goes on with the next process
+
+	mu    sync.Mutex // guards w, once it has begun
+	begun bool
+	last  string // id of the last event
+}
+
+// copy passes on an answer. Of a stream that has begun, the header is not sent again, nor the event that
+// acknowledges a subscription.
+func (s *stream) copy(answer *http.Response) error {
+	defer func() { _ = answer.Body.Close() }()
+	events := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+	s.listens = s.listens && events
+	skip := s.begun && s.asked != nil
+	s.mu.Lock()
+	if !s.begun {
+		maps.Copy(s.w.Header(), answer.Header)
+		s.w.WriteHeader(answer.StatusCode)
+		_ = s.control.Flush()
+		s.begun = true
+	}
+	s.mu.Unlock()
+	switch {
+	case !events && skip || !events && s.last != "":
+		return nil // the next process does not go on with the stream
+	case !events:
+		_, err := io.Copy(s.w, answer.Body)
+		return err
+	}
+	return s.events(answer.Body, skip)
+}
+
+// events passes on events as a whole.
+func (s *stream) events(body io.Reader, skip bool) error {
+	var event []byte
+	rest := make([]byte, 0, 4096)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buffer)
+		rest = append(rest, buffer[:n]...)
+		for {
+			var whole bool
+			if event, rest, whole = cutEvent(rest); !whole {
+				break
+			}
+			if skip && bytes.Contains(event, []byte("data:")) {
+				skip = false
+				continue
+			}
+			s.write(event)
+		}
+		if err != nil {
+			return nil //nolint:nilerr // what is behind the end is the next process's
+		}
+	}
+}
+
+// cutEvent separates the first event, with the empty line behind it.
+func cutEvent(text []byte) (event, rest []byte, whole bool) {
+	for _, end := range []string{"\n\n", "\r\n\r\n"} {
+		if i := bytes.Index(text, []byte(end)); i >= 0 {
+			return text[:i+len(end)], text[i+len(end):], true
+		}
+	}
+	return nil, text, false
+}
+
+// write sends an event. That a stream ends with its process is not for the client.
+func (s *stream) write(event []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for line := range bytes.Lines(event) {
+		if id, is := bytes.CutPrefix(line, []byte("id:")); is {
+			s.last = string(bytes.TrimSpace(id))
+		}
+	}
+	if s.asked != nil && s.listens && s.farewell(event) {
+		return
+	}
+	_, _ = s.w.Write(event)
+	_ = s.control.Flush()
+}
+
+// farewell reports whether an event ends a subscription.
+func (s *stream) farewell(event []byte) bool {
+	for line := range bytes.Lines(event) {
+		data, is := bytes.CutPrefix(line, []byte("data:"))
+		if !is {
+			continue
+		}
+		f := framesOf(data)[0]
+		ends := f.response() && key(f.ID) == key(s.asked.ID)
+		cancels := f.Method == protocol.NotificationCancelled && key(f.param("requestId")) == key(s.asked.ID)
+		return ends || cancels
+	}
+	return false
+}
+
+// tell says that lists have changed, if the client wants to know.
+func (s *stream) tell(changed []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		return
+	}
+	for _, method := range changed {
+		line := news(method, nil)
+		if s.asked != nil {
+			if string(s.asked.param("notifications", filterOf[method])) != "true" {
+				continue
+			}
+			line = news(method, s.asked.ID)
+		}
+		_, _ = fmt.Fprintf(s.w, "data: %s\n\n", line)
+	}
+	_ = s.control.Flush()
+}
