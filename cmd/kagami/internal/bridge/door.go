@@ -43,7 +43,7 @@ type Door struct {
 	// Used by Replace and Close only.
 	opened  bool // there was a process
 	process *exec.Cmd
-	done    chan error // of the process, when it has ended
+	done    chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex // guards all below
 	broken  string     // why calls are refused; "": they are not
@@ -84,7 +84,7 @@ func (d *Door) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) er
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	d.process, d.done = cmd, make(chan error, 1)
+	d.process, d.done = cmd, make(chan struct{})
 	go d.await(cmd, d.done)
 	if err := ready(ctx, address, d.done); err != nil {
 		d.stop()
@@ -106,8 +106,9 @@ func (d *Door) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) er
 }
 
 // await says when a process has ended, and tells of one that nobody has told to end.
-func (d *Door) await(cmd *exec.Cmd, done chan<- error) {
-	done <- cmd.Wait()
+func (d *Door) await(cmd *exec.Cmd, done chan<- struct{}) {
+	_ = cmd.Wait() // its log says how it has ended
+	close(done)
 	d.mu.Lock()
 	told := d.ending == cmd
 	d.mu.Unlock()
@@ -155,12 +156,11 @@ func freeAddress() (string, error) {
 }
 
 // ready waits until the process serves.
-func ready(ctx context.Context, address string, done chan error) error {
+func ready(ctx context.Context, address string, done <-chan struct{}) error {
 	for end := time.Now().Add(startTime); time.Now().Before(end); {
 		select {
-		case err := <-done:
-			done <- err
-			return fmt.Errorf("starting the server: it has ended: %w", err)
+		case <-done:
+			return errors.New("starting the server: it has ended; its log says why")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
@@ -265,10 +265,7 @@ func (d *Door) pass(r *http.Request, body []byte, s *stream) (again bool) {
 	if s.last != "" {
 		request.Header.Set("Last-Event-ID", s.last)
 	}
-	answer, err := http.DefaultTransport.RoundTrip(request)
-	if err == nil {
-		err = s.copy(answer)
-	}
+	err = s.fill(request)
 	switch {
 	case r.Context().Err() != nil:
 		return false
@@ -314,10 +311,19 @@ type stream struct {
 	last  string // id of the last event
 }
 
+// fill makes the request and passes its answer on.
+func (s *stream) fill(request *http.Request) error {
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return s.copy(answer)
+}
+
 // copy passes on an answer. Of a stream that has begun, the header is not sent again, nor the event that
 // acknowledges a subscription.
 func (s *stream) copy(answer *http.Response) error {
-	defer func() { _ = answer.Body.Close() }()
 	events := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	s.listens = s.listens && events
 	skip := s.begun && s.asked != nil
