@@ -155,8 +155,8 @@ func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.El
 	return answer, d.Decode(&answer.Content)
 }
 
-// actionOf returns the action that an answer names, or "". For a question without fields, true and false
-// name one, too.
+// actionOf returns the action that an answer names, or "". For a question without fields, true means accept and
+// false means decline.
 func actionOf(raw json.RawMessage, fields int) string {
 	switch text := string(raw); {
 	case text == `"accept"` || text == `"decline"` || text == `"cancel"`:

@@ -54,8 +54,8 @@ func (a *cli) completedServer(args []string) (server, rest []string, err error) 
 	return server, args[1:], err
 }
 
-// listsFor returns the lists of a server, of an earlier command if they are new enough. It is nil if the
-// server does not answer.
+// listsFor returns the lists of a server, from the cache if possible. If the server does not answer, listsFor
+// returns nil.
 func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
 	if all := a.keptLists(server, surface.All); all != nil {
 		return all

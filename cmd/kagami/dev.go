@@ -87,7 +87,7 @@ func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	return errors.Join(err, d.source.Close())
 }
 
-// front is what clients speak to: a bridge or a door.
+// front is what clients speak to: a bridge or a proxy.
 type front interface {
 	Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error
 	Break(text string)
@@ -95,7 +95,7 @@ type front interface {
 	Close()
 }
 
-// front makes it, and returns the function that serves.
+// front sets d.bridge, and returns the function that serves the client.
 func (d *developer) front(address string) (serve func(context.Context) error, err error) {
 	if address == "" {
 		b := bridge.New(d.cli.out)
@@ -110,11 +110,11 @@ func (d *developer) front(address string) (serve func(context.Context) error, er
 	if err != nil {
 		return nil, err
 	}
-	door := bridge.NewDoor("file:" + filepath.Join(d.dir, "state.db"))
-	d.bridge = door
+	proxy := bridge.NewProxy("file:" + filepath.Join(d.dir, "state.db"))
+	d.bridge = proxy
 	d.cli.say("clients connect to http://%s/mcp", listener.Addr())
 	return func(ctx context.Context) error {
-		server := &http.Server{Handler: door, ReadHeaderTimeout: patience, BaseContext: func(net.Listener) context.Context { return ctx }}
+		server := &http.Server{Handler: proxy, ReadHeaderTimeout: patience, BaseContext: func(net.Listener) context.Context { return ctx }}
 		context.AfterFunc(ctx, func() { _ = server.Close() })
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -131,8 +131,8 @@ type developer struct {
 	built  int
 	bridge front
 	source *watcher
-	last   string         // the binary that serves; "": none
-	lock   *contract.Lock // of it; nil: unknown
+	last   string         // the binary that serves; "" if there is none
+	lock   *contract.Lock // of the binary; nil if unknown
 	since  time.Time      // when it began
 }
 
@@ -186,7 +186,7 @@ func (d *developer) renew(ctx context.Context) {
 	}
 }
 
-// check starts a server of its own to see whether it works, and what it offers.
+// check starts the binary once, and returns the contract of the server.
 func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
 	defer cancel()
@@ -229,7 +229,7 @@ func (d *developer) start(ctx context.Context, binary string, lock *contract.Loc
 	return true
 }
 
-// fail tells everybody why there is no new server.
+// fail reports why there is no new server, in the terminal and to callers.
 func (d *developer) fail(err error) {
 	if errors.Is(err, context.Canceled) {
 		return

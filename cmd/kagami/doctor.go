@@ -20,20 +20,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// ailment is a kind of finding. docs/troubleshooting.md explains each by its code.
-type ailment struct {
+// problem is a kind of finding. docs/troubleshooting.md explains each code.
+type problem struct {
 	code   string
 	fatal  bool   // clients do not work with it
 	remedy string // what to do
 }
 
-// ailments are all kinds, in the order of the examination.
-var ailments = []ailment{
-	{"build", true, "Mend what the compiler says."},
+// problems are all kinds, in the order of the examination.
+var problems = []problem{
+	{"build", true, "Fix what the compiler reports."},
 	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log says what is missing."},
 	{"slow-start", false, "Open databases and caches on first use, or in the background: clients give up after some seconds."},
 	{"stdout", true, "Print to stderr only. The standard output of a server on stdio belongs to the protocol."},
-	{"warnings", false, "Run `kagami inspect` to see them, with what mends each."},
+	{"warnings", false, "Run `kagami inspect` to see them, each with its fix."},
 	{"unreachable", true, "Check the address, the port, and whether the process listens there: a server on 127.0.0.1 is not reached from other machines."},
 	{"certificate", true, "Serve a certificate for this host name that has not expired, with its whole chain."},
 	{"html", true, "The address is that of a web page. The endpoint is usually at /mcp."},
@@ -59,8 +59,8 @@ type finding struct {
 	Remedy string `json:"remedy"`
 }
 
-// patient is a server that is examined.
-type patient struct {
+// diagnosis is a server that is examined.
+type diagnosis struct {
 	cli    *cli
 	server []string
 	bearer string
@@ -73,8 +73,8 @@ type patient struct {
 	stray string     // what the server has printed where it must not
 }
 
-func (p *patient) finds(code, format string, args ...any) {
-	for _, a := range ailments {
+func (p *diagnosis) finds(code, format string, args ...any) {
+	for _, a := range problems {
 		if a.code == code {
 			one := finding{code, a.fatal, fmt.Sprintf(format, args...), a.remedy}
 			if !slices.Contains(p.found, one) {
@@ -83,18 +83,18 @@ func (p *patient) finds(code, format string, args ...any) {
 			return
 		}
 	}
-	panic("no ailment " + code)
+	panic("unknown code " + code)
 }
 
-func (p *patient) fine(format string, args ...any) {
+func (p *diagnosis) fine(format string, args ...any) {
 	p.good = append(p.good, fmt.Sprintf(format, args...))
 }
 
 func (a *cli) doctorCommand() *cobra.Command {
 	idle := 5 * time.Second
 	cmd := &cobra.Command{
-		Use: "doctor SERVER", Short: "Say what is wrong with a server, and how to mend it",
-		Long: `Reach a server as clients do, and say what is wrong and what mends it: whether it builds and
+		Use: "doctor SERVER", Short: "Check a server, and explain how to fix what is wrong",
+		Long: `Reach a server as clients do, and report what is wrong and how to fix it: whether it builds and
 starts, what it prints where it must not, host and origin, certificate, the metadata for a
 login, sessions behind a load balancer, streams behind a proxy, clock, revisions, and what
 known clients refuse. Each finding has a code, which docs/troubleshooting.md explains.
@@ -107,7 +107,7 @@ No tool is called. The exit code is 1 if clients cannot work with the server.`,
 			if err != nil {
 				return err
 			}
-			p := &patient{cli: a, server: server, bearer: cmp.Or(a.bearer, os.Getenv(bearerEnv)), idle: idle, http: &http.Client{Timeout: patience}}
+			p := &diagnosis{cli: a, server: server, bearer: cmp.Or(a.bearer, os.Getenv(bearerEnv)), idle: idle, http: &http.Client{Timeout: patience}}
 			p.examine(cmd.Context())
 			if err := cmd.Context().Err(); err != nil {
 				return err
@@ -126,7 +126,7 @@ const (
 	slowStart = 3 * time.Second
 )
 
-func (p *patient) examine(ctx context.Context) {
+func (p *diagnosis) examine(ctx context.Context) {
 	if len(p.server) == 1 && isURL(p.server[0]) {
 		if p.reach(ctx) {
 			p.speak(ctx, func() (client.Target, error) { return p.cli.endpoint(p.server[0]) })
@@ -161,7 +161,7 @@ func (p *patient) examine(ctx context.Context) {
 }
 
 // speak connects at every revision, and looks at what is offered.
-func (p *patient) speak(ctx context.Context, target func() (client.Target, error)) {
+func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, error)) {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -203,7 +203,7 @@ func (p *patient) speak(ctx context.Context, target func() (client.Target, error
 	}
 }
 
-func (p *patient) lists(ctx context.Context, target func() (client.Target, error), revision protocol.Revision) (all *surface.Surface, err error) {
+func (p *diagnosis) lists(ctx context.Context, target func() (client.Target, error), revision protocol.Revision) (all *surface.Surface, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	to, err := target()
@@ -219,7 +219,7 @@ func (p *patient) lists(ctx context.Context, target func() (client.Target, error
 	return all, err
 }
 
-func (p *patient) offers(all *surface.Surface) {
+func (p *diagnosis) offers(all *surface.Surface) {
 	p.fine("%s %s; tools: %d, resources: %d, templates: %d, prompts: %d", all.Server.Name, all.Server.Version,
 		len(all.Tools), len(all.Resources), len(all.Templates), len(all.Prompts))
 	if found := profile.Check(all, "all"); len(found) > 0 {
@@ -228,7 +228,7 @@ func (p *patient) offers(all *surface.Surface) {
 }
 
 // report prints the findings. The error says that clients cannot work with the server.
-func (p *patient) report() error {
+func (p *diagnosis) report() error {
 	fatal := slices.ContainsFunc(p.found, func(f finding) bool { return f.Fatal })
 	if p.cli.json {
 		if err := writeJSON(p.cli.out, map[string]any{"findings": append([]finding{}, p.found...), "fine": p.good}); err != nil {

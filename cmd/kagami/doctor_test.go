@@ -63,7 +63,7 @@ func TestDoctorOfPrograms(t *testing.T) {
 
 func TestDoctorOverHTTP(t *testing.T) {
 	t.Parallel()
-	server, err := framework.New("patient", "1").Add(framework.Func("add", func(a, b int) int { return a + b }, framework.Params("a", "b"), framework.Describe("Adds"))).Build()
+	server, err := framework.New("diagnosis", "1").Add(framework.Func("add", func(a, b int) int { return a + b }, framework.Params("a", "b"), framework.Describe("Adds"))).Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 			if name == "two processes without a store" { // half of the other requests are lost, too
 				found = slices.DeleteFunc(found, func(c string) bool { return c == "start" || c == "revisions" })
 			}
-			fatal := slices.ContainsFunc(ailments, func(a ailment) bool { return a.fatal && slices.Contains(found, a.code) })
+			fatal := slices.ContainsFunc(problems, func(a problem) bool { return a.fatal && slices.Contains(found, a.code) })
 			if got := strings.Join(found, " "); got != tt.want || (code == 1) != fatal && name != "two processes without a store" {
 				t.Errorf("%q, exit code %d, want %q\n%s\n%s", got, code, tt.want, fine, errs)
 			}
@@ -163,8 +163,8 @@ func TestDoctorGuide(t *testing.T) {
 	if !found {
 		t.Fatalf("%s has no line %s", page, troublesBegin)
 	}
-	want := before + troublesBegin + "\n| code | clients work | what mends it |\n|---|---|---|\n"
-	for _, a := range ailments {
+	want := before + troublesBegin + "\n| code | clients work | fix |\n|---|---|---|\n"
+	for _, a := range problems {
 		works := "yes"
 		if a.fatal {
 			works = "no"

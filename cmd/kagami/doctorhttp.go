@@ -23,7 +23,7 @@ const (
 )
 
 // reach looks at the carrier: it reports whether there is a server to speak with.
-func (p *patient) reach(ctx context.Context) bool {
+func (p *diagnosis) reach(ctx context.Context) bool {
 	answer, err := p.post(ctx, helloOld, nil)
 	var certificate *tls.CertificateVerificationError
 	switch {
@@ -57,7 +57,7 @@ func (p *patient) reach(ctx context.Context) bool {
 }
 
 // post sends a message, with the header fields of the command line and these.
-func (p *patient) post(ctx context.Context, message string, fields map[string]string) (reply, error) {
+func (p *diagnosis) post(ctx context.Context, message string, fields map[string]string) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := p.request(ctx, http.MethodPost, strings.NewReader(message), fields)
@@ -80,7 +80,7 @@ type reply struct {
 	body   []byte
 }
 
-func (p *patient) request(ctx context.Context, method string, body io.Reader, fields map[string]string) (*http.Request, error) {
+func (p *diagnosis) request(ctx context.Context, method string, body io.Reader, fields map[string]string) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, method, p.server[0], body)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func clockSkew(header http.Header) time.Duration {
 }
 
 // origin asks as a foreign page would.
-func (p *patient) origin(ctx context.Context) {
+func (p *diagnosis) origin(ctx context.Context) {
 	answer, err := p.post(ctx, helloOld, map[string]string{"Origin": "https://evil.example"})
 	switch {
 	case err != nil:
@@ -124,7 +124,7 @@ func (p *patient) origin(ctx context.Context) {
 const manyRequests = 6
 
 // session asks whether all processes behind the address know a session.
-func (p *patient) session(ctx context.Context, id string) {
+func (p *diagnosis) session(ctx context.Context, id string) {
 	lost := 0
 	for range manyRequests {
 		answer, err := p.post(ctx, pingOld, map[string]string{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25", "Connection": "close"})
@@ -140,7 +140,7 @@ func (p *patient) session(ctx context.Context, id string) {
 }
 
 // stream opens the stream of a session and watches it: its header must arrive at once, and it must not end.
-func (p *patient) stream(ctx context.Context, id string) {
+func (p *diagnosis) stream(ctx context.Context, id string) {
 	const atOnce = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, atOnce+p.idle)
 	defer cancel()
@@ -171,7 +171,7 @@ func (p *patient) stream(ctx context.Context, id string) {
 }
 
 // login follows the way of a client that has no token (RFC 9728).
-func (p *patient) login(ctx context.Context, challenge string) {
+func (p *diagnosis) login(ctx context.Context, challenge string) {
 	endpoint, err := url.Parse(p.server[0])
 	if err != nil {
 		return
@@ -213,7 +213,7 @@ func (p *patient) login(ctx context.Context, challenge string) {
 }
 
 // issuer looks for the metadata of an authorization server at the places of RFC 8414 and OpenID.
-func (p *patient) issuer(ctx context.Context, issuer string) {
+func (p *diagnosis) issuer(ctx context.Context, issuer string) {
 	at, err := url.Parse(issuer)
 	if err != nil {
 		p.finds("issuer", "the authorization server %q is no URL", issuer)
@@ -236,7 +236,7 @@ func (p *patient) issuer(ctx context.Context, issuer string) {
 }
 
 // fetch reads a JSON document.
-func (p *patient) fetch(ctx context.Context, address string, into any) error {
+func (p *diagnosis) fetch(ctx context.Context, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

@@ -39,8 +39,8 @@ its source, and what the tools cost in tokens. With --strict that is exit code 1
   kagami inspect ./examples/secured --chain
   kagami inspect https://mcp.example.com/mcp --bearer "$TOKEN"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.judgement = judgement{profiles, strict}
-			if err := a.judgement.check(); err != nil {
+			a.profiles = profileFlags{profiles, strict}
+			if err := a.profiles.check(); err != nil {
 				return err
 			}
 			return a.inspect(cmd, args, chain, strict)
@@ -60,13 +60,13 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	}
 	atURL := len(server) == 1 && isURL(server[0])
 	switch {
-	case strict && atURL && len(a.judgement.profiles) == 0:
+	case strict && atURL && len(a.profiles.profiles) == 0:
 		return errStrictURL
 	case chain && atURL:
 		return usagef("--chain: a server at a URL does not show its middleware; give its Go package")
 	case chain && a.revision != "":
 		return usagef("--chain and --revision: the middleware is the same at all revisions")
-	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && (!strict || len(a.judgement.profiles) > 0) && !isPackage(server):
+	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && (!strict || len(a.profiles.profiles) > 0) && !isPackage(server):
 		return a.showServer(cmd.Context(), server, surface.All)
 	}
 	ctx := cmd.Context()
@@ -135,9 +135,9 @@ func (a *cli) printReport(doc []byte, chain bool) error {
 		return err
 	}
 	s.Chains = chain
-	if a.json && len(a.judgement.profiles) == 0 {
+	if a.json && len(a.profiles.profiles) == 0 {
 		_, err := a.out.Write(doc)
 		return err
 	}
-	return a.judged(s)
+	return a.printSurface(s)
 }

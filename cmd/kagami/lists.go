@@ -22,8 +22,8 @@ const (
 	longestList = 16 << 20       // bytes
 )
 
-// listFile is where the lists of a server are kept: each caller and each revision has its own. It is "" if
-// none are kept.
+// listFile returns the file for the lists of a server. Each caller and each revision has its own file. If there is
+// no cache, listFile returns "".
 func (a *cli) listFile(server []string, parts surface.Part) string {
 	if a.cache == "" {
 		return ""
@@ -58,7 +58,7 @@ func (a *cli) keptLists(server []string, parts surface.Part) *surface.Surface {
 	return all
 }
 
-// keepLists writes the lists down. That it fails is no error of a command.
+// keepLists writes the lists to their file. It ignores errors, because the cache is optional.
 func (a *cli) keepLists(server []string, parts surface.Part, all *surface.Surface) {
 	file := a.listFile(server, parts)
 	var raw bytes.Buffer
@@ -82,8 +82,8 @@ func (a *cli) forgetLists(server []string, parts surface.Part) {
 	}
 }
 
-// toolsFor returns the tools of a server for a call of one of them. Lists of a server at a URL may be those
-// of an earlier command, if they have the tool: then kept is true.
+// toolsFor returns the tools of a server. If the server is at a URL and an earlier command has listed the tool,
+// toolsFor returns the kept list, and kept is true.
 func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, name string) (all *surface.Surface, kept bool, err error) {
 	atURL := len(server) == 1 && isURL(server[0])
 	if atURL {

@@ -34,7 +34,7 @@ type cli struct {
 	tasks  taskFlags // of call
 	output string    // --output of call
 
-	judgement judgement // of inspect
+	profiles profileFlags // of inspect
 
 	asks    bool     // the server may ask during this command
 	answers string   // --answers

@@ -86,7 +86,7 @@ func (s *screen) clear() {
 	s.erase()
 }
 
-// show draws the bar of a progress notification, unless somebody is asked on the last line.
+// show draws the bar of a progress notification, unless the last line is a question.
 func (s *screen) show(p protocol.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

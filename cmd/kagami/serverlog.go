@@ -41,8 +41,7 @@ func (a *cli) newServerLog() *serverLog {
 	return l
 }
 
-// Write takes any part of the stream. It does not fail: a server is not to be stopped because nobody reads
-// its log.
+// Write takes any part of the stream. It does not fail, because an error would stop the server.
 func (l *serverLog) Write(text []byte) (int, error) {
 	if l.to != nil && l.screen == nil {
 		return l.to.Write(text)
@@ -71,7 +70,7 @@ func (l *serverLog) line(text string) {
 	_, _ = io.WriteString(l.to, readable(text, l.verbose, l.screen)+"\n")
 }
 
-// unseen are the last lines, if they were not shown. A nil log has none.
+// unseen returns the last lines that were not shown. A nil log has none.
 func (l *serverLog) unseen() string {
 	if l == nil {
 		return ""

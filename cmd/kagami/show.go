@@ -47,13 +47,13 @@ func (a *cli) showServer(ctx context.Context, server []string, parts surface.Par
 			if err != nil {
 				return err
 			}
-			return a.judged(all)
+			return a.printSurface(all)
 		}
 		all, err := surface.Read(ctx, c, parts)
 		if err != nil {
 			return err
 		}
-		return a.judged(all)
+		return a.printSurface(all)
 	})
 }
 

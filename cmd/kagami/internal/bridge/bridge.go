@@ -1,15 +1,13 @@
 // Package bridge keeps the session of a client while the server behind it is replaced: the client is on one
 // side, processes of the server on the other, and JSON-RPC messages between them, one a line.
 //
-// A new process hears what the client has said before: its initialize request, the level of logs, and what it
-// is subscribed to. Calls that an old process works on end there. A request that cannot be served, since the
-// code does not compile, is answered by the bridge.
+// A new process receives the requests that made the session: initialize, the level of logs, and subscriptions.
+// An old process finishes its calls. While the code does not compile, the bridge answers calls itself.
 //
-// Messages pass as they are, but for the ids of requests that the server makes: several processes count from
-// one, so each gets a prefix of its own.
+// Messages pass unchanged, except for the ids of requests from the server. Each process counts from one, so the
+// bridge adds a prefix to the id.
 //
-// A Bridge has one mutex. It guards the state and is not held while a line is written, except for the few that
-// follow the change of the process: a client or a server that does not read stops its own messages only.
+// Bridge speaks over stdin and stdout, Proxy over HTTP.
 package bridge
 
 import (
@@ -27,7 +25,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Bridge is the session of one client. Methods are safe for concurrent use, except that Serve is called once.
+// Bridge is the session of one client on stdin and stdout. Methods are safe for concurrent use, except that Serve
+// is called once, and Replace by one goroutine.
+//
+// Three kinds of goroutines use a Bridge: Serve reads the client, one goroutine per process reads that process, and
+// Replace changes the current process. The mutex mu guards their common state. Serve and the readers release mu
+// before they write a line, so a peer that does not read blocks only its own direction. Replace writes the few
+// lines of open subscriptions while it holds mu, because no other line may precede them. The lock writing is
+// taken after mu and never before it.
 type Bridge struct {
 	out     io.Writer
 	writing sync.Mutex // of out
@@ -39,15 +44,15 @@ type Bridge struct {
 	live sync.WaitGroup // goroutines of processes
 
 	mu        sync.Mutex
-	said      memory
+	session   sessionState
 	current   *child   // nil before the first
 	processes []*child // that live: current and those that still work
-	broken    string   // why calls are refused; "": they are not
+	broken    string   // text of Break; "" if calls are served
 	closed    bool     // the client is gone
 }
 
-// memory is what a new process must hear.
-type memory struct {
+// sessionState is the part of a session that a new process needs.
+type sessionState struct {
 	initialize, initialized, level []byte
 	subscribed                     map[string][]byte // requests by URI
 	listens                        map[string][]byte // requests by id, of 2026-07-28
@@ -58,14 +63,14 @@ type memory struct {
 func New(out io.Writer) *Bridge {
 	return &Bridge{
 		out: out, gone: make(chan struct{}, 1), first: make(chan struct{}),
-		said: memory{subscribed: map[string][]byte{}, listens: map[string][]byte{}},
+		session: sessionState{subscribed: map[string][]byte{}, listens: map[string][]byte{}},
 	}
 }
 
-// Gone receives a value when the process that serves has ended by itself.
+// Gone returns a channel that receives a value when the current process has ended by itself.
 func (b *Bridge) Gone() <-chan struct{} { return b.gone }
 
-// Serve reads the messages of the client until in or ctx ends. The error is that of in.
+// Serve reads the messages of the client until in or ctx ends. If reading fails, Serve returns that error.
 func (b *Bridge) Serve(ctx context.Context, in io.Reader) error {
 	lines := make(chan []byte)
 	failed := make(chan error, 1)
@@ -109,7 +114,7 @@ func readLines(ctx context.Context, in io.Reader, to chan<- []byte) error {
 	}
 }
 
-// Close ends all processes. Neither Serve nor Replace run any more.
+// Close ends all processes. Call it after Serve and Replace have returned.
 func (b *Bridge) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -121,8 +126,8 @@ func (b *Bridge) Close() {
 	b.live.Wait()
 }
 
-// Break refuses calls with this text until the next Replace. Everything else goes on with the process that
-// is there.
+// Break makes the bridge answer calls of tools with this text until the next Replace. The current process still
+// answers all other requests.
 func (b *Bridge) Break(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,7 +181,7 @@ func (b *Bridge) route(all []frame, line []byte) (to *child, answers [][]byte) {
 	return nil, answers
 }
 
-// refused is the answer to a call that cannot be served, or nil.
+// refused returns the answer to a call that Break refuses. For all other messages it returns nil.
 func (b *Bridge) refused(all []frame) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,29 +191,29 @@ func (b *Bridge) refused(all []frame) []byte {
 	return refusal(&all[0], b.broken)
 }
 
-// note remembers what a message means for later processes. It returns the process that the message is for,
-// and is called with mu locked.
+// note records what later processes need of a message, and returns the process that the message is for. The
+// caller holds mu.
 func (b *Bridge) note(f *frame, line []byte, to *child) *child {
 	if meta := f.param("_meta"); f.request() && f.param("_meta", metaRevision) != nil {
-		b.said.meta = meta
+		b.session.meta = meta
 	}
 	uri := key(f.param("uri"))
 	switch f.Method {
 	case protocol.MethodInitialize:
-		b.said.initialize = line
+		b.session.initialize = line
 	case protocol.NotificationInitialized:
-		b.said.initialized = line
+		b.session.initialized = line
 	case protocol.MethodSetLevel:
-		b.said.level = line
+		b.session.level = line
 	case protocol.MethodSubscribe:
-		b.said.subscribed[uri] = line
+		b.session.subscribed[uri] = line
 	case protocol.MethodUnsubscribe:
-		delete(b.said.subscribed, uri)
+		delete(b.session.subscribed, uri)
 	case protocol.MethodListen:
-		b.said.listens[key(f.ID)] = line
+		b.session.listens[key(f.ID)] = line
 	case protocol.NotificationCancelled:
 		id := key(f.param("requestId"))
-		delete(b.said.listens, id)
+		delete(b.session.listens, id)
 		for _, c := range b.processes {
 			if _, owes := c.owed[id]; owes {
 				return c
@@ -236,7 +241,7 @@ func (b *Bridge) send(line []byte) {
 	_, _ = b.out.Write(append(slices.Clip(line), '\n')) // a client that is gone closes our stdin, too
 }
 
-// read passes on what a process says, until it ends.
+// read passes on the messages of a process until the process ends.
 func (b *Bridge) read(c *child) {
 	for _, line := range c.early {
 		if line = b.fromChild(c, line); line != nil {
@@ -259,7 +264,7 @@ func (b *Bridge) read(c *child) {
 	b.ended(c)
 }
 
-// fromChild returns the line as the client gets it, or nil.
+// fromChild returns the line for the client. If the client must not receive it, fromChild returns nil.
 func (b *Bridge) fromChild(c *child, line []byte) []byte {
 	all := framesOf(line)
 	b.mu.Lock()
@@ -302,14 +307,14 @@ func unlessRetired(c *child, line []byte) []byte {
 	return line
 }
 
-// answered passes on an answer that the client waits for. It is called with mu locked.
+// answered returns the line if the client waits for this answer, and nil otherwise. The caller holds mu.
 func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 	id := key(f.ID)
 	if _, owes := c.owed[id]; !owes {
 		return nil
 	}
 	delete(c.owed, id)
-	delete(b.said.listens, id) // if it is one, the server has ended it
+	delete(b.session.listens, id) // if it is one, the server has ended it
 	var result struct {
 		State json.RawMessage `json:"requestState"`
 	}
@@ -319,13 +324,13 @@ func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 	return line
 }
 
-// prefixed is the id of a request of the server, as the client sees it.
+// prefixed returns the id under which the client receives a request of the server.
 func (c *child) prefixed(id json.RawMessage) json.RawMessage {
 	quoted, _ := json.Marshal(fmt.Sprintf("%d:%s", c.number, bytes.TrimSpace(id))) // a string has a JSON form
 	return quoted
 }
 
-// ownID is the reverse of prefixed.
+// ownID reverses prefixed. If the id has no prefix, ok is false.
 func ownID(id json.RawMessage) (number string, own json.RawMessage, ok bool) {
 	var text string
 	if json.Unmarshal(id, &text) != nil {

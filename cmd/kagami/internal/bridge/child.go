@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// helloPatience bounds how long a new process may take to answer what the client has said before.
-	helloPatience = 20 * time.Second
+	// replayPatience bounds how long a new process may take to answer what the client has said before.
+	replayPatience = 20 * time.Second
 	// endPatience bounds how long a process may take to end once its stdin is closed.
 	endPatience = 5 * time.Second
 	// rest bounds how long an old process may go on with its calls.
@@ -60,32 +60,32 @@ func start(cmd *exec.Cmd, number int) (*child, error) {
 	}, nil
 }
 
-// write sends a line. That the process has ended is found out by its reader.
+// write sends a line. It ignores errors: the reader of the process notices its end.
 func (c *child) write(line []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	_, _ = c.in.Write(append(slices.Clip(line), '\n'))
 }
 
-// greet sends what the client has said before, and reads the answers, which the client has already.
-func (c *child) greet(ctx context.Context, hello [][]byte) error {
+// replay sends the requests of the session and reads their answers. The client has received these already.
+func (c *child) replay(ctx context.Context, replay [][]byte) error {
 	answered := make(chan error, 1)
-	go func() { answered <- c.exchange(hello) }()
+	go func() { answered <- c.exchange(replay) }()
 	select {
 	case err := <-answered:
 		return err
 	case <-ctx.Done():
 		c.kill()
 		return ctx.Err()
-	case <-time.After(helloPatience):
+	case <-time.After(replayPatience):
 		c.kill()
-		return fmt.Errorf("it did not answer within %s", helloPatience)
+		return fmt.Errorf("it did not answer within %s", replayPatience)
 	}
 }
 
-// exchange returns when all requests in hello are answered.
-func (c *child) exchange(hello [][]byte) error {
-	for _, line := range hello {
+// exchange returns when all requests in replay are answered.
+func (c *child) exchange(replay [][]byte) error {
+	for _, line := range replay {
 		c.write(line)
 		asked := framesOf(line)[0]
 		if !asked.request() {

@@ -16,7 +16,7 @@ const (
 	acknowledged     = "notifications/subscriptions/acknowledged"
 )
 
-// frame is what the bridge must know of a JSON-RPC message.
+// frame contains the members of a JSON-RPC message that the bridge reads.
 type frame struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -27,7 +27,7 @@ type frame struct {
 func (f *frame) request() bool  { return f.Method != "" && len(f.ID) > 0 }
 func (f *frame) response() bool { return f.Method == "" && len(f.ID) > 0 }
 
-// key is the id in a form that is the same for all spellings of one value.
+// key returns the id as a key of maps.
 func key(id json.RawMessage) string { return string(bytes.TrimSpace(id)) }
 
 // framesOf reads a line: one message, or a batch.
@@ -35,7 +35,7 @@ func framesOf(line []byte) []frame {
 	line = bytes.TrimSpace(line)
 	if bytes.HasPrefix(line, []byte("[")) {
 		var batch []frame
-		_ = json.Unmarshal(line, &batch) // the server answers what is no JSON
+		_ = json.Unmarshal(line, &batch) // the server answers invalid JSON
 		return batch
 	}
 	var one frame
@@ -74,8 +74,8 @@ func with(object []byte, name string, value json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-// refusal answers a request while there is no server to do it: a call by a result that a model reads, all
-// else by an error.
+// refusal returns the answer to a request that no process can serve. A call of a tool gets a tool error, which a
+// model reads; other requests get a JSON-RPC error.
 func refusal(f *frame, text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -91,8 +91,8 @@ func refusal(f *frame, text string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%s}],"isError":true}}`, f.ID, kind, quoted)
 }
 
-// news is a notification that a list has changed. A client of 2026-07-28 gets it under the id of the request
-// that asked for it.
+// news returns the notification that a list has changed. If listen is not nil, the notification carries the id of
+// that subscription (2026-07-28).
 func news(method string, listen json.RawMessage) []byte {
 	if listen == nil {
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method)

@@ -13,22 +13,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Replace starts a process of the server, which is not started yet, and lets it take over. changed names the
-// notifications of lists that have changed. If the process does not answer, everything stays as it was, and
-// the error says why. Replace is not called concurrently.
+// Replace starts cmd and makes it the current process. changed names the notifications of lists that have
+// changed. If the process does not answer, Replace returns an error and the current process stays.
 func (b *Bridge) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
 	b.made++
 	c, err := start(cmd, b.made)
 	if err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	hello := b.hello()
-	if err := c.greet(ctx, hello); err != nil {
+	replay := b.replay()
+	if err := c.replay(ctx, replay); err != nil {
 		c.kill()
 		_ = c.cmd.Wait()
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	old, news := b.takeOver(c, hello, changed)
+	old, news := b.takeOver(c, replay, changed)
 	b.live.Go(func() { b.read(c) })
 	for _, line := range news {
 		b.send(line)
@@ -39,17 +38,17 @@ func (b *Bridge) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) 
 	return nil
 }
 
-// hello is what a new process must hear, in this order.
-func (b *Bridge) hello() [][]byte {
+// replay returns the messages that recreate the session, in order.
+func (b *Bridge) replay() [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.said.hello()
+	return b.session.replay()
 }
 
 // probe is the id of a request of the bridge itself.
 const probe = `"kagami-dev"`
 
-func (m *memory) hello() [][]byte {
+func (m *sessionState) replay() [][]byte {
 	var all [][]byte
 	for _, line := range [][]byte{m.initialize, m.initialized, m.level} {
 		if line != nil {
@@ -65,12 +64,13 @@ func (m *memory) hello() [][]byte {
 	return all
 }
 
-// takeOver makes c the process that serves. It returns the one before, if there was one, and what is to be sent to the client.
-func (b *Bridge) takeOver(c *child, hello [][]byte, changed []string) (old *child, told [][]byte) {
+// takeOver makes c the current process. It returns the previous process, or nil, and the notifications for the
+// client.
+func (b *Bridge) takeOver(c *child, replay [][]byte, changed []string) (old *child, told [][]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, line := range b.said.hello() { // what was said in the meantime; the client has its answers already
-		if !slices.ContainsFunc(hello, func(heard []byte) bool { return bytes.Equal(heard, line) }) {
+	for _, line := range b.session.replay() { // sent since then; the client has received the answers
+		if !slices.ContainsFunc(replay, func(heard []byte) bool { return bytes.Equal(heard, line) }) {
 			c.write(line)
 		}
 	}
@@ -81,8 +81,8 @@ func (b *Bridge) takeOver(c *child, hello [][]byte, changed []string) (old *chil
 	} else {
 		old.retired = true
 	}
-	for _, id := range slices.Sorted(maps.Keys(b.said.listens)) {
-		line := b.said.listens[id]
+	for _, id := range slices.Sorted(maps.Keys(b.session.listens)) {
+		line := b.session.listens[id]
 		f := framesOf(line)[0]
 		if old != nil {
 			delete(old.owed, id)
@@ -95,7 +95,7 @@ func (b *Bridge) takeOver(c *child, hello [][]byte, changed []string) (old *chil
 			}
 		}
 	}
-	if b.said.initialized != nil {
+	if b.session.initialized != nil {
 		for _, method := range changed {
 			told = append(told, news(method, nil))
 		}
@@ -103,7 +103,7 @@ func (b *Bridge) takeOver(c *child, hello [][]byte, changed []string) (old *chil
 	return old, told
 }
 
-// filterOf are the members by which a client of 2026-07-28 asks for notifications.
+// filterOf maps notifications to the members of subscriptions/listen that ask for them (2026-07-28).
 var filterOf = map[string]string{
 	protocol.NotificationToolsChanged:     "toolsListChanged",
 	protocol.NotificationResourcesChanged: "resourcesListChanged",
@@ -132,7 +132,7 @@ func (b *Bridge) busy(c *child) bool {
 	return !b.closed && len(c.owed)+len(c.rounds) > 0
 }
 
-// ended answers what a process owes that has ended.
+// ended answers the requests that a process has left unanswered at its end.
 func (b *Bridge) ended(c *child) {
 	b.mu.Lock()
 	c.dead = true
@@ -140,7 +140,7 @@ func (b *Bridge) ended(c *child) {
 	var answers [][]byte
 	for id, f := range c.owed {
 		answers = append(answers, refusal(&f, hasEnded))
-		delete(b.said.listens, id)
+		delete(b.session.listens, id)
 	}
 	c.owed = map[string]frame{}
 	alone := c == b.current && !b.closed
@@ -158,7 +158,7 @@ func (b *Bridge) ended(c *child) {
 
 const hasEnded = "kagami dev: the server has ended before it answered; its log says why"
 
-// asker is the process that waits for the answer to a request of its own, or nil.
+// asker returns the process that waits for this answer of the client, and the id without the prefix.
 func (b *Bridge) asker(id json.RawMessage) (*child, json.RawMessage) {
 	number, own, ok := ownID(id)
 	if !ok {

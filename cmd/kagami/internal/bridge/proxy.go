@@ -25,12 +25,16 @@ const (
 	startTime   = 20 * time.Second
 )
 
-// Door is what Bridge is, for clients over HTTP: an http.Handler in front of one process of the server, which
-// keeps its sessions in a file. While the process is replaced, requests wait; streams stay open, and go on
-// where they were. Only names of this machine are let in.
+// Proxy is an http.Handler in front of one process of the server. The process keeps its sessions in a file, so
+// the next process knows them. Proxy accepts requests for loopback host names only.
+//
+// Replace holds gate for writing while it changes the process. Requests take gate for reading to get the address,
+// so they wait for the new process. calls counts the requests that the old process has yet to finish. Answers to
+// questions do not take gate, because a call under way needs them to finish. Streams are not counted: they
+// continue with the new process. The lock mu is taken after gate, and the lock of a stream after mu.
 //
 // Methods are safe for concurrent use, except that Replace is called by one goroutine.
-type Door struct {
+type Proxy struct {
 	store string // URL for --store
 	gone  chan struct{}
 
@@ -46,31 +50,32 @@ type Door struct {
 	done    chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex // guards all below
-	broken  string     // why calls are refused; "": they are not
+	broken  string     // text of Break; "" if calls are served
 	ending  *exec.Cmd  // the process that is told to end
 	streams map[*stream]bool
 }
 
-// NewDoor returns a door without a process. store is the value of --store for each.
-func NewDoor(store string) *Door {
-	d := &Door{store: store, gone: make(chan struct{}, 1), streams: map[*stream]bool{}}
+// NewProxy returns a proxy without a process. Each process receives store as its flag --store.
+func NewProxy(store string) *Proxy {
+	d := &Proxy{store: store, gone: make(chan struct{}, 1), streams: map[*stream]bool{}}
 	d.gate.Lock() // until the first Replace
 	return d
 }
 
-// Gone is as for a Bridge.
-func (d *Door) Gone() <-chan struct{} { return d.gone }
+// Gone returns a channel that receives a value when the process has ended by itself.
+func (d *Proxy) Gone() <-chan struct{} { return d.gone }
 
-// Break refuses calls with this text until the next Replace.
-func (d *Door) Break(text string) {
+// Break makes the proxy answer calls of tools with this text until the next Replace.
+func (d *Proxy) Break(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.broken = text
 }
 
-// Replace ends the process and starts another one, whose command line gets the flags --http and --store.
-// changed names the notifications of lists that have changed.
-func (d *Door) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
+// Replace ends the process and starts cmd, with the flags --http and --store added. changed names the
+// notifications of lists that have changed. If the new process does not listen, Replace returns an error, and
+// there is no process.
+func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
 	if d.opened {
 		d.gate.Lock()
 		defer d.gate.Unlock()
@@ -105,8 +110,8 @@ func (d *Door) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) er
 	return nil
 }
 
-// await says when a process has ended, and tells of one that nobody has told to end.
-func (d *Door) await(cmd *exec.Cmd, done chan<- struct{}) {
+// await closes done when the process has ended. If stop has not ended it, await notifies Gone.
+func (d *Proxy) await(cmd *exec.Cmd, done chan<- struct{}) {
 	_ = cmd.Wait() // its log says how it has ended
 	close(done)
 	d.mu.Lock()
@@ -121,7 +126,7 @@ func (d *Door) await(cmd *exec.Cmd, done chan<- struct{}) {
 }
 
 // stop lets the process finish what it does.
-func (d *Door) stop() {
+func (d *Proxy) stop() {
 	if d.process == nil {
 		return
 	}
@@ -143,8 +148,8 @@ func (d *Door) stop() {
 	d.process = nil
 }
 
-// Close ends the process. Replace does not run any more.
-func (d *Door) Close() { d.stop() }
+// Close ends the process. Call it after Replace has returned.
+func (d *Proxy) Close() { d.stop() }
 
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
@@ -174,7 +179,7 @@ func ready(ctx context.Context, address string, done <-chan struct{}) error {
 }
 
 // ServeHTTP passes a request on.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
@@ -206,7 +211,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *Door) refuses(f *frame) string {
+func (d *Proxy) refuses(f *frame) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f.request() && f.Method == protocol.MethodCallTool {
@@ -215,7 +220,7 @@ func (d *Door) refuses(f *frame) string {
 	return ""
 }
 
-func (d *Door) register(s *stream, on bool) {
+func (d *Proxy) register(s *stream, on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if on {
@@ -225,16 +230,16 @@ func (d *Door) register(s *stream, on bool) {
 	}
 }
 
-// current waits for the process, and says where it is and which one it is.
-func (d *Door) current() (address string, epoch int) {
+// current waits for the process, and returns its address and its number.
+func (d *Proxy) current() (address string, epoch int) {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 	return d.address, d.epoch
 }
 
-// enter is current for a request that the process is to finish before it ends; the caller counts it out.
-// What belongs to a call under way does not wait: the process cannot finish the call without it.
-func (d *Door) enter(s *stream) (address string, epoch int) {
+// enter returns the address for a request, and counts the request in unless it is a stream. Answers and
+// notifications do not wait for gate. The caller counts the request out.
+func (d *Proxy) enter(s *stream) (address string, epoch int) {
 	if s.asked != nil && !s.asked.request() {
 		if last, ok := d.last.Load().(string); ok {
 			d.calls.Add(1)
@@ -249,8 +254,8 @@ func (d *Door) enter(s *stream) (address string, epoch int) {
 	return d.address, d.epoch
 }
 
-// pass makes one request of the process. It reports whether the same is to be asked of the next process.
-func (d *Door) pass(r *http.Request, body []byte, s *stream) (again bool) {
+// pass sends the request to the process. It reports whether the next process must receive it again.
+func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 	address, epoch := d.enter(s)
 	if !s.listens {
 		defer d.calls.Add(-1)
@@ -284,8 +289,8 @@ func (d *Door) pass(r *http.Request, body []byte, s *stream) (again bool) {
 	return false
 }
 
-// replacedSince waits a moment for another process.
-func (d *Door) replacedSince(ctx context.Context, epoch int) bool {
+// replacedSince reports whether another process takes over within a second.
+func (d *Proxy) replacedSince(ctx context.Context, epoch int) bool {
 	for range 50 {
 		if _, now := d.current(); now != epoch {
 			return true
@@ -380,7 +385,7 @@ func cutEvent(text []byte) (event, rest []byte, whole bool) {
 	return nil, text, false
 }
 
-// write sends an event. That a stream ends with its process is not for the client.
+// write sends an event. The end of a subscription is not sent if only the process has ended.
 func (s *stream) write(event []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -411,7 +416,7 @@ func (s *stream) farewell(event []byte) bool {
 	return false
 }
 
-// tell says that lists have changed, if the client wants to know.
+// tell sends notifications that lists have changed, if the client has asked for them.
 func (s *stream) tell(changed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

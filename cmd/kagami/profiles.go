@@ -12,14 +12,14 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/profile"
 )
 
-// judgement is what --profile adds to inspect.
-type judgement struct {
+// profileFlags is what --profile adds to inspect.
+type profileFlags struct {
 	profiles []string
 	strict   bool
 }
 
 // check refuses profiles that there are not.
-func (j *judgement) check() error {
+func (j *profileFlags) check() error {
 	for _, name := range j.profiles {
 		if known := append(profile.Names(), "all"); !slices.Contains(known, name) {
 			return usagef("--profile: there is no %q, want %s", name, strings.Join(known, ", "))
@@ -45,7 +45,7 @@ func costsOf(all *surface.Surface) costs {
 }
 
 // text is the part of a report for people. It is empty without --profile.
-func (j *judgement) text(all *surface.Surface, found []profile.Finding) string {
+func (j *profileFlags) text(all *surface.Surface, found []profile.Finding) string {
 	if len(j.profiles) == 0 {
 		return ""
 	}
@@ -76,24 +76,24 @@ func (j *judgement) text(all *surface.Surface, found []profile.Finding) string {
 }
 
 // verdict is the error of --strict for findings.
-func (j *judgement) verdict(found []profile.Finding) error {
+func (j *profileFlags) verdict(found []profile.Finding) error {
 	if !j.strict || len(found) == 0 {
 		return nil
 	}
 	return fmt.Errorf("--strict: %d things are not taken as they are; the first: %s", len(found), found[0])
 }
 
-// judged prints a surface, and what the profiles say about it.
-func (a *cli) judged(all *surface.Surface) error {
-	found := profile.Check(all, a.judgement.profiles...)
+// printSurface prints a surface, and what the profiles say about it.
+func (a *cli) printSurface(all *surface.Surface) error {
+	found := profile.Check(all, a.profiles.profiles...)
 	if !a.json {
 		var text strings.Builder
 		err := all.WriteText(&text)
-		text.WriteString(a.judgement.text(all, found))
-		return errors.Join(err, a.print(text.String()), a.judgement.verdict(found))
+		text.WriteString(a.profiles.text(all, found))
+		return errors.Join(err, a.print(text.String()), a.profiles.verdict(found))
 	}
 	var raw bytes.Buffer
-	if err := all.WriteJSON(&raw); err != nil || len(a.judgement.profiles) == 0 {
+	if err := all.WriteJSON(&raw); err != nil || len(a.profiles.profiles) == 0 {
 		_, failed := a.out.Write(raw.Bytes())
 		return errors.Join(err, failed)
 	}
@@ -105,5 +105,5 @@ func (a *cli) judged(all *surface.Surface) error {
 		return err
 	}
 	doc["profiles"], doc["tokens"] = findings, tokens
-	return errors.Join(writeJSON(a.out, doc), a.judgement.verdict(found))
+	return errors.Join(writeJSON(a.out, doc), a.profiles.verdict(found))
 }
