@@ -17,7 +17,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth",
 		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
-		"transports.md": "../transport/stdio", "client.md": "code/client", "../README.md": "../examples/hello",
+		"transports.md": "../transport/stdio", "client.md": "code/client", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")
 	if err != nil {

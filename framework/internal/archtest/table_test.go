@@ -97,6 +97,7 @@ var table = []rule{
 	{prefix: "framework/mcpfx/internal/unserved"},
 	{prefix: "framework/mcpfx/internal/events", internal: []string{"framework"}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
 	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/internal/place", "framework/mcpfx/internal/unserved"}, external: []string{"go.uber.org/fx"}},
+	{prefix: "docs/code/fx", internal: []string{"framework", "framework/mcpfx"}, external: []string{"go.uber.org/fx"}},
 	{prefix: "docs/code/middleware", internal: []string{"framework", "framework/serve", "middleware", "protocol"}},
 	{prefix: "docs/code/proxy", internal: []string{"framework", "framework/serve", "protocol", "protocol/client"}},
 	{prefix: "docs/code/client", internal: []string{"protocol", "protocol/client"}},

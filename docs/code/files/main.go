@@ -1,0 +1,122 @@
+// Command files is the code of docs/files.md.
+package main
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/draw"
+	"image/png"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
+)
+
+// Files are kept in memory, by name. Handlers run concurrently, so mu guards them.
+type Files struct {
+	mu   sync.RWMutex
+	data map[string][]byte
+}
+
+// SaveIn is a file that the client sends.
+type SaveIn struct {
+	Name string `json:"name" doc:"name of the file, such as notes.txt" validate:"min=1,max=100,excludesall=/\\"`
+	Data []byte `json:"data" doc:"contents of the file" validate:"max=2000000"`
+}
+
+// Save keeps a file, and returns a link to it.
+func (f *Files) Save(_ context.Context, in SaveIn) (framework.Link, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data[in.Name] = in.Data
+	return framework.Link{URI: "file:///" + in.Name, Name: in.Name, Size: int64(len(in.Data))}, nil
+}
+
+// FileRef holds the variable of file:///{name}.
+type FileRef struct {
+	Name string `uri:"name" doc:"name of the file"`
+}
+
+// Read returns a file. The type depends on the file, so the handler sets it.
+func (f *Files) Read(_ context.Context, ref FileRef) (framework.Contents, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	data, ok := f.data[ref.Name]
+	if !ok {
+		return framework.Contents{}, framework.NotFoundf("there is no file %q", ref.Name)
+	}
+	if path.Ext(ref.Name) == ".txt" {
+		return framework.Contents{Text: string(data), MIME: "text/plain"}, nil
+	}
+	return framework.Contents{Data: data, MIME: "application/octet-stream"}, nil
+}
+
+// ListOut names all files.
+type ListOut struct {
+	Names []string `json:"names"`
+}
+
+// List returns the names.
+func (f *Files) List(context.Context, struct{}) (ListOut, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return ListOut{slices.Sorted(maps.Keys(f.data))}, nil
+}
+
+// PictureIn is a picture.
+type PictureIn struct {
+	Picture []byte `json:"picture" doc:"a PNG image" validate:"max=2000000"`
+}
+
+// Crop returns an image, which clients show.
+func Crop(_ context.Context, in PictureIn) (framework.Image, error) {
+	whole, err := png.Decode(bytes.NewReader(in.Picture))
+	if err != nil {
+		return framework.Image{}, framework.UserErrorf("the picture is not a PNG image")
+	}
+	half := image.NewRGBA(image.Rect(0, 0, whole.Bounds().Dx()/2, whole.Bounds().Dy()))
+	draw.Draw(half, half.Bounds(), whole, whole.Bounds().Min, draw.Src)
+	var out bytes.Buffer
+	if err := png.Encode(&out, half); err != nil {
+		return framework.Image{}, err
+	}
+	return framework.Image{Data: out.Bytes(), MIME: "image/png"}, nil
+}
+
+// Bundle sends a short file along, so that the client needs no second request.
+func (f *Files) Bundle(ctx context.Context, ref BundleIn) (framework.Content, error) {
+	contents, err := f.Read(ctx, FileRef(ref))
+	if err != nil {
+		return nil, err
+	}
+	contents.URI = "file:///" + ref.Name
+	return framework.Content{framework.Text("The file " + ref.Name + ":"), framework.Embedded{Contents: contents}}, nil
+}
+
+// BundleIn names a file.
+type BundleIn struct {
+	Name string `json:"name" doc:"name of the file"`
+}
+
+// NewApp returns the server.
+func NewApp() *framework.App {
+	files := &Files{data: map[string][]byte{}}
+	return framework.New("files", "1.0.0").Add(
+		framework.Tool("save", files.Save, framework.Describe("Keep a file")),
+		framework.Tool("list", files.List, framework.Describe("List the files"), framework.ReadOnly()),
+		framework.Tool("bundle", files.Bundle, framework.Describe("Send a file along"), framework.ReadOnly()),
+		framework.Tool("crop", Crop, framework.Describe("Return the left half of a picture"), framework.ReadOnly()),
+		framework.ResourceTemplate("file:///{name}", files.Read, framework.Describe("A file"),
+			framework.Complete("name", func(ctx context.Context, prefix string, _ map[string]string) ([]string, error) {
+				all, err := files.List(ctx, struct{}{})
+				return slices.DeleteFunc(all.Names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err
+			})),
+	)
+}
+
+func main() { serve.Main(NewApp()) }

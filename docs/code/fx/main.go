@@ -1,0 +1,67 @@
+// Command fx is the code of docs/fx.md.
+package main
+
+import (
+	"context"
+	"sync"
+
+	"go.uber.org/fx"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/mcpfx"
+)
+
+// Database stands for what the tools need. The graph makes it, and closes it.
+type Database struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+// OpenDatabase closes the database when the program stops.
+func OpenDatabase(lifecycle fx.Lifecycle) *Database {
+	db := &Database{}
+	lifecycle.Append(fx.StopHook(func() { db.notes = nil }))
+	return db
+}
+
+// Notes is a provider: its components become part of the server.
+type Notes struct{ db *Database }
+
+// NewNotes takes what it needs from the graph.
+func NewNotes(db *Database) *Notes { return &Notes{db} }
+
+// Components are the tools of the provider.
+func (n *Notes) Components() []framework.Component {
+	return []framework.Component{
+		framework.Tool("add_note", n.Add, framework.Describe("Keep a note")),
+	}
+}
+
+// AddIn is a note.
+type AddIn struct {
+	Text string `json:"text" doc:"what to remember" validate:"min=1"`
+}
+
+// AddOut says how many notes there are.
+type AddOut struct {
+	Notes int `json:"notes"`
+}
+
+// Add keeps a note.
+func (n *Notes) Add(_ context.Context, in AddIn) (AddOut, error) {
+	n.db.mu.Lock()
+	defer n.db.mu.Unlock()
+	n.db.notes = append(n.db.notes, in.Text)
+	return AddOut{len(n.db.notes)}, nil
+}
+
+// program is the graph. Tests start it with another carrier.
+func program(carriers ...mcpfx.Option) fx.Option {
+	return fx.Options(
+		mcpfx.Module("notes", "1.0.0", carriers...),
+		mcpfx.Provide(NewNotes),
+		fx.Provide(OpenDatabase),
+	)
+}
+
+func main() { fx.New(program(mcpfx.Stdio())).Run() }
