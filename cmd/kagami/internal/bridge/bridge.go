@@ -21,9 +21,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
+
+// firstPatience is how long the client waits for the first process before its requests are answered with an
+// error. Clients give up after 30 seconds and more, without a reason to show. A test shortens it.
+var firstPatience = 20 * time.Second
 
 // Bridge is the session of one client on stdin and stdout. Methods are safe for concurrent use, except that Serve
 // is called once, and Replace by one goroutine.
@@ -37,6 +42,7 @@ type Bridge struct {
 	out     io.Writer
 	writing sync.Mutex // of out
 
+	began time.Time
 	gone  chan struct{}
 	first chan struct{} // closed when there is a process
 
@@ -62,7 +68,7 @@ type sessionState struct {
 // New returns a bridge that writes the messages for the client to out.
 func New(out io.Writer) *Bridge {
 	return &Bridge{
-		out: out, gone: make(chan struct{}, 1), first: make(chan struct{}),
+		out: out, began: time.Now(), gone: make(chan struct{}, 1), first: make(chan struct{}),
 		session: sessionState{subscribed: map[string][]byte{}, listens: map[string][]byte{}},
 	}
 }
@@ -145,6 +151,11 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 	case <-b.first:
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-time.After(time.Until(b.began.Add(firstPatience))):
+		for _, answer := range b.unserved(all) {
+			b.send(answer)
+		}
+		return nil
 	}
 	if len(all) == 1 && all[0].response() {
 		if to, id := b.asker(all[0].ID); to != nil { // else nobody waits for it any more
@@ -179,6 +190,23 @@ func (b *Bridge) route(all []frame, line []byte) (to *child, answers [][]byte) {
 		}
 	}
 	return nil, answers
+}
+
+// unserved returns the answers to requests while there has never been a process.
+func (b *Bridge) unserved(all []frame) [][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := b.broken
+	if text == "" {
+		text = "kagami dev: the server is still being built; try again"
+	}
+	var answers [][]byte
+	for i := range all {
+		if all[i].request() {
+			answers = append(answers, refusal(&all[i], text))
+		}
+	}
+	return answers
 }
 
 // refused returns the answer to a call that Break refuses. For all other messages it returns nil.

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		serve(name)
 		os.Exit(0)
 	}
+	bridge.SetFirstPatience(2 * time.Second)
 	goleak.VerifyTestMain(m)
 }
 
@@ -191,6 +192,18 @@ func TestBroken(t *testing.T) {
 	s.replace("two")
 	s.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{}}`)
 	s.hears(answer("4", "two", "tools/call"))
+}
+
+// TestNeverBuilt: a client whose server does not compile from the start gets the reason, and may try again.
+func TestNeverBuilt(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.bridge.Break("no Go")
+	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
+	s.hears(`{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no Go"}}`)
+	s.replace("one")
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	s.hears(answer("1", "one", "ping"))
 }
 
 // TestStateless: of 2026-07-28, streams go on, and a call in rounds stays with the process that has begun it.

@@ -369,8 +369,8 @@ func (s *stream) events(body io.Reader, skip bool) error {
 			}
 			s.write(event)
 		}
-		if err != nil {
-			return nil //nolint:nilerr // what is behind the end is the next process's
+		if err != nil || len(rest) > largestBody {
+			return nil //nolint:nilerr // the next process continues the stream
 		}
 	}
 }
