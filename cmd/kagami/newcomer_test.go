@@ -27,7 +27,7 @@ func arrive(t *testing.T) *newcomer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE", "GOCACHE").Output()
+	known, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE", "GOCACHE", "GOENV").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func arrive(t *testing.T) *newcomer {
 	home := t.TempDir()
 	return &newcomer{t: t, program: program, dir: t.TempDir(), env: append(os.Environ(),
 		"HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
-		"GOMODCACHE="+caches[0], "GOCACHE="+caches[1], "GOFLAGS=-mod=mod")}
+		"GOMODCACHE="+caches[0], "GOCACHE="+caches[1], "GOENV="+caches[2])}
 }
 
 // runs runs a command in a folder. What it prints must contain want.

@@ -15,9 +15,9 @@ type cli struct {
 	out  io.Writer
 	errs io.Writer // a *screen if it is a terminal
 
-	sheet   *screen    // stdout, if that is a terminal; nil: it is none
-	log     *serverLog // of the server that was started last; nil: none was
-	cache   string     // directory for lists of servers; "": none
+	sheet   *screen    // stdout; nil if it is not a terminal
+	log     *serverLog // of the server that was started last; nil before
+	cache   string     // directory for lists of servers; "" if none are kept
 	quiet   bool       // --quiet
 	verbose bool       // --verbose
 

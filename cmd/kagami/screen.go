@@ -38,7 +38,7 @@ const (
 type screen struct {
 	w     io.Writer
 	color bool
-	width int // 0: unknown
+	width int // 0 if unknown
 
 	mu     sync.Mutex
 	inLine bool // the last text did not end with a line

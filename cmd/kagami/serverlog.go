@@ -14,8 +14,8 @@ import (
 //
 // The mutex guards the buffer: the process's output and the end of the command are on two goroutines.
 type serverLog struct {
-	to      io.Writer // nil: only kept
-	screen  *screen   // nil: lines are passed on as they are
+	to      io.Writer // nil if lines are only kept
+	screen  *screen   // nil if lines are passed on unchanged
 	verbose bool
 	keep    int // how many lines are kept
 

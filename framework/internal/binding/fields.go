@@ -372,7 +372,7 @@ func (c *compiler) vague(f *field) {
 	}
 }
 
-// unlisted warns about a named text or whole number that may have constants, and whose schema names none.
+// unlisted warns about a named text or whole number whose type may have constants that the schema does not list.
 func (c *compiler) unlisted(n node, schema keywords) {
 	t := deref(n.goType())
 	what := kindOf(n)
@@ -387,7 +387,7 @@ func (c *compiler) unlisted(n node, schema keywords) {
 	c.faults[len(c.faults)-1].Enum = t
 }
 
-// foreignType warns about types of the standard library that compile, and whose JSON is not what people mean.
+// foreignType warns about types of the standard library whose JSON surprises: an object of their fields.
 func (c *compiler) foreignType(t reflect.Type) {
 	if t = deref(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = deref(t.Elem())

@@ -50,8 +50,8 @@ type Fault struct {
 	Owner  reflect.Type // the struct type of the field that the path ends with; nil: none
 	Member string       // that field's name
 
-	// Enum is the type of the field if there is a fault only when the package of the type declares
-	// constants of it. Reflection does not see constants.
+	// Enum is set if the fault depends on constants, which reflection does not see: it is a fault only if the
+	// package of this type declares constants of the type.
 	Enum reflect.Type
 }
 
