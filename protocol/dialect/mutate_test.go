@@ -46,7 +46,7 @@ func replacements(v any) []any {
 // content of strings and the rules between members; refusals lists those.
 func TestMutatedGoldens(t *testing.T) {
 	t.Parallel()
-	o := newOfficial(t)
+	o := newOfficial()
 	o.anyURI = true
 	eachGolden(t, func(t *testing.T, d *dialect.Dialect, c *wireCase, golden []byte) {
 		for _, m := range mutations(value(t, golden)) {
