@@ -195,6 +195,7 @@ func (f *followed) hears(method string) {
 
 func TestDev(t *testing.T) {
 	t.Parallel()
+	inProcesses(t)
 	for _, way := range []string{"stdio 2025-11-25", "stdio 2026-07-28", "http 2025-11-25", "http 2026-07-28"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -254,6 +255,7 @@ func TestDev(t *testing.T) {
 // KAGAMI_DEV_CHANGES sets how many changes there are.
 func TestDevUnderLoad(t *testing.T) {
 	t.Parallel()
+	inProcesses(t)
 	changes := 3
 	if text := os.Getenv("KAGAMI_DEV_CHANGES"); text != "" {
 		var err error

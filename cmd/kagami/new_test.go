@@ -12,6 +12,7 @@ import (
 // TestNew: each kind of module compiles, is formatted, and passes its tests as it was written.
 func TestNew(t *testing.T) {
 	t.Parallel()
+	inProcesses(t)
 	for _, flags := range []string{"", "--http --auth", "--fx --task", "--fx --auth --task --http"} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()

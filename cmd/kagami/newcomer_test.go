@@ -56,6 +56,7 @@ func (n *newcomer) runs(folder, want string, command ...string) {
 // container.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
+	inProcesses(t)
 	n := arrive(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -174,6 +174,7 @@ func TestAskedInATerminal(t *testing.T) {
 // TestInATerminal runs the built program on a pseudo terminal.
 func TestInATerminal(t *testing.T) {
 	t.Parallel()
+	inProcesses(t)
 	program := filepath.Join(t.TempDir(), "kagami")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

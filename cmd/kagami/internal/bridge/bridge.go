@@ -147,15 +147,11 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 		b.send(answer)
 		return nil
 	}
-	select {
-	case <-b.first:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Until(b.began.Add(firstPatience))):
+	if !b.started(ctx) {
 		for _, answer := range b.unserved(all) {
 			b.send(answer)
 		}
-		return nil
+		return ctx.Err()
 	}
 	if len(all) == 1 && all[0].response() {
 		if to, id := b.asker(all[0].ID); to != nil { // else nobody waits for it any more
@@ -190,6 +186,22 @@ func (b *Bridge) route(all []frame, line []byte) (to *child, answers [][]byte) {
 		}
 	}
 	return nil, answers
+}
+
+// started waits for the first process. If there is none in time, started returns false.
+func (b *Bridge) started(ctx context.Context) bool {
+	select {
+	case <-b.first:
+		return true
+	default: // without it, a process that came in time would lose half of the draws below
+	}
+	select {
+	case <-b.first:
+		return true
+	case <-ctx.Done():
+	case <-time.After(time.Until(b.began.Add(firstPatience))):
+	}
+	return false
 }
 
 // unserved returns the answers to requests while there has never been a process.

@@ -1,0 +1,12 @@
+//go:build race
+
+package main
+
+import "testing"
+
+// inProcesses skips a test of the built command: its processes are not built with the race detector, and the
+// run without it has tested them.
+func inProcesses(t *testing.T) {
+	t.Helper()
+	t.Skip("the race detector does not see into other processes")
+}
