@@ -47,8 +47,8 @@ On stdin and stdout, tasks of an old process are found again only there.`,
 			if err != nil {
 				return err
 			}
-			if !isPackage(server) {
-				return usagef("dev follows the source of a Go package: %s is none", strings.Join(server, " "))
+			if err := followable(server); err != nil {
+				return err
 			}
 			return a.dev(cmd.Context(), server[0], address)
 		},
@@ -56,6 +56,18 @@ On stdin and stdout, tasks of an old process are found again only there.`,
 	cmd.Flags().StringVar(&address, "http", "", "serve on HTTP at this `ADDR` of this machine, such as :8080")
 	a.completes(cmd, nil)
 	return cmd
+}
+
+// followable returns an error if the server is not a Go package.
+func followable(server []string) error {
+	if !isPackage(server) || isURL(server[0]) {
+		return usagef("dev follows the source of a Go package, and %s is not one", strings.Join(server, " "))
+	}
+	_, err := os.Stat(server[0])
+	if local := filepath.IsAbs(server[0]) || strings.HasPrefix(server[0], "."); local && err != nil {
+		return usagef("there is no Go package in %s", server[0])
+	}
+	return nil
 }
 
 // dev serves until the client closes stdin; over HTTP, until ctx ends.
@@ -98,6 +110,9 @@ type front interface {
 // front sets d.bridge, and returns the function that serves the client.
 func (d *developer) front(address string) (serve func(context.Context) error, err error) {
 	if address == "" {
+		if in, ok := d.cli.in.(*os.File); ok && isTerminal(in) {
+			d.cli.say("dev speaks MCP on stdin and stdout, and waits for a client that has this command in its configuration; for HTTP: --http :8080")
+		}
 		b := bridge.New(d.cli.out)
 		d.bridge = b
 		return func(ctx context.Context) error { return b.Serve(ctx, d.cli.in) }, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,7 +105,9 @@ func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...cli
 	defer cancel()
 	to := client.Command(cmd)
 	if overHTTP {
-		to = client.HTTP(f.serves(cmd))
+		url := f.serves(cmd)
+		to = client.HTTP(url)
+		f.lands(url)
 	}
 	f.client, err = client.Connect(ctx, to, opts...)
 	if err != nil {
@@ -139,6 +143,26 @@ func (f *followed) serves(cmd *exec.Cmd) string {
 	}
 	f.t.Fatalf("it does not say where it serves:\n%s", f.log)
 	return ""
+}
+
+// lands opens the page for browsers: it must show the address that clients use, and not the process's own.
+func (f *followed) lands(url string) {
+	f.t.Helper()
+	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, strings.TrimSuffix(url, "mcp"), nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/html")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.Contains(string(page), url) {
+		f.t.Errorf("the page does not show %s: %v\n%.2000s", url, err, page)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func (f *followed) file(name, text string) {
@@ -302,4 +326,20 @@ func underLoad(t *testing.T, overHTTP bool, changes int) {
 	close(stop)
 	callers.Wait()
 	t.Logf("%d calls during %d changes", calls.Load(), changes)
+}
+
+// TestDevUsage: what cannot be followed is refused at once.
+func TestDevUsage(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"dev":                         "no server",
+		"dev https://example.com/mcp": "is not one",
+		"dev ./nowhere":               "there is no Go package in ./nowhere",
+		"dev " + everything:           "is not one",
+		"dev ../../examples/weather --http 0.0.0.0:8080": "dev serves this machine only",
+	} {
+		if out, errs, code := kagami(t, strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
 }

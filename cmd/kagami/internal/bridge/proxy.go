@@ -266,6 +266,7 @@ func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 		return false
 	}
 	request.Header = r.Header.Clone()
+	request.Host = r.Host // the landing page shows it, and the origin of a page is compared with it
 	request.Header.Del("Connection")
 	if s.last != "" {
 		request.Header.Set("Last-Event-ID", s.last)
