@@ -312,9 +312,10 @@ type stream struct {
 	asked   *frame // by POST
 	listens bool   // it goes on with the next process
 
-	mu    sync.Mutex // guards w, once it has begun
-	begun bool
-	last  string // id of the last event
+	mu     sync.Mutex // guards w, once it has begun, and events
+	begun  bool
+	events bool   // the answer consists of events
+	last   string // id of the last event
 }
 
 // fill makes the request and passes its answer on.
@@ -334,6 +335,7 @@ func (s *stream) copy(answer *http.Response) error {
 	s.listens = s.listens && events
 	skip := s.begun && s.asked != nil
 	s.mu.Lock()
+	s.events = events
 	if !s.begun {
 		maps.Copy(s.w.Header(), answer.Header)
 		s.w.WriteHeader(answer.StatusCode)
@@ -348,11 +350,11 @@ func (s *stream) copy(answer *http.Response) error {
 		_, err := io.Copy(s.w, answer.Body)
 		return err
 	}
-	return s.events(answer.Body, skip)
+	return s.pour(answer.Body, skip)
 }
 
-// events passes on events as a whole.
-func (s *stream) events(body io.Reader, skip bool) error {
+// pour passes on events as a whole.
+func (s *stream) pour(body io.Reader, skip bool) error {
 	var event []byte
 	rest := make([]byte, 0, 4096)
 	buffer := make([]byte, 32<<10)
@@ -421,7 +423,7 @@ func (s *stream) farewell(event []byte) bool {
 func (s *stream) tell(changed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.begun {
+	if !s.events {
 		return
 	}
 	for _, method := range changed {
