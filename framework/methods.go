@@ -18,7 +18,8 @@ import (
 // Methods registers every exported method of receiver as a tool, named by the
 // method in snake_case (SearchOrders is search_orders, HTTPGet is http_get), in
 // alphabetical order. Methods of embedded types count. It is meant for
-// prototypes: a tool registered with Tool or Func can have a description.
+// prototypes: a tool registered with Tool or Func can have a description. The methods' doc
+// comments are descriptions if "kagami gen" has registered them.
 //
 // A method fits if Func would take it without Params: no parameter or one struct (or a
 // pointer to one, or a map), with or without a context first, and at most one result, with

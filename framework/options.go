@@ -73,6 +73,9 @@ func (b *builder) configure(m *member, layers []*layer) {
 	for _, o := range m.opts {
 		b.option(m, o)
 	}
+	if m.options.description == "" {
+		m.options.description = m.sourceDoc()
+	}
 	if h := m.options.hints; is(h.ReadOnly) && is(h.Destructive) {
 		m.fault(b, "", "a tool that is ReadOnly cannot be Destructive(true)", "Keep one")
 	}

@@ -51,7 +51,7 @@ var table = []rule{
 	}},
 	{prefix: "framework/internal/decimal"},
 	{prefix: "framework/internal/rawschema", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
-	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "framework/internal/rawschema", "protocol/jsontext"}, external: []string{
+	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "framework/internal/rawschema", "framework/internal/sourcedoc", "protocol/jsontext"}, external: []string{
 		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10",
 		"github.com/pb33f/ordered-map/v2", // invopop's Properties
 	}},
@@ -65,7 +65,7 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
@@ -74,6 +74,7 @@ var table = []rule{
 	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},
 	{prefix: "framework/internal/redisserver"},
 	{prefix: "framework/internal/place"},
+	{prefix: "framework/internal/sourcedoc"},
 	{prefix: "framework/internal/outlive"},
 	{prefix: "framework/internal/shield", internal: []string{
 		"protocol/change", "protocol/claim", "protocol/engine", "protocol/eventlog", "protocol/session", "protocol/task",

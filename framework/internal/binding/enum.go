@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -14,6 +16,7 @@ type enumNode struct {
 	node
 	values []reflect.Value
 	texts  [][]byte // the values as JSON
+	doc    string   // what the doc comments of the constants say
 }
 
 // enum wraps the node of a type that lists its values.
@@ -29,7 +32,18 @@ func (c *compiler) enum(t reflect.Type, n node) node {
 	if !ok {
 		return n
 	}
-	return &enumNode{node: n, values: values, texts: texts}
+	return &enumNode{node: n, values: values, texts: texts, doc: constantDocs(t, values, texts)}
+}
+
+// constantDocs returns the doc comments of constants, each behind its value; "" if there are none.
+func constantDocs(t reflect.Type, values []reflect.Value, texts [][]byte) string {
+	var all []string
+	for i, v := range values {
+		if doc := sourcedoc.Constant(t, v); doc != "" {
+			all = append(all, textOf(texts[i])+": "+sentenceOf(doc))
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // listsValues reports whether t has a method Values() []t.
@@ -152,6 +166,7 @@ func (n *enumNode) schema(s *schemer, c *constraints) keywords {
 	if _, generated := n.node.(*methodNode); generated {
 		k.drop("description")
 	}
+	k.note(n.doc)
 	k.set("enum", list(n.texts))
 	return k
 }

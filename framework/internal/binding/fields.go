@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -228,6 +229,9 @@ func (c *compiler) field(cand candidate) *field {
 	if f.doc == "" {
 		f.doc = sf.Tag.Get("jsonschema_description")
 	}
+	if f.doc == "" && !strings.Contains(sf.Tag.Get("jsonschema"), "description=") {
+		f.doc = sourcedoc.Field(cand.owner, sf.Name)
+	}
 	if _, option, is := strings.Cut(sf.Tag.Get("uri"), ","); is && c.mode == Strings {
 		if f.slashes = option == "slashes"; !f.slashes {
 			c.fault("", fmt.Sprintf("the uri tag has no option %q", option), `Write uri:"name" or uri:"name,slashes"`)
@@ -383,7 +387,7 @@ func (c *compiler) unlisted(n node, schema keywords) {
 		return
 	}
 	c.warn(fmt.Sprintf("type %s has constants, and its schema does not name them", t),
-		fmt.Sprintf(`Give it a method Values() []%s, or the field validate:"oneof=…"`, t.Name()))
+		fmt.Sprintf(`Give it a method Values() []%s, which kagami gen can write, or the field validate:"oneof=…"; if there are other values, the type's comment //kagami:open`, t.Name()))
 	c.faults[len(c.faults)-1].Enum = t
 }
 

@@ -72,7 +72,8 @@ func Beside(where, pkg, other string) string {
 }
 
 // Constants reports whether a package declares constants of the named type with their values, and the
-// files with that are at hand. where is file:line of anything in the package.
+// files with that are at hand. where is file:line of anything in the package. A type whose doc comment
+// has the line //kagami:open has none: other values are also meant.
 func Constants(where, typeName string) bool {
 	file, found := fileOf(where)
 	if !found {
@@ -84,16 +85,19 @@ func Constants(where, typeName string) bool {
 	}
 	declares := regexp.MustCompile(`(?m)^\s*(?:const\s+)?\w+\s+` + regexp.QuoteMeta(typeName) + `\s*=`)
 	group := regexp.MustCompile(`(?ms)^const\s*(?:\(.*?^\)|[^(\n]*$)`)
+	open := regexp.MustCompile(`(?m)^\s*//kagami:open\s*\n(?:\s*//.*\n)*\s*(?:type\s+)?` + regexp.QuoteMeta(typeName) + `\s`)
+	has := false
 	for _, source := range sources {
 		text, err := os.ReadFile(source)
 		if err != nil {
 			continue
 		}
-		if slices.ContainsFunc(group.FindAll(text, -1), declares.Match) {
-			return true
+		if open.Match(text) {
+			return false
 		}
+		has = has || slices.ContainsFunc(group.FindAll(text, -1), declares.Match)
 	}
-	return false
+	return has
 }
 
 // fileOf returns the file of file:line.

@@ -85,11 +85,18 @@ const (
 )
 
 var Plain Gloss = "plain"
+
+// A Port is any.
+//
+//kagami:open
+type Port int
+
+const Web Port = 80
 `
 	if err := os.WriteFile(filepath.Join(dir, "paint.go"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"Color": true, "Finish": true, "Gloss": false, "Shape": false, "Fin": false} {
+	for name, want := range map[string]bool{"Color": true, "Finish": true, "Gloss": false, "Shape": false, "Fin": false, "Port": false} {
 		if got := place.Constants(filepath.Join(dir, "main.go")+":7", name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}

@@ -48,13 +48,17 @@ func Describe(fn any) string {
 
 // Package returns the import path of the package that declares the function, or "" if it is unknown.
 func Package(fn reflect.Value) string {
-	f := runtime.FuncForPC(fn.Pointer())
+	return PackageOf(runtime.FuncForPC(fn.Pointer()))
+}
+
+// PackageOf is Package for a function as package runtime knows it, or nil.
+func PackageOf(f *runtime.Func) string {
 	if f == nil {
 		return ""
 	}
 	dir, base := path.Split(f.Name())
 	base, _, _ = strings.Cut(base, ".")
-	return dir + base
+	return dir + strings.ReplaceAll(base, "%2e", ".") // a dot in the last part of an import path is escaped
 }
 
 // of returns a path that an editor opens: relative to the working directory if the file is below it, and

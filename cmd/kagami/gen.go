@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/docgen"
+)
+
+func (a *cli) genCommand() *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use: "gen [DIR…]", Short: "Make descriptions and enums from doc comments",
+		Long: `Make descriptions and enums from the doc comments of Go packages (default: of the current
+directory), in a file ` + docgen.File + ` in each. Run it with "go generate", from this line in
+a file of the package:
+
+  //go:generate kagami gen
+
+The comment of a function describes the tool, resource or prompt that is made from it, and
+that of a struct's field the argument or the member. Describe and the tag doc have
+precedence. A string or integer type with two or more constants gets a method Values, so
+that its schema lists them with their comments, unless it has one, its constants are
+flags (1 << iota), or its doc comment has the line //kagami:open.
+
+A comment that begins with the name loses it: "AddNote adds a note." becomes "Adds a note."`,
+		Example: `  kagami gen
+  kagami gen --check ./orders ./stock`,
+		RunE: func(_ *cobra.Command, dirs []string) error {
+			if len(dirs) == 0 {
+				dirs = []string{"."}
+			}
+			for _, dir := range dirs {
+				if err := a.gen(dir, check); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing, and exit with 1 if a file is stale")
+	return cmd
+}
+
+// gen brings the generated file of a package up to date, or checks that it is.
+func (a *cli) gen(dir string, check bool) error {
+	p, err := docgen.Read(dir)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, docgen.File)
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(old) > 0 && !bytes.HasPrefix(old, []byte(docgen.Header)) {
+		return fmt.Errorf("%s was not written by kagami gen: rename it", path)
+	}
+	var source []byte // none if there is nothing to say
+	if !p.Empty() {
+		if source, err = p.Source(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case bytes.Equal(old, source):
+		if p.Empty() {
+			a.say("%s: there is nothing to describe", dir)
+		}
+		return nil
+	case check:
+		return fmt.Errorf("%s is stale: run kagami gen %s", path, dir)
+	case p.Empty():
+		a.say("removed %s: there is nothing to describe any more", path)
+		return os.Remove(path)
+	}
+	a.say("wrote %s: descriptions %d, enums %d", path, len(p.Docs), len(p.Enums))
+	return os.WriteFile(path, source, 0o644)
+}

@@ -1,0 +1,149 @@
+package docgen
+
+import (
+	"errors"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// constants collects the constants of named strings and integers, and their comments.
+//
+// Imports are not loaded. A constant whose value needs another package gets no comment.
+func (p *Package) constants(fset *token.FileSet, files []*ast.File) {
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
+	check := types.Config{
+		Importer: noImports{}, IgnoreFuncBodies: true, FakeImportC: true,
+		Error: func(error) {}, // what does not compile is for the compiler to say
+	}
+	pkg, _ := check.Check(p.Name, fset, files, info)
+	enums := map[string]*found{}
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			if general, ok := decl.(*ast.GenDecl); ok && general.Tok == token.CONST {
+				p.group(general, pkg, info, enums)
+			}
+		}
+	}
+	declared := declarations(files)
+	for _, name := range slices.Sorted(maps.Keys(enums)) {
+		e := enums[name]
+		p.describe(name, e)
+		spec := declared[name]
+		if len(e.names) < 2 || e.flags || isOpen(spec.Doc) || hasMethod(e.t, "Values") {
+			continue
+		}
+		p.Enums = append(p.Enums, Enum{name, e.listed()})
+	}
+}
+
+// found are the constants of one type.
+type found struct {
+	t      *types.Named
+	names  []string
+	values []constant.Value
+	docs   []string
+	flags  bool // they are bits, to be added up
+}
+
+// group collects the constants of one declaration.
+func (p *Package) group(decl *ast.GenDecl, pkg *types.Package, info *types.Info, enums map[string]*found) {
+	shifts := false // the expression that is repeated shifts something
+	for _, spec := range decl.Specs {
+		spec := spec.(*ast.ValueSpec)
+		if len(spec.Values) > 0 {
+			shifts = slices.ContainsFunc(spec.Values, isShift)
+		}
+		for _, ident := range spec.Names {
+			c, _ := info.Defs[ident].(*types.Const)
+			if c == nil || ident.Name == "_" {
+				continue
+			}
+			named, _ := c.Type().(*types.Named)
+			if named == nil || named.Obj().Pkg() != pkg || !listable(named) {
+				continue
+			}
+			name := named.Obj().Name()
+			if enums[name] == nil {
+				enums[name] = &found{t: named}
+			}
+			comments := []*ast.CommentGroup{spec.Doc, spec.Comment}
+			if len(decl.Specs) == 1 {
+				comments = append(comments, decl.Doc)
+			}
+			enums[name].add(c, shifts, comments...)
+		}
+	}
+}
+
+// add adds a constant with its comments, of which the first that has words counts.
+func (e *found) add(c *types.Const, shifts bool, comments ...*ast.CommentGroup) {
+	doc := ""
+	for _, comment := range comments {
+		if doc == "" {
+			doc = words(c.Name(), comment)
+		}
+	}
+	e.names, e.values, e.docs = append(e.names, c.Name()), append(e.values, c.Val()), append(e.docs, doc)
+	e.flags = e.flags || shifts
+}
+
+// describe registers the comments of constants.
+func (p *Package) describe(name string, e *found) {
+	for i, value := range e.values {
+		if e.docs[i] == "" {
+			continue
+		}
+		switch v := constant.Val(value).(type) {
+		case string:
+			p.Docs[name+"="+v] = e.docs[i]
+		case int64:
+			p.Docs[name+"="+strconv.FormatInt(v, 10)] = e.docs[i]
+		}
+	}
+}
+
+// listed returns the names to list: the exported ones, or all if none is exported.
+func (e *found) listed() []string {
+	exported := slices.DeleteFunc(slices.Clone(e.names), func(name string) bool { return !ast.IsExported(name) })
+	if len(exported) > 0 {
+		return exported
+	}
+	return e.names
+}
+
+// listable reports whether the type is one of strings or integers.
+func listable(t *types.Named) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&(types.IsString|types.IsInteger) != 0
+}
+
+// isShift reports whether an expression shifts, as those of flags do.
+func isShift(e ast.Expr) (shifts bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		binary, ok := n.(*ast.BinaryExpr)
+		shifts = shifts || ok && binary.Op == token.SHL
+		return !shifts
+	})
+	return shifts
+}
+
+func hasMethod(t *types.Named, name string) bool {
+	for m := range t.Methods() {
+		if m.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// noImports answers that no package is there.
+type noImports struct{}
+
+func (noImports) Import(string) (*types.Package, error) {
+	return nil, errors.New("imports are not loaded")
+}
