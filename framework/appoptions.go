@@ -48,6 +48,8 @@ type appConfig struct {
 	strict, detail       bool
 	mapper               func(context.Context, error) error
 	plans                binding.Options
+	narrowing            binding.Narrowing // of listed schemas
+	profiled             bool              // a name that model APIs refuse is a fault
 	grace                time.Duration
 	auth                 transport.Authenticator // nil: callers need no credentials
 	model                Model                   // nil: there is only the client's

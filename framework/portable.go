@@ -20,23 +20,27 @@ var (
 // characters, of OpenAI's API and Gemini's.
 const longestCalled = 64
 
-// portable warns of what the API of a model would refuse about the tool.
+// portable warns of what the API of a model would refuse about the tool. With WithProfile it is a fault.
 func (m *member) portable(b *builder, schema []byte) {
+	report := m.warn
+	if b.server.cfg.profiled {
+		report = func(b *builder, problem, fix string) { m.fault(b, "", problem, fix) }
+	}
 	if m.listed == "" || len(m.listed) > 128 || !plainName(m.listed) { // which is a fault
 		return
 	}
 	if !dotless.MatchString(m.listed) {
-		m.warn(b, "the APIs of Anthropic and OpenAI refuse its name", "Use letters a-z, digits, _ and -")
+		report(b, "the APIs of Anthropic and OpenAI refuse its name", "Use letters a-z, digits, _ and -")
 	}
 	if !geminiName.MatchString(m.listed) {
-		m.warn(b, "Gemini's API refuses its name", "Let it begin with a letter or _")
+		report(b, "Gemini's API refuses its name", "Let it begin with a letter or _")
 	}
 	if length := len("mcp____") + len(b.server.name) + len(m.listed); length > longestCalled {
-		m.warn(b, fmt.Sprintf("clients call it mcp__%s__%s, which is %d characters long: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),
+		report(b, fmt.Sprintf("clients call it mcp__%s__%s, which is %d characters long: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),
 			"Shorten its name or that of the app")
 	}
 	for _, name := range refusedFields(schema) {
-		m.warn(b, fmt.Sprintf("Anthropic's API refuses the name of the argument %q", name), "Use 1 to 64 letters a-z, digits, _, - and .")
+		report(b, fmt.Sprintf("Anthropic's API refuses the name of the argument %q", name), "Use 1 to 64 letters a-z, digits, _, - and .")
 	}
 }
 

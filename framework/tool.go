@@ -317,7 +317,7 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	m.entry.Kind = catalog.Tool
 	listed := protocol.Tool{
 		Name: m.listed, Title: titled(m.options.title, m.listed), Description: m.options.description,
-		InputSchema: plan.in.schema, OutputSchema: plan.out.schema, Annotations: m.options.hints,
+		InputSchema: b.server.cfg.narrowing.Schema(plan.in.schema), OutputSchema: plan.out.schema, Annotations: m.options.hints,
 		Icons: m.options.icons, Meta: m.options.meta, TaskSupport: m.options.task.support(),
 	}
 	m.bound.tool = &listed

@@ -75,27 +75,32 @@ func eachSchema(raw []byte, change func(keywords) keywords) []byte {
 	if jsontext.KindOf(raw) != jsontext.KindObject {
 		return raw
 	}
+	return change(eachInside(raw, func(inner []byte) []byte { return eachSchema(inner, change) })).render()
+}
+
+// eachInside returns a schema with the ones directly inside of it changed.
+func eachInside(raw []byte, change func([]byte) []byte) keywords {
 	var out keywords
 	for key, value := range jsontext.Members(raw) {
 		name := key.String()
 		value = bytes.TrimSpace(value)
 		switch {
 		case schemaValued[name]:
-			value = eachSchema(value, change)
+			value = change(value)
 		case schemaLists[name]:
 			var items [][]byte
 			for item := range jsontext.Elements(value) {
-				items = append(items, eachSchema(item, change))
+				items = append(items, change(item))
 			}
 			value = list(items)
 		case schemaMaps[name]:
 			var members keywords
 			for k, item := range jsontext.Members(value) {
-				members = append(members, keyword{k.String(), eachSchema(item, change)})
+				members = append(members, keyword{k.String(), change(item)})
 			}
 			value = renderMembers(members)
 		}
 		out = append(out, keyword{name, value})
 	}
-	return change(out).render()
+	return out
 }

@@ -1,0 +1,106 @@
+package binding
+
+import (
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// mostUnrolled is how often a definition is written inside of itself, if the schema does not become longer
+// than longestUnrolled bytes by that.
+const (
+	mostUnrolled    = 3
+	longestUnrolled = 16 << 10
+)
+
+// unroll writes definitions where they are used. Below the depth a recursive one is an object of any shape.
+func unroll(schema []byte) []byte {
+	if !strings.Contains(string(schema), `"$ref"`) {
+		return schema
+	}
+	for depth := mostUnrolled; ; depth-- {
+		u := &unroller{root: schema, depth: depth, open: map[string]int{}, room: longestUnrolled}
+		out := parseKeywords(u.schema(schema))
+		if u.room < 0 && depth > 1 {
+			continue
+		}
+		if !u.foreign {
+			out.drop("$defs")
+			out.drop("definitions")
+		}
+		return out.render()
+	}
+}
+
+type unroller struct {
+	root    []byte
+	depth   int
+	open    map[string]int // how often a definition is being written
+	room    int            // bytes that may be added
+	foreign bool           // there is a reference that is not of this schema
+}
+
+func (u *unroller) schema(raw []byte) []byte {
+	if jsontext.KindOf(raw) != jsontext.KindObject {
+		return raw
+	}
+	pointer, _ := jsontext.Member(raw, "$ref")
+	ref, is := jsontext.String(pointer)
+	if !is {
+		return eachInside(raw, u.schema).render()
+	}
+	target, found := u.target(ref)
+	if !found {
+		u.foreign = true
+		return raw
+	}
+	beside := parseKeywords(raw)
+	beside.drop("$ref")
+	if u.open[ref] >= u.depth || u.room < 0 {
+		return over(shallow(target), beside).render()
+	}
+	u.open[ref]++
+	out := over(eachInside(target, u.schema), beside)
+	u.open[ref]--
+	out.drop("$defs")
+	text := out.render()
+	u.room -= len(target)
+	return text
+}
+
+// target returns the part of the schema that a reference is to.
+func (u *unroller) target(ref string) ([]byte, bool) {
+	path, local := strings.CutPrefix(ref, "#")
+	if !local {
+		return nil, false
+	}
+	target := u.root
+	for path != "" {
+		var part string
+		if path[0] != '/' {
+			return nil, false
+		}
+		part, path = firstStep(path)
+		inner, found := jsontext.Member(target, unescaped(part))
+		if !found {
+			return nil, false
+		}
+		target = inner
+	}
+	return target, jsontext.KindOf(target) == jsontext.KindObject
+}
+
+// shallow returns a definition without what is inside.
+func shallow(definition []byte) keywords {
+	k := parseKeywords(definition)
+	out := keywords{}
+	for _, name := range []string{"type", "title", "description"} {
+		if raw, has := k.get(name); has {
+			out.set(name, raw)
+		}
+	}
+	if out.text("type") == "object" {
+		out.set("properties", []byte("{}"))
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package framework_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+type branch struct {
+	Name   string   `json:"name"`
+	Inside []branch `json:"inside,omitempty"`
+}
+
+type profiled struct {
+	Tree   branch             `json:"tree"`
+	Shape  shape              `json:"shape"`
+	Counts []*int             `json:"counts,omitempty" doc:"how many"`
+	Ratio  float64            `json:"ratio" validate:"gt=0,lt=1"`
+	ByName map[string]float64 `json:"byName,omitempty" validate:"dive,keys,oneof=a b,endkeys"`
+}
+
+// TestWithProfile: each profile changes what its clients do not take, in the listed schema only.
+func TestWithProfile(t *testing.T) {
+	t.Parallel()
+	take := func(_ context.Context, in profiled) (string, error) {
+		return in.Tree.Inside[0].Inside[0].Inside[0].Inside[0].Name, nil
+	}
+	for profile, want := range map[string]struct{ has, not []string }{
+		"vscode": {has: []string{`"$ref"`, `"anyOf"`, `"exclusiveMinimum"`, `"propertyNames"`}},
+		"gemini": {
+			has: []string{`"anyOf"`, `"counts":{"type":"array","description":"how many","items":{"type":"integer"}}`, `"ratio":{"type":"number","description":"Greater than 0. Less than 1.","minimum":0,"maximum":1}`, `The names are \"a\", \"b\".`},
+			not: []string{`"$ref"`, `"$defs"`, `"exclusiveMinimum"`, `"propertyNames"`},
+		},
+		"openai": {
+			has: []string{
+				`"$ref"`, `"propertyNames"`,
+				`"shape":{"type":"object","properties":{"kind":{"type":"string","enum":["circle","square"]},` +
+					`"radius":{"type":"number","description":"Only if kind is circle.","exclusiveMinimum":0},` +
+					`"side":{"type":"number","description":"Only if kind is square.","exclusiveMinimum":0}},"required":["kind"],"additionalProperties":false}`,
+			},
+			not: []string{`"anyOf"`},
+		},
+		"all": {
+			has: []string{`"required":["kind"]`, `"inside":{"type":"array","items":{"type":"object","properties":{}}}`},
+			not: []string{`"$ref"`, `"anyOf"`, `"exclusiveMaximum"`},
+		},
+	} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			app := framework.New("profiled", "1", shapes(), framework.WithProfile(profile)).
+				Add(framework.Tool("take", take, framework.Describe("Take it.")))
+			s := testkit.New(t, app)
+			schema := string(s.Tools()[0].InputSchema)
+			for _, part := range want.has {
+				if !strings.Contains(schema, part) {
+					t.Errorf("there is no %s in\n%s", part, schema)
+				}
+			}
+			for _, part := range want.not {
+				if strings.Contains(schema, part) {
+					t.Errorf("there is %s in\n%s", part, schema)
+				}
+			}
+			deep := `{"tree":{"name":"1","inside":[{"name":"2","inside":[{"name":"3","inside":[{"name":"4","inside":[{"name":"5"}]}]}]}]},"shape":{"kind":"circle","radius":1},"counts":[null],"ratio":0.5}`
+			if got := s.CallRaw("take", deep).OK().Text(); got != "5" {
+				t.Errorf("the call is answered %s", got)
+			}
+			s.CallRaw("take", strings.Replace(deep, "0.5", "0", 1)).IsError().Mentions("ratio") // though the bound may not be listed
+		})
+	}
+}
+
+// TestWithProfileOfRawSchemas: schemas written by hand are narrowed as well.
+func TestWithProfileOfRawSchemas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, want string }{
+		"a root of alternatives": {
+			`{"type":"object","properties":{"a":{"type":"string"}},"oneOf":[{"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`,
+		},
+		"all of": {
+			`{"type":"object","allOf":[{"properties":{"a":{"enum":["x"]}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
+			`{"type":"object","properties":{"a":{"enum":["x"]},"b":{"type":"integer"}},"required":["a","b"]}`,
+		},
+		"values of several types": {
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer","minimum":1}]},"b":{"oneOf":[{"type":"string","format":"ipv4"},{"type":"string","format":"ipv6"}]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"Give text or a whole number of at least 1."},"b":{"type":"string","description":"Give an IPv4 address or an IPv6 address."}}}`,
+		},
+		"the same member of two": {
+			`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}}},{"type":"object","properties":{"x":{"type":"integer"}}}]}}}`,
+			`{"type":"object","properties":{"u":{"type":"object","properties":{"x":{"type":"string","description":"Give text or a whole number."}}}}}`,
+		},
+		"a recursive root": {
+			`{"type":"object","properties":{"next":{"$ref":"#"}}}`,
+			`{"type":"object","properties":{"next":{"type":"object","properties":{"next":{"type":"object","properties":{"next":{"type":"object","properties":{"next":{"type":"object","properties":{}}}}}}}}}}`,
+		},
+		"definitions": {
+			`{"type":"object","properties":{"a":{"$ref":"#/definitions/A","description":"the a"},"l":{"type":"array"},"o":{"type":"object"}},"definitions":{"A":{"type":["string","null"],"enum":["x",null]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"the a","enum":["x"]},"l":{"type":"array","items":{}},"o":{"type":"object","properties":{}}}}`,
+		},
+		"a reference to nothing": {
+			`{"type":"object","properties":{"a":{"type":"string"}},"$defs":{"A":{"type":"string"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}},"$defs":{"A":{"type":"string"}}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := framework.New("raw", "1", framework.WithProfile("all")).
+				Add(framework.Tool("t", none, framework.Describe("d"), framework.InputSchema(c.schema)))
+			if got := string(testkit.New(t, app).Tools()[0].InputSchema); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestWithProfileWide: a type with many references to itself is not written out without bound.
+func TestWithProfileWide(t *testing.T) {
+	t.Parallel()
+	type wide struct {
+		A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P *wide
+	}
+	app := framework.New("wide", "1", framework.WithProfile("gemini")).
+		Add(framework.Tool("t", func(context.Context, wide) (string, error) { return "", nil }, framework.Describe("d")))
+	if got := len(testkit.New(t, app).Tools()[0].InputSchema); got > 64<<10 {
+		t.Errorf("%d bytes", got)
+	}
+}
+
+// TestWithProfileMistakes: names that an API refuses are faults, and so are unknown profiles.
+func TestWithProfileMistakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		option framework.AppOption
+		want   string
+	}{
+		"a name":  {framework.WithProfile("all"), "refuse its name"},
+		"unknown": {framework.WithProfile("netscape"), `no profile "netscape": there are all, chatgpt,`},
+		"none":    {framework.WithProfile(), `give it a profile, such as "all"`},
+	} {
+		_, err := framework.New("shop", "1", c.option).Add(framework.Tool("a.b", none, framework.Describe("d"))).Build()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
