@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -108,10 +110,26 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
 		err = fmt.Errorf("%w\nThe tool runs as a task only: call it with --task.", err) //nolint:revive,staticcheck // sentences for a person
 	}
+	if a.revision == "" {
+		err = suggestEarlier(err, c.Revision())
+	}
 	if err != nil && !listed { // the tool may be hidden, so the error of the server is kept
 		return errors.Join(err, &unlistedError{unlisted("tool", name, names)})
 	}
 	return err
+}
+
+// saysItCannotAsk matches what servers answer if they have no way to ask in the middle of a call.
+var saysItCannotAsk = regexp.MustCompile(`(?i)(elicit|sampling|createmessage|roots|\bask).*(not support|unsupported|does not|doesn't|cannot|can't|unable|unavailable|not available|no session|without)|(not support|unsupported|cannot|can't|unable|unavailable|not available).*(elicit|sampling|createmessage|roots|\bask)`)
+
+// suggestEarlier adds the last revision at which servers send requests to the error of a server that cannot
+// ask at a later one.
+func suggestEarlier(err error, spoken string) error {
+	earlier := contract.ListsTasks().String()
+	if err == nil || spoken <= earlier || !saysItCannotAsk.MatchString(err.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w\nAt %s servers ask in another way: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // sentences for a person
 }
 
 // wantProgress returns the call options that ask the server for progress. It is a bar in a terminal. With
