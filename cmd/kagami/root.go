@@ -99,7 +99,7 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
 		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.completeCommand(), a.benchCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(), a.devCommand(),
 		a.installCommand(), a.uninstallCommand(), a.clientsCommand(), a.discoverCommand(),
-		a.genCommand(), a.lockCommand(), a.diffCommand(), a.doctorCommand(), a.versionCommand(),
+		a.genCommand(), a.lockCommand(), a.diffCommand(), a.doctorCommand(), a.conformanceCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/conform"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+func (a *cli) conformanceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "conformance SERVER", Short: "Check a server against the specification",
+		Long: `Check a server against rules of the specification, at each revision that it speaks (or
+that of --revision): unknown methods and names, lists and their entries, pages, caching.
+No tool is called, and nothing changes. -v shows the rules that are kept as well.
+
+The exit code is 1 if a MUST is broken. A SHOULD that is not followed is shown only.
+
+This is no substitute for the official suite, @modelcontextprotocol/conformance, which needs
+tools of its own in the server.`,
+		Example: `  kagami conformance ./examples/everything
+  kagami conformance https://mcp.example.com/mcp --json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, _, err := a.arguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.conformance(cmd.Context(), server)
+		},
+	}
+	a.completes(cmd, nil)
+	return cmd
+}
+
+// conformance asks the server at one revision after the other, each in a session of its own.
+func (a *cli) conformance(ctx context.Context, server []string) error {
+	if len(server) != 1 || !isURL(server[0]) { // a package is built once
+		program, cleanup, err := a.program(ctx, server)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = cleanup() }()
+		server = append([]string{program.Path}, program.Args[1:]...)
+	}
+	all, refusal := []conform.Finding{}, error(nil)
+	for _, rev := range protocol.Revisions() {
+		if a.revision != "" && a.revision != rev.String() {
+			continue
+		}
+		body := func(ctx context.Context, c *client.Client) error {
+			found, err := conform.Check(ctx, c)
+			all = append(all, found...)
+			return err
+		}
+		err := a.session(ctx, server, body, client.Revisions(rev))
+		if _, unreached := errors.AsType[*unreachedError](err); unreached && a.revision == "" {
+			refusal = err // a server need not speak every revision
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 && refusal != nil {
+		return refusal
+	}
+	return a.showConformance(all)
+}
+
+// showConformance prints the findings. It returns an error if the server has broken a rule.
+func (a *cli) showConformance(all []conform.Finding) error {
+	var text strings.Builder
+	broken := 0
+	for i, f := range all {
+		if f.Verdict == conform.Broken {
+			broken++
+		}
+		if i == 0 || f.Revision != all[i-1].Revision {
+			text.WriteString(f.Revision + ": " + counted(all, f.Revision) + "\n")
+		}
+		if a.verbose || f.Why != "" {
+			fmt.Fprintf(&text, "  %-7s  %s\n", f.Verdict, f.Rule)
+		}
+		if f.Why != "" {
+			fmt.Fprintf(&text, "           %s (%s)\n", onOneLine(f.Why), f.Source)
+		}
+	}
+	var err error
+	if a.json {
+		err = writeJSON(a.out, map[string]any{"findings": all})
+	} else {
+		_, err = io.WriteString(a.out, text.String())
+	}
+	if err == nil && broken > 0 {
+		err = fmt.Errorf("rules that are broken: %d", broken)
+	}
+	return err
+}
+
+// counted says how many findings of a revision have each verdict.
+func counted(all []conform.Finding, revision string) string {
+	counts := map[conform.Verdict]int{}
+	for _, f := range all {
+		if f.Revision == revision {
+			counts[f.Verdict]++
+		}
+	}
+	texts := []string{fmt.Sprintf("%d kept", counts[conform.Kept])}
+	for _, v := range []conform.Verdict{conform.Skipped, conform.Ignored, conform.Broken} {
+		if counts[v] > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", counts[v], v))
+		}
+	}
+	return strings.Join(texts, ", ")
+}

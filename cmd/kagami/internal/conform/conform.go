@@ -1,0 +1,210 @@
+// Package conform asks a server that nobody knows whether it keeps rules of the specification. It calls no
+// tool that exists, and changes nothing.
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Verdict is what a rule says of a server.
+type Verdict string
+
+// Verdicts.
+const (
+	Kept    Verdict = "kept"
+	Broken  Verdict = "broken"  // a MUST
+	Ignored Verdict = "ignored" // a SHOULD
+	Skipped Verdict = "skipped" // the server has nothing that the rule is about
+)
+
+// Finding is the verdict of one rule at one revision.
+type Finding struct {
+	Revision string  `json:"revision"`
+	Rule     string  `json:"rule"`
+	Source   string  `json:"source"` // the page of the specification
+	Verdict  Verdict `json:"verdict"`
+	Why      string  `json:"why,omitempty"` // what is wrong
+}
+
+// rule is one promise of the specification.
+type rule struct {
+	name   string
+	source string
+	should bool // a SHOULD
+	since  bool // only revisions with discovery
+	until  bool // only revisions with a handshake
+	check  func(ctx context.Context, p *probe) error
+}
+
+// errSkipped says that the server has nothing that a rule is about.
+var errSkipped = errors.New("skipped")
+
+// probe asks one server at one revision.
+type probe struct {
+	c    *client.Client
+	d    *dialect.Dialect
+	has  protocol.ServerCapabilities
+	held map[string][]json.RawMessage // lists that were read
+
+	asked int    // the id of the last request
+	meta  string // that of each request at a revision without a handshake
+}
+
+// Check asks a server at the revision that the client speaks. An error is that of the connection.
+func Check(ctx context.Context, c *client.Client) ([]Finding, error) {
+	rev, known := protocol.ParseRevision(c.Revision())
+	if !known {
+		return nil, fmt.Errorf("the server speaks %q, which is no revision", c.Revision())
+	}
+	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[string][]json.RawMessage{}}
+	p.meta = fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"kagami conformance","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, rev)
+	var found []Finding
+	for i := range rules {
+		r := &rules[i]
+		if r.since && p.d.ServerRequests() || r.until && !p.d.ServerRequests() {
+			continue
+		}
+		f := Finding{Revision: c.Revision(), Rule: r.name, Source: r.source, Verdict: Kept}
+		switch err := r.check(ctx, p); {
+		case ctx.Err() != nil:
+			return found, ctx.Err()
+		case errors.Is(err, errSkipped):
+			f.Verdict = Skipped
+		case err != nil && r.should:
+			f.Verdict, f.Why = Ignored, err.Error()
+		case err != nil:
+			f.Verdict, f.Why = Broken, err.Error()
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// ask returns the result of a request, or the code of its error. params is a JSON object.
+func (p *probe) ask(ctx context.Context, method, params string) (result json.RawMessage, code int, err error) {
+	p.asked++ // the client's own ids are above 1000
+	if !p.d.ServerRequests() {
+		params = withMember(params, "_meta", p.meta)
+	}
+	frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, p.asked, method, params)
+	answer, err := p.c.Exchange(ctx, frame)
+	if err != nil {
+		return nil, 0, err
+	}
+	var response struct {
+		Result json.RawMessage
+		Error  *struct{ Code int }
+	}
+	if err := json.Unmarshal(answer, &response); err != nil {
+		return nil, 0, fmt.Errorf("the response is no JSON: %w", err)
+	}
+	switch {
+	case response.Error != nil:
+		return nil, response.Error.Code, nil
+	case len(response.Result) == 0:
+		return nil, 0, fmt.Errorf("the response has neither a result nor an error: %s", clip(answer))
+	}
+	return response.Result, 0, nil
+}
+
+// withMember adds a member to an object.
+func withMember(object, name, value string) string {
+	if object == "{}" {
+		return fmt.Sprintf("{%q:%s}", name, value)
+	}
+	return fmt.Sprintf("%s,%q:%s}", object[:len(object)-1], name, value)
+}
+
+// refuses checks that a request is refused with one of the codes.
+func (p *probe) refuses(ctx context.Context, method, params string, codes ...int) error {
+	result, code, err := p.ask(ctx, method, params)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is not answered: %w", method, err)
+	case code == 0:
+		return fmt.Errorf("%s with %s is answered with a result: %s", method, params, clip(result))
+	case !slices.Contains(codes, code):
+		return fmt.Errorf("%s with %s is refused with %d, not with %d", method, params, code, codes[0])
+	}
+	return nil
+}
+
+// clip shortens what a server has sent.
+func clip(raw []byte) string {
+	const most = 200
+	if len(raw) > most {
+		return string(raw[:most]) + "…"
+	}
+	return string(raw)
+}
+
+// lists are the lists, with the capability that each needs.
+var lists = []struct{ method, member string }{
+	{protocol.MethodListTools, "tools"}, {protocol.MethodListResources, "resources"}, {protocol.MethodListPrompts, "prompts"},
+}
+
+func (p *probe) offers(member string) bool {
+	switch member {
+	case "tools":
+		return p.has.Tools
+	case "prompts":
+		return p.has.Prompts
+	}
+	return p.has.Resources
+}
+
+// entries returns all entries of a list.
+func (p *probe) entries(ctx context.Context, method, member string) ([]json.RawMessage, error) {
+	if !p.offers(member) {
+		return nil, errSkipped
+	}
+	if held, read := p.held[member]; read {
+		return held, nil
+	}
+	entries, err := p.readList(ctx, method, member)
+	if err == nil {
+		p.held[member] = entries
+	}
+	return entries, err
+}
+
+// mostPages bounds the pages of a list.
+const mostPages = 500
+
+func (p *probe) readList(ctx context.Context, method, member string) ([]json.RawMessage, error) {
+	entries := []json.RawMessage{}
+	params := `{}`
+	for range mostPages {
+		result, code, err := p.ask(ctx, method, params)
+		if err != nil || code != 0 {
+			return nil, fmt.Errorf("%s is refused with %d: %w", method, code, err)
+		}
+		list, _ := jsontext.Member(result, member)
+		if jsontext.KindOf(list) != jsontext.KindArray {
+			return nil, fmt.Errorf("the result of %s has no list %q: %s", method, member, clip(result))
+		}
+		for entry := range jsontext.Elements(list) {
+			entries = append(entries, entry)
+		}
+		cursor, more := jsontext.Member(result, "nextCursor")
+		if !more {
+			return entries, nil
+		}
+		params = withMember(`{}`, "cursor", string(cursor))
+	}
+	return nil, fmt.Errorf("%s has more than %d pages", method, mostPages)
+}
+
+// notFound is the code for a resource that is not there.
+func (p *probe) notFound() int {
+	return p.d.Error(&protocol.Fault{Kind: protocol.FaultResourceNotFound}).Code
+}

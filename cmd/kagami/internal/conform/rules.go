@@ -1,0 +1,286 @@
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// nobody is a name that no server has.
+const nobody = "kagami-conformance-none"
+
+// rules are all, in the order of the report.
+var rules = []rule{
+	{name: "an unknown method is refused with -32601", source: "JSON-RPC 2.0 §5.1", check: func(ctx context.Context, p *probe) error {
+		return p.refuses(ctx, "kagami/"+nobody, `{}`, jsonrpc.CodeMethodNotFound)
+	}},
+	{name: "ping is answered with an empty result", source: "basic/utilities/ping", until: true, check: ping},
+	{name: "a list without its capability is refused with -32601", source: "basic, error codes", should: true, check: undeclared},
+	{name: "lists that are declared can be read", source: "server/tools, server/resources, server/prompts", check: readable},
+	{name: "an unknown cursor is refused with -32602", source: "server/utilities/pagination", should: true, check: cursors},
+	{name: "results have a resultType", source: "basic", since: true, check: resultTypes},
+	{name: "lists say how long they may be cached", source: "server/utilities/caching", since: true, check: cacheable},
+
+	{name: "names of tools are unique, 1 to 128 of A-Z a-z 0-9 _ - .", source: "server/tools#tool-names", should: true, check: toolNames},
+	{name: "the input schema of a tool is of type object", source: "server/tools#tool", check: inputSchemas},
+	{name: "an unknown tool is refused with -32602", source: "server/tools#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
+		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"name":"`+nobody+`","arguments":{}}`, jsonrpc.CodeInvalidParams)
+	}},
+	{name: "a call without a name is refused with -32602", source: "JSON-RPC 2.0 §5.1", should: true, check: func(ctx context.Context, p *probe) error {
+		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"arguments":{}}`, jsonrpc.CodeInvalidParams)
+	}},
+
+	{name: "URIs of resources are absolute and unique", source: "server/resources#resource", check: resourceURIs},
+	{name: "an unknown resource is refused", source: "server/resources#error-handling", check: func(ctx context.Context, p *probe) error {
+		codes := []int{p.notFound()}
+		if p.d.ServerRequests() { // it is a SHOULD there
+			codes = append(codes, jsonrpc.CodeInvalidParams)
+		}
+		return p.having(ctx, p.has.Resources, protocol.MethodReadResource, `{"uri":"`+nobody+`://none"}`, codes...)
+	}},
+
+	{name: "names of prompts and of their arguments are unique", source: "server/prompts#prompt", check: promptNames},
+	{name: "an unknown prompt is refused with -32602", source: "server/prompts#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
+		return p.having(ctx, p.has.Prompts, protocol.MethodGetPrompt, `{"name":"`+nobody+`"}`, jsonrpc.CodeInvalidParams)
+	}},
+	{name: "a prompt without its required arguments is refused with -32602", source: "server/prompts#error-handling", should: true, check: promptArguments},
+
+	{name: "a completion for an unknown prompt is refused with -32602", source: "server/utilities/completion#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
+		return p.having(ctx, p.has.Completions && p.has.Prompts, protocol.MethodComplete,
+			`{"ref":{"type":"ref/prompt","name":"`+nobody+`"},"argument":{"name":"a","value":""}}`, jsonrpc.CodeInvalidParams)
+	}},
+	{name: "an unknown log level is refused with -32602", source: "server/utilities/logging#error-handling", should: true, until: true, check: func(ctx context.Context, p *probe) error {
+		return p.having(ctx, p.has.Logging, protocol.MethodSetLevel, `{"level":"deafening"}`, jsonrpc.CodeInvalidParams)
+	}},
+}
+
+// having is refuses for a server with a capability.
+func (p *probe) having(ctx context.Context, has bool, method, params string, codes ...int) error {
+	if !has {
+		return errSkipped
+	}
+	return p.refuses(ctx, method, params, codes...)
+}
+
+func ping(ctx context.Context, p *probe) error {
+	result, code, err := p.ask(ctx, protocol.MethodPing, `{}`)
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		return fmt.Errorf("it is refused with %d", code)
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(result, &members) != nil {
+		return fmt.Errorf("the result is %s", clip(result))
+	}
+	return nil
+}
+
+func undeclared(ctx context.Context, p *probe) error {
+	all := true
+	for _, l := range lists {
+		if p.offers(l.member) {
+			continue
+		}
+		all = false
+		if err := p.refuses(ctx, l.method, `{}`, jsonrpc.CodeMethodNotFound); err != nil {
+			return err
+		}
+	}
+	if all {
+		return errSkipped
+	}
+	return nil
+}
+
+func readable(ctx context.Context, p *probe) error {
+	none := true
+	for _, l := range lists {
+		_, err := p.entries(ctx, l.method, l.member)
+		if err != nil && !errors.Is(err, errSkipped) {
+			return err
+		}
+		none = none && err != nil
+	}
+	if none {
+		return errSkipped
+	}
+	return nil
+}
+
+func cursors(ctx context.Context, p *probe) error {
+	none := true
+	for _, l := range lists {
+		if !p.offers(l.member) {
+			continue
+		}
+		none = false
+		if err := p.refuses(ctx, l.method, `{"cursor":"`+nobody+`"}`, jsonrpc.CodeInvalidParams); err != nil {
+			return err
+		}
+	}
+	if none {
+		return errSkipped
+	}
+	return nil
+}
+
+// eachResult judges the result of each list that is there.
+func (p *probe) eachResult(ctx context.Context, judge func(method string, result []byte) error) error {
+	none := true
+	for _, l := range lists {
+		if !p.offers(l.member) {
+			continue
+		}
+		none = false
+		result, code, err := p.ask(ctx, l.method, `{}`)
+		if err != nil || code != 0 {
+			return fmt.Errorf("%s is refused with %d: %w", l.method, code, err)
+		}
+		if err := judge(l.method, result); err != nil {
+			return err
+		}
+	}
+	if none {
+		return errSkipped
+	}
+	return nil
+}
+
+func resultTypes(ctx context.Context, p *probe) error {
+	return p.eachResult(ctx, func(method string, result []byte) error {
+		if kind := text(result, "resultType"); kind != "complete" {
+			return fmt.Errorf("the resultType of %s is %q", method, kind)
+		}
+		return nil
+	})
+}
+
+func cacheable(ctx context.Context, p *probe) error {
+	return p.eachResult(ctx, func(method string, result []byte) error {
+		ttl, _ := jsontext.Member(result, "ttlMs")
+		if n, whole := jsontext.Int64(ttl); !whole || n < 0 {
+			return fmt.Errorf("ttlMs of %s is no integer from 0: %s", method, clip(ttl))
+		}
+		if scope := text(result, "cacheScope"); scope != "public" && scope != "private" {
+			return fmt.Errorf("cacheScope of %s is %q", method, scope)
+		}
+		return nil
+	})
+}
+
+// text returns a string member, or "".
+func text(object []byte, name string) string {
+	raw, _ := jsontext.Member(object, name)
+	s, _ := jsontext.String(raw)
+	return s
+}
+
+// unique judges the key of each entry, which must not be there twice.
+func unique(entries []json.RawMessage, key string, judge func(value string) error) error {
+	seen := map[string]bool{}
+	for _, entry := range entries {
+		value := text(entry, key)
+		if value == "" {
+			return fmt.Errorf("an entry has no %s: %s", key, clip(entry))
+		}
+		if seen[value] {
+			return fmt.Errorf("%q is listed twice", value)
+		}
+		seen[value] = true
+		if judge != nil {
+			if err := judge(value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+func toolNames(ctx context.Context, p *probe) error {
+	tools, err := p.entries(ctx, protocol.MethodListTools, "tools")
+	if err != nil {
+		return err
+	}
+	return unique(tools, "name", func(name string) error {
+		if !toolName.MatchString(name) {
+			return fmt.Errorf("%q has other characters, or more", name)
+		}
+		return nil
+	})
+}
+
+func inputSchemas(ctx context.Context, p *probe) error {
+	tools, err := p.entries(ctx, protocol.MethodListTools, "tools")
+	if err != nil {
+		return err
+	}
+	for _, tool := range tools {
+		schema, _ := jsontext.Member(tool, "inputSchema")
+		if text(schema, "type") != "object" {
+			return fmt.Errorf("that of %q is %s", text(tool, "name"), clip(schema))
+		}
+	}
+	return nil
+}
+
+func resourceURIs(ctx context.Context, p *probe) error {
+	resources, err := p.entries(ctx, protocol.MethodListResources, "resources")
+	if err != nil {
+		return err
+	}
+	return unique(resources, "uri", func(uri string) error {
+		if u, err := url.Parse(uri); err != nil || !u.IsAbs() {
+			return fmt.Errorf("%q is no absolute URI", uri)
+		}
+		return nil
+	})
+}
+
+func promptNames(ctx context.Context, p *probe) error {
+	prompts, err := p.entries(ctx, protocol.MethodListPrompts, "prompts")
+	if err != nil {
+		return err
+	}
+	for _, prompt := range prompts {
+		arguments, _ := jsontext.Member(prompt, "arguments")
+		var all []json.RawMessage
+		for argument := range jsontext.Elements(arguments) {
+			all = append(all, argument)
+		}
+		if err := unique(all, "name", nil); err != nil {
+			return fmt.Errorf("arguments of %q: %w", text(prompt, "name"), err)
+		}
+	}
+	return unique(prompts, "name", nil)
+}
+
+func promptArguments(ctx context.Context, p *probe) error {
+	prompts, err := p.entries(ctx, protocol.MethodListPrompts, "prompts")
+	if err != nil {
+		return err
+	}
+	for _, prompt := range prompts {
+		arguments, _ := jsontext.Member(prompt, "arguments")
+		for argument := range jsontext.Elements(arguments) {
+			if required, _ := jsontext.Member(argument, "required"); string(required) == "true" {
+				name, err := json.Marshal(text(prompt, "name"))
+				if err != nil {
+					return err
+				}
+				return p.refuses(ctx, protocol.MethodGetPrompt, `{"name":`+string(name)+`}`, jsonrpc.CodeInvalidParams)
+			}
+		}
+	}
+	return errSkipped
+}
