@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // OnceOption configures Once. Sealed.
@@ -89,7 +92,15 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 		return do(ctx)
 	}
 	full := h.fullKey(distinct(key))
-	return h.call.Once(ctx, full, func(ctx context.Context) ([]byte, error) {
+	if mark := h.pageMark(); mark != "" {
+		return h.onceSeen(ctx, full, effectlog.Effect{Mark: mark, Round: h.call.Round, Key: key}, h.performing(full, s, do))
+	}
+	return h.call.Once(ctx, full, h.performing(full, s, do))
+}
+
+// performing returns the effect with its own context.
+func (h *handling) performing(full string, s onceSettings, do effect) effect {
+	return func(ctx context.Context) ([]byte, error) {
 		inside := h.within(ctx, full)
 		inside.inner.effect = h.call.ID() + "/" + full
 		if !s.atMostOnce {
@@ -97,7 +108,38 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 		}
 		inside.inner.muted = true
 		return h.server.atMostOnce(inside, do)
+	}
+}
+
+// pageMark returns the mark of a call of the page in this process, or "".
+func (h *handling) pageMark() string {
+	if !effectlog.Watched() {
+		return ""
+	}
+	raw, _ := jsontext.Member(h.call.Meta.Raw, effectlog.Mark)
+	mark, _ := jsontext.String(raw)
+	return mark
+}
+
+// onceSeen is Once of the engine, and tells the page what became of the effect.
+func (h *handling) onceSeen(ctx context.Context, full string, seen effectlog.Effect, do effect) ([]byte, error) {
+	seen.How = effectlog.Journal
+	began := time.Now()
+	raw, err := h.call.Once(ctx, full, func(ctx context.Context) ([]byte, error) {
+		seen.How = effectlog.Ran
+		return do(ctx)
 	})
+	seen.Took = time.Since(began)
+	switch {
+	case errors.Is(err, ErrPending):
+		return raw, err
+	case errors.Is(err, ErrUncertain):
+		seen.How = effectlog.Uncertain
+	case err != nil:
+		seen.How = effectlog.Failed
+	}
+	effectlog.Tell(seen)
+	return raw, err
 }
 
 // distinct is the key as a part of a full key, whose parts are separated by slashes. A key that

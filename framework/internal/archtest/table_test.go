@@ -65,7 +65,7 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/effectlog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
@@ -82,7 +82,9 @@ var table = []rule{
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
+	{prefix: "framework/internal/effectlog"},
 	{prefix: "framework/serve/page", internal: []string{
+		"framework/internal/effectlog", "framework/serve/surface/profile",
 		"framework/internal/binding", "framework/internal/secretname", "framework/serve/record", "framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},

@@ -141,13 +141,16 @@ type about struct {
 	Where        string         `json:"where"`
 	Inside       bool           `json:"inside"`
 	ListChain    []surface.Step `json:"listChain,omitempty"`
-	State        state          `json:"state"`
-	Events       int            `json:"events"` // number of the newest event
-	Frames       int            `json:"frames"` // number of the newest frame
-	Level        string         `json:"level"`  // of log messages
-	Levels       []string       `json:"levels"`
-	Start        []string       `json:"start,omitempty"` // the program and its arguments, for the configuration of a client
-	OS           string         `json:"os"`              // where a client of this machine has its files
+
+	Warnings []surface.Warning `json:"warnings,omitempty"` // of Build
+
+	State  state    `json:"state"`
+	Events int      `json:"events"` // number of the newest event
+	Frames int      `json:"frames"` // number of the newest frame
+	Level  string   `json:"level"`  // of log messages
+	Levels []string `json:"levels"`
+	Start  []string `json:"start,omitempty"` // the program and its arguments, for the configuration of a client
+	OS     string   `json:"os"`              // where a client of this machine has its files
 }
 
 func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
@@ -179,7 +182,7 @@ func (p *Page) about() *about {
 	}
 	if own := p.options.Inside; own != nil {
 		if known := own(); known != nil {
-			a.ListChain = known.Lists
+			a.ListChain, a.Warnings = known.Lists, known.Warnings
 		}
 	}
 	p.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -42,6 +43,8 @@ type order struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Task      bool            `json:"task"`
 	TTL       int64           `json:"ttlMs"`
+
+	mark string // by which effects of the call are found; "": the server is elsewhere
 }
 
 // call is one call and what became of it.
@@ -60,6 +63,7 @@ type call struct {
 	Bytes     int             `json:"bytes,omitempty"`
 	Fits      *fitting        `json:"fits,omitempty"` // nil: there is no output schema
 	Task      *taskSeen       `json:"task,omitempty"`
+	Rounds    []round         `json:"rounds,omitempty"` // of a call that asks in rounds, or has effects
 	Result    json.RawMessage `json:"result,omitempty"` // as it came
 	Error     *callError      `json:"error,omitempty"`
 
@@ -146,6 +150,7 @@ func (c *calls) change(one *call, fn func()) call {
 	fn()
 	seen := *one
 	seen.Arguments, seen.Result = nil, nil
+	seen.Rounds = copied(one.Rounds)
 	return seen
 }
 
@@ -182,8 +187,9 @@ func (c *calls) get(id string) *call {
 	if one == nil {
 		return nil
 	}
-	copied := *one
-	return &copied
+	seen := *one
+	seen.Rounds = copied(one.Rounds)
+	return &seen
 }
 
 // list returns copies without results, the newest first.
@@ -194,7 +200,7 @@ func (c *calls) list() []call {
 	list := make([]call, 0, len(all))
 	for _, kept := range slices.Backward(all) {
 		one := *kept
-		one.Result = nil
+		one.Result, one.Rounds = nil, copied(kept.Rounds)
 		list = append(list, one)
 	}
 	return list
@@ -202,6 +208,10 @@ func (c *calls) list() []call {
 
 // start begins a call and returns at once.
 func (p *Page) start(o order) (string, error) {
+	id := random()
+	if p.options.Inside != nil {
+		o.mark = id
+	}
 	params, err := o.params()
 	if err != nil {
 		return "", err
@@ -211,7 +221,7 @@ func (p *Page) start(o order) (string, error) {
 		return "", err
 	}
 	one := &call{
-		ID: random(), Method: o.Method, Name: o.Name, Arguments: p.mask(o.Arguments),
+		ID: id, Method: o.Method, Name: o.Name, Arguments: p.mask(o.Arguments),
 		Revision: s.client.Revision(), At: time.Now(), Phase: phaseSent,
 	}
 	p.give(o.Arguments)
@@ -238,10 +248,14 @@ func (o *order) params() (json.RawMessage, error) {
 	name, _ := json.Marshal(o.Name) // a string always marshals
 	switch o.Method {
 	case protocol.MethodCallTool, protocol.MethodGetPrompt:
-		if len(o.Arguments) == 0 {
-			return fmt.Appendf(nil, `{"name":%s}`, name), nil
+		members := fmt.Appendf(nil, `{"name":%s`, name)
+		if len(o.Arguments) > 0 {
+			members = fmt.Appendf(members, `,"arguments":%s`, o.Arguments)
 		}
-		return fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, name, o.Arguments), nil
+		if o.mark != "" {
+			members = fmt.Appendf(members, `,"_meta":{%q:%q}`, effectlog.Mark, o.mark)
+		}
+		return append(members, '}'), nil
 	case protocol.MethodReadResource, protocol.MethodSubscribe:
 		return fmt.Appendf(nil, `{"uri":%s}`, name), nil
 	case protocol.MethodPing:
@@ -317,6 +331,9 @@ func (p *Page) finish(ctx context.Context, s *session, one *call, result json.Ra
 		p.calls.running--
 		one.Ms = milliseconds(time.Since(one.At))
 		one.Phase = phaseResult
+		if n := len(one.Rounds); n > 0 && one.Rounds[n-1].Asks > 0 {
+			one.Rounds = append(one.Rounds, round{}) // the last one, which had no effects
+		}
 		switch {
 		case err == nil:
 			one.Result, one.Bytes, one.IsError, one.Fits = result, len(result), isError(result), fits

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/framework/serve/surface/profile"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -23,6 +24,17 @@ type offer struct {
 	Name   string          `json:"name"` // its address in the page: the name, or the URI
 	Tokens int             `json:"tokens"`
 	Inside *inside         `json:"inside,omitempty"`
+	Fits   []misfit        `json:"fits,omitempty"` // what clients do not take of a tool
+}
+
+// misfit is what one client does not take as it is.
+type misfit struct {
+	Client string `json:"client"`
+	Level  string `json:"level"` // refused or changed
+	What   string `json:"what"`
+	Where  string `json:"where"`
+	Source string `json:"source"`
+	Seen   string `json:"seen"`
 }
 
 // inside is what the server's own process knows of a component.
@@ -42,7 +54,9 @@ type offers struct {
 	Prompts   []offer `json:"prompts"`
 	Failed    string  `json:"failed,omitempty"` // lists that could not be read, and why
 
-	Secrets []string `json:"secrets"` // names of arguments that are secret
+	Secrets []string `json:"secrets"`           // names of arguments that are secret
+	Clients []string `json:"clients,omitempty"` // those that Fits may name
+	Fits    []misfit `json:"fits,omitempty"`    // what they do not take of the whole server
 }
 
 // listed are the names that a list had.
@@ -97,8 +111,30 @@ func (p *Page) offers(ctx context.Context) (*offers, error) {
 		}
 	}
 	all.Failed = strings.Join(failures, "\n")
+	all.judge(s)
 	p.remember(all)
 	return all, nil
+}
+
+// judge adds what known clients do not take. Lists that cannot be read are not judged.
+func (o *offers) judge(s *session) {
+	o.Clients, o.Fits = profile.Names(), []misfit{}
+	seen := &surface.Surface{Server: s.client.Server(), Instructions: s.client.Instructions()}
+	entries, at := make([]json.RawMessage, len(o.Tools)), map[string]int{}
+	for i, tool := range o.Tools {
+		entries[i], at[tool.Name] = tool.Listed, i
+	}
+	if seen.Fill(surface.Tools, entries) != nil {
+		return
+	}
+	for _, f := range profile.Check(seen, "all") {
+		one := misfit{f.Profile, string(f.Level), f.What, f.Where, f.Source, f.Seen}
+		if i, ofTool := at[f.Tool]; ofTool && f.Tool != "" {
+			o.Tools[i].Fits = append(o.Tools[i].Fits, one)
+		} else {
+			o.Fits = append(o.Fits, one)
+		}
+	}
 }
 
 // remember keeps the names, tells what has changed, and learns which arguments are secret.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
@@ -46,6 +47,8 @@ type Page struct {
 	life context.Context //nolint:containedctx // of the page: calls outlive the requests that start them
 	end  context.CancelFunc
 	work sync.WaitGroup // goroutines of the page
+
+	unwatch func() // ends the news of effects
 
 	opened atomic.Int64 // number of connections that were tried
 
@@ -94,6 +97,10 @@ func newPage(o Options) *Page {
 	p.calls = newCalls()
 	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // the page's own life, until Close
 	p.state = state{Name: stateIdle}
+	p.unwatch = func() {}
+	if o.Inside != nil {
+		p.unwatch = effectlog.Watch(p.effect)
+	}
 	return p
 }
 
@@ -114,6 +121,7 @@ func (p *Page) Close() error {
 	}
 	p.mu.Unlock()
 	p.end()
+	p.unwatch()
 	p.events.close()
 	var err error
 	if session != nil {

@@ -169,7 +169,10 @@ func (p *Page) clientOptions(s *session) []client.Option {
 	options := append(p.handlers(),
 		client.Name("kagami-page", p.options.Client),
 		client.LogLevel(level),
-		client.OnFrame(func(ctx context.Context, f client.Frame) { p.wire.add(ctx, s.number, f, p.mask) }),
+		client.OnFrame(func(ctx context.Context, f client.Frame) {
+			seen := p.wire.add(ctx, s.number, f, p.mask)
+			p.asksAgain(&seen)
+		}),
 		client.OnNotification(p.notified),
 	)
 	if rev, ok := protocol.ParseRevision(chosen); ok {

@@ -68,8 +68,8 @@ type wire struct {
 
 func newWire(tell func(last int)) *wire { return &wire{tell: tell, open: map[string]*frame{}} }
 
-// add keeps a frame. text is copied.
-func (w *wire) add(ctx context.Context, session int, f client.Frame, mask func([]byte) []byte) {
+// add keeps a frame, and returns it. text is copied.
+func (w *wire) add(ctx context.Context, session int, f client.Frame, mask func([]byte) []byte) frame {
 	text := mask(bytes.Clone(f.Text))
 	seen := &frame{At: time.Now(), Sent: f.Sent, Bytes: len(f.Text), Session: session, text: text}
 	seen.Call, _ = ctx.Value(callKey{}).(string)
@@ -78,6 +78,7 @@ func (w *wire) add(ctx context.Context, session int, f client.Frame, mask func([
 	defer w.mu.Unlock()
 	w.relate(seen)
 	w.keep(seen)
+	return *seen
 }
 
 // renewed forgets the requests of earlier connections, which get no answer any more.

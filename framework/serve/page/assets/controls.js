@@ -229,9 +229,10 @@ function Union(props) {
 const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: Choice, file: File, constant: Constant, object: Group, array: Items, tuple: Tuple, map: Pairs, union: Union, json: Raw };
 
 // Form is the whole of a schema of an object; anything else is a field for JSON.
-export function Form({ schema, value, onChange, faults, complete }) {
+// Form is the controls of a whole schema. Two forms on one screen have different scopes.
+export function Form({ schema, value, onChange, faults, complete, scope = '' }) {
   const p = plan(schema);
   if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !(value instanceof Map && value.size)) return html`<p class="q">It takes no arguments.</p>`;
-  if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path="" faults=${faults} depth=${0} required=${true} complete=${complete}/>`;
-  return html`<${Field} name="arguments" schema=${schema} root=${schema} value=${value} onChange=${v => onChange(v ?? new Map())} required=${true} path="" faults=${faults} depth=${1}/>`;
+  if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path=${scope} faults=${faults} depth=${0} required=${true} complete=${complete}/>`;
+  return html`<${Field} name="arguments" schema=${schema} root=${schema} value=${value} onChange=${v => onChange(v ?? new Map())} required=${true} path=${scope} faults=${faults} depth=${1}/>`;
 }

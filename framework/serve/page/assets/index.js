@@ -8,8 +8,9 @@ import { Tool } from './screens/tool.js';
 import { Read, Template } from './screens/read.js';
 import { Wire, Logs } from './screens/wire.js';
 import { Tasks } from './screens/tasks.js';
-import { Question } from './screens/question.js';
+import { Questions } from './screens/question.js';
 import { Connect } from './screens/connect.js';
+import { Clients } from './screens/clients.js';
 import { Compare } from './screens/compare.js';
 import { CopySheet } from './screens/copy.js';
 import { Dialog, copy } from './view.js';
@@ -31,6 +32,7 @@ function screen(route) {
     case 'compare': return ['Compare', html`<${Compare} id=${name} key=${name}/>`];
     case 'tasks': return ['Tasks', html`<${Tasks}/>`];
     case 'log': return ['Log', html`<${Logs}/>`];
+    case 'clients': return ['Clients', html`<${Clients}/>`];
     case 'connect': return ['Connect', html`<${Connect}/>`];
   }
   return ['Overview', html`<${Overview}/>`];
@@ -49,7 +51,7 @@ function App() {
   const [title, what] = screen(s.route);
   document.title = `${title} · ${s.about?.title || s.about?.name || 'Kagami'}`;
   return html`<a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>
-    <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${s.questions.some(q => !q.call) && html`<div class="pad-c">${s.questions.filter(q => !q.call).map(q => html`<${Question} key=${q.id} question=${q} tool=""/>`)}</div>`}${what}</main></div>
+    <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${s.questions.some(q => !q.call) && html`<div class="pad-c"><${Questions} questions=${s.questions.filter(q => !q.call)} tool=""/></div>`}${what}</main></div>
     ${s.palette && html`<${Palette}/>`}${s.keys && html`<${Keys}/>`}${s.sheet && html`<${CopySheet} call=${s.sheet}/>`}
     ${s.address && html`<${Dialog} label="A key for another browser" kind="pal" onClose=${() => change({ address: '' })}><div class="keys"><h2>A key for another browser</h2><p class="mono wrapped">${seen(s.address)}</p><p class="q s">It is good once, for ten minutes.</p><button class="btn" onClick=${() => copy(s.address)}>Copy</button></div><//>`}
     ${s.toast && html`<div class="toast" role="status">${seen(s.toast)}</div>`}`;

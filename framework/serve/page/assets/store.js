@@ -50,9 +50,9 @@ export async function readOffers() {
   try {
     const all = await getExact('offers');
     const of = name => (all.get(name) ?? []).map(o => ({
-      name: o.get('name'), listed: o.get('listed'), tokens: Number(o.get('tokens')), inside: o.has('inside') ? plainOf(o.get('inside')) : null,
+      name: o.get('name'), listed: o.get('listed'), tokens: Number(o.get('tokens')), inside: o.has('inside') ? plainOf(o.get('inside')) : null, fits: (o.get('fits') ?? []).map(plainOf),
     }));
-    change({ offers: { tools: of('tools'), resources: of('resources'), templates: of('templates'), prompts: of('prompts'), secrets: new Set(all.get('secrets')) }, failed: all.get('failed') ?? '' });
+    change({ offers: { tools: of('tools'), resources: of('resources'), templates: of('templates'), prompts: of('prompts'), secrets: new Set(all.get('secrets')), clients: all.get('clients') ?? [], fits: (all.get('fits') ?? []).map(plainOf) }, failed: all.get('failed') ?? '' });
   } catch (e) {
     change({ failed: e.message });
   }

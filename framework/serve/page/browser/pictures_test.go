@@ -60,6 +60,23 @@ var screens = []screen{
 		b.keys(kb.Enter)
 		b.sees(".asks", "Order gyokuro")
 	}},
+	{"rounds", false, func(b *tab) {
+		b.click(".cat a", "charge")
+		b.click("[data-call]", "Call")
+		b.sees(".asks", "Send a receipt?")
+		b.click(".asks .opt", "yes")
+		b.click(".asks .go button", "Answer")
+		b.sees(".rounds", "Round 2")
+	}},
+	{"questions", false, func(b *tab) {
+		b.click(".cat a", "book")
+		b.click("[data-call]", "Call")
+		b.sees(".asks", "Which table?")
+	}},
+	{"clients", false, func(b *tab) {
+		b.eval("location.hash = '#/clients'")
+		b.sees("main", "claude-code")
+	}},
 	{"content", false, func(b *tab) {
 		b.click(".cat a", "picture")
 		b.click("[data-call]", "Call")

@@ -80,6 +80,9 @@ func specimen(t *testing.T) page.Options {
 		framework.Tool("big", func(context.Context, none) (string, error) { return strings.Repeat("mirror ", 150_000), nil }, framework.Describe("Returns a megabyte."), framework.ReadOnly()),
 		framework.Tool("unlock", func(_ context.Context, in unlockIn) (string, error) { return "door " + in.Door, nil }, framework.Describe("Unlocks a door."), framework.ReadOnly()),
 		framework.Tool("destroy", func(context.Context, none) (string, error) { return "gone", nil }, framework.Describe("Destroys something."), framework.Destructive(true)),
+		framework.Tool("charge", charge, framework.Describe("Charges a card once, asks, and sends a receipt once."), framework.Destructive(false)),
+		framework.Tool("book", book, framework.Describe("Asks two questions at once."), framework.Destructive(false)),
+		framework.Tool("dotted.name", func(context.Context, none) (string, error) { return "", nil }, framework.Describe("Has a name that some APIs refuse."), framework.ReadOnly()),
 		framework.Resource("specimen://note", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("note"), framework.Describe("A note.")),
 	)
 	server, err := app.Build()
@@ -98,6 +101,29 @@ func order(ctx context.Context, in orderIn) (string, error) {
 		return "Nothing was ordered.", nil
 	}
 	return "Ordered " + in.Item + ".", nil
+}
+
+// charge has an effect before its question, which must not happen again when the question is answered.
+func charge(ctx context.Context, _ none) (string, error) {
+	paid, err := framework.Once(ctx, "card", func(context.Context) (int, error) { return 58, nil })
+	if err != nil {
+		return "", err
+	}
+	said, err := framework.Elicit[sure](ctx, "Send a receipt?")
+	if err != nil || !said.Sure {
+		return "No receipt.", err
+	}
+	_, err = framework.Once(ctx, "receipt", func(context.Context) (none, error) { return none{}, nil })
+	return fmt.Sprintf("Paid %d, and sent a receipt.", paid), err
+}
+
+func book(ctx context.Context, _ none) (string, error) {
+	when, where, err := framework.Gather2(ctx, framework.Ask[struct {
+		Day string `json:"day"`
+	}]("Which day?"), framework.Ask[struct {
+		Table int `json:"table"`
+	}]("Which table?"))
+	return fmt.Sprintf("Table %d on %s.", where.Table, when.Day), err
 }
 
 func slow(ctx context.Context, _ none) (string, error) {

@@ -111,6 +111,59 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// TestRounds: each round says what ran, and what came from the journal.
+func TestRounds(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "charge")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Send a receipt?")
+	b.sees(".rounds", "Round 1 asked a question")
+	b.click(".asks .opt", "yes")
+	b.click(".asks .go button", "Answer")
+	b.sees("[aria-label='What the server says']", "Paid 58, and sent a receipt.")
+	b.sees(".rounds li:first-child", "card ran")
+	b.sees(".rounds li:nth-child(2)", "Round 2 gave the answer")
+	b.sees(".rounds li:nth-child(2)", "card from the journal, did not run again")
+	b.sees(".rounds li:nth-child(2)", "receipt ran")
+}
+
+// TestSeveralQuestions: the questions of a round are one form, with one answer.
+func TestSeveralQuestions(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	for _, rev := range []string{"2026-07-28", "2025-06-18"} {
+		b.click(".rail a", "Overview")
+		b.click(".revs button", rev)
+		b.sees(".revs .on", rev)
+		b.click(".rail a", "book")
+		b.click("[data-call]", "Call")
+		b.sees(".asks", "The server asks 2 questions")
+		b.sees(".asks", "Which table?")
+		b.fill(".asks [id$=_day]", "Monday")
+		b.fill(".asks [id$=_table]", "x")
+		b.click(".asks .go button", "Answer all")
+		b.sees(".asks .err", "number")
+		b.fill(".asks [id$=_table]", "7")
+		b.click(".asks .go button", "Answer all")
+		b.sees("[aria-label='What the server says']", "Table 7 on Monday.")
+	}
+}
+
+// TestClients: the overview and a screen of its own say what clients do not take.
+func TestClients(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.sees(".cat", "! refused by claude-code, openai, chatgpt")
+	b.sees("main", "the APIs of Anthropic and OpenAI refuse its name") // a warning of Build
+	b.click(".rail a", "Clients")
+	b.sees("main", "names of tools have 1 to 64 letters")
+	b.sees("main", "github.com/openai/codex issue 8174, 2026-03")
+	b.sees("main", "✓ takes everything")
+	b.click("main table a", "dotted.name")
+	b.sees("h1", "dotted.name")
+}
+
 // TestSampling is story 13: a user plays the model.
 func TestSampling(t *testing.T) {
 	b := newTab(t)
@@ -118,7 +171,7 @@ func TestSampling(t *testing.T) {
 	b.click(".rail a", "haiku")
 	b.click("[data-call]", "Call")
 	b.sees(".asks", "Write a haiku about mirrors.")
-	b.fill("#sample", "Still water, a moon")
+	b.fill("[id^=sample]", "Still water, a moon")
 	b.click(".asks button", "Answer")
 	b.sees("[aria-label='What the server says']", "Still water, a moon")
 }

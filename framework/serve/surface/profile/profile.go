@@ -14,7 +14,8 @@ import (
 // Finding is what a client does not take as it is.
 type Finding struct {
 	Rule
-	Where string `json:"where"` // such as: tool search, /limit
+	Where string `json:"where"`          // such as: tool search, /limit
+	Tool  string `json:"tool,omitempty"` // its name; "": the finding is about the whole server
 }
 
 // String is the finding on one line.
@@ -47,9 +48,10 @@ func Check(all *surface.Surface, profiles ...string) []Finding {
 		if !slices.Contains(profiles, r.Profile) && !slices.Contains(profiles, "all") {
 			continue
 		}
+		tool := ""
 		report := func(where string) {
 			if len(found) < mostFindings {
-				found = append(found, Finding{*r, where})
+				found = append(found, Finding{*r, where, tool})
 			}
 		}
 		if r.tools > 0 && len(all.Tools) > r.tools {
@@ -59,6 +61,7 @@ func Check(all *surface.Surface, profiles ...string) []Finding {
 			report(fmt.Sprintf("instructions of %d characters", n))
 		}
 		for j := range all.Tools {
+			tool = all.Tools[j].Name
 			r.tool(all.Server.Name, &all.Tools[j], report)
 		}
 	}

@@ -37,19 +37,31 @@ function signature(offer) {
   return `(${args.slice(0, 6).join(', ')}${args.length > 6 ? ', …' : ''})${typeof out === 'string' ? ' → ' + out : ''}`;
 }
 
+// misfit names the clients that do not take a tool as it is.
+function misfit(offer) {
+  const of = level => [...new Set(offer.fits.filter(f => f.level === level).map(f => f.client))];
+  const refused = of('refused'), changed = of('changed').filter(c => !refused.includes(c));
+  return html`${refused.length > 0 && html`<a class="bad" href="#/clients">! refused by ${refused.join(', ')}</a> `}${changed.length > 0 && html`<a href="#/clients">changed by ${changed.join(', ')}</a>`}`;
+}
+
+// Warnings are those of Build: what the server works with, and was most likely not meant.
+const Warnings = ({ all }) => html`<div class="sect"><h2>Warnings</h2><span class="f num">${all.length}</span></div>
+    <div class="scroll" tabindex="0" role="region" aria-label="Warnings"><table class="data wide"><thead><tr><th scope="col">Component</th><th scope="col">Problem</th></tr></thead><tbody>
+    ${all.map(w => html`<tr><td><span class="mono">${seen(w.component)}</span>${w.where && html`<p class="mono">${seen(w.where)}</p>`}</td><td class="s">${w.path && html`<span class="mono">${seen(w.path)}</span>: `}${seen(w.problem)}. ${seen(w.fix ?? '')}</td></tr>`)}</tbody></table></div>`;
+
 const orders = { 'as listed': () => 0, 'by tokens': (a, b) => b.tokens - a.tokens, 'by trait': (a, b) => traits(a).join().localeCompare(traits(b).join()) };
 const page = 100;
 
 function Tools({ tools, changed }) {
   const [order, setOrder] = useState('as listed');
   const [n, setN] = useState(page);
-  const most = Math.max(1, ...tools.map(t => t.tokens));
+  const most = Math.max(1, ...tools.map(t => t.tokens)), fits = tools.some(t => t.fits.length);
   const sorted = order === 'as listed' ? tools : [...tools].sort(orders[order]);
   return html`<div class="sect"><h2>Tools</h2><span class="f num">${tools.length}</span>
       ${tools.length > 3 && html`<label class="end">Order <select class="pick" onChange=${e => setOrder(e.target.value)}>${Object.keys(orders).map(o => html`<option selected=${o === order}>${o}</option>`)}</select></label>`}</div>
-    <div class="scroll"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th><th scope="col" class="num">Tokens</th></tr></thead><tbody>
+    <div class="scroll"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th>${fits && html`<th scope="col">Fits</th>`}<th scope="col" class="num">Tokens</th></tr></thead><tbody>
     ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${seen(t.name)}</b><span>${signature(t)}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
-      <td class="s q in-s">${traits(t).join(', ')}</td><td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>
+      <td class="s q in-s">${traits(t).join(', ')}</td>${fits && html`<td class="s q in-s">${misfit(t)}</td>`}<td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>
     ${n < tools.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, tools.length - n)} of ${tools.length - n} more</button>`}`;
 }
 
@@ -85,6 +97,8 @@ export function Overview() {
     ${s.changes && html`<p class="note">The lists have changed: <span class="mono">${s.changes.text}</span></p>`}
     ${s.failed && html`<p class="note bad wrapped">${seen(s.failed)}</p>`}
     ${empty && html`<div class="empty"><h2>It offers nothing yet</h2><p>The server answers, and its lists are empty${a.inside ? '' : ' for this user'}.</p></div>`}
+    ${o?.fits.map(f => html`<p class="note">${f.client}: ${f.what} (this server: ${f.where}).</p>`)}
+    ${a.warnings?.length > 0 && html`<${Warnings} all=${a.warnings}/>`}
     ${o?.tools.length > 0 && html`<${Tools} tools=${o.tools} changed=${s.changes?.added}/>`}
     ${o && html`<${Rows} title="Resources" head=${['URI', 'Name', 'Type']} offers=${o.resources} href=${x => readHref(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
       <${Rows} title="Templates" head=${['URI', 'Name', 'Type']} offers=${o.templates} href=${x => '#/templates/' + encodeURIComponent(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>

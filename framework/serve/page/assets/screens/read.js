@@ -4,7 +4,7 @@ import { seen } from '../json.js';
 import { useStore, describe, textOf, call, toast, stop, go } from '../store.js';
 import { Enter } from '../view.js';
 import { Answer } from './result.js';
-import { Question } from './question.js';
+import { Questions } from './question.js';
 import { useCompletion } from './tool.js';
 import { readHref } from './overview.js';
 
@@ -53,6 +53,6 @@ export function Read({ uri }) {
       <div class="tags s"><span class="tag">${seen(textOf(offer, 'mimeType'))}</span>${offer?.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div></div>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>
       ${s.about?.watch && (watching ? html`<button class="btn" onClick=${() => stop(watching.id)}>Stop watching</button>` : html`<button class="btn" onClick=${() => call('resources/subscribe', uri).catch(e => toast(e.message))}>Watch</button>`)}</div>
-      ${watching && html`<p class="q s">Each update is read again.</p>`}${questions.map(q => html`<${Question} key=${q.id} question=${q} tool=${uri}/>`)}</section>
+      ${watching && html`<p class="q s">Each update is read again.</p>`}<${Questions} questions=${questions} tool=${uri}/></section>
     <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b></div><${Answer} call=${mine[0]} asked=${questions.length > 0}/></section></div>`;
 }

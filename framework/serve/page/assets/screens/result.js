@@ -112,6 +112,17 @@ function Running({ call, asked }) {
     <p class="q s">${asked ? 'It waits for your answer.' : p ? `${p.done}${p.total ? ' of ' + p.total : ''} ${seen(p.message ?? '')}` : call.task?.message ? seen(call.task.message) : 'No progress reported yet.'}</p>`;
 }
 
+const did = { ran: 'ran', journal: 'from the journal, did not run again', failed: 'failed', uncertain: 'may have run' };
+
+// Rounds are the executions of a call that asks in rounds, and what framework.Once did in each.
+export function Rounds({ rounds, running }) {
+  if (!rounds?.length) return null;
+  const asked = n => n === 1 ? 'asked a question' : `asked ${n} questions`;
+  return html`<section class="rounds s" aria-label="Rounds"><h2 class="cap"><b>${rounds.length === 1 && !rounds[0].asks ? 'Effects' : 'Rounds'}</b></h2><ol>${rounds.map((r, i) => html`<li>
+    ${(rounds.length > 1 || r.asks > 0) && html`<b>Round ${i + 1}</b> <span class="q">${r.asks ? asked(r.asks) : running && i === rounds.length - 1 ? 'is running' : 'gave the answer'}</span>${r.state > 0 && html` <span class="f num">state of ${size(r.state)}</span>`}`}
+    ${r.effects?.length > 0 && html`<ul class="plain">${r.effects.map(e => html`<li><span class="mono">${seen(e.key)}</span> <span class=${e.how === 'failed' || e.how === 'uncertain' ? 'bad' : e.how === 'ran' ? '' : 'ok'}>${did[e.how]}</span> ${e.how !== 'journal' && html`<span class="f num">${time(e.ms)}</span>`}</li>`)}</ul>`}</li>`)}</ol></section>`;
+}
+
 const views = ['Result', 'JSON', 'What a model reads'];
 const kept = 'kagami-view';
 

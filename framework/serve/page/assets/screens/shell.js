@@ -53,6 +53,12 @@ function List({ rows, route }) {
     : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${r.also ?? r.name}>${seen(r.name)}</b></a>`)}${rows.length > from + drawn && pad(rows.length - from - drawn)}</div>`;
 }
 
+// misfits says how many findings there are.
+const misfits = offers => {
+  const n = offers ? offers.fits.length + offers.tools.reduce((sum, t) => sum + t.fits.length, 0) : 0;
+  return n ? `${n} notes` : '';
+};
+
 export function Rail() {
   const s = useStore();
   const [filter, setFilter] = useState('');
@@ -72,7 +78,7 @@ export function Rail() {
   return html`<nav class=${'rail' + (s.rail ? ' open' : '')} aria-label="What the server offers" onClick=${e => e.target.closest('a') && change({ rail: false })}>
     <div class="filter"><label class="vh" for="filter">Filter</label><input id="filter" type="search" placeholder="Filter" autocomplete="off" spellcheck=${false} value=${filter} onInput=${e => setFilter(e.target.value)}/><kbd aria-hidden="true">/</kbd></div>
     <${List} rows=${rows} route=${route}/>
-    <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', `${s.frames.length} frames`], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
+    <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', `${s.frames.length} frames`], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Clients', '#/clients', misfits(s.offers)], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
     html`<a class="it sans" href=${href} aria-current=${route === href ? 'page' : undefined}><b>${name}</b><i>${note}</i></a>`)}</div></nav>`;
 }
 
@@ -95,7 +101,7 @@ export function Banner() {
 const commands = s => [
   { name: 'Call', note: modifier + '↵', run: () => document.dispatchEvent(new Event('call')) },
   { name: 'Copy this call as…', note: 'y', run: () => change({ sheet: s.calls[0]?.id }) },
-  { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
+  { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'What each client takes', note: 'clients', href: '#/clients' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
   ...(s.about?.revisions ?? []).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
   { name: 'Ping', note: 'server', run: () => call('ping', '').then(() => toast('The server was asked'), e => toast(e.message)) },
   { name: 'Save the session', note: 'page', run: saveSession },

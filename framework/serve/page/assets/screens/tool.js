@@ -6,8 +6,8 @@ import { first } from '../form.js';
 import { store, useStore, describe, textOf, call, toast, change, stop } from '../store.js';
 import { ask } from '../api.js';
 import { Code, Enter, Tabs, clock, time } from '../view.js';
-import { Answer, faultsOf } from './result.js';
-import { Question } from './question.js';
+import { Answer, Rounds, faultsOf } from './result.js';
+import { Questions } from './question.js';
 import { traits } from './overview.js';
 
 // promptSchema is the schema of a prompt's arguments, which are texts.
@@ -135,10 +135,10 @@ function Screen({ kind, offer, given }) {
       <div class="go"><button class="btn p hide-s" data-call type="submit">${kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call'} <${Enter}/></button>
         <button class="btn t" type="button" onClick=${() => { setText(null); set(first(schema, schema) ?? new Map()); }}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
-      ${questions.map(q => html`<${Question} key=${q.id} question=${q} tool=${offer.name}/>`)}
+      <${Questions} questions=${questions} tool=${offer.name}/>
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
     <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
-      ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
+      ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
       ${mine.length > 0 && html`<${Earlier} calls=${mine} current=${current} onLook=${setChosen} onAgain=${async c => {
           const args = unmasked(c.arguments), secret = args.size < c.arguments.size;

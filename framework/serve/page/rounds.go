@@ -1,0 +1,95 @@
+package page
+
+import (
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Bounds of what is kept of one call.
+const (
+	mostRounds  = 100
+	mostEffects = 100 // in a round
+)
+
+// round is one execution of a call. A call that is asked nothing has one.
+type round struct {
+	Asks    int          `json:"asks"`            // questions that the execution ended with; 0: it ended with the answer, or goes on
+	State   int          `json:"state,omitempty"` // bytes of requestState
+	Effects []effectSeen `json:"effects,omitempty"`
+}
+
+// effectSeen is one framework.Once of a round.
+type effectSeen struct {
+	Key string  `json:"key"`
+	How string  `json:"how"`
+	Ms  float64 `json:"ms"`
+}
+
+// copied returns rounds that do not change any more.
+func copied(rounds []round) []round {
+	out := slices.Clone(rounds)
+	for i := range out {
+		out[i].Effects = slices.Clone(out[i].Effects)
+	}
+	return out
+}
+
+// round changes a round of a call that is running, and tells the browser.
+func (p *Page) round(id string, n int, edit func(*round)) {
+	p.calls.mu.Lock()
+	one := p.calls.byID[id]
+	p.calls.mu.Unlock()
+	if one == nil || n >= mostRounds {
+		return
+	}
+	p.tellCall(p.calls.change(one, func() {
+		for len(one.Rounds) <= n {
+			one.Rounds = append(one.Rounds, round{})
+		}
+		edit(&one.Rounds[n])
+	}))
+}
+
+// asksAgain notices a result that is a question: another round follows.
+func (p *Page) asksAgain(f *frame) {
+	if f.Sent || f.Call == "" || f.Kind != "result" {
+		return
+	}
+	result, _ := jsontext.Member(f.text, "result")
+	if textIn(result, "resultType") != "input_required" {
+		return
+	}
+	asks := 0
+	requests, _ := jsontext.Member(result, "inputRequests")
+	for range jsontext.Members(requests) {
+		asks++
+	}
+	state, _ := jsontext.Member(result, "requestState")
+	p.round(f.Call, p.answered(f.Call), func(r *round) { r.Asks, r.State = max(asks, 1), len(state) })
+}
+
+// answered returns how many rounds of a call have ended with questions.
+func (p *Page) answered(id string) int {
+	p.calls.mu.Lock()
+	defer p.calls.mu.Unlock()
+	n := 0
+	if one := p.calls.byID[id]; one != nil {
+		for _, r := range one.Rounds {
+			if r.Asks > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// effect notices what Once has done in a call of this page.
+func (p *Page) effect(e effectlog.Effect) {
+	p.round(e.Mark, e.Round, func(r *round) {
+		if len(r.Effects) < mostEffects {
+			r.Effects = append(r.Effects, effectSeen{Key: e.Key, How: e.How, Ms: milliseconds(e.Took)})
+		}
+	})
+}
