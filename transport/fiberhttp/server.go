@@ -28,9 +28,7 @@ import (
 //
 // Serve may be called again after it has returned, unless there is a Listener.
 func New(addr string, opts ...Option) transport.Transport {
-	c := newConfig("/mcp", opts)
-	c.Reactor = true
-	return &standalone{addr: addr, config: c}
+	return &standalone{addr: addr, config: newConfig("/mcp", opts)}
 }
 
 type standalone struct {

@@ -21,28 +21,18 @@ func TestMain(m *testing.M) {
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string][]fiberhttp.Option{
-		"connections that wait for themselves": nil,
-		"connections of a loop":                {fiberhttp.Together()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			transporttest.HTTPServer(t, serverWith(more))
-		})
-	}
+	transporttest.HTTPServer(t, server)
 }
 
-func serverWith(more []fiberhttp.Option) func(addr string, s transporttest.Settings) transport.Transport {
-	return func(addr string, s transporttest.Settings) transport.Transport {
-		opts := append([]fiberhttp.Option{
-			fiberhttp.AllowedOrigins(s.AllowedOrigins...), fiberhttp.AllowedHosts(s.AllowedHosts...),
-			fiberhttp.BodyLimit(s.BodyLimit), fiberhttp.Grace(s.Grace),
-			fiberhttp.ReadTimeout(s.ReadTimeout), fiberhttp.WriteTimeout(s.WriteTimeout),
-			fiberhttp.TLS(s.TLS), fiberhttp.Listener(s.Listener), fiberhttp.OnListen(s.OnListen), fiberhttp.Path(s.Path),
-		}, more...)
-		if s.NoSSE {
-			opts = append(opts, fiberhttp.WithoutHTTPSSE())
-		}
-		return fiberhttp.New(addr, opts...)
+func server(addr string, s transporttest.Settings) transport.Transport {
+	opts := []fiberhttp.Option{
+		fiberhttp.AllowedOrigins(s.AllowedOrigins...), fiberhttp.AllowedHosts(s.AllowedHosts...),
+		fiberhttp.BodyLimit(s.BodyLimit), fiberhttp.Grace(s.Grace),
+		fiberhttp.ReadTimeout(s.ReadTimeout), fiberhttp.WriteTimeout(s.WriteTimeout),
+		fiberhttp.TLS(s.TLS), fiberhttp.Listener(s.Listener), fiberhttp.OnListen(s.OnListen), fiberhttp.Path(s.Path),
 	}
+	if s.NoSSE {
+		opts = append(opts, fiberhttp.WithoutHTTPSSE())
+	}
+	return fiberhttp.New(addr, opts...)
 }

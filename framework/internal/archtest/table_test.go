@@ -25,7 +25,6 @@ var table = []rule{
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
-	{prefix: "transport/internal/reactor", internal: []string{"transport/internal"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/internal/nodes", internal: []string{"protocol/change", "protocol/session"}},
 	{prefix: "transport/streamable", internal: []string{
 		"transport", "transport/internal", "transport/internal/nodes", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
@@ -40,7 +39,7 @@ var table = []rule{
 	{prefix: "transport/nethttp", internal: []string{
 		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
 	}},
-	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/internal/reactor", "transport/streamable", "transport/legacysse"}},
+	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lifetime", "protocol/rounds", "protocol/task",
 		"transport",

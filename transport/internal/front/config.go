@@ -34,8 +34,6 @@ type Config struct {
 
 	OnEndpoint func(endpoint string) // is called with the URL for clients on this machine
 	Landing    Landing               // for browsers
-	Reactor    bool                  // connections are those of package reactor
-	Always     bool                  // and members of a loop from the start, for tests
 
 	ReadTimeout  time.Duration // of header and body; default 30 s
 	IdleTimeout  time.Duration // of a connection between requests; default 120 s

@@ -194,7 +194,7 @@ func (l *tracking) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := &tracked{Conn: cheaper(conn), conns: l.conns, remote: text(conn.RemoteAddr())}
+		t := &tracked{Conn: conn, conns: l.conns, remote: text(conn.RemoteAddr())}
 		l.conns.add(t)
 		return t, nil
 	}
@@ -217,20 +217,22 @@ type tracked struct {
 	answering atomic.Bool // a request is being answered
 	asked     atomic.Bool // there was a request
 	unread    atomic.Bool // a part of the last request was not read
+
+	parts [2][]byte   // of together, which is not called concurrently: kept to save an allocation
+	whole net.Buffers // what of them is still to be written
 }
 
 // Write gives up on a client that does not read.
 func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
 
-// together writes head, which is short, and p, in one system call if possible.
+// together writes head, which is short, and p, in one system call if the connection is a socket.
 func (t *tracked) together(head, p []byte) (int, error) {
-	socket, ok := t.Conn.(*movable)
-	if !ok {
-		return apart(t, head, p)
-	}
 	first := min(len(p), Piece)
-	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // a socket has deadlines
-	if err := socket.write(head, p[:first]); err != nil {
+	t.parts = [2][]byte{head, p[:first]}
+	t.whole = t.parts[:] // which becomes what is still to be written
+	defer func() { t.parts, t.whole = [2][]byte{}, nil }()
+	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // a connection without deadlines has another way out, or none
+	if _, err := t.whole.WriteTo(t.Conn); err != nil {
 		return 0, err
 	}
 	n, err := t.Write(p[first:])
@@ -265,15 +267,11 @@ const lingering = 500 * time.Millisecond
 // linger reads what the client still sends. Closing the socket before that would reset the
 // connection, and the client could lose the refusal (RFC 9112 section 9.6).
 func (t *tracked) linger() {
-	socket := t.Conn
-	if m, ok := socket.(*movable); ok {
-		socket = m.Conn
-	}
-	half, ok := socket.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || socket.SetReadDeadline(time.Now().Add(lingering)) != nil {
+	half, ok := t.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || t.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, socket) // until the client is done, or late
+	_, _ = io.Copy(io.Discard, t.Conn) // until the client is done, or late
 }
 
 // Together writes head and then p. On a connection of the set that is one system call, if

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kagami-mcp/kagami/transport/internal/reactor"
 )
 
 // piped is a listener with connections in memory.
@@ -98,43 +96,34 @@ func testEnd(t *testing.T, asked, want map[string]time.Duration) {
 // An answer of two parts can be written long after the first deadline.
 func TestTogetherLater(t *testing.T) {
 	t.Parallel()
-	for name, wrap := range map[string]func(net.Listener) net.Listener{
-		"package net":    func(l net.Listener) net.Listener { return l },
-		"a reactor":      func(l net.Listener) net.Listener { return reactor.Listener(l, false) },
-		"a busy reactor": func(l net.Listener) net.Listener { return reactor.Listener(l, true) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			under, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			const timeout = 300 * time.Millisecond
-			l := newConns(timeout).listener(wrap(under))
-			client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", under.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			conn, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _, _, _ = client.Close(), conn.Close(), l.Close() })
-			for i := range 2 {
-				if _, err := client.Write([]byte("x")); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := conn.Read(make([]byte, 1)); err != nil {
-					t.Fatal(err)
-				}
-				if n, err := Together(conn, []byte("head"), []byte("body")); err != nil {
-					t.Fatalf("answer %d: %d, %v", i, n, err)
-				}
-				if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
-					t.Errorf("answer %d: %v", i, err)
-				}
-				time.Sleep(2 * timeout) // the deadline of a socket is real time
-			}
-		})
+	under, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const timeout = 300 * time.Millisecond
+	l := newConns(timeout).listener(under)
+	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", under.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _, _ = client.Close(), conn.Close(), l.Close() })
+	for i := range 2 {
+		if _, err := client.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := Together(conn, []byte("head"), []byte("body")); err != nil {
+			t.Fatalf("answer %d: %d, %v", i, n, err)
+		}
+		if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
+			t.Errorf("answer %d: %v", i, err)
+		}
+		time.Sleep(2 * timeout) // the deadline of a socket is real time
 	}
 }

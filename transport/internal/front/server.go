@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/reactor"
 	"github.com/kagami-mcp/kagami/transport/streamable"
 )
 
@@ -35,11 +34,8 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 	if err != nil {
 		return err
 	}
-	if c.Reactor {
-		l = reactor.Listener(l, c.Always)
-	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
-	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns, under: l}
+	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns}
 	if q, ok := host.(transport.Quitter); ok {
 		r.gaveUp = q.GaveUp()
 	}
@@ -52,7 +48,6 @@ type run struct {
 	front  *Front
 	server Server
 	conns  *conns
-	under  net.Listener    // of conns
 	gaveUp <-chan struct{} // of transport.Quitter; nil: the host is none
 }
 
@@ -81,7 +76,6 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	<-served // now all connections that were accepted are in the set
 	within(detached, r.WriteTimeout, nil, func(ctx context.Context) {
 		r.conns.shutdown(ctx, r.server)
-		reactor.Wait(ctx, r.under)
 	})
 	if failure != nil {
 		return fmt.Errorf("serving %s: %w", l.Addr(), failure)
