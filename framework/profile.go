@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// narrowings says what schemas must do without for the clients of a profile; the rules that
-// "kagami inspect --profile" checks have the sources.
+// narrowings are the keywords that the clients of each profile do not take. The sources are with the rules
+// that "kagami inspect --profile" checks.
 var narrowings = map[string]binding.Narrowing{
 	"claude-code": {Root: true},
 	"openai":      {Root: true, Unions: true, Shapeless: true},
@@ -22,8 +22,8 @@ var narrowings = map[string]binding.Narrowing{
 }
 
 // WithProfile lists the tools' input schemas in the part of JSON Schema that certain clients and the APIs
-// of their models take: "claude-code", "openai", "chatgpt", "gemini", "vscode", "cursor" or "all". It does so
-// for all callers; who calls is never asked.
+// of their models take: "claude-code", "openai", "chatgpt", "gemini", "vscode", "cursor" or "all". All callers
+// get the same schemas, because the name of a client says nothing about the model behind it.
 //
 // Which schemas change depends on the profile:
 //
@@ -35,8 +35,7 @@ var narrowings = map[string]binding.Narrowing{
 //   - An optional member is not listed as nullable. An exclusive bound of a number that is not an integer is
 //     a sentence of the description.
 //
-// Arguments are judged by their types as without the option: the schema that is listed may accept more. A
-// name that an API of these clients refuses is a fault of Build instead of a warning. Output schemas,
+// Arguments are validated by their types, as without the option. The listed schema may accept more. A name that an API of these clients refuses is a fault of Build instead of a warning. Output schemas,
 // questions and prompts do not change.
 func WithProfile(profiles ...string) AppOption {
 	return appOption{"WithProfile", func(c *appConfig) string {
@@ -44,7 +43,7 @@ func WithProfile(profiles ...string) AppOption {
 		for _, name := range profiles {
 			other, known := narrowings[name]
 			if !known {
-				return fmt.Sprintf("there is no profile %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(narrowings)), ", "))
+				return fmt.Sprintf("unknown profile %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(narrowings)), ", "))
 			}
 			n = binding.Narrowing{
 				Refs: n.Refs || other.Refs, Unions: n.Unions || other.Unions, Root: n.Root || other.Root,

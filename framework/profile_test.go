@@ -138,7 +138,7 @@ func TestWithProfileMistakes(t *testing.T) {
 		want   string
 	}{
 		"a name":  {framework.WithProfile("all"), "refuse its name"},
-		"unknown": {framework.WithProfile("netscape"), `no profile "netscape": there are all, chatgpt,`},
+		"unknown": {framework.WithProfile("netscape"), `unknown profile "netscape", want one of all, chatgpt,`},
 		"none":    {framework.WithProfile(), `give it a profile, such as "all"`},
 	} {
 		_, err := framework.New("shop", "1", c.option).Add(framework.Tool("a.b", none, framework.Describe("d"))).Build()

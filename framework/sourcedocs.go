@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
 )
 
-// RegisterDocs registers doc comments of the calling package as descriptions. It is called by the
-// code that "kagami gen" writes; call it from an init function, before Build. The keys are:
+// RegisterDocs registers doc comments of the calling package as descriptions. The code that "kagami gen"
+// writes calls it from an init function, before Build. The keys are:
 //
 //	Func           the description of a component made from this function
 //	Type.Method    the same of a method

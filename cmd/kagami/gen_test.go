@@ -37,7 +37,7 @@ func TestGen(t *testing.T) {
 	}
 }
 
-// TestGenChanges: a file that is stale, one that nobody needs, and one by somebody else.
+// TestGenChanges: a file that is stale, one that is not needed any more, and one that gen did not write.
 func TestGenChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,7 +35,8 @@ func (c *compiler) enum(t reflect.Type, n node) node {
 	return &enumNode{node: n, values: values, texts: texts, doc: constantDocs(t, values, texts)}
 }
 
-// constantDocs returns the doc comments of constants, each behind its value; "" if there are none.
+// constantDocs returns the doc comments of constants, each after its value. If no constant has a comment, it
+// returns "".
 func constantDocs(t reflect.Type, values []reflect.Value, texts [][]byte) string {
 	var all []string
 	for i, v := range values {

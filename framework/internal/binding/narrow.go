@@ -88,7 +88,7 @@ func notNull(array []byte, null string) [][]byte {
 	return out
 }
 
-// over lays keywords over those of another schema.
+// over returns the schema below with the keywords of above, which replace its own.
 func over(below, above keywords) keywords {
 	out := slices.Clone(below)
 	for _, w := range above {

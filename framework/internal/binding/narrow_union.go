@@ -59,8 +59,8 @@ func alternatives(options []keywords) string {
 	return strings.Join(words, " or ")
 }
 
-// withAlternatives puts the members of all objects under a keyword beside those of the schema. Required is
-// what was required there, and what all options require.
+// withAlternatives adds the members of all objects under a keyword to the properties of the schema. A member
+// is required if the schema or all of the objects require it.
 func withAlternatives(k keywords, name string) keywords {
 	raw, has := k.get(name)
 	if !has {

@@ -1,4 +1,4 @@
-// Package effectlog tells the page, in the process of the server, what framework.Once has done.
+// Package effectlog reports to the page, in the process of the server, what framework.Once has done.
 package effectlog
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Mark is the member of _meta by which the page finds its own calls. Effects of calls without it are told
-// to nobody.
+// Mark is the member of _meta that the page puts into its own calls. Effects of calls without it are not
+// reported.
 const Mark = "kagami/page"
 
 // What became of an effect.
@@ -29,7 +29,7 @@ type Effect struct {
 	Took  time.Duration
 }
 
-// watchers are the functions that are told. An app without a page costs one atomic load for each Once.
+// watchers are the functions to call. An app without a page costs one atomic load for each Once.
 var (
 	mu       sync.Mutex // held while watchers is replaced
 	watchers atomic.Pointer[[]*func(Effect)]

@@ -1,5 +1,5 @@
-// Package conform asks a server that nobody knows whether it keeps rules of the specification. It calls no
-// tool that exists, and changes nothing.
+// Package conform checks whether an unknown server follows rules of the specification. It calls no tool that
+// exists, and changes nothing.
 package conform
 
 import (
@@ -56,14 +56,15 @@ type probe struct {
 	held map[string][]json.RawMessage // lists that were read
 
 	asked int    // the id of the last request
-	meta  string // that of each request at a revision without a handshake
+	meta  string // _meta of each request at a revision without a handshake
 }
 
-// Check asks a server at the revision that the client speaks. An error is that of the connection.
+// Check checks a server at the revision that the client has negotiated. It returns an error if the connection
+// fails or ctx ends.
 func Check(ctx context.Context, c *client.Client) ([]Finding, error) {
 	rev, known := protocol.ParseRevision(c.Revision())
 	if !known {
-		return nil, fmt.Errorf("the server speaks %q, which is no revision", c.Revision())
+		return nil, fmt.Errorf("the server speaks %q, which is not a revision", c.Revision())
 	}
 	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[string][]json.RawMessage{}}
 	p.meta = fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"kagami conformance","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, rev)
@@ -105,7 +106,7 @@ func (p *probe) ask(ctx context.Context, method, params string) (result json.Raw
 		Error  *struct{ Code int }
 	}
 	if err := json.Unmarshal(answer, &response); err != nil {
-		return nil, 0, fmt.Errorf("the response is no JSON: %w", err)
+		return nil, 0, fmt.Errorf("the response is not JSON: %w", err)
 	}
 	switch {
 	case response.Error != nil:

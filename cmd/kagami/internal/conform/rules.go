@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// nobody is a name that no server has.
+// nobody is a name that no server is expected to have.
 const nobody = "kagami-conformance-none"
 
 // rules are all, in the order of the report.
@@ -168,7 +168,7 @@ func cacheable(ctx context.Context, p *probe) error {
 	return p.eachResult(ctx, func(method string, result []byte) error {
 		ttl, _ := jsontext.Member(result, "ttlMs")
 		if n, whole := jsontext.Int64(ttl); !whole || n < 0 {
-			return fmt.Errorf("ttlMs of %s is no integer from 0: %s", method, clip(ttl))
+			return fmt.Errorf("ttlMs of %s is not an integer from 0: %s", method, clip(ttl))
 		}
 		if scope := text(result, "cacheScope"); scope != "public" && scope != "private" {
 			return fmt.Errorf("cacheScope of %s is %q", method, scope)
@@ -228,7 +228,7 @@ func inputSchemas(ctx context.Context, p *probe) error {
 	for _, tool := range tools {
 		schema, _ := jsontext.Member(tool, "inputSchema")
 		if text(schema, "type") != "object" {
-			return fmt.Errorf("that of %q is %s", text(tool, "name"), clip(schema))
+			return fmt.Errorf("the schema of %q is %s", text(tool, "name"), clip(schema))
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func resourceURIs(ctx context.Context, p *probe) error {
 	}
 	return unique(resources, "uri", func(uri string) error {
 		if u, err := url.Parse(uri); err != nil || !u.IsAbs() {
-			return fmt.Errorf("%q is no absolute URI", uri)
+			return fmt.Errorf("%q is not an absolute URI", uri)
 		}
 		return nil
 	})

@@ -122,7 +122,7 @@ func listable(t *types.Named) bool {
 	return ok && basic.Info()&(types.IsString|types.IsInteger) != 0
 }
 
-// isShift reports whether an expression shifts, as those of flags do.
+// isShift reports whether an expression shifts. Constants of flags do.
 func isShift(e ast.Expr) (shifts bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		binary, ok := n.(*ast.BinaryExpr)

@@ -56,7 +56,7 @@ func Read(dir string) (*Package, error) {
 		files = append(files, file)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no Go files besides %s", dir, File)
+		return nil, fmt.Errorf("%s has no Go files except %s", dir, File)
 	}
 	p := &Package{Name: listed.Name, Docs: map[string]string{}}
 	p.functions(files)
