@@ -35,8 +35,9 @@ var narrowings = map[string]binding.Narrowing{
 //   - An optional member is not listed as nullable. An exclusive bound of a number that is not an integer is
 //     a sentence of the description.
 //
-// Arguments are validated by their types, as without the option. The listed schema may accept more. A name that an API of these clients refuses is a fault of Build instead of a warning. Output schemas,
-// questions and prompts do not change.
+// Arguments are validated by their types, as without the option. The listed schema may accept more. A name
+// that an API of these clients refuses is a fault of Build instead of a warning. Output schemas, questions
+// and prompts do not change.
 func WithProfile(profiles ...string) AppOption {
 	return appOption{"WithProfile", func(c *appConfig) string {
 		var n binding.Narrowing
