@@ -40,6 +40,8 @@ func (p *Page) routes(own bool) http.Handler {
 		"DELETE /api/calls/{id}":        p.deleteCall,
 		"GET /api/calls/{id}/copy/{as}": p.getCopy,
 		"GET /api/calls/{id}/record":    p.getRecord,
+		"GET /api/tasks":                p.getTasks,
+		"DELETE /api/tasks/{id}":        p.deleteTask,
 		"POST /api/complete":            p.postComplete,
 		"POST /api/compare":             p.postCompare,
 		"GET /api/questions":            p.getQuestions,

@@ -39,7 +39,7 @@ const (
 // order is what the browser asks for.
 type order struct {
 	Method    string          `json:"method"`
-	Name      string          `json:"name"` // of a tool or prompt; the URI of a resource
+	Name      string          `json:"name"` // of a tool or prompt; the URI of a resource; the id of a task
 	Arguments json.RawMessage `json:"arguments"`
 	Task      bool            `json:"task"`
 	TTL       int64           `json:"ttlMs"`
@@ -258,6 +258,8 @@ func (o *order) params() (json.RawMessage, error) {
 		return append(members, '}'), nil
 	case protocol.MethodReadResource, protocol.MethodSubscribe:
 		return fmt.Appendf(nil, `{"uri":%s}`, name), nil
+	case protocol.MethodTaskResult:
+		return fmt.Appendf(nil, `{"taskId":%s}`, name), nil
 	case protocol.MethodPing:
 		return nil, nil
 	}
@@ -274,6 +276,8 @@ func (p *Page) run(ctx context.Context, s *session, o order, one *call, params j
 		return json.RawMessage(`{}`), s.client.Ping(ctx)
 	case o.Method == protocol.MethodSubscribe:
 		return nil, p.follow(ctx, s, one)
+	case o.Method == protocol.MethodTaskResult:
+		return s.client.Task(o.Name, tell).WaitRaw(ctx)
 	case o.Task:
 		return p.runTask(ctx, s, o, one, tell)
 	}

@@ -1,9 +1,11 @@
-// The calls that became tasks.
-import { html } from '../vendor/preact.js';
+// The calls that became tasks, and the other tasks that the server lists.
+import { html, useState, useEffect } from '../vendor/preact.js';
 import { seen } from '../json.js';
-import { useStore, stop } from '../store.js';
+import { useStore, stop, call, toast } from '../store.js';
+import { ask, getJSON } from '../api.js';
 import { clock, time } from '../view.js';
 import { Questions } from './question.js';
+import { Answer } from './result.js';
 import { toolHref } from './overview.js';
 
 const rank = c => c.phase !== 'sent' ? 2 : c.task?.status === 'input_required' ? 0 : 1;
@@ -16,5 +18,26 @@ export function Tasks() {
     ${all.length > 0 && html`<table class="data"><thead><tr><th>Started</th><th>Tool</th><th>State</th><th>Message</th><th class="num">Time</th><th></th></tr></thead><tbody>
     ${all.map(c => html`<tr><td class="num">${clock(c.at)}</td><td><a class="mono" href=${toolHref(c.name)}>${seen(c.name)}</a></td><td>${c.phase === 'sent' ? c.task.status : c.phase}</td>
       <td class="wrapped">${seen(c.progress?.message ?? c.task.message ?? '')}${c.progress?.total ? ` ${c.progress.done} of ${c.progress.total}` : ''}</td><td class="num">${time(c.ms)}</td><td>${c.phase === 'sent' && html`<button class="btn t" onClick=${() => stop(c.id)}>Cancel</button>`}</td></tr>
-      ${s.questions.some(q => q.call === c.id) && html`<tr><td colspan="6"><${Questions} questions=${s.questions.filter(q => q.call === c.id)} tool=${c.name}/></td></tr>`}`)}</tbody></table>`}</div>`;
+      ${s.questions.some(q => q.call === c.id) && html`<tr><td colspan="6"><${Questions} questions=${s.questions.filter(q => q.call === c.id)} tool=${c.name}/></td></tr>`}`)}</tbody></table>`}
+    <${Listed} own=${all.map(c => c.task.id)}/></div>`;
+}
+
+// Listed are the tasks of earlier connections and of other clients of this user. They outlive the page.
+function Listed({ own }) {
+  const s = useStore();
+  const [found, setFound] = useState(null);
+  const read = () => getJSON('tasks').then(setFound, () => setFound({ listed: false, tasks: [] }));
+  useEffect(() => { if (s.state.name === 'connected') read(); }, [s.state.name, s.about?.revision, own.length]);
+  const others = (found?.tasks ?? []).filter(t => !own.includes(t.id));
+  if (!found?.listed) return null;
+  const cancel = id => ask('DELETE', 'tasks/' + encodeURIComponent(id)).then(read, e => toast(e.message));
+  return html`<div class="sect"><h2>Other tasks of the server</h2><span class="f num">${others.length}</span><button class="btn t end" onClick=${read}>Read again</button></div>
+    ${others.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Other tasks"><table class="data wide"><thead><tr><th>Created</th><th>Id</th><th>State</th><th>Message</th><th>Lives</th><th></th></tr></thead><tbody>
+    ${others.map(t => html`<${Row} key=${t.id} task=${t} got=${s.calls.find(c => c.method === 'tasks/result' && c.name === t.id)} cancel=${() => cancel(t.id)}/>`)}</tbody></table></div>`}`;
+}
+
+function Row({ task: t, got, cancel }) {
+  return html`<tr><td class="num">${clock(t.created)}</td><td class="mono wrapped">${seen(t.id)}</td><td>${t.status}</td><td class="wrapped">${seen(t.message ?? '')}</td><td class="num">${t.ttlMs === null ? 'without end' : time(t.ttlMs)}</td>
+    <td>${t.over ? html`<button class="btn t" onClick=${() => call('tasks/result', t.id).catch(e => toast(e.message))}>Result</button>` : html`<button class="btn t" onClick=${cancel}>Cancel</button>`}</td></tr>
+    ${got && html`<tr><td colspan="6"><${Answer} call=${got}/></td></tr>`}`;
 }

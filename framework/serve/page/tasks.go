@@ -1,0 +1,70 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// mostTasks bounds the tasks of one answer.
+const mostTasks = 200
+
+// taskListed is a task in the server's list, whoever has started it.
+type taskListed struct {
+	ID      string    `json:"id"`
+	Status  string    `json:"status"`
+	Message string    `json:"message,omitempty"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	TTL     *int64    `json:"ttlMs"` // nil: it does not expire
+	Over    bool      `json:"over"`  // it has a result, or never gets one
+}
+
+// getTasks lists the tasks that the server lists for this user, also those of earlier connections. A server
+// without such a list has none: listed is false.
+func (p *Page) getTasks(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
+	defer cancel()
+	s, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	tasks := []taskListed{}
+	for t, err := range s.client.Tasks(ctx) {
+		if errors.Is(err, client.ErrNoTasks) {
+			return write(w, map[string]any{"listed": false, "tasks": tasks})
+		}
+		if err != nil {
+			p.failed(s, err)
+			return err
+		}
+		tasks = append(tasks, taskListed{t.ID, string(t.Status), t.Message, t.Created, t.Updated, t.TTL, over(t.Status)})
+		if len(tasks) == mostTasks {
+			break
+		}
+	}
+	return write(w, map[string]any{"listed": true, "tasks": tasks})
+}
+
+// deleteTask cancels a task.
+func (p *Page) deleteTask(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
+	defer cancel()
+	s, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Task(r.PathValue("id")).Cancel(ctx); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func over(status protocol.TaskStatus) bool {
+	return status != protocol.TaskWorking && status != protocol.TaskInputRequired
+}
