@@ -27,8 +27,8 @@ var narrowings = map[string]binding.Narrowing{
 //
 // Which schemas change depends on the profile:
 //
-//   - Recursive types are written out, three levels deep or fewer if the schema would be longer than 16 KiB.
-//     Below, they are objects of any shape.
+//   - Recursive types are written out three levels deep, or fewer if the schema would become longer than
+//     16 KiB. Below that depth they are objects of any shape.
 //   - The variants of OneOf, and other alternatives, become one schema. Objects have the members of all
 //     variants, with a sentence that says when each is for; alternatives of different types become text,
 //     which is converted unless there is WithoutRepair.

@@ -36,12 +36,12 @@ func TestWithProfile(t *testing.T) {
 		},
 		"openai": {
 			has: []string{
-				`"$ref"`, `"propertyNames"`,
+				`"propertyNames"`, `"inside":{"type":"array","items":{"type":"object","properties":{}}}`,
 				`"shape":{"type":"object","properties":{"kind":{"type":"string","enum":["circle","square"]},` +
 					`"radius":{"type":"number","description":"Only if kind is circle.","exclusiveMinimum":0},` +
 					`"side":{"type":"number","description":"Only if kind is square.","exclusiveMinimum":0}},"required":["kind"],"additionalProperties":false}`,
 			},
-			not: []string{`"anyOf"`},
+			not: []string{`"anyOf"`, `"$ref"`},
 		},
 		"all": {
 			has: []string{`"required":["kind"]`, `"inside":{"type":"array","items":{"type":"object","properties":{}}}`},
@@ -92,6 +92,18 @@ func TestWithProfileOfRawSchemas(t *testing.T) {
 		"the same member of two": {
 			`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}}},{"type":"object","properties":{"x":{"type":"integer"}}}]}}}`,
 			`{"type":"object","properties":{"u":{"type":"object","properties":{"x":{"type":"string","description":"Give text or a whole number."}}}}}`,
+		},
+		"conditions of an object": {
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]},"n":{"type":"integer","anyOf":[{"minimum":1},{"maximum":-1}]}}}`,
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}},"n":{"type":"integer","description":"Give any value."}}}`,
+		},
+		"alternatives by reference": {
+			`{"type":"object","oneOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/B"}],"$defs":{"A":{"type":"object","properties":{"a":{"type":"string"}}},"B":{"$ref":"#/$defs/C"},"C":{"type":"object","properties":{"b":{"type":"string"}}}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`,
+		},
+		"a reference to itself": {
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"$ref":"#/$defs/A","description":"the a"}}}`,
+			`{"type":"object","properties":{"a":{"description":"the a"}}}`,
 		},
 		"a recursive root": {
 			`{"type":"object","properties":{"next":{"$ref":"#"}}}`,

@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Narrowing says what a listed schema must do without. The narrowed schema accepts what is meant by the
-// wide one and may accept more: arguments are judged by the plan in any case.
+// Narrowing names what a listed schema must not have. The narrowed schema accepts all arguments that the wide
+// one accepts, and may accept more, because the plan validates arguments in any case.
 type Narrowing struct {
 	Refs       bool // $ref: definitions are written where they are used, recursive ones to a depth
-	Unions     bool // anyOf and oneOf: the alternatives become one schema
+	Unions     bool // anyOf and oneOf: the alternatives become one schema; includes Refs
 	Root       bool // oneOf, anyOf and allOf at the root
 	Nulls      bool // lists of types, and null, which an optional member has by being left out
 	Exclusives bool // exclusive bounds and propertyNames
@@ -24,17 +24,24 @@ func (n Narrowing) Schema(schema []byte) []byte {
 	if n == (Narrowing{}) {
 		return schema
 	}
-	if n.Refs {
+	if n.Refs || n.Unions || n.Root && hasAlternatives(schema) { // alternatives may be references
 		schema = unroll(schema)
 	}
 	if n.Root {
 		k := parseKeywords(schema)
-		for _, name := range []string{"oneOf", "anyOf", "allOf"} {
+		for _, name := range alternatively {
 			k = withAlternatives(k, name)
 		}
 		schema = k.render()
 	}
 	return eachSchema(schema, n.narrow)
+}
+
+// alternatively are the keywords whose values are schemas for the same value.
+var alternatively = []string{"oneOf", "anyOf", "allOf"}
+
+func hasAlternatives(schema []byte) bool {
+	return slices.ContainsFunc(alternatively, parseKeywords(schema).has)
 }
 
 func (n Narrowing) narrow(k keywords) keywords {

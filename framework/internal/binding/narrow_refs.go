@@ -18,17 +18,18 @@ func unroll(schema []byte) []byte {
 	if !strings.Contains(string(schema), `"$ref"`) {
 		return schema
 	}
+	bare := parseKeywords(schema) // without the definitions, which are of no use where they stand
+	bare.drop("$defs")
+	bare.drop("definitions")
 	for depth := mostUnrolled; ; depth-- {
 		u := &unroller{root: schema, depth: depth, open: map[string]int{}, room: longestUnrolled}
-		out := parseKeywords(u.schema(schema))
-		if u.room < 0 && depth > 1 {
-			continue
+		out := u.schema(bare.render())
+		switch {
+		case u.foreign:
+			return schema
+		case u.room >= 0 || depth == 1:
+			return out
 		}
-		if !u.foreign {
-			out.drop("$defs")
-			out.drop("definitions")
-		}
-		return out.render()
 	}
 }
 
@@ -37,7 +38,7 @@ type unroller struct {
 	depth   int
 	open    map[string]int // how often a definition is being written
 	room    int            // bytes that may be added
-	foreign bool           // there is a reference that is not of this schema
+	foreign bool           // there is a reference to something outside of this schema
 }
 
 func (u *unroller) schema(raw []byte) []byte {
@@ -60,7 +61,7 @@ func (u *unroller) schema(raw []byte) []byte {
 		return over(shallow(target), beside).render()
 	}
 	u.open[ref]++
-	out := over(eachInside(target, u.schema), beside)
+	out := over(parseKeywords(u.schema(target)), beside)
 	u.open[ref]--
 	out.drop("$defs")
 	text := out.render()

@@ -8,8 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// asOne writes the alternatives under a keyword as one schema, which accepts all of them: of objects it has
-// the members of all, of other values the type. Values of several types are a text, which is converted.
+// asOne writes the alternatives under a keyword as one schema, which accepts all of them. A schema of objects
+// gets the members of all alternatives. A schema that has a type keeps it. Otherwise the schema gets the type
+// of the alternatives, or, if they differ, that of a text, which is converted.
 func asOne(k keywords, name string) keywords {
 	raw, has := k.get(name)
 	if !has {
@@ -22,26 +23,27 @@ func asOne(k keywords, name string) keywords {
 	if len(options) == 0 {
 		return k
 	}
-	if onlyObjects(options) {
+	if k.text("type") == "object" || k.has("properties") || onlyObjects(options) {
 		return withAlternatives(k, name)
 	}
 	k.drop(name)
-	typ := options[0].text("type")
-	for _, o := range options {
-		if o.text("type") != typ || typ == "" {
-			k.set("type", []byte(`"string"`))
-			k.note("Give " + alternatives(options) + ".")
-			return k
-		}
-	}
 	if !k.has("type") {
-		k.set("type", mustGet(options[0], "type"))
+		k.setText("type", commonType(options))
 	}
-	if items, has := options[0].get("items"); has && !k.has("items") {
+	if items, has := options[0].get("items"); has && k.text("type") == "array" && !k.has("items") {
 		k.set("items", items)
 	}
 	k.note("Give " + alternatives(options) + ".")
 	return k
+}
+
+// commonType returns the type of all options. If they have several, it returns "string".
+func commonType(options []keywords) string {
+	typ := options[0].text("type")
+	if typ == "" || slices.ContainsFunc(options, func(o keywords) bool { return o.text("type") != typ }) {
+		return "string"
+	}
+	return typ
 }
 
 func onlyObjects(options []keywords) bool {
