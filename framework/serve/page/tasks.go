@@ -13,7 +13,7 @@ import (
 // mostTasks bounds the tasks of one answer.
 const mostTasks = 200
 
-// taskListed is a task in the server's list, whoever has started it.
+// taskListed is a task in the server's list. Any client of the principal may have started it.
 type taskListed struct {
 	ID      string    `json:"id"`
 	Status  string    `json:"status"`
@@ -24,8 +24,8 @@ type taskListed struct {
 	Over    bool      `json:"over"`  // it has a result, or never gets one
 }
 
-// getTasks lists the tasks that the server lists for this user, also those of earlier connections. A server
-// without such a list has none: listed is false.
+// getTasks answers with the tasks in the server's list, including tasks of earlier connections of the same
+// principal. If the server or the revision has no list, listed is false.
 func (p *Page) getTasks(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
 	defer cancel()

@@ -7,6 +7,8 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 type address struct {
@@ -82,6 +87,7 @@ func specimen(t *testing.T) page.Options {
 		framework.Tool("destroy", func(context.Context, none) (string, error) { return "gone", nil }, framework.Describe("Destroys something."), framework.Destructive(true)),
 		framework.Tool("charge", charge, framework.Describe("Charges a card once, asks, and sends a receipt once."), framework.Destructive(false)),
 		framework.Tool("book", book, framework.Describe("Asks two questions at once."), framework.Destructive(false)),
+		framework.Tool("errand", func(context.Context, none) (string, error) { return "done", nil }, framework.Describe("Can be a task."), framework.ReadOnly(), framework.Task(framework.TaskOptional)),
 		framework.Tool("dotted.name", func(context.Context, none) (string, error) { return "", nil }, framework.Describe("Has a name that some APIs refuse."), framework.ReadOnly()),
 		framework.Resource("specimen://note", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("note"), framework.Describe("A note.")),
 	)
@@ -90,6 +96,29 @@ func specimen(t *testing.T) page.Options {
 		t.Fatal(err)
 	}
 	return page.Options{Host: server, Where: "./specimen", Inside: func() *surface.Inside { return inspect.Inside(server) }}
+}
+
+// elsewhere is the specimen over HTTP, where everybody is the same principal, and has started a task before.
+func elsewhere(t *testing.T) page.Options {
+	t.Helper()
+	inner := nethttp.Handler(specimen(t).Host)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(w, r.WithContext(transport.WithPrincipal(r.Context(), &transport.Principal{Subject: "ann"})))
+	}))
+	t.Cleanup(site.Close)
+	c, err := client.Connect(t.Context(), client.HTTP(site.URL), client.Revisions(protocol.Rev20251125))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	task, err := c.CallTask(t.Context(), "errand", nil)
+	if err == nil {
+		_, err = task.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Options{URL: site.URL}
 }
 
 func order(ctx context.Context, in orderIn) (string, error) {

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -147,6 +148,27 @@ func TestSeveralQuestions(t *testing.T) {
 		b.fill(".asks [id$=_table]", "7")
 		b.click(".asks .go button", "Answer all")
 		b.sees("[aria-label='What the server says']", "Table 7 on Monday.")
+	}
+}
+
+// TestOtherTasks: a task of an earlier connection is listed, and its result can be read.
+func TestOtherTasks(t *testing.T) {
+	source, err := axe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, elsewhere(t)))
+	b.click(".revs button", "2025-11-25")
+	b.sees(".revs .on", "2025-11-25")
+	b.click(".rail a", "Tasks")
+	b.sees("main", "Other tasks of the server")
+	b.sees("main table", "completed")
+	b.click("main table button", "Result")
+	b.sees("main table", "done")
+	b.judge(source, "the result of a task")
+	if *pictures != "" {
+		b.picture(filepath.Join(*pictures, "other-tasks.png"))
 	}
 }
 

@@ -15,7 +15,7 @@ export function Tasks() {
   const all = s.calls.filter(c => c.task).sort((a, b) => rank(a) - rank(b) || b.n - a.n);
   return html`<div class="pad"><h1>Tasks</h1>
     ${all.length === 0 && html`<div class="empty"><p>No call has become a task. ${s.about?.tasks ? 'Check "As a task" beside a tool.' : 'This server has no tasks at this revision.'}</p></div>`}
-    ${all.length > 0 && html`<table class="data"><thead><tr><th>Started</th><th>Tool</th><th>State</th><th>Message</th><th class="num">Time</th><th></th></tr></thead><tbody>
+    ${all.length > 0 && html`<table class="data"><thead><tr><th>Started</th><th>Tool</th><th>State</th><th>Message</th><th class="num">Time</th><th><span class="vh">Actions</span></th></tr></thead><tbody>
     ${all.map(c => html`<tr><td class="num">${clock(c.at)}</td><td><a class="mono" href=${toolHref(c.name)}>${seen(c.name)}</a></td><td>${c.phase === 'sent' ? c.task.status : c.phase}</td>
       <td class="wrapped">${seen(c.progress?.message ?? c.task.message ?? '')}${c.progress?.total ? ` ${c.progress.done} of ${c.progress.total}` : ''}</td><td class="num">${time(c.ms)}</td><td>${c.phase === 'sent' && html`<button class="btn t" onClick=${() => stop(c.id)}>Cancel</button>`}</td></tr>
       ${s.questions.some(q => q.call === c.id) && html`<tr><td colspan="6"><${Questions} questions=${s.questions.filter(q => q.call === c.id)} tool=${c.name}/></td></tr>`}`)}</tbody></table>`}
@@ -32,12 +32,15 @@ function Listed({ own }) {
   if (!found?.listed) return null;
   const cancel = id => ask('DELETE', 'tasks/' + encodeURIComponent(id)).then(read, e => toast(e.message));
   return html`<div class="sect"><h2>Other tasks of the server</h2><span class="f num">${others.length}</span><button class="btn t end" onClick=${read}>Read again</button></div>
-    ${others.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Other tasks"><table class="data wide"><thead><tr><th>Created</th><th>Id</th><th>State</th><th>Message</th><th>Lives</th><th></th></tr></thead><tbody>
+    ${others.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Other tasks"><table class="data wide"><thead><tr><th class="num">Created</th><th>Id</th><th>State</th><th>Message</th><th class="num">Kept for</th><th><span class="vh">Actions</span></th></tr></thead><tbody>
     ${others.map(t => html`<${Row} key=${t.id} task=${t} got=${s.calls.find(c => c.method === 'tasks/result' && c.name === t.id)} cancel=${() => cancel(t.id)}/>`)}</tbody></table></div>`}`;
 }
 
+// lives says for how long a task is kept.
+const lives = ms => ms === null ? 'without end' : ms < 120_000 ? time(ms) : `${Math.round(ms / 60_000)} min`;
+
 function Row({ task: t, got, cancel }) {
-  return html`<tr><td class="num">${clock(t.created)}</td><td class="mono wrapped">${seen(t.id)}</td><td>${t.status}</td><td class="wrapped">${seen(t.message ?? '')}</td><td class="num">${t.ttlMs === null ? 'without end' : time(t.ttlMs)}</td>
+  return html`<tr><td class="num">${clock(t.created)}</td><td class="mono wrapped">${seen(t.id)}</td><td>${t.status}</td><td class="wrapped">${seen(t.message ?? '')}</td><td class="num">${lives(t.ttlMs)}</td>
     <td>${t.over ? html`<button class="btn t" onClick=${() => call('tasks/result', t.id).catch(e => toast(e.message))}>Result</button>` : html`<button class="btn t" onClick=${cancel}>Cancel</button>`}</td></tr>
     ${got && html`<tr><td colspan="6"><${Answer} call=${got}/></td></tr>`}`;
 }
