@@ -125,6 +125,18 @@ func withMember(object, name, value string) string {
 	return fmt.Sprintf("%s,%q:%s}", object[:len(object)-1], name, value)
 }
 
+// result is ask for a request that the server has to answer.
+func (p *probe) result(ctx context.Context, method, params string) (json.RawMessage, error) {
+	result, code, err := p.ask(ctx, method, params)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s is not answered: %w", method, err)
+	case code != 0:
+		return nil, fmt.Errorf("%s is refused with %d", method, code)
+	}
+	return result, nil
+}
+
 // refuses checks that a request is refused with one of the codes.
 func (p *probe) refuses(ctx context.Context, method, params string, codes ...int) error {
 	result, code, err := p.ask(ctx, method, params)
@@ -185,9 +197,9 @@ func (p *probe) readList(ctx context.Context, method, member string) ([]json.Raw
 	entries := []json.RawMessage{}
 	params := `{}`
 	for range mostPages {
-		result, code, err := p.ask(ctx, method, params)
-		if err != nil || code != 0 {
-			return nil, fmt.Errorf("%s is refused with %d: %w", method, code, err)
+		result, err := p.result(ctx, method, params)
+		if err != nil {
+			return nil, err
 		}
 		list, _ := jsontext.Member(result, member)
 		if jsontext.KindOf(list) != jsontext.KindArray {

@@ -70,12 +70,9 @@ func (p *probe) having(ctx context.Context, has bool, method, params string, cod
 }
 
 func ping(ctx context.Context, p *probe) error {
-	result, code, err := p.ask(ctx, protocol.MethodPing, `{}`)
+	result, err := p.result(ctx, protocol.MethodPing, `{}`)
 	if err != nil {
 		return err
-	}
-	if code != 0 {
-		return fmt.Errorf("it is refused with %d", code)
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(result, &members) != nil {
@@ -141,9 +138,9 @@ func (p *probe) eachResult(ctx context.Context, judge func(method string, result
 			continue
 		}
 		none = false
-		result, code, err := p.ask(ctx, l.method, `{}`)
-		if err != nil || code != 0 {
-			return fmt.Errorf("%s is refused with %d: %w", l.method, code, err)
+		result, err := p.result(ctx, l.method, `{}`)
+		if err != nil {
+			return err
 		}
 		if err := judge(l.method, result); err != nil {
 			return err
