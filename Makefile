@@ -12,7 +12,7 @@ race: ## the same with the race detector, in another order each time
 lint: ## what the style asks for
 	$(GOLANGCI) run ./...
 
-api: ## compare the exported API with that of the last release
+api: ## compare the exported API with the last release
 	.ci/api
 
 ci: ## everything that must pass before a push, from a clean clone

@@ -17,8 +17,8 @@ import (
 func (a *cli) conformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "conformance SERVER", Short: "Check a server against the specification",
-		Long: `Check a server against rules of the specification, at each revision that it speaks (or
-that of --revision): unknown methods and names, lists and their entries, pages, caching.
+		Long: `Check a server against rules of the specification, at each revision that it speaks or at
+the one of --revision: unknown methods and names, lists and their entries, pages, caching.
 No tool is called, and nothing changes. -v shows the rules that are kept as well.
 
 The exit code is 1 if a MUST is broken. A SHOULD that is not followed is shown only.

@@ -23,9 +23,9 @@ a file of the package:
 
   //go:generate kagami gen
 
-The comment of a function describes the tool, resource or prompt that is made from it, and
-that of a struct's field the argument or the member. Describe and the tag doc have
-precedence. A string or integer type with two or more constants gets a method Values, so
+The comment of a function describes the tool, resource or prompt that is made from it. The
+comment of a struct field describes the argument or the member. Describe and the tag doc
+have precedence. A string or integer type with two or more constants gets a method Values, so
 that its schema lists them with their comments, unless it has one, its constants are
 flags (1 << iota), or its doc comment has the line //kagami:open.
 
@@ -62,7 +62,7 @@ func (a *cli) gen(dir string, check bool) error {
 	if len(old) > 0 && !bytes.HasPrefix(old, []byte(docgen.Header)) {
 		return fmt.Errorf("%s was not written by kagami gen: rename it", path)
 	}
-	var source []byte // none if there is nothing to say
+	var source []byte // nil if there is nothing to describe
 	if !p.Empty() {
 		if source, err = p.Source(); err != nil {
 			return err

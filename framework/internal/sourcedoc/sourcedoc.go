@@ -27,19 +27,19 @@ func Add(pkg string, texts map[string]string) {
 	maps.Copy(docs[pkg], texts)
 }
 
-// Func returns the text of a function, or of a method as package runtime names it, such as "(*T).Method".
-// It returns "" if there is none.
+// Func returns the text of a function or of a method, which package runtime names like "(*T).Method". If
+// nothing is registered under the name, Func returns "".
 func Func(pkg, name string) string {
 	return of(pkg, strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(name))
 }
 
-// Field returns the text of a field that struct type t declares, or "".
+// Field returns the text of a field that struct type t declares. If nothing is registered, it returns "".
 func Field(t reflect.Type, field string) string {
 	return of(t.PkgPath(), typeName(t)+"."+field)
 }
 
-// Constant returns the text of the constant of type t with the value of v, which has the kind of a string
-// or an integer, or "".
+// Constant returns the text of the constant of type t that has the value v. If nothing is registered, or v is
+// neither a string nor an integer, it returns "".
 func Constant(t reflect.Type, v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.String, v.CanInt(), v.CanUint():
