@@ -5,7 +5,7 @@
 //	MCP_CONFORMANCE_SCENARIO=http-standard-headers go run ./examples/everything-client http://127.0.0.1:8080/mcp
 //
 // It prints nothing when the server (here ./examples/everything --http :8080) passes.
-// The scenarios of authorization are not among them.
+// In the scenarios of authorization (auth/...) it logs in without a person.
 package main
 
 import (
@@ -39,12 +39,23 @@ func fromSuite(ctx context.Context, args []string) error {
 		}
 		opts = append(opts, client.Revisions(rev))
 	}
-	return run(ctx, scenario, client.HTTP(args[len(args)-1]), opts...)
+	var how []client.HTTPOption
+	if strings.HasPrefix(scenario, "auth/") {
+		login, err := authorized(scenario)
+		if err != nil {
+			return err
+		}
+		how = append(how, login)
+	}
+	return run(ctx, scenario, client.HTTP(args[len(args)-1], how...), opts...)
 }
 
 // run plays one scenario against the server.
 func run(ctx context.Context, scenario string, to client.Target, opts ...client.Option) error {
 	play, ok := scenarios[scenario]
+	if strings.HasPrefix(scenario, "auth/") {
+		play, ok = calls(toolCall{Name: "test-tool"}), true
+	}
 	if !ok {
 		return fmt.Errorf("unknown scenario %q", scenario)
 	}

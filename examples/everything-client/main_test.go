@@ -154,7 +154,7 @@ func TestFailures(t *testing.T) {
 		"tools_call":                       "add_numbers",
 		"http-standard-headers":            "not today",
 		"json-schema-2020-12-preservation": "no tool json_schema_2020_12_tool",
-		"auth/metadata-default":            "unknown scenario",
+		"elsewhere":                        "unknown scenario",
 	} {
 		if err := play(t, scenario, empty(), protocol.Rev20251125); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", scenario, err)

@@ -107,7 +107,7 @@ func (c *Client) negotiate(ctx context.Context) error {
 func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*dialect.Dialect, error) {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if legacy != nil {
-		bounded, cancel = context.WithTimeout(ctx, c.config.probe)
+		bounded, cancel = c.http.patient(ctx, c.config.probe)
 	}
 	defer cancel()
 	raw, err := c.do(bounded, modern, &protocol.DiscoverParams{}, how{quiet: true})

@@ -72,7 +72,9 @@
 //
 // Answers are for one call only: nothing of a round is kept for another call.
 //
-// Not here: authorization beyond [BearerToken], visiting the pages that a server names,
+// Package protocol/client/oauth logs in where a server wants that.
+//
+// Not here: visiting the pages that a server names,
 // repeating a call after HTTPError.RetryAfter (which only streams that are opened again
 // heed), reconnection of other carriers, caching, validation against schemas other than
 // those of forms.

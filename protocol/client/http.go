@@ -16,9 +16,9 @@ type httpOptionFunc func(*httpOptions)
 func (f httpOptionFunc) httpOption(o *httpOptions) { f(o) }
 
 type httpOptions struct {
-	client *http.Client
-	token  func(context.Context) (string, error)
-	header http.Header
+	client     *http.Client
+	authorizer Authorizer // nil: requests are sent as they are
+	header     http.Header
 }
 
 // HTTP is a Streamable HTTP endpoint (with HTTP+SSE as fallback). url is absolute, http or
@@ -44,9 +44,18 @@ func HTTP(url string, opts ...HTTPOption) Target {
 
 // BearerToken has source asked for a token before each request, so that source can refresh
 // it. source may be called concurrently; its error fails the call. With an empty token, or
-// a nil source, none is sent.
+// a nil source, none is sent. It takes the place of an earlier [Authorize].
 func BearerToken(source func(context.Context) (string, error)) HTTPOption {
-	return httpOptionFunc(func(o *httpOptions) { o.token = source })
+	if source == nil {
+		return Authorize(nil)
+	}
+	return Authorize(bearer(source))
+}
+
+// Authorize has a send each request of the connection, in place of an earlier BearerToken or
+// Authorize. With nil, requests are sent as they are.
+func Authorize(a Authorizer) HTTPOption {
+	return httpOptionFunc(func(o *httpOptions) { o.authorizer = a })
 }
 
 // HTTPClient replaces http.DefaultClient. Its Timeout also ends streams, so it is better
@@ -62,7 +71,7 @@ func HTTPClient(c *http.Client) HTTPOption {
 }
 
 // Header adds a header to each request, Host included. Headers that the protocol sets
-// itself take precedence, and so does the token of [BearerToken]. With a name or value that
+// itself take precedence, and so do those of [BearerToken] and [Authorize]. With a name or value that
 // HTTP does not allow, each request fails.
 func Header(name, value string) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.header.Add(name, value) })

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -38,6 +39,10 @@ type httpConn struct {
 	queue   chan arrival
 	tools   mirrorTable
 	gone    func(session string) // called when a stream finds that the session has ended; must not block
+
+	// authorizing counts requests that the server has answered and that the authorizer has not
+	// returned: a login may be going on.
+	authorizing atomic.Int32
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
@@ -86,6 +91,7 @@ func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
 			req.Header.Del(name)
 		}
 		req.Header.Del("Authorization")
+		req.Header.Del("DPoP")
 		req.Header.Del(headerSession)
 	}
 	if err := c.checkRedirect(req, via); err != nil {
@@ -249,7 +255,7 @@ func (c *httpConn) endSession() {
 	if err != nil {
 		return
 	}
-	if resp, err := c.client.Do(req); err == nil {
+	if resp, err := c.send(req); err == nil {
 		discard(resp)
 	}
 }

@@ -107,9 +107,6 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 		req.Header[name] = append([]string(nil), values...)
 	}
 	req.Host = c.options.header.Get("Host") // net/http takes it from nowhere else; empty: the URL's
-	if err := c.authorize(ctx, req.Header); err != nil {
-		return nil, &sendError{err}
-	}
 	version := ""
 	if agreed != nil && agreed.VersionHeader() {
 		version = agreed.String()
@@ -131,17 +128,6 @@ func set(h http.Header, name, value string) {
 	if value != "" {
 		h.Set(name, value)
 	}
-}
-
-func (c *httpConn) authorize(ctx context.Context, h http.Header) error {
-	if c.options.token == nil {
-		return nil
-	}
-	token, err := c.options.token(ctx)
-	if err == nil && token != "" {
-		h.Set("Authorization", "Bearer "+token)
-	}
-	return err
 }
 
 // identity returns the version and the session to send with a frame: those of the

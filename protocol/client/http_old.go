@@ -35,15 +35,15 @@ func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 		cancel()
 		return ErrClosed
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	patient, stop := c.patient(ctx, patience)
+	defer stop()
 	var err error
 	select {
 	case err = <-found:
-	case <-timer.C:
-		err = fmt.Errorf("no endpoint event within %v", patience)
-	case <-ctx.Done():
-		err = ctx.Err()
+	case <-patient.Done():
+		if err = ctx.Err(); err == nil {
+			err = fmt.Errorf("no endpoint event within %v", patience)
+		}
 	}
 	if err != nil {
 		cancel()

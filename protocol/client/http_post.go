@@ -71,7 +71,7 @@ func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, 
 		return nil, "", err
 	}
 	session = req.Header.Get(headerSession)
-	resp, err = c.client.Do(req)
+	resp, err = c.send(req)
 	if err != nil {
 		return nil, "", &sendError{err}
 	}

@@ -188,7 +188,7 @@ func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, e
 	if lastEvent != "" {
 		req.Header.Set(headerEventID, lastEvent)
 	}
-	resp, err := c.client.Do(req)
+	resp, err := c.send(req)
 	if err != nil {
 		return nil, &sendError{err}
 	}

@@ -48,6 +48,7 @@ var table = []rule{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/task",
 		"transport", "transport/stdio", "transport/inmem",
 	}},
+	{prefix: "protocol/client/oauth", internal: []string{"protocol/client"}, external: []string{"github.com/golang-jwt/jwt/v5", "golang.org/x/sys/windows"}},
 	{prefix: "framework/internal/decimal"},
 	{prefix: "framework/internal/rawschema", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
 	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "framework/internal/rawschema", "framework/internal/sourcedoc", "protocol/jsontext"}, external: []string{
@@ -132,7 +133,7 @@ var table = []rule{
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},
 	{prefix: "examples/everything", internal: []string{"framework", "framework/serve", "protocol", "transport", "transport/nethttp"}, external: []string{"go.uber.org/zap"}},
-	{prefix: "examples/everything-client", internal: []string{"protocol", "protocol/client"}},
+	{prefix: "examples/everything-client", internal: []string{"protocol", "protocol/client", "protocol/client/oauth"}},
 	{prefix: "examples", internal: []string{"framework", "framework/serve", "protocol", "transport"}, external: []string{"go.uber.org/zap"}},
 }
 

@@ -1,0 +1,68 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// Browser opens URLs; default: the system's, without a shell, and not where there is none (no
+// display, ssh, CI, or $BROWSER=none). If it fails, the flow goes on with what the UI shows.
+func Browser(open func(ctx context.Context, url string) error) Option {
+	return optionFunc(func(c *config) { c.browser = open })
+}
+
+// NoBrowser opens nothing.
+func NoBrowser() Option {
+	return Browser(func(context.Context, string) error { return errNoBrowser })
+}
+
+var errNoBrowser = errors.New("no browser")
+
+// systemBrowser starts a program with the URL as its one argument.
+func systemBrowser(ctx context.Context, address string) error {
+	if err := openable(address); err != nil {
+		return err
+	}
+	program, args := browserProgram(runtime.GOOS, os.Getenv)
+	if program == "" {
+		return errNoBrowser
+	}
+	// The browser outlives the login.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append(args, address)...) //nolint:gosec // a program of the system, no shell
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}
+
+// openable refuses what a browser, or the program that opens it, could take for something else than
+// a page.
+func openable(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		return fmt.Errorf("%w: %q is not the address of a page", ErrUnsafeURL, cleaned(address))
+	}
+	return nil
+}
+
+// browserProgram is empty where a window would not be seen.
+func browserProgram(system string, getenv func(string) string) (program string, args []string) {
+	if getenv("BROWSER") == "none" || getenv("CI") != "" || getenv("SSH_CONNECTION") != "" {
+		return "", nil
+	}
+	switch system {
+	case "darwin":
+		return "open", nil
+	case "windows":
+		return "rundll32", []string{"url.dll,FileProtocolHandler"}
+	}
+	if getenv("DISPLAY") == "" && getenv("WAYLAND_DISPLAY") == "" {
+		return "", nil
+	}
+	return "xdg-open", nil
+}

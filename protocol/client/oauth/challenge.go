@@ -1,0 +1,118 @@
+package oauth
+
+import (
+	"net/http"
+	"strings"
+)
+
+// challenge is one of a WWW-Authenticate header (RFC 9110 §11.6.1).
+type challenge struct {
+	scheme string            // in lower case
+	params map[string]string // names in lower case; the first of a name counts
+}
+
+// maxChallenges bounds what is read of an answer.
+const maxChallenges = 16
+
+// challenges reads all WWW-Authenticate headers of an answer. What cannot be read ends a header.
+func challenges(h http.Header) []challenge {
+	var all []challenge
+	for _, field := range h.Values("WWW-Authenticate") {
+		all = append(all, parseChallenges(field)...)
+		if len(all) >= maxChallenges {
+			return all[:maxChallenges]
+		}
+	}
+	return all
+}
+
+func parseChallenges(s string) []challenge {
+	var all []challenge
+	for len(all) < maxChallenges {
+		s = strings.TrimLeft(s, " \t,")
+		scheme, rest := token(s)
+		if scheme == "" {
+			break
+		}
+		c := challenge{strings.ToLower(scheme), map[string]string{}}
+		rest = c.read(rest)
+		all = append(all, c)
+		s = rest
+	}
+	return all
+}
+
+// read takes the parameters up to the next challenge, and returns what follows.
+func (c *challenge) read(s string) string {
+	for {
+		s = strings.TrimLeft(s, " \t,")
+		name, rest := token(s)
+		rest = strings.TrimLeft(rest, " \t")
+		if name == "" || !strings.HasPrefix(rest, "=") {
+			if name == "" && s != "" {
+				return "" // cannot be read
+			}
+			return s // the next scheme, or the end
+		}
+		text, after, ok := paramValue(strings.TrimLeft(rest[1:], " \t"))
+		if !ok {
+			return ""
+		}
+		if name = strings.ToLower(name); c.params[name] == "" {
+			c.params[name] = text
+		}
+		s = after
+	}
+}
+
+// token reads an RFC 9110 token.
+func token(s string) (name, rest string) {
+	end := strings.IndexFunc(s, func(r rune) bool {
+		return r >= 0x7f || r <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+	if end < 0 {
+		end = len(s)
+	}
+	return s[:end], s[end:]
+}
+
+// paramValue reads a token or a quoted string. Values without quotes may have any character that ends
+// no parameter, since servers write URLs like that.
+func paramValue(s string) (text, rest string, ok bool) {
+	if !strings.HasPrefix(s, `"`) {
+		end := strings.IndexAny(s, ", \t")
+		if end < 0 {
+			end = len(s)
+		}
+		return s[:end], s[end:], true
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), s[i+1:], true
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return "", "", false
+}
+
+// wanted is the challenge that the flow can answer: the first for Bearer or DPoP tokens.
+func wanted(h http.Header) (challenge, bool) {
+	for _, c := range challenges(h) {
+		if c.scheme == "bearer" || c.scheme == "dpop" {
+			return c, true
+		}
+	}
+	return challenge{}, false
+}
+
+// scopes are those of a challenge; nil if it names none.
+func (c *challenge) scopes() []string {
+	if scopes := strings.Fields(c.params["scope"]); len(scopes) > 0 {
+		return scopes
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+)
+
+// connection is the Authorizer of a Flow.
+type connection struct{ flow *Flow }
+
+var _ client.Authorizer = (*connection)(nil)
+
+// maxAttempts bounds how often one request is sent: with a kept token, a renewed one, one of a login,
+// one of a step-up, and once more with a nonce.
+const maxAttempts = 5
+
+// attempts is what was done for one request so far.
+type attempts struct {
+	sent    int
+	refused int  // 401 answers that led to another token
+	stepUps int  // 403 answers
+	nonce   bool // sent again with a nonce
+}
+
+// Do sends a request with the token for the server, after a challenge with another one. Without a
+// token it is sent as it is: the answer says whether one is needed.
+func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error) {
+	name, err := canonical(server.String())
+	if err != nil {
+		return nil, err
+	}
+	s, w := k.flow.site(name), newWeb(k.flow, c, name)
+	g, err := s.ready(r.Context(), w)
+	if err != nil {
+		return nil, s.located(err)
+	}
+	for tried := (attempts{}); ; {
+		resp, err := s.send(c, r, g)
+		if err != nil {
+			return nil, err
+		}
+		tried.sent++
+		next, again, err := s.answered(w, r, resp, g, &tried)
+		if err == nil && !again {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		if err != nil {
+			return nil, s.located(err)
+		}
+		g = next
+	}
+}
+
+// located names the server in an error that does not know it.
+func (s *site) located(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Server == "" {
+		e.Server = s.server
+	}
+	return err
+}
+
+// send sends a clone of the request.
+func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, error) {
+	sent := r.Clone(r.Context())
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		sent.Body = body
+	}
+	if g != nil {
+		sent.Header.Set("Authorization", g.Scheme+" "+g.Access)
+		if g.Scheme == "DPoP" && g.bound != nil {
+			text, err := proof(g.bound, r.Method, r.URL, g.Access, s.nonces.of(r.URL.String()), time.Now())
+			if err != nil {
+				return nil, err
+			}
+			sent.Header.Set("DPoP", text)
+		}
+	}
+	return c.Do(sent)
+}
+
+// answered looks at an answer. again says that the request is to be sent once more, with the grant.
+func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, tried *attempts) (next *live, again bool, err error) {
+	ctx := r.Context()
+	fresh := g != nil && g.bound != nil && s.nonces.learn(r.URL.String(), resp.Header)
+	if resp.StatusCode/100 == 2 {
+		s.met.Store(true)
+		return nil, false, nil
+	}
+	c, challenged := wanted(resp.Header)
+	if r.Method == http.MethodDelete || tried.sent >= maxAttempts {
+		return nil, false, nil // the end of a session is not worth a login
+	}
+	d := demandOf(c)
+	d.silent = r.Method == http.MethodGet && s.met.Load() // a stream that ends while the user does something else
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized && fresh && !tried.nonce && c.params["error"] == "use_dpop_nonce":
+		tried.nonce = true
+		return g, true, nil
+	case resp.StatusCode == http.StatusUnauthorized:
+		if tried.refused > 0 && (g == nil || g.login) {
+			return nil, false, s.rejected(g)
+		}
+		d.renewed = tried.refused > 0
+		tried.refused++
+		next, err = s.replace(ctx, w, g, d)
+		return next, true, err
+	case resp.StatusCode == http.StatusForbidden && challenged && g != nil && c.params["error"] == "insufficient_scope" && len(d.scopes) > 0:
+		if tried.stepUps >= s.flow.config.stepUps || d.silent {
+			return nil, false, nil
+		}
+		tried.stepUps++
+		next, err = s.stepUp(ctx, w, g, d)
+		return next, true, err
+	}
+	return nil, false, nil
+}
+
+// rejected is the error of a server that refuses what its authorization server has just made for it.
+func (s *site) rejected(g *live) error {
+	e := &Error{Step: stepToken, Server: s.server, Err: ErrDenied, Text: "the server refuses the token that was just made for it"}
+	if g != nil {
+		e.Issuer = g.Issuer.Issuer
+		e.Hint = "Its operator has to look at what it wants of a token: the audience is " + g.Resource + "."
+	}
+	return e
+}
+
+// knock asks a server without credentials what it demands. A server that demands nothing has an
+// empty demand.
+func (w *web) knock(ctx context.Context) (demand, error) {
+	step := Step{Name: stepChallenge, URL: w.server, Rule: "RFC 9110 §11.6.1"}
+	if _, err := w.check(w.server); err != nil {
+		return demand{}, &Error{Step: stepChallenge, Server: w.server, Err: err}
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	a, err := w.do(ctx, http.MethodPost, w.server, header, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		step.Verdict, step.Failed = err.Error(), true
+		w.note(step)
+		return demand{}, &Error{Step: stepChallenge, Server: w.server, Err: err}
+	}
+	step.Status, step.Took = a.status, a.took
+	c, challenged := wanted(a.header)
+	d := demandOf(c)
+	switch {
+	case a.status != http.StatusUnauthorized && a.status != http.StatusForbidden:
+		step.Verdict = "the server answers without credentials"
+		step.Warning = true
+	case !challenged:
+		step.Verdict, step.Warning = "there is no challenge for a Bearer or DPoP token", true
+	default:
+		step.Verdict = "a challenge of the scheme " + c.scheme
+		for _, name := range slices.Sorted(slices.Values([]string{"resource_metadata", "scope", "error"})) {
+			if value := c.params[name]; value != "" {
+				step.Verdict += ", " + name + " " + cleaned(value)
+			}
+		}
+	}
+	w.note(step)
+	return d, nil
+}

@@ -1,0 +1,87 @@
+package oauth
+
+import (
+	"errors"
+	"strings"
+)
+
+// Errors to test for.
+var (
+	ErrLogin       = errors.New("oauth: the user has to log in")
+	ErrDenied      = errors.New("oauth: the user or the authorization server refused")
+	ErrMixUp       = errors.New("oauth: the response is not from the authorization server that was asked") // RFC 9207 §2.4
+	ErrIssuer      = errors.New("oauth: metadata of another issuer")                                       // RFC 8414 §3.3
+	ErrResource    = errors.New("oauth: metadata of another resource")                                     // RFC 9728 §3.3
+	ErrNoPKCE      = errors.New("oauth: the authorization server does not support S256")
+	ErrUnsafeURL   = errors.New("oauth: a URL that must not be used") // no https, a private address, a redirect
+	ErrNoWay       = errors.New("oauth: no way to make the client known to the authorization server")
+	ErrForeign     = errors.New("oauth: the credentials belong to another authorization server")
+	ErrScope       = errors.New("oauth: the server wants scopes that were refused")
+	ErrStore       = errors.New("oauth: the store cannot be used")
+	ErrUnavailable = errors.New("oauth: the authorization server cannot be reached") // nothing is forgotten
+)
+
+// Error says at which step a flow ended, and what to do. It wraps one of the errors above.
+type Error struct {
+	Step   string // as in Inspection
+	Server string // the MCP server
+	Issuer string // the authorization server; empty while it is not known
+	Code   string // of the authorization server, such as "invalid_grant"; only once its issuer was verified
+	Text   string // its description, cut and cleaned
+	Hint   string // what to try, for people
+	Err    error  // one of the errors above, possibly with a cause
+}
+
+// Error is one line, and the hint in a second one. It has no secrets.
+func (e *Error) Error() string {
+	var text strings.Builder
+	text.WriteString(e.Err.Error())
+	if e.Code != "" {
+		text.WriteString(": " + e.Code)
+	}
+	if e.Text != "" {
+		text.WriteString(": " + e.Text)
+	}
+	if e.Issuer != "" {
+		text.WriteString(" (authorization server " + e.Issuer + ")")
+	}
+	if e.Hint != "" {
+		text.WriteString("\n" + e.Hint)
+	}
+	return text.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// caused is a sentinel with its cause.
+type caused struct{ kind, cause error }
+
+func (e *caused) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }
+func (e *caused) Unwrap() []error { return []error{e.kind, e.cause} }
+
+// because wraps a cause in one of the errors above, unless it is one already.
+func because(kind, cause error) error {
+	if _, done := errors.AsType[*Error](cause); done || errors.Is(cause, kind) {
+		return cause
+	}
+	return &caused{kind, cause}
+}
+
+const maxText = 300
+
+// cleaned is text of strangers that can be shown in a terminal: one line, no control characters,
+// and none that change the direction of writing.
+func cleaned(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2060 && r <= 0x2069 || r == 0xfeff:
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,285 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// File keeps each record in a file of its own that only its user can read (0600, in a directory of
+// 0700), written beside the old one and renamed. Wider permissions, another owner or a link in the
+// place of a file are an error and are not mended in silence. Empty: "kagami/auth" in
+// os.UserConfigDir, or $KAGAMI_AUTH_DIR.
+//
+// Whoever can run programs as this user can read the file. Use Helper where that is too little.
+func File(dir string) Store { return &files{dir: dir} }
+
+// files has a file for each record, named by a digest of its key. Beside each, once it was changed,
+// there is an empty file with the name ending in ".lock": whoever changes the record locks that,
+// since the record's own file is replaced. One more, ending in ".turn", is held during a renewal.
+// Locks are those of the operating system, so they end with the process.
+type files struct{ dir string }
+
+// storedRecord is the content of a file.
+type storedRecord struct {
+	V       int             `json:"v"`
+	Key     Key             `json:"key"`
+	Version uint64          `json:"version"`
+	Data    json.RawMessage `json:"data"`
+}
+
+const (
+	formatVersion = 1
+	maxRecord     = 1 << 20
+)
+
+// authDir is dir, or where records are kept by default.
+func authDir(dir string) (string, error) {
+	if dir == "" {
+		dir = os.Getenv("KAGAMI_AUTH_DIR")
+	}
+	if dir != "" {
+		return dir, nil
+	}
+	config, err := os.UserConfigDir()
+	if err != nil {
+		return "", because(ErrStore, err)
+	}
+	return filepath.Join(config, "kagami", "auth"), nil
+}
+
+// place returns the path of a record without its ending, in a directory that exists.
+func (f *files) place(k Key) (string, error) {
+	dir, err := f.directory()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, digest(k)), nil
+}
+
+func digest(k Key) string {
+	text, _ := json.Marshal([]string{string(k.Kind), k.Issuer, k.Resource, k.Profile}) // strings always marshal
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (f *files) directory() (string, error) {
+	dir, err := authDir(f.dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", because(ErrStore, err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", because(ErrStore, err)
+	}
+	if !info.IsDir() {
+		return "", because(ErrStore, fmt.Errorf("%s is not a directory", dir))
+	}
+	return dir, private(dir, info)
+}
+
+// Get reads a file.
+func (f *files) Get(ctx context.Context, k Key) (Record, error) {
+	place, err := f.place(k)
+	if err != nil {
+		return Record{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Record{}, err
+	}
+	r, err := readRecord(place + ".json")
+	if err == nil && r.Key != k {
+		err = because(ErrStore, fmt.Errorf("%s.json has the record of another key", place))
+	}
+	return r, err
+}
+
+func readRecord(path string) (Record, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, ErrNotFound
+	}
+	if err != nil {
+		return Record{}, because(ErrStore, err)
+	}
+	if !info.Mode().IsRegular() {
+		return Record{}, because(ErrStore, fmt.Errorf("%s is not a regular file", path))
+	}
+	if err := private(path, info); err != nil {
+		return Record{}, err
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, ErrNotFound
+	}
+	if err != nil {
+		return Record{}, because(ErrStore, err)
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
+	if err != nil {
+		return Record{}, because(ErrStore, err)
+	}
+	var s storedRecord
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Record{}, because(ErrStore, fmt.Errorf("%s: %w", path, err))
+	}
+	if s.V != formatVersion {
+		return Record{}, because(ErrStore, fmt.Errorf("%s was written by a newer version of this program (format %d)", path, s.V))
+	}
+	return Record{Key: s.Key, Version: s.Version, Data: s.Data}, nil
+}
+
+// Put writes a file beside the old one, and renames it.
+func (f *files) Put(ctx context.Context, r Record) (version uint64, err error) {
+	err = f.change(ctx, r.Key, func(path string, stored uint64) error {
+		if stored != r.Version {
+			return ErrConflict
+		}
+		text, err := json.Marshal(storedRecord{V: formatVersion, Key: r.Key, Version: r.Version + 1, Data: r.Data})
+		if err != nil {
+			return because(ErrStore, err)
+		}
+		if len(text) > maxRecord {
+			return because(ErrStore, fmt.Errorf("a record has %d bytes, at most %d are kept", len(text), maxRecord))
+		}
+		return replace(path, text)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return r.Version + 1, nil
+}
+
+// Delete removes a file.
+func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
+	return f.change(ctx, k, func(path string, stored uint64) error {
+		if stored == 0 {
+			return nil
+		}
+		if stored != version {
+			return ErrConflict
+		}
+		if err := os.Remove(path); err != nil {
+			return because(ErrStore, err)
+		}
+		return nil
+	})
+}
+
+// change calls fn with the path of a record and its version, 0 if there is none, while no other
+// process changes it.
+func (f *files) change(ctx context.Context, k Key, fn func(path string, stored uint64) error) error {
+	place, err := f.place(k)
+	if err != nil {
+		return err
+	}
+	unlock, err := lockFile(ctx, place+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stored, err := readRecord(place + ".json")
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return fn(place+".json", stored.Version)
+}
+
+// replace writes a file so that there is always a whole one, even if the machine stops.
+func replace(path string, text []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
+	if err != nil {
+		return because(ErrStore, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return because(ErrStore, err)
+	}
+	return nil
+}
+
+// List reads the keys of all files.
+func (f *files) List(ctx context.Context) ([]Key, error) {
+	dir, err := f.directory()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, because(ErrStore, err)
+	}
+	var keys []Key
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".json") {
+			continue
+		}
+		r, err := readRecord(filepath.Join(dir, entry.Name()))
+		if errors.Is(err, ErrNotFound) {
+			continue // removed in the meantime
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, r.Key)
+	}
+	slices.SortFunc(keys, Key.compare)
+	return keys, ctx.Err()
+}
+
+// Lock holds a file that only renewals lock.
+func (f *files) Lock(ctx context.Context, k Key) (func(), error) {
+	place, err := f.place(k)
+	if err != nil {
+		return nil, err
+	}
+	return lockFile(ctx, place+".turn")
+}
+
+// lockFile tries until ctx ends: the operating system's own waiting cannot be canceled.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, because(ErrStore, err)
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		locked, err := tryLock(file)
+		if err != nil {
+			_ = file.Close()
+			return nil, because(ErrStore, fmt.Errorf("locking %s: %w", path, err))
+		}
+		if locked {
+			return func() { _ = file.Close() }, nil // which also ends the lock
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			_ = file.Close()
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Helper keeps records with a program that speaks the protocol of docker-credential-helpers (get,
+// store, erase, JSON on stdin and stdout): those exist for the keychain of macOS, the credential
+// manager of Windows, the Secret Service and pass. The program is run without a shell, for at most
+// 10 seconds. Locks and keys are in files of dir, without secrets; empty as for File.
+func Helper(program, dir string) Store { return &helper{program, files{dir: dir}} }
+
+const helperTime = 10 * time.Second
+
+// helper has the content of a record in the program, and beside it a file of the files store with
+// the key alone, so that there is a list. The version that counts is in the program, too.
+type helper struct {
+	program string
+	index   files
+}
+
+// secret is what the program keeps.
+type secret struct {
+	Version uint64          `json:"version"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// account is how the program names a record. It wants a URL.
+func account(k Key) string { return "https://auth.kagami/" + digest(k) }
+
+// Get asks the program.
+func (h *helper) Get(ctx context.Context, k Key) (Record, error) {
+	out, err := h.run(ctx, "get", account(k))
+	if err != nil {
+		return Record{}, err
+	}
+	var found struct{ Secret string }
+	var s secret
+	err = json.Unmarshal(out, &found)
+	if err == nil {
+		err = json.Unmarshal([]byte(found.Secret), &s)
+	}
+	if err != nil {
+		return Record{}, because(ErrStore, fmt.Errorf("the answer of %s cannot be read", h.program)) // it may be a secret
+	}
+	return Record{Key: k, Version: s.Version, Data: s.Data}, nil
+}
+
+// Put writes the key first, so that no secret is without one.
+func (h *helper) Put(ctx context.Context, r Record) (version uint64, err error) {
+	err = h.index.change(ctx, r.Key, func(path string, _ uint64) error {
+		stored, err := h.Get(ctx, r.Key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if stored.Version != r.Version {
+			return ErrConflict
+		}
+		text, err := json.Marshal(storedRecord{V: formatVersion, Key: r.Key, Version: 1, Data: json.RawMessage("null")})
+		if err == nil {
+			err = replace(path, text)
+		}
+		if err != nil {
+			return because(ErrStore, err)
+		}
+		content, err := json.Marshal(secret{r.Version + 1, r.Data})
+		if err != nil {
+			return because(ErrStore, err)
+		}
+		entry, err := json.Marshal(map[string]string{"ServerURL": account(r.Key), "Username": "kagami", "Secret": string(content)})
+		if err != nil {
+			return because(ErrStore, err)
+		}
+		_, err = h.run(ctx, "store", string(entry))
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return r.Version + 1, nil
+}
+
+// Delete removes the secret before the key.
+func (h *helper) Delete(ctx context.Context, k Key, version uint64) error {
+	stored, err := h.Get(ctx, k)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if stored.Version != version {
+		return ErrConflict
+	}
+	if _, err := h.run(ctx, "erase", account(k)); err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return h.index.Delete(ctx, k, 1)
+}
+
+// List returns the keys of the files.
+func (h *helper) List(ctx context.Context) ([]Key, error) { return h.index.List(ctx) }
+
+// Lock is that of the files.
+func (h *helper) Lock(ctx context.Context, k Key) (func(), error) { return h.index.Lock(ctx, k) }
+
+// run returns what the program prints. The program says in words that it has no such entry.
+func (h *helper) run(ctx context.Context, action, input string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.program, action) //nolint:gosec // the caller's program, no shell
+	cmd.Stdin = strings.NewReader(input)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if strings.Contains(strings.ToLower(out.String()), "not found") {
+			return nil, ErrNotFound
+		}
+		return nil, because(ErrStore, fmt.Errorf("%s %s: %w", h.program, action, err))
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,213 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Inspection is what Inspect found out.
+type Inspection struct {
+	Server    string            `json:"server"`
+	Resource  string            `json:"resource,omitempty"`
+	Issuers   []string          `json:"issuers,omitempty"`
+	Issuer    string            `json:"issuer,omitempty"` // the chosen one
+	Known     Known             `json:"known,omitempty"`  // how the client would be known
+	Scopes    []string          `json:"scopes,omitempty"`
+	Grant     *Grant            `json:"grant,omitempty"` // what the store has
+	Steps     []Step            `json:"steps"`
+	Revision  string            `json:"revision,omitempty"` // which revision's rules applied: "2025-03-26" where the server has no metadata
+	Endpoints map[string]string `json:"endpoints,omitempty"`
+}
+
+// Step is one thing that was tried.
+type Step struct {
+	Name    string        `json:"name"` // "challenge", "resource metadata", "issuer metadata", "registration", "scopes", "pkce", ...
+	URL     string        `json:"url,omitempty"`
+	Status  int           `json:"status,omitempty"`
+	Took    time.Duration `json:"took,omitempty"`
+	Verdict string        `json:"verdict"`        // in a sentence
+	Rule    string        `json:"rule,omitempty"` // where it is written: "2026-07-28 authorization-server-discovery", "RFC 8414 §3.3"
+	Failed  bool          `json:"failed,omitempty"`
+	Warning bool          `json:"warning,omitempty"` // accepted against a SHOULD
+}
+
+// Inspect does all that can be found out without the user, and says of each step what was asked,
+// what came and what rule decided. It changes nothing, registers nothing and shows no secret. The
+// error is that of the first step that would have ended a login; the steps are there all the same.
+func (f *Flow) Inspect(ctx context.Context, server string) (*Inspection, error) {
+	s, w, err := f.open(server)
+	if err != nil {
+		return &Inspection{Server: server}, err
+	}
+	in := &Inspection{Server: s.server, Steps: []Step{}}
+	w.steps = &in.Steps
+	d, err := w.knock(ctx)
+	if err != nil {
+		return in, err
+	}
+	found, err := w.discover(ctx, d)
+	if found != nil {
+		in.Resource, in.Issuers, in.Issuer, in.Revision = found.resource, found.issuers, found.issuer.Issuer, found.revision
+		in.Endpoints = found.issuer.endpoints()
+	}
+	if err != nil {
+		return in, err
+	}
+	in.Scopes = f.scopesFor(s.server, found, d)
+	w.note(Step{Name: stepScopes, Verdict: asked(in.Scopes), Rule: "2026-07-28 basic/authorization \"Scope Selection Strategy\""})
+	if f.config.machine == nil {
+		err = w.provesPKCE(found)
+	}
+	known, unknown := w.wouldBeKnown(&found.issuer)
+	in.Known = known
+	step := Step{Name: stepRegistration, Verdict: string(known), Rule: "2026-07-28 client-registration"}
+	if unknown != nil {
+		step.Verdict, step.Failed = ErrNoWay.Error(), true
+	}
+	w.note(step)
+	stored, failed := s.fromStore(ctx)
+	if failed == nil && stored != nil {
+		public := stored.public()
+		in.Grant = &public
+		w.note(Step{Name: stepGrant, Verdict: "the store has a grant, " + validity(stored)})
+	}
+	return in, cmpErrors(err, unknown, failed)
+}
+
+func cmpErrors(errs ...error) error {
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if i < 0 {
+		return nil
+	}
+	return errs[i]
+}
+
+func asked(scopes []string) string {
+	if len(scopes) == 0 {
+		return "no scope is asked for"
+	}
+	return "asked for: " + strings.Join(scopes, " ")
+}
+
+func validity(g *live) string {
+	switch {
+	case g.Expires.IsZero():
+		return "without a known end"
+	case g.expired(0) && g.Refresh != "":
+		return "whose token has expired and can be renewed"
+	case g.expired(0):
+		return "whose token has expired"
+	}
+	return "valid until " + g.Expires.Format(time.RFC3339)
+}
+
+func (m *issuerMetadata) endpoints() map[string]string {
+	all := map[string]string{}
+	for name, address := range map[string]string{"authorization": m.Authorization, "token": m.Token, "registration": m.Registration, "revocation": m.Revocation} {
+		if address != "" {
+			all[name] = address
+		}
+	}
+	return all
+}
+
+// wouldBeKnown is what identify would find, without registering.
+func (w *web) wouldBeKnown(m *issuerMetadata) (Known, error) {
+	c := &w.flow.config
+	switch {
+	case slices.ContainsFunc(c.credentials, func(creds Credentials) bool { return creds.Issuer == "" || creds.Issuer == m.Issuer }):
+		return ByHand, nil
+	case c.document != "" && m.Documents:
+		return ByDocument, nil
+	case m.Registration != "" && !c.noRegistration && c.machine == nil:
+		return ByRegistration, nil
+	case c.machine != nil && !c.machine.needsClient():
+		return ByHand, nil
+	}
+	return "", w.unknown(m)
+}
+
+// Grants are all that the store holds, sorted by server.
+func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
+	keys, err := f.config.store.List(ctx)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	var all []Grant
+	for _, k := range keys {
+		if k.Kind != Tokens || k.Profile != f.config.profile {
+			continue
+		}
+		g, err := f.read(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if g != nil {
+			all = append(all, g.public())
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Server, b.Server) })
+	return all, nil
+}
+
+// LogoutOption configures Logout. Sealed.
+type LogoutOption interface{ logoutOption(o *logout) }
+
+type logoutOptionFunc func(*logout)
+
+func (f logoutOptionFunc) logoutOption(o *logout) { f(o) }
+
+type logout struct{ forget bool }
+
+// Forget removes the registration at the authorization server from the store as well.
+func Forget() LogoutOption {
+	return logoutOptionFunc(func(o *logout) { o.forget = true })
+}
+
+// Logout revokes the tokens for a server where the authorization server can (RFC 7009), refresh
+// token first, and forgets them in any case. The registration stays; [Forget] removes it. A server
+// without tokens is not an error.
+func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) error {
+	var o logout
+	for _, opt := range opts {
+		opt.logoutOption(&o)
+	}
+	s, w, err := f.open(server)
+	if err != nil {
+		return err
+	}
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	var failed error
+	for {
+		g, err := s.fromStore(ctx)
+		if err != nil || g == nil {
+			s.current.Store(nil)
+			return errors.Join(failed, err)
+		}
+		failed = errors.Join(failed, s.end(ctx, w, g))
+		if err := f.config.store.Delete(ctx, g.key, g.version); err != nil && !isConflict(err) {
+			return errors.Join(failed, storeError(err))
+		}
+		if o.forget {
+			if err := w.forget(ctx, g.Issuer.Issuer, ""); err != nil {
+				return errors.Join(failed, err)
+			}
+		}
+	}
+}
+
+// end revokes the tokens of a grant.
+func (s *site) end(ctx context.Context, w *web, g *live) error {
+	id, err := s.identityOf(ctx, w, g)
+	if err != nil {
+		return err
+	}
+	e := &endpoint{g.Issuer, id.Credentials, g.bound, &s.nonces}
+	return errors.Join(w.revoke(ctx, e, "refresh_token", g.Refresh), w.revoke(ctx, e, "access_token", g.Access))
+}

@@ -1,0 +1,310 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ListenerOption configures Listener. Sealed.
+type ListenerOption interface{ listenerOption(l *listener) }
+
+type listenerOptionFunc func(*listener)
+
+func (f listenerOptionFunc) listenerOption(l *listener) { f(l) }
+
+// Port is the one to listen on; default 0: a free one, and for a registered client the one it was
+// registered with, if that is free. Taken: an error, never another port in silence.
+func Port(port int) ListenerOption {
+	return listenerOptionFunc(func(l *listener) { l.port = port })
+}
+
+// Localhost says "localhost" in the redirect URI instead of 127.0.0.1 (RFC 8252 §8.3 advises against
+// it; some authorization servers take nothing else). It listens on 127.0.0.1, and on ::1 if the
+// machine has that.
+func Localhost() ListenerOption {
+	return listenerOptionFunc(func(l *listener) { l.host = "localhost" })
+}
+
+// Path of the redirect URI; default "/callback".
+func Path(path string) ListenerOption {
+	return listenerOptionFunc(func(l *listener) { l.path = path })
+}
+
+// Page is what the browser shows at the end; default: a plain page. It gets nothing that came with
+// the request.
+func Page(fn func(w io.Writer, err error)) ListenerOption {
+	return listenerOptionFunc(func(l *listener) { l.page = fn })
+}
+
+// Listener waits on a loopback port: 127.0.0.1, a free port, "/callback". It answers GET of that path
+// with the state it waits for, once, and 404 or 400 to all else; its page has no script and says what
+// to do next. It is open only during a visit.
+func Listener(opts ...ListenerOption) Receiver {
+	l := &listener{host: "127.0.0.1", path: "/callback", page: plainPage, turn: make(chan struct{}, 1)}
+	for _, opt := range opts {
+		opt.listenerOption(l)
+	}
+	return l
+}
+
+// listener is the Receiver of programs on the user's machine.
+type listener struct {
+	port int
+	host string
+	path string
+	page func(io.Writer, error)
+
+	turn chan struct{} // one visit at a time
+
+	mu   sync.Mutex // guards open
+	open *reception // nil: closed
+}
+
+// reception is one visit. The handler hands the query over by came, waits for the verdict, and
+// sends the browser to a page whose address has nothing of the query.
+type reception struct {
+	ctx      context.Context //nolint:containedctx // of Open; Close has none
+	server   *http.Server
+	served   sync.WaitGroup
+	redirect string
+	path     string
+	page     func(io.Writer, error)
+
+	mu       sync.Mutex // guards the fields below
+	state    string     // empty: nothing is awaited
+	came     chan url.Values
+	verdict  chan struct{} // closed by Answer
+	answered bool
+	err      error
+	taken    bool          // a browser has come, and will be sent on
+	shown    chan struct{} // closed when it has fetched the last page
+}
+
+// Open listens.
+func (l *listener) Open(ctx context.Context) (string, error) { return l.openLike(ctx, "") }
+
+// openLike takes the port of an earlier redirect URI, if that is free and none was asked for.
+func (l *listener) openLike(ctx context.Context, earlier string) (string, error) {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	r, err := l.listen(ctx, earlier)
+	if err != nil {
+		<-l.turn
+		return "", err
+	}
+	l.mu.Lock()
+	l.open = r
+	l.mu.Unlock()
+	return r.redirect, nil
+}
+
+func (l *listener) listen(ctx context.Context, earlier string) (*reception, error) {
+	if !strings.HasPrefix(l.path, "/") {
+		return nil, fmt.Errorf("the path %q of the redirect URI does not begin with a slash", l.path)
+	}
+	var config net.ListenConfig
+	on := func(host string, port int) (net.Listener, error) {
+		return config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	}
+	var first net.Listener
+	err := errors.New("no port")
+	if u, failed := url.Parse(earlier); failed == nil && l.port == 0 && u.Hostname() == l.host && u.Path == l.path {
+		if port, failed := strconv.Atoi(u.Port()); failed == nil {
+			first, err = on("127.0.0.1", port)
+		}
+	}
+	if err != nil {
+		if first, err = on("127.0.0.1", l.port); err != nil {
+			return nil, fmt.Errorf("listening for the browser: %w (another program uses the port: end it, or choose another)", err)
+		}
+	}
+	address, _ := first.Addr().(*net.TCPAddr)
+	r := &reception{
+		ctx: ctx, path: l.path, page: l.page, came: make(chan url.Values, 1), verdict: make(chan struct{}), shown: make(chan struct{}),
+		redirect: "http://" + net.JoinHostPort(l.host, strconv.Itoa(address.Port)) + l.path,
+	}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ErrorLog: nil}
+	listeners := []net.Listener{first}
+	if l.host == "localhost" {
+		if second, err := on("::1", address.Port); err == nil {
+			listeners = append(listeners, second)
+		}
+	}
+	for _, each := range listeners {
+		r.served.Go(func() { _ = r.server.Serve(each) }) // ends with Close
+	}
+	return r, nil
+}
+
+func (l *listener) reception() (*reception, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		return nil, errors.New("the listener is closed")
+	}
+	return l.open, nil
+}
+
+// Receive waits for the browser.
+func (l *listener) Receive(ctx context.Context, state string) (url.Values, error) {
+	r, err := l.reception()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.state = state
+	r.mu.Unlock()
+	select {
+	case query := <-r.came:
+		return query, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Answer lets the browser show how it ended.
+func (l *listener) Answer(err error) {
+	r, closed := l.reception()
+	if closed != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.answered {
+		r.answered, r.err = true, err
+		close(r.verdict)
+	}
+}
+
+// farewell is how long Close waits for the browser to fetch its page.
+const farewell = 2 * time.Second
+
+// Close frees the port, after the browser has shown its page.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	r := l.open
+	l.open = nil
+	l.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	defer func() { <-l.turn }()
+	r.mu.Lock()
+	if !r.answered {
+		r.answered, r.err = true, ErrLogin
+		close(r.verdict)
+	}
+	taken := r.taken
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), farewell)
+	defer cancel()
+	if taken {
+		select {
+		case <-r.shown:
+		case <-ctx.Done():
+		}
+	}
+	err := r.server.Shutdown(ctx)
+	if err != nil {
+		err = r.server.Close()
+	}
+	r.served.Wait()
+	return err
+}
+
+// ServeHTTP takes the response of the authorization server. A page of anybody can send requests
+// here: one without the state that is awaited changes nothing.
+func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	h.Set("Connection", "close")
+	host, _, err := net.SplitHostPort(req.Host)
+	switch {
+	case err != nil || !isLoopback(host):
+		http.Error(w, "This address is for 127.0.0.1 only.", http.StatusForbidden)
+	case req.URL.Path == "/done" && req.Method == http.MethodGet:
+		r.done(w)
+	case req.URL.Path != r.path:
+		http.Error(w, "There is nothing here.", http.StatusNotFound)
+	case req.Method != http.MethodGet:
+		h.Set("Allow", http.MethodGet)
+		http.Error(w, "Only GET is answered here.", http.StatusMethodNotAllowed)
+	default:
+		r.take(w, req)
+	}
+}
+
+// take hands the query over once, and sends the browser on when it is judged.
+func (r *reception) take(w http.ResponseWriter, req *http.Request) {
+	query, err := url.ParseQuery(req.URL.RawQuery)
+	r.mu.Lock()
+	fits := err == nil && r.state != "" && sameText(query.Get("state"), r.state)
+	if fits {
+		r.state, r.taken = "", true // once
+	}
+	r.mu.Unlock()
+	if !fits {
+		http.Error(w, "No login waits for this answer.", http.StatusBadRequest)
+		return
+	}
+	r.came <- query
+	select {
+	case <-r.verdict:
+	case <-req.Context().Done():
+		return
+	}
+	http.Redirect(w, req, "/done", http.StatusSeeOther)
+}
+
+// done shows the page, at an address that has nothing of the response.
+func (r *reception) done(w http.ResponseWriter) {
+	select {
+	case <-r.verdict:
+	default:
+		http.Error(w, "No login has ended yet.", http.StatusNotFound)
+		return
+	}
+	r.mu.Lock()
+	err := r.err
+	select {
+	case <-r.shown:
+	default:
+		defer close(r.shown)
+	}
+	r.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+	}
+	r.page(w, err)
+}
+
+// plainPage says what to do next. The reason of a failure is in the program, where it can be read
+// at leisure.
+func plainPage(w io.Writer, err error) {
+	title, text := "You are logged in", "You can close this page and go back to the program."
+	if err != nil {
+		title, text = "The login has failed", "Nothing was kept. The program that sent you here says why; you can close this page."
+	}
+	_, _ = fmt.Fprintf(w, `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>%[1]s</title>
+<style>:root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto 0;padding:0 1.5rem}h1{font-size:1.5rem}</style>
+</head><body><main><h1>%[1]s</h1><p>%[2]s</p></main></body></html>
+`, html.EscapeString(title), html.EscapeString(text))
+}

@@ -1,0 +1,437 @@
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// scopeOffline asks for a refresh token (OpenID Connect Core §11).
+const scopeOffline = "offline_access"
+
+// demand is what a challenge asks for.
+type demand struct {
+	scopes   []string // nil: it does not say
+	metadata string   // where the server's metadata is; empty: it does not say
+	more     []string // scopes besides those
+	former   []string // scopes of all authorizations so far: a step-up adds to them
+	stepUp   bool
+	silent   bool // the user must not be asked
+	renewed  bool // the token that was refused is new
+}
+
+func demandOf(c challenge) demand {
+	return demand{scopes: c.scopes(), metadata: c.params["resource_metadata"]}
+}
+
+// login obtains a grant from the authorization server that the server names. Called with the turn.
+func (s *site) login(ctx context.Context, w *web, d demand) (*live, error) {
+	f, err := w.discover(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	s.flow.tell(ctx, Event{Kind: Discovered, Server: s.server, Issuer: f.issuer.Issuer})
+	scopes := s.flow.scopesFor(s.server, f, d)
+	if m := s.flow.config.machine; m != nil {
+		return s.byMachine(ctx, w, f, m, scopes)
+	}
+	return s.byUser(ctx, w, f, d, scopes)
+}
+
+// scopesFor are the scopes to ask for: the challenge's, or all that the server lists (2025-11-25
+// basic/authorization "Scope Selection Strategy"). offline_access is asked for only where the
+// authorization server lists it.
+func (f *Flow) scopesFor(server string, found *found, d demand) []string {
+	scopes := d.scopes
+	if scopes == nil {
+		scopes = found.scopes
+	}
+	scopes = union(d.former, scopes, d.more, f.config.scopes)
+	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == scopeOffline })
+	if f.config.narrow != nil {
+		scopes = slices.Clone(f.config.narrow(server, scopes))
+	}
+	if f.config.offline && f.config.machine == nil && slices.Contains(found.issuer.Scopes, scopeOffline) {
+		scopes = append(scopes, scopeOffline)
+	}
+	return scopes
+}
+
+// union keeps the order, and what can be a scope (RFC 6749 §3.3).
+func union(lists ...[]string) []string {
+	var all []string
+	for _, scope := range slices.Concat(lists...) {
+		if scope != "" && !strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) && !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	return all
+}
+
+// dpopKey is the key that tokens will be bound to; nil if they will not be.
+func (f *Flow) newBinding(m *issuerMetadata) (crypto.Signer, error) {
+	c := &f.config
+	if !c.dpop {
+		return nil, nil
+	}
+	key := c.dpopKey
+	if key == nil {
+		var err error
+		if key, err = newKey(); err != nil {
+			return nil, err
+		}
+	}
+	method, err := algorithmOf(key, "")
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(m.DPoPKinds, method.Alg()) {
+		if c.dpopMust {
+			return nil, &Error{Step: stepToken, Issuer: m.Issuer, Err: ErrNoWay, Text: "it does not bind tokens to a key of the kind " + method.Alg()}
+		}
+		return nil, nil
+	}
+	return key, nil
+}
+
+// byUser sends the user to the authorization server's page, and takes the code that comes back.
+func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []string) (*live, error) {
+	if err := w.provesPKCE(f); err != nil {
+		return nil, err
+	}
+	recv := s.flow.config.receiver
+	redirect, err := s.openReceiver(ctx, f.issuer.Issuer)
+	if err != nil {
+		return nil, &Error{Step: stepVisit, Server: s.server, Issuer: f.issuer.Issuer, Err: because(ErrLogin, err)}
+	}
+	defer func() { _ = recv.Close() }()
+	id, err := w.identify(ctx, &f.issuer, redirect)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.flow.newBinding(&f.issuer)
+	if err != nil {
+		return nil, err
+	}
+	v := s.newVisit(f, id, redirect, scopes, d)
+	t, err := s.visit(ctx, w, f, v, key)
+	recv.Answer(err)
+	s.flow.config.ui.Done(ctx, &v.Visit, err)
+	if err != nil {
+		s.failed(ctx, v, err)
+		if codeOf(err) == "invalid_client" && id.known == ByRegistration {
+			err = errors.Join(err, w.forget(ctx, f.issuer.Issuer, id.ID)) // the next login registers anew
+		}
+		return nil, s.refusal(stepToken, f.issuer.Issuer, err)
+	}
+	g, err := s.grantOf(f, id, t, scopes, d, key)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := s.keep(ctx, g, key)
+	if err == nil {
+		kind := Granted
+		if d.stepUp {
+			kind = SteppedUp
+		}
+		s.flow.tell(ctx, Event{Kind: kind, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: g.Scopes})
+	}
+	return kept, err
+}
+
+// openReceiver opens the listener at the port that the client was registered with, if that is free:
+// some authorization servers compare ports.
+func (s *site) openReceiver(ctx context.Context, issuer string) (string, error) {
+	l, ok := s.flow.config.receiver.(*listener)
+	if !ok {
+		return s.flow.config.receiver.Open(ctx)
+	}
+	var kept registration
+	if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: issuer, Profile: s.flow.config.profile}, &kept); err != nil {
+		return "", err
+	}
+	return l.openLike(ctx, kept.Redirect)
+}
+
+func (s *site) newVisit(f *found, id identity, redirect string, scopes []string, d demand) *visit {
+	v := &visit{flow: s.flow, issuer: f.issuer, client: id, state: secretText(), verifier: secretText()}
+	_, local := s.flow.config.receiver.(*listener)
+	v.Visit = Visit{Server: s.server, Issuer: f.issuer.Issuer, Scopes: scopes, Callback: redirect, Local: local}
+	if d.stepUp {
+		v.More = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(d.former, s) })
+	}
+	return v
+}
+
+// visit ends with a token.
+func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto.Signer) (*tokenAnswer, error) {
+	if _, err := w.check(f.issuer.Authorization); err != nil {
+		return nil, &Error{Step: stepVisit, Server: s.server, Issuer: f.issuer.Issuer, Err: err}
+	}
+	bound := ""
+	if key != nil {
+		var err error
+		if bound, err = thumbprint(key); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if v.URL, err = v.address(f.resource, bound); err != nil {
+		return nil, err
+	}
+	query, err := v.response(ctx)
+	if err != nil {
+		return nil, err
+	}
+	code, err := v.code(query)
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{"grant_type": {grantCode}, "code": {code}, "redirect_uri": {v.Callback}, "code_verifier": {v.verifier}}
+	if f.resource != "" {
+		form.Set("resource", f.resource)
+	}
+	return w.token(ctx, &endpoint{f.issuer, v.client.Credentials, key, &s.nonces}, form)
+}
+
+// failed tells how a visit ended.
+func (s *site) failed(ctx context.Context, v *visit, err error) {
+	kind := Denied
+	if errors.Is(err, ErrMixUp) {
+		kind = Rejected
+	}
+	s.flow.tell(ctx, Event{Kind: kind, Server: s.server, Issuer: v.Issuer, ClientID: v.client.ID, Scopes: v.Scopes, Err: err})
+}
+
+// refusal is an error of a token endpoint, as an *Error.
+func (s *site) refusal(step, issuer string, err error) error {
+	refused, ok := errors.AsType[*refusedError](err)
+	if _, done := errors.AsType[*Error](err); done || !ok {
+		if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, ErrNoWay) || errors.Is(err, ErrUnsafeURL) {
+			if !done {
+				return &Error{Step: step, Server: s.server, Issuer: issuer, Err: err}
+			}
+		}
+		return err
+	}
+	e := &Error{Step: step, Server: s.server, Issuer: issuer, Code: refused.code, Text: refused.text, Err: ErrDenied}
+	if refused.code == "" {
+		e.Text = fmt.Sprintf("its token endpoint answers %d", refused.status)
+	}
+	if refused.code == "invalid_client" {
+		e.Hint = "It does not know the client, or not by these credentials. Check them, or log in again."
+	}
+	return e
+}
+
+// grantOf makes a grant of the answer of a token endpoint.
+func (s *site) grantOf(f *found, id identity, t *tokenAnswer, scopes []string, d demand, key crypto.Signer) (*grant, error) {
+	scheme, err := t.scheme(key != nil, s.flow.config.dpopMust)
+	if err != nil {
+		return nil, &Error{Step: stepToken, Server: s.server, Issuer: f.issuer.Issuer, Err: err}
+	}
+	g := &grant{
+		Server: s.server, Resource: f.resource, ClientID: id.ID, Known: id.known, Issuer: f.issuer,
+		Access: t.Access, Scheme: scheme, Refresh: t.Refresh, ID: t.ID, Scopes: t.granted(scopes), Asked: union(d.former, scopes),
+	}
+	g.dated(t)
+	if scheme == "DPoP" && s.flow.config.dpopKey == nil {
+		if g.Key, err = marshalKey(key); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// dated sets when the token ends.
+func (g *grant) dated(t *tokenAnswer) {
+	g.Obtained, g.Expires = time.Now().UTC(), time.Time{}
+	if life := t.lifetime(); life > 0 {
+		g.Expires = g.Obtained.Add(life)
+	}
+}
+
+// renew uses the refresh token, once at a time in all processes that share the store. An error for
+// which isEnd is true says that the grant is over. Called with the turn.
+func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
+	store := s.flow.config.store
+	unlock, err := store.Lock(ctx, old.key)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	defer unlock()
+	stored, err := s.flow.read(ctx, old.key)
+	switch {
+	case err != nil:
+		return nil, err
+	case stored == nil:
+		s.current.Store(nil)
+		return nil, &Error{Step: stepRenewal, Server: s.server, Issuer: old.Issuer.Issuer, Err: ErrLogin} // logged out elsewhere
+	case stored.Access != old.Access && !stored.expired(stored.early):
+		s.current.Store(stored) // another process has renewed
+		return stored, nil
+	}
+	id, err := s.identityOf(ctx, w, stored)
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {stored.Refresh}, "resource": {stored.Resource}}
+	t, err := w.token(ctx, &endpoint{stored.Issuer, id.Credentials, stored.bound, &s.nonces}, form)
+	if err != nil {
+		return nil, s.notRenewed(ctx, w, stored, id, err)
+	}
+	g := stored.grant
+	if g.Scheme, err = t.scheme(stored.bound != nil, s.flow.config.dpopMust); err != nil {
+		return nil, err
+	}
+	g.Access, g.Scopes, g.Refresh = t.Access, t.granted(g.Scopes), cmp.Or(t.Refresh, g.Refresh)
+	g.dated(t)
+	version, err := save(ctx, store, stored.key, stored.version, g)
+	if isConflict(err) { // a login elsewhere, which is newer
+		return s.reread(ctx, stored)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := g.life(stored.key, version, stored.bound)
+	s.current.Store(l)
+	s.flow.tell(ctx, Event{Kind: Renewed, Server: s.server, Issuer: g.Issuer.Issuer, ClientID: g.ClientID, Scopes: g.Scopes})
+	return l, nil
+}
+
+func (s *site) reread(ctx context.Context, old *live) (*live, error) {
+	l, err := s.flow.read(ctx, old.key)
+	if err == nil && l == nil {
+		err = &Error{Step: stepRenewal, Server: s.server, Issuer: old.Issuer.Issuer, Err: ErrLogin}
+	}
+	s.current.Store(l)
+	return l, err
+}
+
+// identityOf is who the client was when a grant was made. It never registers.
+func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error) {
+	id := identity{Credentials{Issuer: l.Issuer.Issuer, ID: l.ClientID}, l.Known}
+	switch l.Known {
+	case ByDocument:
+		id.Key = s.flow.config.documentKey
+	case ByHand:
+		creds, found, err := w.byHand(ctx, l.Issuer.Issuer)
+		if err != nil {
+			return id, err
+		}
+		if found && creds.ID == l.ClientID {
+			id.Credentials = creds
+		}
+	case ByRegistration:
+		var kept registration
+		if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: l.Issuer.Issuer, Profile: s.flow.config.profile}, &kept); err != nil {
+			return id, err
+		}
+		if kept.ClientID == l.ClientID {
+			id.Secret, id.Method = kept.Secret, kept.Method
+		}
+	}
+	return id, nil
+}
+
+// notRenewed judges a failed renewal. The refresh token is dropped only if the authorization server
+// has refused it, and nobody has stored another one since.
+func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
+	code := codeOf(err)
+	if code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client" {
+		return s.refusal(stepRenewal, stored.Issuer.Issuer, err)
+	}
+	g := stored.grant
+	g.Refresh = ""
+	version, saved := save(ctx, s.flow.config.store, stored.key, stored.version, g)
+	if saved == nil {
+		s.current.Store(g.life(stored.key, version, stored.bound))
+	} else if !isConflict(saved) {
+		return saved
+	}
+	if code == "invalid_client" && id.known == ByRegistration {
+		if err := w.forget(ctx, stored.Issuer.Issuer, id.ID); err != nil && !isConflict(err) {
+			return err
+		}
+	}
+	s.flow.tell(ctx, Event{Kind: Ended, Server: s.server, Issuer: stored.Issuer.Issuer, ClientID: stored.ClientID, Err: err})
+	refused := s.refusal(stepRenewal, stored.Issuer.Issuer, err)
+	if ended, ok := errors.AsType[*Error](refused); ok {
+		ended.Err = ErrLogin
+	}
+	return refused
+}
+
+func isConflict(err error) bool { return errors.Is(err, ErrConflict) }
+
+// isEnd says that only a login helps.
+func isEnd(err error) bool { return errors.Is(err, ErrLogin) }
+
+// hasPath says that a URL is at a prefix, or below it by whole segments of its path.
+func hasPath(address, prefix string) bool {
+	prefix = strings.TrimSuffix(prefix, "/")
+	return address == prefix || strings.HasPrefix(address, prefix+"/")
+}
+
+// stepUp obtains a grant with the scopes of a challenge besides those asked for so far (2026-07-28
+// basic/authorization "Step-Up Authorization Flow"). It does not renew, since that cannot widen what
+// was granted.
+func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, error) {
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	missing := func(have []string) []string {
+		return slices.DeleteFunc(slices.Clone(d.scopes), func(scope string) bool { return slices.Contains(have, scope) })
+	}
+	if g := s.current.Load(); g != nil && g.Access != old.Access && len(missing(g.Scopes)) == 0 {
+		return g, nil
+	}
+	now := time.Now()
+	for scope, until := range s.refused {
+		if now.After(until) {
+			delete(s.refused, scope)
+		}
+	}
+	refused := func(cause error) error {
+		return &Error{
+			Step: stepScopes, Server: s.server, Issuer: old.Issuer.Issuer, Err: &caused{ErrScope, cause},
+			Hint: "It wants: " + cleaned(strings.Join(d.scopes, " ")),
+		}
+	}
+	for _, scope := range missing(nil) {
+		if _, remembered := s.refused[scope]; remembered {
+			return nil, refused(fmt.Errorf("%s was refused a short time ago", cleaned(scope)))
+		}
+	}
+	d.former, d.stepUp = old.Asked, true
+	g, err := s.login(ctx, w, d)
+	switch {
+	case errors.Is(err, ErrDenied):
+		s.refuse(missing(old.Scopes), now)
+		return nil, refused(err)
+	case err != nil:
+		return nil, err
+	case len(missing(g.Scopes)) > 0:
+		s.refuse(missing(g.Scopes), now)
+	}
+	return g, nil
+}
+
+// refuse remembers scopes, at most as many as a flow has use for.
+func (s *site) refuse(scopes []string, now time.Time) {
+	if s.refused == nil {
+		s.refused = map[string]time.Time{}
+	}
+	for _, scope := range scopes {
+		if len(s.refused) < 100 {
+			s.refused[scope] = now.Add(s.flow.config.remember)
+		}
+	}
+}

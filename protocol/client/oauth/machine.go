@@ -1,0 +1,234 @@
+package oauth
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// machine obtains tokens without the user at the server's authorization server. needsClient says
+// that it does so as a client that was registered there.
+type machine interface {
+	needsClient() bool
+	// form is what a token request needs besides scope, resource and who the client is.
+	form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error)
+}
+
+func byMachine(m machine) Option {
+	return optionFunc(func(c *config) {
+		c.machine = m
+		c.machines++
+	})
+}
+
+// ClientCredentials authorizes the client itself, without a user (extension
+// io.modelcontextprotocol/oauth-client-credentials). It needs [Registered]. A 403 that asks for more
+// scopes leads to one more request, if StepUps allows it; an error of the token endpoint is final.
+func ClientCredentials() Option { return byMachine(clientCredentials{}) }
+
+type clientCredentials struct{}
+
+func (clientCredentials) needsClient() bool { return true }
+
+func (clientCredentials) form(context.Context, *site, *web, *found, []string) (url.Values, error) {
+	return url.Values{"grant_type": {grantCredentials}}, nil
+}
+
+// Assertion authorizes a workload by a token that its platform gives it (RFC 7523; extension
+// io.modelcontextprotocol/auth/wif). source is asked for one whose audience is the issuer, each time
+// a token is needed; a refusal is final: it is not sent again and no other grant is tried.
+func Assertion(source func(ctx context.Context, issuer, resource string) (string, error)) Option {
+	return byMachine(assertion{source})
+}
+
+type assertion struct {
+	source func(ctx context.Context, issuer, resource string) (string, error)
+}
+
+func (assertion) needsClient() bool { return false }
+
+func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ []string) (url.Values, error) {
+	if m.source == nil {
+		return nil, errors.New("oauth: the source of Assertion is nil")
+	}
+	text, err := m.source(ctx, f.issuer.Issuer, f.resource)
+	if err != nil {
+		return nil, because(ErrNoWay, err)
+	}
+	return url.Values{"grant_type": {grantAssertion}, "assertion": {text}}, nil
+}
+
+// AssertionFile is a source that reads a file each time, such as a projected service account token.
+func AssertionFile(path string) func(ctx context.Context, issuer, resource string) (string, error) {
+	return func(context.Context, string, string) (string, error) {
+		text, err := os.ReadFile(path) //nolint:gosec // the caller's file
+		return strings.TrimSpace(string(text)), err
+	}
+}
+
+// Enterprise is an identity provider that decides for its organization (extension
+// io.modelcontextprotocol/enterprise-managed-authorization).
+type Enterprise struct {
+	Issuer      string      // of the identity provider
+	Token       string      // its token endpoint; empty: discovered
+	Credentials Credentials // of this client at the identity provider
+	// Identity returns the user's identity assertion and its type (urn:ietf:params:oauth:token-type:id_token
+	// or :saml2). nil: the user logs in at the identity provider in a browser (OpenID Connect, scope
+	// openid), and the ID token is kept like other tokens.
+	Identity func(ctx context.Context) (assertion, tokenType string, err error)
+}
+
+// EnterpriseManaged exchanges the user's identity for a grant for the server's authorization server
+// (ID-JAG: RFC 8693), and that for a token (RFC 7523). The browser never goes to the server's
+// authorization server. Needs [Registered] or [Document] for that one.
+func EnterpriseManaged(e Enterprise) Option { return byMachine(&enterprise{e}) }
+
+type enterprise struct{ Enterprise }
+
+func (*enterprise) needsClient() bool { return true }
+
+func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error) {
+	provider, err := m.provider(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	identity, kind, err := m.identity(ctx, s, w, provider)
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{
+		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG},
+		"audience": {f.issuer.Issuer}, "resource": {f.resource},
+		"subject_token": {identity}, "subject_token_type": {kind},
+	}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	t, err := w.token(ctx, &endpoint{*provider, m.Credentials, nil, &s.nonces}, form)
+	if err != nil {
+		return nil, s.refusal(stepToken, m.Issuer, err)
+	}
+	if t.Issued != "" && t.Issued != typeIDJAG {
+		return nil, &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider issued a token of the type " + cleaned(t.Issued)}
+	}
+	return url.Values{"grant_type": {grantAssertion}, "assertion": {t.Access}}, nil
+}
+
+// provider is the metadata of the identity provider.
+func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, error) {
+	if m.Token != "" {
+		return &issuerMetadata{Issuer: m.Issuer, Token: m.Token}, nil
+	}
+	meta, err := w.issuerMetadata(ctx, m.Issuer)
+	if err != nil {
+		return nil, &Error{Step: stepIssuer, Server: w.server, Issuer: m.Issuer, Err: err}
+	}
+	return &meta, nil
+}
+
+// identity asks the caller, or takes the ID token of a login, which is kept under the identity
+// provider's name.
+func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata) (text, kind string, err error) {
+	if m.Identity != nil {
+		text, kind, err = m.Identity(ctx)
+		if err != nil {
+			return "", "", because(ErrLogin, err)
+		}
+		return text, kind, nil
+	}
+	key := Key{Kind: Tokens, Issuer: m.Issuer, Profile: s.flow.config.profile}
+	kept, err := s.flow.read(ctx, key)
+	if err != nil {
+		return "", "", err
+	}
+	if kept != nil && !kept.expired(kept.early) && kept.ID != "" {
+		return kept.ID, typeIDToken, nil
+	}
+	text, err = m.loginAtProvider(ctx, s, w, provider, key)
+	return text, typeIDToken, err
+}
+
+func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata, key Key) (string, error) {
+	f := &found{issuer: *provider}
+	if provider.Authorization == "" {
+		meta, err := w.issuerMetadata(ctx, m.Issuer)
+		if err != nil {
+			return "", &Error{Step: stepIssuer, Server: w.server, Issuer: m.Issuer, Err: err}
+		}
+		f.issuer = meta
+	}
+	if err := w.provesPKCE(f); err != nil {
+		return "", err
+	}
+	recv := s.flow.config.receiver
+	redirect, err := recv.Open(ctx)
+	if err != nil {
+		return "", because(ErrLogin, err)
+	}
+	defer func() { _ = recv.Close() }()
+	id := identity{m.Credentials, ByHand}
+	v := s.newVisit(f, id, redirect, []string{"openid"}, demand{})
+	t, err := s.visit(ctx, w, f, v, nil)
+	if err == nil && t.ID == "" {
+		err = &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider gave no ID token"}
+	}
+	recv.Answer(err)
+	s.flow.config.ui.Done(ctx, &v.Visit, err)
+	if err != nil {
+		return "", s.refusal(stepToken, m.Issuer, err)
+	}
+	g := grant{Server: m.Issuer, ClientID: m.Credentials.ID, Known: ByHand, ID: t.ID, Scheme: "Bearer", Issuer: f.issuer}
+	g.dated(t)
+	version, err := load(ctx, s.flow.config.store, key, &grant{})
+	if err == nil {
+		_, err = save(ctx, s.flow.config.store, key, version, g)
+	}
+	if err != nil && !isConflict(err) {
+		return "", err
+	}
+	return t.ID, nil
+}
+
+// byMachine obtains a token without the user. Errors are final.
+func (s *site) byMachine(ctx context.Context, w *web, f *found, m machine, scopes []string) (*live, error) {
+	var id identity
+	var err error
+	if m.needsClient() || len(s.flow.config.credentials) > 0 {
+		if id, err = w.identify(ctx, &f.issuer, ""); err != nil {
+			return nil, err
+		}
+	}
+	var key crypto.Signer
+	if key, err = s.flow.newBinding(&f.issuer); err != nil {
+		return nil, err
+	}
+	form, err := m.form(ctx, s, w, f, scopes)
+	if err != nil {
+		return nil, err
+	}
+	form.Set("resource", f.resource)
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	t, err := w.token(ctx, &endpoint{f.issuer, id.Credentials, key, &s.nonces}, form)
+	if err != nil {
+		err = s.refusal(stepToken, f.issuer.Issuer, err)
+		s.flow.tell(ctx, Event{Time: time.Now(), Kind: Denied, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: scopes, Err: err})
+		return nil, err
+	}
+	t.Refresh = "" // the client can always ask again
+	g, err := s.grantOf(f, id, t, slices.Clone(scopes), demand{}, key)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.keep(ctx, g, key)
+	if err == nil {
+		s.flow.tell(ctx, Event{Kind: Granted, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: g.Scopes})
+	}
+	return l, err
+}

@@ -1,0 +1,415 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// resourceMetadata is what RFC 9728 has of a server.
+type resourceMetadata struct {
+	Resource  string   `json:"resource"`
+	Issuers   []string `json:"authorization_servers"`
+	Scopes    []string `json:"scopes_supported"`
+	DPoP      bool     `json:"dpop_bound_access_tokens_required"`
+	DPoPKinds []string `json:"dpop_signing_alg_values_supported"`
+}
+
+// issuerMetadata is what RFC 8414 and OpenID Connect Discovery have of an authorization server,
+// as far as the flow needs it. It is kept with tokens, since renewal needs it.
+type issuerMetadata struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint,omitempty"`
+	Token         string   `json:"token_endpoint,omitempty"`
+	Registration  string   `json:"registration_endpoint,omitempty"`
+	Revocation    string   `json:"revocation_endpoint,omitempty"`
+	Scopes        []string `json:"scopes_supported,omitempty"`
+	Challenges    []string `json:"code_challenge_methods_supported,omitempty"`
+	Methods       []string `json:"token_endpoint_auth_methods_supported,omitempty"`
+	MethodKinds   []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
+	Documents     bool     `json:"client_id_metadata_document_supported,omitempty"`
+	SaysIssuer    bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	DPoPKinds     []string `json:"dpop_signing_alg_values_supported,omitempty"`
+
+	guessed bool // there is no metadata: the endpoints are those of 2025-03-26
+}
+
+// found is what discovery leads to.
+type found struct {
+	resource string // what tokens are for
+	issuers  []string
+	issuer   issuerMetadata
+	scopes   []string // all that the server has
+	server   *resourceMetadata
+	revision string // whose rules applied
+}
+
+// Names of steps.
+const (
+	stepChallenge    = "challenge"
+	stepResource     = "resource metadata"
+	stepIssuer       = "issuer metadata"
+	stepPKCE         = "pkce"
+	stepRegistration = "registration"
+	stepScopes       = "scopes"
+	stepGrant        = "grant"
+	stepVisit        = "visit"
+	stepToken        = "token"
+	stepRenewal      = "renewal"
+	stepStore        = "store"
+)
+
+// Rules, as they are named in the steps of an Inspection.
+const (
+	ruleDiscovery = "2026-07-28 authorization-server-discovery"
+	ruleResource  = "RFC 9728 §3.3"
+	ruleIssuer    = "RFC 8414 §3.3"
+	ruleFallback  = "2025-03-26 basic/authorization \"Fallbacks for Servers without Metadata Discovery\""
+)
+
+// canonical is the URL of a server by which tokens are kept: scheme and host in lower case, without
+// the port that the scheme has anyway, fragment, query, user information and the slash of an empty
+// path (RFC 8707 §2; 2026-07-28 basic/authorization "Resource Parameter Implementation").
+func canonical(server string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", fmt.Errorf("%w: the server %q is not an absolute http or https URL", ErrUnsafeURL, cleaned(server))
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	path := u.EscapedPath()
+	if path == "/" {
+		path = ""
+	}
+	return u.Scheme + "://" + host + path, nil
+}
+
+// originAndPath divides a canonical URL, or an issuer.
+func originAndPath(address string) (origin, path string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address, ""
+	}
+	return u.Scheme + "://" + u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+}
+
+// discover finds the authorization server. demand may name the place of the server's metadata.
+func (w *web) discover(ctx context.Context, d demand) (*found, error) {
+	meta, err := w.resourceMetadata(ctx, d.metadata)
+	if err != nil {
+		return nil, &Error{Step: stepResource, Server: w.server, Err: err}
+	}
+	if meta == nil {
+		return w.discoverAtOrigin(ctx)
+	}
+	f := &found{resource: meta.Resource, issuers: meta.Issuers, scopes: meta.Scopes, server: meta, revision: "2026-07-28"}
+	issuer, err := w.choose(ctx, meta.Issuers)
+	if err != nil {
+		return f, &Error{Step: stepIssuer, Server: w.server, Err: err}
+	}
+	f.issuer, err = w.issuerMetadata(ctx, issuer)
+	if err != nil {
+		return f, &Error{Step: stepIssuer, Server: w.server, Issuer: issuer, Err: err, Hint: issuerHint(err)}
+	}
+	return f, nil
+}
+
+func issuerHint(err error) string {
+	if errors.Is(err, ErrIssuer) {
+		return "The metadata that was found belongs to another authorization server. Its operator has to mend that."
+	}
+	return ""
+}
+
+// choose picks an authorization server (RFC 9728 §7.6).
+func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
+	if len(issuers) == 0 {
+		return "", fmt.Errorf("%w: the server's metadata names no authorization server", ErrIssuer)
+	}
+	c := &w.flow.config
+	if c.choose != nil {
+		issuer, err := c.choose(ctx, w.server, slices.Clone(issuers))
+		if err != nil {
+			return "", because(ErrDenied, err)
+		}
+		if !slices.Contains(issuers, issuer) {
+			return "", fmt.Errorf("%w: Choose returned %q, which the server does not name", ErrIssuer, issuer)
+		}
+		return issuer, nil
+	}
+	if g := w.flow.site(w.server).current.Load(); g != nil {
+		for _, issuer := range issuers {
+			if issuer == g.Issuer.Issuer || sameButSlash(issuer, g.Issuer.Issuer) {
+				return issuer, nil
+			}
+		}
+	}
+	for _, creds := range c.credentials {
+		if slices.Contains(issuers, creds.Issuer) {
+			return creds.Issuer, nil
+		}
+	}
+	return issuers[0], nil
+}
+
+// resourceMetadata reads the metadata of the server: at the place that a challenge has named, or
+// at the well-known places. It is nil if there is none anywhere (auth.md of the guide says more).
+func (w *web) resourceMetadata(ctx context.Context, named string) (*resourceMetadata, error) {
+	origin, path := originAndPath(w.server)
+	if named != "" {
+		meta, err := w.resourceMetadataAt(ctx, named, w.placed(named))
+		if err == nil && meta == nil {
+			err = fmt.Errorf("%w: the challenge names %s, where there is no metadata", ErrResource, cleaned(named))
+		}
+		return meta, err
+	}
+	places := []string{""}
+	if path != "" {
+		places = []string{path, ""}
+	}
+	for _, p := range places {
+		meta, err := w.resourceMetadataAt(ctx, origin+wellKnownResource+p, origin+p)
+		if meta != nil || err != nil {
+			return meta, err
+		}
+	}
+	return nil, nil
+}
+
+const wellKnownResource = "/.well-known/oauth-protected-resource"
+
+// placed is the resource whose metadata is at a well-known place of the server's origin; empty for
+// any other place.
+func (w *web) placed(place string) string {
+	origin, _ := originAndPath(w.server)
+	if rest, ok := strings.CutPrefix(place, origin+wellKnownResource); ok && (rest == "" || rest[0] == '/') && !strings.ContainsAny(rest, "?#") {
+		return origin + strings.TrimSuffix(rest, "/")
+	}
+	return ""
+}
+
+// resourceMetadataAt reads one document; nil if there is none. It must be about the server: it names
+// the server, or the resource of its own place, if that is the server or a whole part of its path.
+func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resourceMetadata, error) {
+	a, err := w.get(ctx, place)
+	step := Step{Name: stepResource, URL: place, Rule: ruleDiscovery}
+	if err != nil {
+		step.Verdict, step.Failed = err.Error(), true
+		w.note(step)
+		return nil, err
+	}
+	step.Status, step.Took = a.status, a.took
+	absent, err := isAbsent(a, place)
+	if absent || err != nil {
+		step.Verdict, step.Failed = "there is none", err != nil
+		if err != nil {
+			step.Verdict = err.Error()
+		}
+		w.note(step)
+		return nil, err
+	}
+	var meta resourceMetadata
+	if err := a.object(&meta); err != nil {
+		err = fmt.Errorf("%w: %s is not metadata: %w", ErrResource, place, err)
+		step.Verdict, step.Failed = err.Error(), true
+		w.note(step)
+		return nil, err
+	}
+	if !w.isAbout(meta.Resource, of) {
+		err := fmt.Errorf("%w: %s is about %q, not about %s", ErrResource, place, cleaned(meta.Resource), w.server)
+		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleResource
+		w.note(step)
+		return nil, err
+	}
+	step.Verdict = fmt.Sprintf("the resource is %s, its authorization servers are %v", meta.Resource, meta.Issuers)
+	w.note(step)
+	return &meta, nil
+}
+
+// isAbsent says that a place has no metadata: it answers 404 or 405, or with a page. Any other
+// failure is an error: a document that cannot be read now may be there.
+func isAbsent(a *answer, place string) (bool, error) {
+	switch {
+	case a.status == http.StatusOK && a.isJSON():
+		return false, nil
+	case a.status == http.StatusOK, a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed, a.status == http.StatusNotAcceptable, a.status == http.StatusGone:
+		return true, nil
+	case a.status/100 == 3:
+		return false, fmt.Errorf("%w: %s redirects, which is not followed", ErrUnsafeURL, place)
+	}
+	return false, fmt.Errorf("%w: %s answers %d", ErrUnavailable, place, a.status)
+}
+
+// isAbout compares a resource with the server, and with the one whose well-known place it was at.
+func (w *web) isAbout(resource, of string) bool {
+	name, err := canonical(resource)
+	if err != nil || strings.Contains(resource, "#") {
+		return false
+	}
+	name = strings.TrimSuffix(name, "/")
+	server := strings.TrimSuffix(w.server, "/")
+	if name == server {
+		return true
+	}
+	return of != "" && name == of && strings.HasPrefix(server, name+"/")
+}
+
+// issuerMetadata reads the metadata of an authorization server, in the order of 2025-11-25
+// basic/authorization "Authorization Server Metadata Discovery".
+func (w *web) issuerMetadata(ctx context.Context, issuer string) (issuerMetadata, error) {
+	u, err := w.check(issuer)
+	if err != nil {
+		return issuerMetadata{}, err
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return issuerMetadata{}, fmt.Errorf("%w: the issuer %s has a query or fragment", ErrUnsafeURL, cleaned(issuer))
+	}
+	origin, path := originAndPath(issuer)
+	places := []string{origin + wellKnownOAuth + path, origin + wellKnownOpenID + path}
+	if path != "" {
+		places = append(places, origin+path+wellKnownOpenID)
+	}
+	for _, place := range places {
+		meta, err := w.issuerMetadataAt(ctx, place, issuer)
+		if err != nil || meta != nil {
+			return *cmpOr(meta, &issuerMetadata{}), err
+		}
+	}
+	return issuerMetadata{}, fmt.Errorf("%w: there is no metadata at %s", ErrIssuer, strings.Join(places, ", "))
+}
+
+const (
+	wellKnownOAuth  = "/.well-known/oauth-authorization-server"
+	wellKnownOpenID = "/.well-known/openid-configuration"
+)
+
+func cmpOr[T any](a, b *T) *T {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// issuerMetadataAt reads one document; nil if there is none. Nothing of a document is used before
+// its issuer is known to be the right one.
+func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issuerMetadata, error) {
+	step := Step{Name: stepIssuer, URL: place, Rule: ruleDiscovery}
+	meta, err := func() (*issuerMetadata, error) {
+		a, err := w.get(ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		step.Status, step.Took = a.status, a.took
+		if a.status/100 == 4 {
+			return nil, nil // some servers answer 400 or 401 for paths that they do not know
+		}
+		if absent, err := isAbsent(a, place); absent || err != nil {
+			return nil, err
+		}
+		var meta issuerMetadata
+		if err := a.object(&meta); err != nil {
+			return nil, fmt.Errorf("%w: %s is not metadata: %w", ErrIssuer, place, err)
+		}
+		return &meta, nil
+	}()
+	switch {
+	case err != nil:
+		step.Verdict, step.Failed = err.Error(), true
+	case meta == nil:
+		step.Verdict = "there is none"
+	case meta.Issuer == issuer:
+		step.Verdict = "the issuer is the one that was asked for"
+	case !w.flow.config.strictIssuer && sameButSlash(meta.Issuer, issuer):
+		step.Verdict, step.Warning, step.Rule = fmt.Sprintf("the issuer is %q, which differs by a slash; it is what counts from now on", meta.Issuer), true, ruleIssuer
+	default:
+		err = fmt.Errorf("%w: %s is of %q, not of %q", ErrIssuer, place, cleaned(meta.Issuer), issuer)
+		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleIssuer
+	}
+	if err == nil && meta != nil {
+		err = w.endpoints(meta)
+		if err != nil {
+			step.Verdict, step.Failed = err.Error(), true
+		}
+	}
+	w.note(step)
+	if err != nil {
+		return nil, err
+	}
+	return meta, nil
+}
+
+// sameButSlash compares issuers without a path.
+func sameButSlash(a, b string) bool {
+	_, path := originAndPath(a)
+	return path == "" && strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
+}
+
+// endpoints checks the URLs of a document.
+func (w *web) endpoints(m *issuerMetadata) error {
+	for _, address := range []string{m.Authorization, m.Token, m.Registration, m.Revocation} {
+		if address == "" {
+			continue
+		}
+		if _, err := w.check(address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discoverAtOrigin is for servers of 2025-03-26, which have no metadata of their own: the
+// authorization server is at the origin, with metadata or at three default paths.
+func (w *web) discoverAtOrigin(ctx context.Context) (*found, error) {
+	origin, _ := originAndPath(w.server)
+	f := &found{resource: w.server, issuers: []string{origin}, revision: "2025-03-26"}
+	failed := func(err error) (*found, error) {
+		return f, &Error{Step: stepIssuer, Server: w.server, Issuer: origin, Err: err, Hint: issuerHint(err)}
+	}
+	if _, err := w.check(origin); err != nil {
+		return failed(err)
+	}
+	for _, place := range []string{origin + wellKnownOAuth, origin + wellKnownOpenID} {
+		meta, err := w.issuerMetadataAt(ctx, place, origin)
+		if err != nil {
+			return failed(err)
+		}
+		if meta != nil {
+			f.issuer = *meta
+			return f, nil
+		}
+	}
+	f.issuer = issuerMetadata{
+		Issuer: origin, Authorization: origin + "/authorize", Token: origin + "/token", Registration: origin + "/register", guessed: true,
+	}
+	w.note(Step{Name: stepIssuer, URL: origin, Verdict: "there is no metadata: /authorize, /token and /register of the server itself", Rule: ruleFallback, Warning: true})
+	return f, nil
+}
+
+// provesPKCE refuses to go on without S256 (2025-11-25 basic/authorization "Authorization Code
+// Protection").
+func (w *web) provesPKCE(f *found) error {
+	m := &f.issuer
+	step := Step{Name: stepPKCE, Rule: "2026-07-28 basic/authorization \"Authorization Code Protection\"", Verdict: "S256 is supported"}
+	defer func() { w.note(step) }()
+	switch {
+	case slices.Contains(m.Challenges, "S256"):
+		return nil
+	case m.guessed:
+		step.Verdict, step.Warning = "S256 is sent; without metadata it cannot be known whether it is supported", true
+		return nil
+	case slices.Contains(w.flow.config.assumePKCE, m.Issuer):
+		step.Verdict, step.Warning = "S256 is assumed, as AssumePKCE says", true
+		return nil
+	}
+	step.Verdict, step.Failed = ErrNoPKCE.Error(), true
+	return &Error{
+		Step: stepPKCE, Server: w.server, Issuer: m.Issuer, Err: ErrNoPKCE,
+		Hint: "Its metadata has no code_challenge_methods_supported with S256. If you know that it supports S256, say so: AssumePKCE(\"" + m.Issuer + "\"), or --assume-pkce.",
+	}
+}

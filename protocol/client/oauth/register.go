@@ -1,0 +1,287 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// identity is a client id at one issuer.
+type identity struct {
+	Credentials
+	known Known
+}
+
+// registration is the content of a record of that kind. One of a client that was registered by hand
+// has no secret: it says which issuer the client belongs to.
+type registration struct {
+	Known    Known     `json:"known"`
+	ClientID string    `json:"client_id"`
+	Secret   string    `json:"client_secret,omitempty"`
+	Method   string    `json:"token_endpoint_auth_method,omitempty"`
+	Redirect string    `json:"redirect_uri,omitempty"`
+	Expires  time.Time `json:"expires,omitzero"` // of the secret
+}
+
+func documentURL(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/" && u.User == nil && u.Fragment == ""
+}
+
+// identify finds out as whom the client comes to an issuer, and registers it if there is no other
+// way (2025-11-25 basic/authorization "Client Registration"). redirect is empty if the browser is
+// not needed.
+func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) (identity, error) {
+	c := &w.flow.config
+	creds, found, err := w.byHand(ctx, m.Issuer)
+	switch {
+	case err != nil:
+		return identity{}, err
+	case found:
+		return identity{creds, ByHand}, nil
+	case c.document != "" && m.Documents:
+		return identity{Credentials{Issuer: m.Issuer, ID: c.document, Key: c.documentKey}, ByDocument}, nil
+	case redirect == "" || c.noRegistration || m.Registration == "":
+		return identity{}, w.unknown(m)
+	}
+	key := Key{Kind: Registration, Issuer: m.Issuer, Profile: c.profile}
+	var kept registration
+	version, err := load(ctx, c.store, key, &kept)
+	if err != nil {
+		return identity{}, err
+	}
+	if kept.Known != ByRegistration || kept.Redirect != redirect || !kept.Expires.IsZero() && time.Now().After(kept.Expires) {
+		if kept, err = w.register(ctx, m, redirect); err != nil {
+			return identity{}, err
+		}
+		if _, err := save(ctx, c.store, key, version, kept); err != nil && !errors.Is(err, ErrConflict) {
+			return identity{}, err // a conflict: another process has registered, which harms nobody
+		}
+		w.flow.tell(ctx, Event{Kind: RegisteredNew, Server: w.server, Issuer: m.Issuer, ClientID: kept.ClientID})
+	}
+	return identity{Credentials{Issuer: m.Issuer, ID: kept.ClientID, Secret: kept.Secret, Method: kept.Method}, ByRegistration}, nil
+}
+
+// unknown is the error of a client that cannot be made known.
+func (w *web) unknown(m *issuerMetadata) error {
+	e := &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Err: ErrNoWay}
+	e.Hint = "It registers clients by hand only: register one there, and give its client id (Registered, or --client-id)."
+	for _, creds := range w.flow.config.credentials {
+		if creds.Issuer != "" && creds.Issuer != m.Issuer {
+			e.Err = fmt.Errorf("%w: they are for %s", ErrForeign, creds.Issuer)
+		}
+	}
+	return e
+}
+
+// byHand are the credentials for an issuer. Those that name no issuer belong to the first one that
+// they were used with, in all processes that share the store.
+func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, error) {
+	f := w.flow
+	for _, creds := range f.config.credentials {
+		if creds.Issuer == issuer {
+			return creds, true, nil
+		}
+	}
+	i := slices.IndexFunc(f.config.credentials, func(c Credentials) bool { return c.Issuer == "" })
+	if i < 0 {
+		return Credentials{}, false, nil
+	}
+	creds := f.config.credentials[i]
+	owner, err := w.owner(ctx, creds.ID)
+	if err != nil {
+		return Credentials{}, false, err
+	}
+	if owner == "" {
+		key := Key{Kind: Registration, Issuer: issuer, Profile: f.config.profile}
+		version, err := load(ctx, f.config.store, key, &registration{})
+		if err != nil {
+			return Credentials{}, false, err
+		}
+		if _, err := save(ctx, f.config.store, key, version, registration{Known: ByHand, ClientID: creds.ID}); err != nil {
+			return Credentials{}, false, err
+		}
+		owner = issuer
+	}
+	if owner != issuer {
+		return Credentials{}, false, &Error{
+			Step: stepRegistration, Server: w.server, Issuer: issuer,
+			Err:  fmt.Errorf("%w: the client %s was used with %s", ErrForeign, cleaned(creds.ID), owner),
+			Hint: "The server names another authorization server than before. If that is right, register a client there and give its issuer with the credentials.",
+		}
+	}
+	creds.Issuer = issuer
+	return creds, true, nil
+}
+
+// owner is the issuer that a client was used with; empty: none.
+func (w *web) owner(ctx context.Context, clientID string) (string, error) {
+	store := w.flow.config.store
+	keys, err := store.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range keys {
+		if k.Kind != Registration || k.Profile != w.flow.config.profile {
+			continue
+		}
+		var r registration
+		if _, err := load(ctx, store, k, &r); err != nil {
+			return "", err
+		}
+		if r.Known == ByHand && r.ClientID == clientID {
+			return k.Issuer, nil
+		}
+	}
+	return "", nil
+}
+
+// register makes a client by RFC 7591.
+func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) (registration, error) {
+	body, err := json.Marshal(w.clientMetadata(m, redirect))
+	if err != nil {
+		return registration{}, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if token := w.flow.config.metadata.InitialToken; token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	a, err := w.do(ctx, http.MethodPost, m.Registration, header, body)
+	if err != nil {
+		return registration{}, &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Err: err}
+	}
+	var r struct {
+		ClientID string `json:"client_id"`
+		Secret   string `json:"client_secret"`
+		Method   string `json:"token_endpoint_auth_method"`
+		Expires  int64  `json:"client_secret_expires_at"`
+		Code     string `json:"error"`
+		Text     string `json:"error_description"`
+	}
+	failed := a.object(&r)
+	if a.status/100 != 2 || failed != nil || r.ClientID == "" {
+		return registration{}, w.notRegistered(m, a, cleaned(r.Code), cleaned(r.Text), redirect)
+	}
+	kept := registration{Known: ByRegistration, ClientID: r.ClientID, Secret: r.Secret, Method: r.Method, Redirect: redirect}
+	if r.Expires > 0 {
+		kept.Expires = time.Unix(r.Expires, 0)
+	}
+	switch { // RFC 7591 §2: basic if it is not said
+	case kept.Method == "" && r.Secret == "":
+		kept.Method = methodNone
+	case kept.Method == "":
+		kept.Method = methodBasic
+	}
+	return kept, nil
+}
+
+// clientMetadata describes the client. Its type tells a client on the user's machine from one at a
+// web address, since authorization servers judge redirect URIs by it (2026-07-28
+// client-registration "Application Type").
+func (w *web) clientMetadata(m *issuerMetadata, redirect string) map[string]any {
+	given := &w.flow.config.metadata
+	about := maps.Clone(given.More)
+	if about == nil {
+		about = map[string]any{}
+	}
+	optional := func(name, value string) {
+		if value != "" {
+			about[name] = value
+		}
+	}
+	optional("client_name", given.Name)
+	optional("client_uri", given.URI)
+	optional("logo_uri", given.LogoURI)
+	optional("software_id", given.SoftwareID)
+	optional("software_version", given.SoftwareVersion)
+	if len(given.Contacts) > 0 {
+		about["contacts"] = given.Contacts
+	}
+	grants, kind := []string{grantCode}, "web"
+	if w.flow.config.offline {
+		grants = append(grants, grantRefresh)
+	}
+	if u, err := url.Parse(redirect); err == nil && isLoopback(u.Hostname()) {
+		kind = "native"
+	}
+	method := methodNone
+	if len(m.Methods) > 0 && !slices.Contains(m.Methods, methodNone) {
+		for _, other := range []string{methodPost, methodBasic} {
+			if slices.Contains(m.Methods, other) {
+				method = other
+			}
+		}
+	}
+	about["redirect_uris"], about["response_types"] = []string{redirect}, []string{"code"}
+	about["grant_types"], about["application_type"], about["token_endpoint_auth_method"] = grants, kind, method
+	return about
+}
+
+func (w *web) notRegistered(m *issuerMetadata, a *answer, code, text, redirect string) error {
+	e := &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Code: code, Text: text, Err: ErrNoWay}
+	switch {
+	case a.status >= 500:
+		e.Err = ErrUnavailable
+	case code == "invalid_redirect_uri", code == "invalid_client_metadata" && strings.Contains(text, "redirect"):
+		e.Hint = "It does not take the redirect URI " + redirect + ": try another port or \"localhost\" (Listener(Port(n), Localhost()), or --callback-port and --callback-host)."
+	case code == "":
+		e.Text = fmt.Sprintf("its registration endpoint answers %d", a.status)
+		e.Hint = "Register a client there by hand, and give its client id (Registered, or --client-id)."
+	}
+	return e
+}
+
+// forget removes a registration that the authorization server no longer knows.
+func (w *web) forget(ctx context.Context, issuer, clientID string) error {
+	store, key := w.flow.config.store, Key{Kind: Registration, Issuer: issuer, Profile: w.flow.config.profile}
+	var kept registration
+	version, err := load(ctx, store, key, &kept)
+	if err != nil || version == 0 || clientID != "" && kept.ClientID != clientID {
+		return err
+	}
+	return store.Delete(ctx, key, version)
+}
+
+// load reads a record; version 0 says that there is none.
+func load(ctx context.Context, s Store, k Key, into any) (version uint64, err error) {
+	r, err := s.Get(ctx, k)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err == nil {
+		if err = json.Unmarshal(r.Data, into); err != nil {
+			err = fmt.Errorf("%w: a record of %s cannot be read", ErrStore, k.Issuer)
+		}
+	}
+	if err != nil {
+		return 0, storeError(err)
+	}
+	return r.Version, nil
+}
+
+func save(ctx context.Context, s Store, k Key, version uint64, content any) (uint64, error) {
+	data, err := json.Marshal(content)
+	if err != nil {
+		return 0, err
+	}
+	version, err = s.Put(ctx, Record{Key: k, Version: version, Data: data})
+	if errors.Is(err, ErrConflict) {
+		return 0, err
+	}
+	return version, storeError(err)
+}
+
+// storeError names the step. The end of a context stays what it is.
+func storeError(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &Error{Step: stepStore, Err: because(ErrStore, err)}
+}

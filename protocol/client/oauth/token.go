@@ -1,0 +1,231 @@
+package oauth
+
+import (
+	"context"
+	"crypto"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Grant types and parameters of token requests.
+const (
+	grantCode        = "authorization_code"
+	grantRefresh     = "refresh_token"
+	grantCredentials = "client_credentials"
+	grantAssertion   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+	typeAssertion = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+	typeIDJAG     = "urn:ietf:params:oauth:token-type:id-jag"
+	typeIDToken   = "urn:ietf:params:oauth:token-type:id_token"
+)
+
+// Methods by which a client authenticates at a token endpoint.
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodKey   = "private_key_jwt"
+)
+
+// tokenAnswer is the answer of a token endpoint (RFC 6749 §5).
+type tokenAnswer struct {
+	Access  string      `json:"access_token"`
+	Type    string      `json:"token_type"`
+	Expires json.Number `json:"expires_in"`
+	Refresh string      `json:"refresh_token"`
+	Scope   *string     `json:"scope"`
+	ID      string      `json:"id_token"`
+	Issued  string      `json:"issued_token_type"`
+
+	Code        string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// lifetime is how long the token is valid; 0: it was not said.
+func (a *tokenAnswer) lifetime() time.Duration {
+	seconds, err := strconv.ParseFloat(a.Expires.String(), 64)
+	if err != nil || seconds <= 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, 10*365*24*3600)) * time.Second
+}
+
+// endpoint is where tokens come from, and how the client and its key are shown there.
+type endpoint struct {
+	issuer issuerMetadata
+	client Credentials
+	dpop   crypto.Signer // nil: tokens are not bound
+	nonces *nonces
+}
+
+// method is how the client authenticates: what it was told, or the first that both sides can.
+func (e *endpoint) method() (string, error) {
+	c := &e.client
+	can := map[string]bool{methodKey: c.Key != nil, methodBasic: c.Secret != "", methodPost: c.Secret != "", methodNone: c.Secret == "" && c.Key == nil}
+	if c.Method != "" {
+		if !can[c.Method] && c.Method != methodNone {
+			return "", fmt.Errorf("%w: the method %s needs what the credentials do not have", ErrNoWay, cleaned(c.Method))
+		}
+		return c.Method, nil
+	}
+	all := []string{methodKey, methodBasic, methodPost, methodNone}
+	for _, method := range all {
+		if can[method] && slices.Contains(e.issuer.Methods, method) {
+			return method, nil
+		}
+	}
+	for _, method := range all { // those that are not listed may work all the same, such as none
+		if can[method] && (len(e.issuer.Methods) == 0 || method == methodNone) {
+			return method, nil
+		}
+	}
+	return "", fmt.Errorf("%w: the authorization server takes %v, for which the credentials have nothing", ErrNoWay, e.issuer.Methods)
+}
+
+// authenticate adds who the client is to a token request.
+func (e *endpoint) authenticate(form url.Values, header http.Header) error {
+	method, err := e.method()
+	if err != nil {
+		return err
+	}
+	switch c := &e.client; method {
+	case methodBasic: // RFC 6749 §2.3.1: form-encoded before base64
+		pair := url.QueryEscape(c.ID) + ":" + url.QueryEscape(c.Secret)
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+	case methodPost:
+		form.Set("client_id", c.ID)
+		form.Set("client_secret", c.Secret)
+	case methodKey:
+		assertion, err := clientAssertion(c.Key, *c, e.issuer.Issuer, time.Now())
+		if err != nil {
+			return err
+		}
+		form.Set("client_assertion_type", typeAssertion)
+		form.Set("client_assertion", assertion)
+	default:
+		if c.ID != "" {
+			form.Set("client_id", c.ID)
+		}
+	}
+	return nil
+}
+
+// refusedError is an error of a token or registration endpoint.
+type refusedError struct {
+	status     int
+	code, text string
+}
+
+func (e *refusedError) Error() string {
+	switch {
+	case e.code == "":
+		return fmt.Sprintf("HTTP %d", e.status)
+	case e.text == "":
+		return e.code
+	}
+	return e.code + ": " + e.text
+}
+
+func codeOf(err error) string {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return refused.code
+	}
+	return ""
+}
+
+// token makes a token request. A refusal is a *refusedError; ErrUnavailable says that nothing is
+// known.
+func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAnswer, error) {
+	if e.issuer.Token == "" {
+		return nil, fmt.Errorf("%w: its metadata has no token endpoint", ErrNoWay)
+	}
+	for again := false; ; again = true {
+		a, err := w.tokenOnce(ctx, e, form)
+		if err != nil {
+			return nil, err
+		}
+		var t tokenAnswer
+		failed := a.object(&t)
+		fresh := e.nonces.learn(e.issuer.Token, a.header)
+		switch {
+		case a.status >= 500 || a.status == http.StatusTooManyRequests:
+			return nil, fmt.Errorf("%w: the token endpoint answers %d", ErrUnavailable, a.status)
+		case a.status/100 == 2 && failed == nil && t.Access != "":
+			return &t, nil
+		case !again && fresh && t.Code == "use_dpop_nonce":
+			continue // with the nonce that has just come (RFC 9449 §8)
+		case a.status/100 == 2 && t.Code == "":
+			return nil, fmt.Errorf("%w: the token endpoint's answer has no access_token", ErrDenied)
+		}
+		return nil, &refusedError{a.status, cleaned(t.Code), cleaned(t.Description)}
+	}
+}
+
+func (w *web) tokenOnce(ctx context.Context, e *endpoint, form url.Values) (*answer, error) {
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	sent := url.Values{}
+	maps.Copy(sent, form)
+	if err := e.authenticate(sent, header); err != nil {
+		return nil, err
+	}
+	if e.dpop != nil {
+		u, err := w.check(e.issuer.Token)
+		if err != nil {
+			return nil, err
+		}
+		text, err := proof(e.dpop, http.MethodPost, u, "", e.nonces.of(e.issuer.Token), time.Now())
+		if err != nil {
+			return nil, err
+		}
+		header.Set("DPoP", text)
+	}
+	return w.do(ctx, http.MethodPost, e.issuer.Token, header, []byte(sent.Encode()))
+}
+
+// revoke ends a token (RFC 7009). An authorization server that cannot is not an error.
+func (w *web) revoke(ctx context.Context, e *endpoint, kind, token string) error {
+	if e.issuer.Revocation == "" || token == "" {
+		return nil
+	}
+	form, header := url.Values{"token": {token}, "token_type_hint": {kind}}, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	if err := e.authenticate(form, header); err != nil {
+		return err
+	}
+	a, err := w.do(ctx, http.MethodPost, e.issuer.Revocation, header, []byte(form.Encode()))
+	if err == nil && a.status/100 != 2 {
+		err = fmt.Errorf("%w: the revocation endpoint answers %d", ErrUnavailable, a.status)
+	}
+	return err
+}
+
+// scheme is how a token is shown, "Bearer" or "DPoP".
+func (a *tokenAnswer) scheme(bound, must bool) (string, error) {
+	switch {
+	case strings.EqualFold(a.Type, "DPoP") && bound:
+		return "DPoP", nil
+	case strings.EqualFold(a.Type, "Bearer") || a.Type == "":
+		if must {
+			return "", fmt.Errorf("%w: the token is not bound to the key", ErrDenied)
+		}
+		return "Bearer", nil
+	}
+	return "", fmt.Errorf("%w: a token of the unknown type %q", ErrDenied, cleaned(a.Type))
+}
+
+// granted are the scopes of a token: those asked for, if the answer does not say.
+func (a *tokenAnswer) granted(asked []string) []string {
+	if a.Scope == nil {
+		return slices.Clone(asked)
+	}
+	return strings.Fields(*a.Scope)
+}

@@ -1,0 +1,174 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// secretText is 43 characters of 32 random bytes: a state, or a verifier (RFC 7636 §4.1).
+func secretText() string {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// visit is one authorization request and what must be known of it when the browser comes back. It
+// is whole before the browser is sent off (2026-07-28 basic/authorization "Mix-Up Protection").
+type visit struct {
+	Visit
+	flow     *Flow
+	issuer   issuerMetadata
+	client   identity
+	state    string
+	verifier string
+}
+
+// address is the URL of the authorization request. bound is the thumbprint of a DPoP key, if there
+// is one; resource is empty where no token for a resource is wanted.
+func (v *visit) address(resource, bound string) (string, error) {
+	u, err := url.Parse(v.issuer.Authorization)
+	if err != nil {
+		return "", fmt.Errorf("%w: %q", ErrUnsafeURL, cleaned(v.issuer.Authorization))
+	}
+	sum := sha256.Sum256([]byte(v.verifier))
+	q := u.Query()
+	q.Set("response_type", "code")
+	q.Set("client_id", v.client.ID)
+	q.Set("redirect_uri", v.Callback)
+	q.Set("state", v.state)
+	q.Set("code_challenge", base64.RawURLEncoding.EncodeToString(sum[:]))
+	q.Set("code_challenge_method", "S256")
+	for name, value := range map[string]string{"scope": strings.Join(v.Scopes, " "), "resource": resource, "dpop_jkt": bound} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if slices.Contains(v.Scopes, scopeOffline) {
+		q.Set("prompt", "consent") // OpenID Connect Core §11: without it the scope is ignored
+	}
+	u.RawQuery, u.Fragment = q.Encode(), ""
+	return u.String(), nil
+}
+
+// response waits until the browser comes back, or the user pastes the address where it ended.
+func (v *visit) response(ctx context.Context) (url.Values, error) {
+	c := &v.flow.config
+	deadline := time.Now().Add(c.patience)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	v.Deadline = deadline
+	type result struct {
+		query url.Values
+		err   error
+	}
+	results := make(chan result, 2)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	group.Go(func() {
+		query, err := c.receiver.Receive(ctx, v.state)
+		results <- result{query, err}
+	})
+	shown := c.ui.Show(ctx, &v.Visit)
+	opened := c.browser(ctx, v.URL)
+	if shown != nil && opened != nil {
+		return nil, &Error{
+			Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin,
+			Hint: "There is neither a browser nor a terminal here. Log in elsewhere with the same store, or use a grant without a user.",
+		}
+	}
+	v.flow.tell(ctx, Event{Kind: Asked, Server: v.Server, Issuer: v.Issuer, ClientID: v.client.ID, Scopes: v.Scopes})
+	if shown == nil {
+		group.Go(func() {
+			query, err := v.pasted(ctx)
+			if err == nil {
+				results <- result{query, nil}
+			}
+		})
+	}
+	select {
+	case r := <-results:
+		return r.query, r.err
+	case <-ctx.Done():
+		err := ctx.Err()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin, Text: fmt.Sprintf("no answer within %v", c.patience)}
+		}
+		return nil, err
+	}
+}
+
+// pasted asks until the text is an answer to this visit.
+func (v *visit) pasted(ctx context.Context) (url.Values, error) {
+	for {
+		text, err := v.flow.config.ui.Paste(ctx, &v.Visit)
+		if err != nil {
+			return nil, err
+		}
+		if query := queryOf(text); sameText(query.Get("state"), v.state) {
+			return query, nil
+		}
+		if err := v.flow.config.ui.Show(ctx, &v.Visit); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// queryOf reads what a user has pasted: an address, or a query.
+func queryOf(text string) url.Values {
+	text = strings.TrimSpace(text)
+	if _, after, ok := strings.Cut(text, "?"); ok {
+		text = after
+	}
+	text, _, _ = strings.Cut(text, "#")
+	query, err := url.ParseQuery(text)
+	if err != nil {
+		return url.Values{}
+	}
+	return query
+}
+
+func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// code judges a response. Nothing of it is used or shown before its issuer is known to be right
+// (RFC 9207 §2.4).
+func (v *visit) code(query url.Values) (string, error) {
+	rejected := func(kind error, text string) error {
+		return &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: kind, Text: text}
+	}
+	for _, name := range []string{"code", "state", "iss", "error"} {
+		if len(query[name]) > 1 {
+			return "", rejected(ErrMixUp, name+" is there more than once")
+		}
+	}
+	if !sameText(query.Get("state"), v.state) {
+		return "", rejected(ErrMixUp, "the state is not that of this visit")
+	}
+	issuer := query.Get("iss")
+	switch {
+	case query.Has("iss") && issuer != v.issuer.Issuer:
+		return "", rejected(ErrMixUp, "it names another issuer")
+	case !query.Has("iss") && v.issuer.SaysIssuer:
+		return "", rejected(ErrMixUp, "it names no issuer, although the authorization server says that it does")
+	}
+	if query.Has("error") {
+		e := &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrDenied, Code: cleaned(query.Get("error")), Text: cleaned(query.Get("error_description"))}
+		if e.Code == "temporarily_unavailable" || e.Code == "server_error" {
+			e.Err = ErrUnavailable
+		}
+		return "", e
+	}
+	if query.Get("code") == "" {
+		return "", rejected(ErrMixUp, "it has neither a code nor an error")
+	}
+	return query.Get("code"), nil
+}

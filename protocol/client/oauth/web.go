@@ -1,0 +1,298 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	webTime   = 15 * time.Second
+	maxAnswer = 1 << 20
+)
+
+// web makes the requests of one flow to addresses that strangers have named: bounded in time and
+// size, without redirects, and to no address that is less public than the server.
+type web struct {
+	flow   *Flow
+	base   *http.Client
+	server string
+	steps  *[]Step // what was done; nil: it is not noted
+
+	once   sync.Once
+	lowest reach // the least public class of addresses that may be dialed
+	client *http.Client
+}
+
+// newWeb takes the client of the connection, unless an option gives another.
+func newWeb(f *Flow, base *http.Client, server string) *web {
+	if f.config.http != nil {
+		base = f.config.http
+	}
+	return &web{flow: f, base: base, server: server}
+}
+
+// note adds a step.
+func (w *web) note(s Step) {
+	if w.steps != nil {
+		*w.steps = append(*w.steps, s)
+	}
+}
+
+// reach says from where an address can be reached.
+type reach int
+
+const (
+	atNowhere reach = iota // link-local, multicast, unspecified
+	atHome                 // loopback
+	atSite                 // private networks
+	atLarge                // the Internet
+)
+
+// special are networks that are not public, besides those that package netip knows (RFC 6890).
+var special = []netip.Prefix{
+	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("100::/64"),
+}
+
+func reachOf(a netip.Addr) reach {
+	a = a.Unmap().WithZone("")
+	switch {
+	case !a.IsValid(), a.IsUnspecified(), a.IsMulticast(), a.IsLinkLocalUnicast():
+		return atNowhere
+	case a.IsLoopback():
+		return atHome
+	case a.IsPrivate(), slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) }),
+		a.Is4() && a.As4()[0] == 0:
+		return atSite
+	}
+	return atLarge
+}
+
+// reachOfHost is that of its least public address. A name that cannot be resolved here, such as
+// behind a proxy, counts as public, which allows least.
+func reachOfHost(ctx context.Context, host string) reach {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return reachOf(a)
+	}
+	if isLocalhost(host) {
+		return atHome
+	}
+	ctx, cancel := context.WithTimeout(ctx, webTime)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(addresses) == 0 {
+		return atLarge
+	}
+	least := atLarge
+	for _, a := range addresses {
+		least = min(least, reachOf(a))
+	}
+	return least
+}
+
+func isLocalhost(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// isLoopback says that a host is this machine by its name alone.
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return isLocalhost(host) || err == nil && reachOf(a) == atHome
+}
+
+// open makes the client. Its connections are not kept, since a flow makes few requests.
+func (w *web) open(ctx context.Context) {
+	w.lowest = atLarge
+	if u, err := url.Parse(w.server); err == nil && !w.flow.config.publicOnly {
+		w.lowest = max(reachOfHost(ctx, u.Hostname()), atHome)
+	}
+	c := *w.base
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.Jar = nil
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	if t, ok := c.Transport.(*http.Transport); ok {
+		c.Transport = w.guarded(t)
+	}
+	w.client = &c
+}
+
+// guarded returns a transport that looks at addresses when it dials. Where a proxy is used, the
+// proxy resolves the names, so only names can be looked at: see check.
+func (w *web) guarded(t *http.Transport) *http.Transport {
+	guarded := t.Clone()
+	guarded.DisableKeepAlives = true
+	standard := t == http.DefaultTransport || t.DialContext == nil
+	dial := guarded.DialContext
+	guarded.DialTLSContext = nil
+	guarded.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		lowest := w.lowest
+		if proxied, _ := ctx.Value(proxiedKey{}).(bool); proxied {
+			lowest = atNowhere
+		}
+		if standard {
+			d := net.Dialer{Timeout: webTime, Control: func(_, address string, _ syscall.RawConn) error { return allowed(address, lowest) }}
+			return d.DialContext(ctx, network, address)
+		}
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if refused := allowed(conn.RemoteAddr().String(), lowest); refused != nil {
+			_ = conn.Close()
+			return nil, refused
+		}
+		return conn, nil
+	}
+	return guarded
+}
+
+type proxiedKey struct{}
+
+// allowed looks at an address that was resolved.
+func allowed(address string, lowest reach) error {
+	if lowest == atNowhere {
+		return nil
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || reachOf(at.Addr()) < lowest {
+		return fmt.Errorf("%w: the address %s is not as public as the server", ErrUnsafeURL, address)
+	}
+	return nil
+}
+
+// check looks at a URL before it is used: https, or http on loopback and where Plain allows it.
+func (w *web) check(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return nil, fmt.Errorf("%w: %q is not an absolute URL", ErrUnsafeURL, cleaned(address))
+	case u.User != nil:
+		return nil, fmt.Errorf("%w: %s has user information", ErrUnsafeURL, cleaned(u.Redacted()))
+	case u.Scheme == "https":
+	case u.Scheme == "http" && (isLoopback(u.Hostname()) || slices.Contains(w.flow.config.plain, u.Hostname()) || slices.Contains(w.flow.config.plain, u.Host)):
+	default:
+		return nil, fmt.Errorf("%w: %s is not https", ErrUnsafeURL, cleaned(address))
+	}
+	return u, nil
+}
+
+// answer is what a request led to.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	took   time.Duration
+}
+
+// object decodes a JSON object.
+func (a *answer) object(into any) error {
+	if !bytes.HasPrefix(bytes.TrimLeft(a.body, " \t\r\n"), []byte("{")) {
+		return errors.New("the answer is not a JSON object")
+	}
+	return json.Unmarshal(a.body, into)
+}
+
+// isJSON says whether metadata can be in the answer. Many servers show a page with status 200
+// for any path; some name another type.
+func (a *answer) isJSON() bool {
+	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	return kind == "application/json" || strings.HasSuffix(kind, "+json") ||
+		kind != "text/html" && bytes.HasPrefix(bytes.TrimLeft(a.body, " \t\r\n"), []byte("{"))
+}
+
+// get reads metadata.
+func (w *web) get(ctx context.Context, address string) (*answer, error) {
+	return w.do(ctx, http.MethodGet, address, nil, nil)
+}
+
+// do makes one request. A status is not an error.
+func (w *web) do(ctx context.Context, method, address string, header http.Header, body []byte) (*answer, error) {
+	u, err := w.check(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, webTime)
+	defer cancel()
+	w.once.Do(func() { w.open(ctx) })
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsafeURL, err)
+	}
+	maps.Copy(r.Header, header)
+	r.Header.Set("Accept", "application/json")
+	if method == http.MethodGet {
+		r.Header.Set("Mcp-Protocol-Version", "2025-03-26") // that revision wants it, the others do not look
+	}
+	if t, ok := w.base.Transport.(*http.Transport); ok || w.base.Transport == nil {
+		r, err = w.byProxy(r, t)
+		if err != nil {
+			return nil, err
+		}
+	} else if a, err := netip.ParseAddr(u.Hostname()); err == nil && reachOf(a) < w.lowest {
+		return nil, fmt.Errorf("%w: the address %s is not as public as the server", ErrUnsafeURL, a)
+	}
+	start := time.Now()
+	resp, err := w.client.Do(r)
+	if err != nil {
+		return nil, unreachable(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, unreachable(ctx, err)
+	}
+	if len(text) > maxAnswer {
+		return nil, fmt.Errorf("%w: %s answers with more than 1 MiB", ErrUnavailable, u.Redacted())
+	}
+	return &answer{resp.StatusCode, resp.Header, text, time.Since(start)}, nil
+}
+
+// byProxy finds out whether a request takes a proxy. If so, the address that is dialed is the
+// proxy's, and the name in the URL is all that can be looked at.
+func (w *web) byProxy(r *http.Request, t *http.Transport) (*http.Request, error) {
+	if t == nil {
+		t, _ = http.DefaultTransport.(*http.Transport)
+	}
+	if t == nil || t.Proxy == nil {
+		return r, nil
+	}
+	proxy, err := t.Proxy(r)
+	if err != nil || proxy == nil {
+		return r, nil //nolint:nilerr // the request itself will fail with it
+	}
+	if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil && reachOf(a) < w.lowest || isLocalhost(r.URL.Hostname()) && w.lowest > atHome {
+		return nil, fmt.Errorf("%w: the address %s is not as public as the server", ErrUnsafeURL, r.URL.Hostname())
+	}
+	return r.WithContext(context.WithValue(r.Context(), proxiedKey{}, true)), nil
+}
+
+// unreachable tells a refusal of ours from a network that failed.
+func unreachable(ctx context.Context, err error) error {
+	if errors.Is(err, ErrUnsafeURL) {
+		return err
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return because(ErrUnavailable, err)
+}
