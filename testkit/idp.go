@@ -17,11 +17,12 @@ import (
 	"time"
 )
 
-// Issuer is a local token issuer with JWKS: an authorization server as a resource
-// server sees one. Safe for concurrent use.
+// Issuer is a local authorization server. Safe for concurrent use.
 //
-// It publishes its metadata (RFC 8414, and as OpenID Connect has it) and its keys, and
-// introspects its tokens (RFC 7662). Tokens are signed with ES256.
+// For resource servers it publishes its metadata (RFC 8414, and as OpenID Connect has it)
+// and its keys, and introspects its tokens (RFC 7662). Tokens are signed with ES256. For
+// clients it registers them (RFC 7591), lets a user log in who agrees to everything, and
+// gives, renews and revokes tokens; [Issuer.Fault] has it do that wrong.
 type Issuer struct {
 	t      testing.TB
 	url    string
@@ -32,6 +33,7 @@ type Issuer struct {
 	issued  map[string]map[string]any // claims of tokens that were not revoked
 	down    bool
 	fetches int
+	logins  logins
 }
 
 // signer is a key with its kid.
@@ -48,7 +50,7 @@ func IdP(t testing.TB) *Issuer { //nolint:revive // "identity provider" has one 
 		t.Fatalf("testkit: starting an issuer: %v", err)
 		return nil
 	}
-	i := &Issuer{t: t, url: "http://" + l.Addr().String(), secret: rand.Text(), issued: make(map[string]map[string]any)}
+	i := &Issuer{t: t, url: "http://" + l.Addr().String(), secret: rand.Text(), issued: make(map[string]map[string]any), logins: newLogins()}
 	i.Rotate()
 	i.serve(l)
 	return i
@@ -60,6 +62,7 @@ func (i *Issuer) serve(l net.Listener) {
 	mux.HandleFunc("GET /.well-known/openid-configuration", i.answer(i.metadata))
 	mux.HandleFunc("GET /jwks", i.answer(i.jwks))
 	mux.HandleFunc("POST /introspect", i.introspect)
+	i.handleLogins(mux)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: defaultTimeout}
 	s.SetKeepAlivesEnabled(false) // so that no client keeps a connection when the test ends
 	served := make(chan struct{})
@@ -100,10 +103,12 @@ func (i *Issuer) isDown() bool {
 }
 
 func (i *Issuer) metadata() map[string]any {
-	return map[string]any{
+	document := map[string]any{
 		"issuer": i.url, "jwks_uri": i.url + "/jwks", "introspection_endpoint": i.url + "/introspect",
 		"response_types_supported": []string{"code"},
 	}
+	i.loginMetadata(document)
+	return document
 }
 
 func (i *Issuer) jwks() map[string]any {

@@ -260,6 +260,9 @@ func (f *files) Lock(ctx context.Context, k Key) (func(), error) {
 
 // lockFile tries until ctx ends: the operating system's own waiting cannot be canceled.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, because(ErrStore, err)

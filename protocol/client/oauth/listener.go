@@ -80,8 +80,9 @@ type reception struct {
 	path     string
 	page     func(io.Writer, error)
 
-	mu       sync.Mutex // guards the fields below
-	state    string     // empty: nothing is awaited
+	awaited  chan struct{} // closed by Receive: a fast browser may be here before it
+	mu       sync.Mutex    // guards the fields below
+	state    string        // empty: nothing is awaited
 	came     chan url.Values
 	verdict  chan struct{} // closed by Answer
 	answered bool
@@ -133,7 +134,7 @@ func (l *listener) listen(ctx context.Context, earlier string) (*reception, erro
 	}
 	address, _ := first.Addr().(*net.TCPAddr)
 	r := &reception{
-		ctx: ctx, path: l.path, page: l.page, came: make(chan url.Values, 1), verdict: make(chan struct{}), shown: make(chan struct{}),
+		ctx: ctx, path: l.path, page: l.page, awaited: make(chan struct{}), came: make(chan url.Values, 1), verdict: make(chan struct{}), shown: make(chan struct{}),
 		redirect: "http://" + net.JoinHostPort(l.host, strconv.Itoa(address.Port)) + l.path,
 	}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ErrorLog: nil}
@@ -167,6 +168,7 @@ func (l *listener) Receive(ctx context.Context, state string) (url.Values, error
 	r.mu.Lock()
 	r.state = state
 	r.mu.Unlock()
+	close(r.awaited)
 	select {
 	case query := <-r.came:
 		return query, nil
@@ -252,6 +254,11 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // take hands the query over once, and sends the browser on when it is judged.
 func (r *reception) take(w http.ResponseWriter, req *http.Request) {
+	select {
+	case <-r.awaited:
+	case <-r.verdict:
+	case <-req.Context().Done():
+	}
 	query, err := url.ParseQuery(req.URL.RawQuery)
 	r.mu.Lock()
 	fits := err == nil && r.state != "" && sameText(query.Get("state"), r.state)

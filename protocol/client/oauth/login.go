@@ -121,8 +121,6 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	}
 	v := s.newVisit(f, id, redirect, scopes, d)
 	t, err := s.visit(ctx, w, f, v, key)
-	recv.Answer(err)
-	s.flow.config.ui.Done(ctx, &v.Visit, err)
 	if err != nil {
 		s.failed(ctx, v, err)
 		if codeOf(err) == "invalid_client" && id.known == ByRegistration {
@@ -160,7 +158,7 @@ func (s *site) openReceiver(ctx context.Context, issuer string) (string, error) 
 }
 
 func (s *site) newVisit(f *found, id identity, redirect string, scopes []string, d demand) *visit {
-	v := &visit{flow: s.flow, issuer: f.issuer, client: id, state: secretText(), verifier: secretText()}
+	v := &visit{flow: s.flow, issuer: f.issuer, client: id, state: secretText(), verifier: secretText(), opened: make(chan error, 1)}
 	_, local := s.flow.config.receiver.(*listener)
 	v.Visit = Visit{Server: s.server, Issuer: f.issuer.Issuer, Scopes: scopes, Callback: redirect, Local: local}
 	if d.stepUp {
@@ -169,22 +167,29 @@ func (s *site) newVisit(f *found, id identity, redirect string, scopes []string,
 	return v
 }
 
-// visit ends with a token.
-func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto.Signer) (*tokenAnswer, error) {
+// visit ends with a token. It closes the receiver when the browser has shown how it ended.
+func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto.Signer) (t *tokenAnswer, err error) {
+	recv, ui := s.flow.config.receiver, s.flow.config.ui
+	leave := func() {}
+	defer func() {
+		recv.Answer(err)
+		_ = recv.Close() // the answer is what counts
+		leave()
+		ui.Done(ctx, &v.Visit, err)
+	}()
 	if _, err := w.check(f.issuer.Authorization); err != nil {
 		return nil, &Error{Step: stepVisit, Server: s.server, Issuer: f.issuer.Issuer, Err: err}
 	}
 	bound := ""
 	if key != nil {
-		var err error
 		if bound, err = thumbprint(key); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if v.URL, err = v.address(f.resource, bound); err != nil {
 		return nil, err
 	}
+	leave = v.browse(ctx)
 	query, err := v.response(ctx)
 	if err != nil {
 		return nil, err
@@ -270,12 +275,12 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case stored == nil:
-		s.current.Store(nil)
-		return nil, &Error{Step: stepRenewal, Server: s.server, Issuer: old.Issuer.Issuer, Err: ErrLogin} // logged out elsewhere
-	case stored.Access != old.Access && !stored.expired(stored.early):
+	case stored != nil && stored.Access != old.Access && !stored.expired(stored.early):
 		s.current.Store(stored) // another process has renewed
 		return stored, nil
+	case stored == nil || stored.Refresh == "": // logged out elsewhere, or refused there
+		s.current.Store(stored)
+		return nil, &Error{Step: stepRenewal, Server: s.server, Issuer: old.Issuer.Issuer, Err: ErrLogin}
 	}
 	id, err := s.identityOf(ctx, w, stored)
 	if err != nil {

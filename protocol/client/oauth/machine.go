@@ -177,8 +177,6 @@ func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provi
 	if err == nil && t.ID == "" {
 		err = &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider gave no ID token"}
 	}
-	recv.Answer(err)
-	s.flow.config.ui.Done(ctx, &v.Visit, err)
 	if err != nil {
 		return "", s.refusal(stepToken, m.Issuer, err)
 	}

@@ -51,7 +51,7 @@ func Patience(d time.Duration) Option {
 type Receiver interface {
 	// Open makes ready, and returns the redirect URI of this visit.
 	Open(ctx context.Context) (redirectURI string, err error)
-	// Receive waits for a response with this state and returns its query, each parameter as often
+	// Receive, called once after Open, waits for a response with this state and returns its query, each parameter as often
 	// as it came. Others are answered with 400 and do not count.
 	Receive(ctx context.Context, state string) (url.Values, error)
 	// Answer is what the browser shows: nil for success.

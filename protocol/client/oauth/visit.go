@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -31,6 +30,20 @@ type visit struct {
 	client   identity
 	state    string
 	verifier string
+
+	browsing sync.WaitGroup
+	opened   chan error // what the browser's function returns
+}
+
+// browse opens the page. Functions that return only when the page is there are welcome, too, and
+// that may be after the answer was judged: leave ends them.
+func (v *visit) browse(ctx context.Context) (leave func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	v.browsing.Go(func() { v.opened <- v.flow.config.browser(ctx, v.URL) })
+	return func() {
+		cancel()
+		v.browsing.Wait()
+	}
 }
 
 // address is the URL of the authorization request. bound is the thumbprint of a DPoP key, if there
@@ -64,6 +77,7 @@ func (v *visit) address(resource, bound string) (string, error) {
 func (v *visit) response(ctx context.Context) (url.Values, error) {
 	c := &v.flow.config
 	deadline := time.Now().Add(c.patience)
+	caller := ctx
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	v.Deadline = deadline
 	type result struct {
@@ -79,14 +93,6 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 		results <- result{query, err}
 	})
 	shown := c.ui.Show(ctx, &v.Visit)
-	opened := c.browser(ctx, v.URL)
-	if shown != nil && opened != nil {
-		return nil, &Error{
-			Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin,
-			Hint: "There is neither a browser nor a terminal here. Log in elsewhere with the same store, or use a grant without a user.",
-		}
-	}
-	v.flow.tell(ctx, Event{Kind: Asked, Server: v.Server, Issuer: v.Issuer, ClientID: v.client.ID, Scopes: v.Scopes})
 	if shown == nil {
 		group.Go(func() {
 			query, err := v.pasted(ctx)
@@ -95,15 +101,29 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 			}
 		})
 	}
-	select {
-	case r := <-results:
-		return r.query, r.err
-	case <-ctx.Done():
-		err := ctx.Err()
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin, Text: fmt.Sprintf("no answer within %v", c.patience)}
+	v.flow.tell(ctx, Event{Kind: Asked, Server: v.Server, Issuer: v.Issuer, ClientID: v.client.ID, Scopes: v.Scopes})
+	for {
+		select {
+		case r := <-results:
+			return r.query, r.err
+		case opened := <-v.opened:
+			if opened != nil && shown != nil {
+				return nil, v.unseen()
+			}
+		case <-ctx.Done():
+			if caller.Err() == nil {
+				return nil, &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin, Text: fmt.Sprintf("no answer within %v", c.patience)}
+			}
+			return nil, caller.Err()
 		}
-		return nil, err
+	}
+}
+
+// unseen is the error of a page that nothing shows.
+func (v *visit) unseen() error {
+	return &Error{
+		Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin,
+		Hint: "There is neither a browser nor a terminal here. Log in elsewhere with the same store, or use a grant without a user.",
 	}
 }
 

@@ -1,0 +1,163 @@
+package oauth_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+)
+
+// as is the metadata of an authorization server; %s is its issuer.
+const as = `{"issuer":"%s","authorization_endpoint":"URL/authorize","token_endpoint":"URL/token","registration_endpoint":"URL/register","code_challenge_methods_supported":["S256"]}`
+
+// asAt is that of an issuer below the server.
+func asAt(path string) string { return fmt.Sprintf(as, "URL"+path) }
+
+const (
+	prmPath = "/.well-known/oauth-protected-resource"
+	asPath  = "/.well-known/oauth-authorization-server"
+	oidPath = "/.well-known/openid-configuration"
+)
+
+// Where metadata is looked for, what of it is taken, and what ends the flow.
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	prm := `{"resource":"URL/mcp","authorization_servers":["URL"]}`
+	for name, tt := range map[string]struct {
+		documents map[string]string
+		issuer    string // "" : an error; URL stands for the server
+		err       error
+		revision  string
+		asked     []string // besides the first POST; nil: not looked at
+	}{
+		"C3 at the path": {
+			map[string]string{prmPath + "/mcp": prm, asPath: asAt("")},
+			"URL", nil, "2026-07-28",
+			[]string{"GET " + prmPath + "/mcp", "GET " + asPath},
+		},
+		"C3 at the root after 404": {
+			map[string]string{prmPath: prm, asPath: asAt("")},
+			"URL", nil, "2026-07-28",
+			[]string{"GET " + prmPath + "/mcp", "GET " + prmPath, "GET " + asPath},
+		},
+		"C3 announced": {
+			map[string]string{"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`, "/prm": prm, asPath: asAt("")},
+			"URL", nil, "2026-07-28",
+			[]string{"GET /prm", "GET " + asPath},
+		},
+		"C3 announced, missing": {map[string]string{"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`, prmPath: prm, asPath: asAt("")}, "", oauth.ErrResource, "", nil},
+		"C4 another resource":   {map[string]string{prmPath + "/mcp": `{"resource":"https://evil.example/mcp","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil},
+		"C4 a sibling":          {map[string]string{prmPath + "/mcp": `{"resource":"URL/mcp2","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil},
+		"C4 a prefix":           {map[string]string{prmPath + "/mcp": `{"resource":"URL/mc","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil},
+		"C4 origin at the root": {map[string]string{prmPath: `{"resource":"URL/","authorization_servers":["URL"]}`, asPath: asAt("")}, "URL", nil, "2026-07-28", nil},
+		"C4 origin, announced elsewhere": {
+			map[string]string{"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`, "/prm": `{"resource":"URL","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil,
+		},
+		"no authorization server": {map[string]string{prmPath: `{"resource":"URL/mcp"}`}, "", oauth.ErrIssuer, "", nil},
+		"C8 with a path": {
+			map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/t1"]}`, "/t1" + oidPath: asAt("/t1")},
+			"URL/t1", nil, "2026-07-28",
+			[]string{"GET " + prmPath + "/mcp", "GET " + prmPath, "GET " + asPath + "/t1", "GET " + oidPath + "/t1", "GET /t1" + oidPath},
+		},
+		"C9 another issuer":   {map[string]string{prmPath: prm, asPath: fmt.Sprintf(as, "https://evil.example")}, "", oauth.ErrIssuer, "", nil},
+		"C9 case":             {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/T"]}`, asPath + "/T": asAt("/t")}, "", oauth.ErrIssuer, "", nil},
+		"C9 slash of a path":  {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/t/"]}`, asPath + "/t": asAt("/t")}, "", oauth.ErrIssuer, "", nil},
+		"C9 slash of a host":  {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/"]}`, asPath: asAt("")}, "URL", nil, "2026-07-28", nil},
+		"C10 metadata":        {map[string]string{asPath: asAt("")}, "URL", nil, "2025-03-26", []string{"GET " + prmPath + "/mcp", "GET " + prmPath, "GET " + asPath}},
+		"C10 no metadata":     {map[string]string{}, "URL", nil, "2025-03-26", nil},
+		"C10 not after a 500": {map[string]string{prmPath + "/mcp": "500|"}, "", oauth.ErrUnavailable, "", nil},
+		"C10 not after a bad document": {
+			map[string]string{prmPath: `{"resource":1}`}, "", oauth.ErrResource, "", nil,
+		},
+		"C10 another issuer":     {map[string]string{asPath: fmt.Sprintf(as, "https://evil.example")}, "", oauth.ErrIssuer, "", nil},
+		"C37 a redirect":         {map[string]string{prmPath + "/mcp": "302|to http://169.254.169.254/"}, "", oauth.ErrUnsafeURL, "", nil},
+		"C37 plain http":         {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["http://login.example.com"]}`}, "", oauth.ErrUnsafeURL, "", nil},
+		"C37 link-local":         {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["https://169.254.169.254"]}`}, "", oauth.ErrUnsafeURL, "", nil},
+		"C36 endpoints":          {map[string]string{prmPath: prm, asPath: strings.Replace(asAt(""), "URL/authorize", "javascript:alert(1)", 1)}, "", oauth.ErrUnsafeURL, "", nil},
+		"megabytes":              {map[string]string{prmPath: strings.Repeat(" ", 2<<20) + prm}, "", oauth.ErrUnavailable, "", nil},
+		"user information":       {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["https://a@b.example"]}`}, "", oauth.ErrUnsafeURL, "", nil},
+		"an issuer with a query": {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["https://b.example?x=1"]}`}, "", oauth.ErrUnsafeURL, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := script(t, map[string]string{"/mcp": "401|challenge Bearer"})
+			s.set(tt.documents)
+			in, err := flow(t).Inspect(t.Context(), s.URL+"/mcp")
+			if !errors.Is(err, tt.err) || tt.err == nil && in.Issuer != strings.ReplaceAll(tt.issuer, "URL", s.URL) || in.Revision != tt.revision && tt.err == nil {
+				t.Errorf("issuer %q by %s, %v; want %q, %v\n%+v", in.Issuer, in.Revision, err, tt.issuer, tt.err, in.Steps)
+			}
+			if asked := s.requests()[1:]; tt.asked != nil && !slices.Equal(asked, tt.asked) {
+				t.Errorf("asked %q", asked)
+			}
+			for _, step := range in.Steps {
+				if step.Verdict == "" || step.Name == "" {
+					t.Errorf("a step without words: %+v", step)
+				}
+			}
+		})
+	}
+}
+
+// StrictIssuer takes no slash, and PublicOnly no address of this machine.
+func TestDiscoveryStrict(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/"]}`, asPath: asAt(""),
+	})
+	if _, err := flow(t, oauth.StrictIssuer()).Inspect(t.Context(), s.URL+"/mcp"); !errors.Is(err, oauth.ErrIssuer) {
+		t.Errorf("StrictIssuer: %v", err)
+	}
+	before := len(s.requests())
+	for name, c := range map[string]*http.Client{
+		"the default":      nil,
+		"another dialer":   {Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true}},
+		"no transport":     {},
+		"its own resolver": {Transport: &http.Transport{DisableKeepAlives: true}},
+	} {
+		opts := []oauth.Option{oauth.PublicOnly()}
+		if c != nil {
+			opts = append(opts, oauth.HTTPClient(c))
+		}
+		for _, address := range []string{s.URL + "/mcp", strings.Replace(s.URL, "127.0.0.1", "localhost", 1) + "/mcp"} {
+			if _, err := flow(t, opts...).Inspect(t.Context(), address); !errors.Is(err, oauth.ErrUnsafeURL) {
+				t.Errorf("%s, %s: %v", name, address, err)
+			}
+		}
+	}
+	if n := len(s.requests()); n != before {
+		t.Errorf("%d requests got through", n-before)
+	}
+}
+
+// What Inspect shows of a server where a login would work.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t))
+	in, err := f.Inspect(t.Context(), s.url)
+	if err != nil || in.Known != oauth.ByRegistration || in.Grant != nil || in.Resource != s.url || !slices.Equal(in.Scopes, []string{"orders:read", "offline_access"}) ||
+		in.Endpoints["token"] != s.issuer.URL()+"/token" {
+		t.Errorf("%+v, %v", in, err)
+	}
+	var names []string
+	for _, step := range in.Steps {
+		names = append(names, step.Name)
+	}
+	if want := []string{"challenge", "resource metadata", "issuer metadata", "scopes", "pkce", "registration"}; !slices.Equal(names, want) {
+		t.Errorf("steps %q", names)
+	}
+	if n := len(s.issuer.Log()); n != 0 || u.seen() != 0 {
+		t.Errorf("it has changed something: %d requests, %d pages", n, u.seen())
+	}
+	if _, err := f.Login(t.Context(), s.url); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := f.Inspect(t.Context(), s.url); err != nil || in.Grant == nil {
+		t.Errorf("after a login: %+v, %v", in, err)
+	}
+}

@@ -1,0 +1,22 @@
+package oauth
+
+import "net/netip"
+
+// For tests.
+var (
+	Canonical      = canonical
+	Openable       = openable
+	BrowserProgram = browserProgram
+	Cleaned        = cleaned
+)
+
+// Reach is 0 for an address that is never dialed, and grows up to 3 for public ones.
+func Reach(a netip.Addr) int { return int(reachOf(a)) }
+
+// Challenges are the schemes and parameters of a header field.
+func Challenges(field string) (schemes []string, params []map[string]string) {
+	for _, c := range parseChallenges(field) {
+		schemes, params = append(schemes, c.scheme), append(params, c.params)
+	}
+	return schemes, params
+}

@@ -1,0 +1,403 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// A login on every revision: one page, and none for a second connection, also of another process.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			s, u, store := open(t), &user{}, oauth.Memory()
+			f := flow(t, u.browser(t), oauth.Keep(store))
+			call(t, mustConnect(t, f, s.url, client.Revisions(rev)), "hours", "ann")
+			call(t, mustConnect(t, f, s.url, client.Revisions(rev)), "hours", "ann")
+			call(t, mustConnect(t, flow(t, oauth.Keep(store)), s.url, client.Revisions(rev)), "hours", "ann")
+			if u.seen() != 1 || s.issuer.Requests("/register") != 1 || s.issuer.Requests("/token") != 1 {
+				t.Errorf("%d pages, %d registrations, %d token requests", u.seen(), s.issuer.Requests("/register"), s.issuer.Requests("/token"))
+			}
+			grants, err := f.Grants(t.Context())
+			if err != nil || len(grants) != 1 || grants[0].Issuer != s.issuer.URL() || grants[0].Resource != s.url || !grants[0].Renewable ||
+				grants[0].Known != oauth.ByRegistration || !slices.Equal(grants[0].Scopes, []string{"orders:read", "offline_access"}) {
+				t.Errorf("grants %+v, %v", grants, err)
+			}
+		})
+	}
+}
+
+// The parameters that the specification demands are in each request.
+func TestC21_ResourceIsInEveryRequest(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	call(t, c, "hours", "ann")
+	want := map[string]bool{"/authorize": true, "/token": true}
+	for _, r := range s.issuer.Log() {
+		if want[r.Path] && r.Form.Get("resource") != s.url {
+			t.Errorf("%s without the resource: %v", r.Path, r.Form)
+		}
+		if r.Path == "/authorize" && (r.Form.Get("code_challenge_method") != "S256" || len(r.Form.Get("state")) < 43) {
+			t.Errorf("the authorization request is %v", r.Form)
+		}
+	}
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 1 {
+		t.Errorf("%d refreshes, %d pages", n, u.seen())
+	}
+}
+
+// RFC 9207 §2.4, for codes and for errors: what comes from another issuer is neither redeemed nor
+// shown.
+func TestC25_IssuerOfResponses(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		faults []testkit.Fault
+		want   error
+	}{
+		"right":                {nil, nil},
+		"not advertised":       {[]testkit.Fault{testkit.NoIss}, nil},
+		"missing":              {[]testkit.Fault{testkit.OmitIss}, oauth.ErrMixUp},
+		"wrong":                {[]testkit.Fault{testkit.WrongIss}, oauth.ErrMixUp},
+		"not advertised wrong": {[]testkit.Fault{testkit.NoIss, testkit.WrongIss}, oauth.ErrMixUp},
+		"slash":                {[]testkit.Fault{testkit.SlashIss}, oauth.ErrMixUp},
+		"twice":                {[]testkit.Fault{testkit.TwiceCode}, oauth.ErrMixUp},
+		"denied":               {[]testkit.Fault{testkit.Denies}, oauth.ErrDenied},
+		"denied, wrong":        {[]testkit.Fault{testkit.Denies, testkit.WrongIss}, oauth.ErrMixUp},
+		"denied, missing":      {[]testkit.Fault{testkit.Denies, testkit.OmitIss}, oauth.ErrMixUp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, u := open(t), &user{}
+			s.issuer.Fault(tt.faults...)
+			_, err := connect(t, flow(t, u.browser(t)), s.url)
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("%v; want %v", err, tt.want)
+			}
+			if tt.want == nil {
+				return
+			}
+			if s.issuer.Requests("/token") != 0 {
+				t.Error("a code was sent to the token endpoint")
+			}
+			shown := strings.Contains(err.Error(), "The user said no")
+			if shown != errors.Is(err, oauth.ErrDenied) {
+				t.Errorf("the text of the response: %v", err)
+			}
+		})
+	}
+}
+
+func TestC20_PKCEMustBeAdvertised(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	s.issuer.Fault(testkit.NoPKCE)
+	_, err := connect(t, flow(t, u.browser(t)), s.url)
+	if !errors.Is(err, oauth.ErrNoPKCE) || !strings.Contains(err.Error(), "--assume-pkce") || u.seen() != 0 {
+		t.Errorf("%v, %d pages", err, u.seen())
+	}
+	call(t, mustConnect(t, flow(t, u.browser(t), oauth.AssumePKCE(s.issuer.URL())), s.url), "hours", "ann")
+}
+
+func TestC9_MetadataOfAnotherIssuer(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Fault(testkit.ForeignMetadata)
+	_, err := connect(t, flow(t, (&user{}).browser(t)), s.url)
+	if !errors.Is(err, oauth.ErrIssuer) || len(s.issuer.Log()) != 0 {
+		t.Errorf("%v; requests %v", err, s.issuer.Log())
+	}
+}
+
+// 200 calls with a token that is no longer valid make one renewal; so do two processes.
+func TestRenewalHappensOnce(t *testing.T) {
+	t.Parallel()
+	s, u, dir := open(t), &user{}, t.TempDir()
+	private(t, dir)
+	one, two := flow(t, u.browser(t), oauth.Keep(oauth.File(dir))), flow(t, oauth.Keep(oauth.File(dir)))
+	clients := []*client.Client{mustConnect(t, one, s.url), mustConnect(t, two, s.url)}
+	for _, c := range clients {
+		call(t, c, "hours", "ann")
+	}
+	s.revoke()
+	var group sync.WaitGroup
+	for n := range 200 {
+		group.Go(func() {
+			if got, err := client.Call[string](t.Context(), clients[n%2], "hours", nil); err != nil || got != "ann" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	group.Wait()
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 1 {
+		t.Errorf("%d renewals, %d pages", n, u.seen())
+	}
+}
+
+// A token is renewed before it ends.
+func TestRenewalAhead(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Lifetime(2 * time.Second)
+	c := mustConnect(t, flow(t, (&user{}).browser(t)), s.url)
+	for start := time.Now(); time.Since(start) < 1500*time.Millisecond; time.Sleep(50 * time.Millisecond) {
+		call(t, c, "hours", "ann")
+	}
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+}
+
+// An authorization server that is away costs nothing that was there before.
+func TestRenewalIssuerAway(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	s.issuer.Fault(testkit.TokenDown)
+	if _, err := client.Call[string](t.Context(), c, "hours", nil); !errors.Is(err, oauth.ErrUnavailable) {
+		t.Errorf("while it is away: %v", err)
+	}
+	if grants, err := f.Grants(t.Context()); err != nil || len(grants) != 1 || !grants[0].Renewable {
+		t.Errorf("grants %+v, %v", grants, err)
+	}
+	s.issuer.Fault()
+	call(t, c, "hours", "ann")
+	if u.seen() != 1 {
+		t.Errorf("%d pages", u.seen())
+	}
+}
+
+// A refresh token that is refused leads to a page where there is a user, and to ErrLogin where not.
+func TestRenewalRefused(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	var kinds []oauth.EventKind
+	f := flow(t, u.browser(t), oauth.Keep(store), oauth.OnEvent(func(_ context.Context, e oauth.Event) { kinds = append(kinds, e.Kind) }))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	s.issuer.Fault(testkit.RefreshRevoked)
+	quiet := flow(t, oauth.Keep(store))
+	if _, err := connect(t, quiet, s.url); !errors.Is(err, oauth.ErrLogin) {
+		t.Errorf("without a user: %v", err)
+	}
+	call(t, c, "hours", "ann")
+	if u.seen() != 2 || s.issuer.Requests("/register") != 1 {
+		t.Errorf("%d pages, %d registrations", u.seen(), s.issuer.Requests("/register"))
+	}
+	if want := []oauth.EventKind{oauth.Discovered, oauth.RegisteredNew, oauth.Asked, oauth.Granted, oauth.Discovered, oauth.Asked, oauth.Granted}; !slices.Equal(kinds, want) {
+		t.Errorf("events %v", kinds)
+	}
+}
+
+// A 403 leads to one authorization with the union of scopes, not to a renewal.
+func TestC33_StepUp(t *testing.T) {
+	t.Parallel()
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			s, u := open(t), &user{}
+			c := mustConnect(t, flow(t, u.browser(t)), s.url, client.Revisions(rev))
+			call(t, c, "hours", "ann")
+			call(t, c, "refund", "paid")
+			call(t, c, "refund", "paid")
+			var asked []string
+			for _, r := range s.issuer.Log() {
+				if r.Path == "/authorize" {
+					asked = append(asked, r.Form.Get("scope"))
+				}
+			}
+			if want := []string{"orders:read offline_access", "orders:read orders:write offline_access"}; !slices.Equal(asked, want) {
+				t.Errorf("asked for %q", asked)
+			}
+			if n := s.issuer.Requests("/token", "refresh_token"); n != 0 || u.seen() != 2 {
+				t.Errorf("%d renewals, %d pages", n, u.seen())
+			}
+		})
+	}
+}
+
+// A user who refuses is not asked again at once.
+func TestStepUpRefused(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	c := mustConnect(t, flow(t, u.browser(t)), s.url)
+	s.issuer.Fault(testkit.Denies)
+	for range 3 {
+		if _, err := client.Call[string](t.Context(), c, "refund", nil); !errors.Is(err, oauth.ErrScope) || !strings.Contains(err.Error(), "orders:write") {
+			t.Errorf("%v", err)
+		}
+	}
+	if u.seen() != 2 {
+		t.Errorf("%d pages", u.seen())
+	}
+	call(t, c, "hours", "ann")
+
+	never := flow(t, u.browser(t), oauth.StepUps(0, time.Minute))
+	s.issuer.Fault()
+	_, err := client.Call[string](t.Context(), mustConnect(t, never, s.url), "refund", nil)
+	if refused, ok := errors.AsType[*client.HTTPError](err); !ok || refused.Status != http.StatusForbidden {
+		t.Errorf("without step-ups: %v", err)
+	}
+}
+
+// A login may take longer than a server may take to answer the first request.
+func TestLoginTakesItsTime(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{delay: 600 * time.Millisecond}
+	for _, revs := range [][]protocol.Revision{protocol.Revisions(), {protocol.Rev20251125}, {protocol.Rev20241105}} {
+		c := mustConnect(t, flow(t, u.browser(t)), s.url, client.ProbeTimeout(100*time.Millisecond), client.Revisions(revs...))
+		call(t, c, "hours", "ann")
+	}
+}
+
+// A token never goes to another server, also not over a redirect.
+func TestC31_TokensStayWithTheirServer(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t))
+	call(t, mustConnect(t, f, s.url), "hours", "ann")
+	var seen []string
+	var mu sync.Mutex
+	other := script(t, nil)
+	other.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		seen = append(seen, r.Header.Get("Authorization")+r.Header.Get("DPoP"))
+		mu.Unlock()
+		if strings.HasPrefix(r.URL.Path, "/to") {
+			http.Redirect(w, r, s.url, http.StatusTemporaryRedirect)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	})
+	for _, place := range []string{"/mcp", "/to"} {
+		if _, err := connect(t, f, other.URL+place); err == nil {
+			t.Errorf("%s was connected", place)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) == 0 || strings.Join(seen, "") != "" {
+		t.Errorf("the other server has seen %q", seen)
+	}
+}
+
+// Credentials by hand, secret and all, go to their issuer only.
+func TestC18_CredentialsBelongToAnIssuer(t *testing.T) {
+	t.Parallel()
+	one, two, store := open(t), open(t), oauth.Memory()
+	for _, s := range []*shop{one, two} {
+		s.issuer.Client("me", "s3cret")
+		s.issuer.Fault(testkit.NoRegistration)
+	}
+	opts := []oauth.Option{(&user{}).browser(t), oauth.Keep(store), oauth.Registered(oauth.Credentials{ID: "me", Secret: "s3cret"})}
+	call(t, mustConnect(t, flow(t, opts...), one.url), "hours", "ann")
+	_, err := connect(t, flow(t, opts...), two.url)
+	if !errors.Is(err, oauth.ErrForeign) || len(two.issuer.Log()) != 0 {
+		t.Errorf("%v; requests %v", err, two.issuer.Log())
+	}
+	named := flow(t, (&user{}).browser(t), oauth.Registered(oauth.Credentials{Issuer: one.issuer.URL(), ID: "me", Secret: "s3cret"}))
+	if _, err := connect(t, named, two.url); !errors.Is(err, oauth.ErrForeign) {
+		t.Errorf("named: %v", err)
+	}
+}
+
+// A registration is used again with its own redirect URI, and only with that.
+func TestRegistrationIsKept(t *testing.T) {
+	t.Parallel()
+	s, store := open(t), oauth.Memory()
+	login := func(opts ...oauth.Option) {
+		t.Helper()
+		f := flow(t, append(opts, (&user{}).browser(t), oauth.Keep(store))...)
+		if _, err := f.Login(t.Context(), s.url, "orders:write"); err != nil {
+			t.Error(err)
+		}
+	}
+	login()
+	login()
+	if n := s.issuer.Requests("/register"); n != 1 {
+		t.Errorf("%d registrations", n)
+	}
+	login(oauth.Receive(oauth.Listener(oauth.Localhost())))
+	if n := s.issuer.Requests("/register"); n != 2 {
+		t.Errorf("%d registrations after the redirect URI has changed", n)
+	}
+}
+
+func TestClientCredentials(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Client("robot", "s3cret")
+	f := flow(t, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "s3cret"}))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "robot")
+	call(t, c, "refund", "paid")
+	s.revoke()
+	call(t, c, "refund", "paid")
+	if token, err := f.Token(t.Context(), s.url); err != nil || token.Scheme != "Bearer" || token.Value == "" {
+		t.Errorf("token %v, %v", token, err)
+	}
+	wrong := flow(t, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "wrong"}))
+	if _, err := connect(t, wrong, s.url); !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), "wrong\"") {
+		t.Errorf("with a wrong secret: %v", err)
+	}
+}
+
+// Proofs are what a resource server of ours takes, with nonces of the issuer.
+func TestDPoP(t *testing.T) {
+	t.Parallel()
+	s, store := open(t, auth.DPoP()), oauth.Memory()
+	s.issuer.Fault(testkit.Nonces)
+	c := mustConnect(t, flow(t, (&user{}).browser(t), oauth.Keep(store), oauth.DPoP(nil, true)), s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	call(t, c, "hours", "ann")
+	again := mustConnect(t, flow(t, oauth.Keep(store), oauth.DPoP(nil, true)), s.url)
+	call(t, again, "hours", "ann")
+}
+
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "ann")
+	if err := f.Logout(t.Context(), s.url); err != nil {
+		t.Error(err)
+	}
+	if n := s.issuer.Requests("/revoke"); n != 2 {
+		t.Errorf("%d revocations", n)
+	}
+	if grants, err := f.Grants(t.Context()); err != nil || len(grants) != 0 {
+		t.Errorf("grants %+v, %v", grants, err)
+	}
+	if _, err := f.Token(t.Context(), s.url); !errors.Is(err, oauth.ErrLogin) {
+		t.Errorf("token: %v", err)
+	}
+	if err := f.Logout(t.Context(), s.url, oauth.Forget()); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	call(t, mustConnect(t, f, s.url), "hours", "ann")
+	if u.seen() != 2 {
+		t.Errorf("%d pages", u.seen())
+	}
+}

@@ -1,0 +1,148 @@
+package oauth_test
+
+import (
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+)
+
+func TestC1_Challenges(t *testing.T) {
+	t.Parallel()
+	type params = map[string]string
+	for field, want := range map[string][]params{
+		``:                                {},
+		`Bearer`:                          {{}},
+		`Basic realm="a, b", Bearer x=y`:  {{"realm": "a, b"}, {"x": "y"}},
+		`Bearer scope="a b" , error=oops`: {{"scope": "a b", "error": "oops"}},
+		`Bearer resource_metadata=https://x.example/y?z=1, scope="s"`: {{"resource_metadata": "https://x.example/y?z=1", "scope": "s"}},
+		`bEARER Realm="say \"hi\"", Scope = "q"`:                      {{"realm": `say "hi"`, "scope": "q"}},
+		`DPoP algs="ES256", Bearer scope="a", scope="b"`:              {{"algs": "ES256"}, {"scope": "a"}},
+		`Negotiate, Bearer x="unclosed`:                               {{}, {}},
+		`Bearer x="a"; y="b"`:                                         {{"x": "a"}},
+		`Basic dXNlcg, Bearer x=y`:                                    {{}, {}, {"x": "y"}},
+		`"quoted first"`:                                              {},
+		strings.Repeat("Bearer,", 100):                                slices.Repeat([]params{{}}, 16),
+	} {
+		_, got := oauth.Challenges(field)
+		if !slices.EqualFunc(got, want, maps.Equal[params, params]) {
+			t.Errorf("%s: %v; want %v", field, got, want)
+		}
+	}
+}
+
+func FuzzChallenges(f *testing.F) {
+	f.Add(`Bearer scope="a \" b", error=x, DPoP algs="ES256"`)
+	f.Add(`,,= "" Bearer ="`)
+	f.Fuzz(func(t *testing.T, field string) {
+		schemes, params := oauth.Challenges(field)
+		if len(schemes) > 16 || len(schemes) != len(params) {
+			t.Errorf("%d challenges", len(schemes))
+		}
+		for _, s := range schemes {
+			if s == "" || strings.ContainsAny(s, " ,\"=") {
+				t.Errorf("the scheme %q", s)
+			}
+		}
+	})
+}
+
+func TestFetch_AddressClasses(t *testing.T) {
+	t.Parallel()
+	for class, addresses := range [][]string{
+		{"0.0.0.0", "::", "169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "224.0.0.1", "ff02::1"},
+		{"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"},
+		{"10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "192.0.2.1", "0.1.2.3", "::ffff:10.0.0.1", "198.18.0.1", "2002:7f00:1::"},
+		{"8.8.8.8", "1.1.1.1", "2606:4700::1", "172.32.0.1", "100.128.0.1"},
+	} {
+		for _, a := range addresses {
+			if got := oauth.Reach(netip.MustParseAddr(a)); got != class {
+				t.Errorf("%s: %d; want %d", a, got, class)
+			}
+		}
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://Shop.Example.com/MCP":        "https://shop.example.com/MCP",
+		"https://shop.example.com:443/mcp#x":  "https://shop.example.com/mcp",
+		"https://shop.example.com:8443/mcp?q": "https://shop.example.com:8443/mcp",
+		"http://a:80/":                        "http://a",
+		"https://a":                           "https://a",
+		"https://u:p@a/b/":                    "https://a/b/",
+		"https://a/b%2fc":                     "https://a/b%2fc",
+		"ftp://a/b":                           "",
+		"/mcp":                                "",
+		"https:///mcp":                        "",
+	} {
+		got, err := oauth.Canonical(address)
+		if got != want || (err == nil) != (want != "") || err != nil && !errors.Is(err, oauth.ErrUnsafeURL) {
+			t.Errorf("%s: %q, %v; want %q", address, got, err, want)
+		}
+	}
+}
+
+// CVE-2025-6514: what an authorization server names is opened without a shell, and only if it is a
+// page.
+func TestOpen_HostileURLs(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "ms-settings:", "http://evil.example/",
+		"https:", "https:///x", "-a", "--help", "a:$(calc.exe)?response_type=code", "\\\\host\\share", "",
+	} {
+		if err := oauth.Openable(address); !errors.Is(err, oauth.ErrUnsafeURL) {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	for _, address := range []string{"https://login.example.com/a?b=$(c)&d=%22", "http://127.0.0.1:8080/authorize", "http://localhost/a"} {
+		if err := oauth.Openable(address); err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func TestBrowserProgram(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		system, env, want string
+	}{
+		"linux":             {"linux", "DISPLAY=:0", "xdg-open"},
+		"wayland":           {"linux", "WAYLAND_DISPLAY=w", "xdg-open"},
+		"linux, no display": {"linux", "", ""},
+		"macOS":             {"darwin", "", "open"},
+		"macOS over ssh":    {"darwin", "SSH_CONNECTION=x", ""},
+		"windows":           {"windows", "", "rundll32"},
+		"in CI":             {"windows", "CI=true", ""},
+		"not wanted":        {"darwin", "BROWSER=none", ""},
+	} {
+		key, value, _ := strings.Cut(tt.env, "=")
+		got, _ := oauth.BrowserProgram(tt.system, func(name string) string {
+			if name == key {
+				return value
+			}
+			return ""
+		})
+		if got != tt.want {
+			t.Errorf("%s: %q; want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestTextOfStrangersIsOneLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\x1b[31mb\r\nc\u202ed\x00": "a [31mb  c d",
+		strings.Repeat("x", 1000):    strings.Repeat("x", 300) + "…",
+		"\xff\u200b ok":              "ok",
+	} {
+		if got := oauth.Cleaned(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

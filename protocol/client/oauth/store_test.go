@@ -1,0 +1,187 @@
+package oauth_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit/storetest"
+)
+
+// private makes a directory that only this user can use: those of tests are wider.
+func private(t testing.TB, dir string) string {
+	t.Helper()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	storetest.RunOAuth(t, func(*testing.T) oauth.Store { return oauth.Memory() })
+}
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	storetest.RunOAuth(t, func(t *testing.T) oauth.Store {
+		t.Helper()
+		return oauth.File(private(t, t.TempDir()))
+	})
+}
+
+// TestHelper runs a helper that keeps secrets in files.
+func TestHelper(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the helper is a shell script")
+	}
+	const script = `#!/bin/sh
+set -e
+name() { printf %s "$1" | cksum | tr -d ' '; }
+case $1 in
+store) text=$(cat); url=$(printf %s "$text" | sed 's/.*"ServerURL":"\([^"]*\)".*/\1/'); printf %s "$text" >"$KEPT/$(name "$url")" ;;
+get) file=$KEPT/$(name "$(cat)"); [ -f "$file" ] || { echo "credentials not found in native keychain"; exit 1; }; cat "$file" ;;
+erase) rm -f "$KEPT/$(name "$(cat)")" ;;
+esac
+`
+	storetest.RunOAuth(t, func(t *testing.T) oauth.Store {
+		t.Helper()
+		kept, dir := t.TempDir(), t.TempDir()
+		program := filepath.Join(dir, "docker-credential-test")
+		if err := os.WriteFile(program, []byte(strings.ReplaceAll(script, "$KEPT", kept)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return oauth.Helper(program, private(t, filepath.Dir(program)))
+	})
+}
+
+// No file of a Helper has a secret.
+func TestHelperFilesHaveNoSecret(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the helper is a shell script")
+	}
+	dir := private(t, t.TempDir())
+	program := filepath.Join(t.TempDir(), "docker-credential-none")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ncat >/dev/null\n[ $1 = store ] || { echo credentials not found; exit 1; }\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
+	if _, err := oauth.Helper(program, dir).Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{"access_token":"canary"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err != nil || bytes.Contains(text, []byte("canary")) {
+			t.Errorf("%s: %s, %v", f.Name(), text, err)
+		}
+	}
+}
+
+// Files that others can use, links and records of newer versions are refused with what to do.
+func TestFile_WidePermissions(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions are those of unix")
+	}
+	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
+	for name, tt := range map[string]struct {
+		spoil func(dir, file string) error
+		want  string
+	}{
+		"a wide directory": {func(dir, _ string) error { return os.Chmod(dir, 0o755) }, "can be used by others"},
+		"a wide file":      {func(_, file string) error { return os.Chmod(file, 0o644) }, "can be used by others"},
+		"a link": {func(_, file string) error {
+			return errors.Join(os.Rename(file, file+".moved"), os.Symlink(file+".moved", file))
+		}, "not a regular file"},
+		"a newer version": {func(_, file string) error { return rewrite(file, `"v":1`, `"v":2`) }, "newer version"},
+		"a cut file":      {func(_, file string) error { return os.Truncate(file, 10) }, ".json"},
+		"another's key":   {func(_, file string) error { return rewrite(file, `"resource":"r"`, `"resource":"s"`) }, "another key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := private(t, t.TempDir())
+			s := oauth.File(dir)
+			if _, err := s.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)}); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			info, err := os.Stat(files[0])
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the file's mode is %v, %v", info.Mode(), err)
+			}
+			if err := tt.spoil(dir, files[0]); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Get(t.Context(), k); !errors.Is(err, oauth.ErrStore) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Get: %v", err)
+			}
+		})
+	}
+}
+
+func rewrite(file, from, to string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, bytes.Replace(text, []byte(from), []byte(to), 1), 0o600)
+}
+
+// hold is another process: it takes the lock of a renewal, says so and waits.
+func hold(dir string) {
+	if _, err := oauth.File(dir).Lock(context.Background(), oauth.Key{Kind: oauth.Tokens}); err != nil {
+		panic(err)
+	}
+	_, _ = os.Stdout.WriteString("held\n")
+	time.Sleep(time.Minute)
+}
+
+// A process that is killed during a renewal leaves nobody locked out.
+func TestFileLockEndsWithTheProcess(t *testing.T) {
+	t.Parallel()
+	dir := private(t, t.TempDir())
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "KAGAMI_OAUTH_TEST_HOLD="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	s, k := oauth.File(dir), oauth.Key{Kind: oauth.Tokens}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := s.Lock(short, k); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another process has it: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	unlock, err := s.Lock(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}

@@ -1,0 +1,438 @@
+package testkit
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// This file is the half of an Issuer that clients see: it lets users log in.
+
+// Fault is something that an Issuer does wrong, or in a way of its own.
+type Fault string
+
+// The faults. Those of the first group are attacks, or look like one.
+const (
+	OmitIss         Fault = "responses have no iss, although the metadata says so"
+	WrongIss        Fault = "responses name another issuer"
+	SlashIss        Fault = "responses name the issuer with a slash at the end"
+	TwiceCode       Fault = "responses have two codes"
+	ForeignState    Fault = "responses have another state"
+	ForeignMetadata Fault = "the metadata is of another issuer"
+
+	NoPKCE         Fault = "the metadata does not have S256"
+	NoIss          Fault = "neither the metadata nor the responses know iss"
+	NoRegistration Fault = "clients cannot register"
+	Denies         Fault = "the user says no"
+	TokenDown      Fault = "the token endpoint answers 503"
+	RefreshRevoked Fault = "refresh tokens are refused"
+	NoRefresh      Fault = "there are no refresh tokens"
+	Nonces         Fault = "DPoP proofs need a nonce"
+)
+
+// IssuerRequest is one that reached an Issuer.
+type IssuerRequest struct {
+	Path string
+	Form url.Values  // query or body; of a registration: metadata, its JSON
+	Head http.Header // of the request
+}
+
+// logins are what an Issuer knows of clients and users; guarded by the mutex of the Issuer.
+type logins struct {
+	user     string
+	life     time.Duration
+	faults   map[Fault]bool
+	clients  map[string]oauthClient
+	codes    map[string]oauthGrant
+	grants   map[string]oauthGrant // by refresh token
+	requests []IssuerRequest
+	nonce    string
+}
+
+type oauthClient struct {
+	secret    string
+	redirects []string
+}
+
+type oauthGrant struct {
+	client, subject, resource, redirect, challenge, scope, thumbprint string
+}
+
+func newLogins() logins {
+	return logins{
+		user: "ann", life: time.Hour, faults: map[Fault]bool{}, clients: map[string]oauthClient{},
+		codes: map[string]oauthGrant{}, grants: map[string]oauthGrant{}, nonce: rand.Text(),
+	}
+}
+
+// Client registers a client by hand. Without a secret it is a public one; without redirect URIs it
+// can use any.
+func (i *Issuer) Client(id, secret string, redirects ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins.clients[id] = oauthClient{secret, redirects}
+}
+
+// Login says who logs in from now on. At first it is "ann".
+func (i *Issuer) Login(subject string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins.user = subject
+}
+
+// Lifetime is how long tokens of logins are valid from now on. At first it is an hour.
+func (i *Issuer) Lifetime(life time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins.life = life
+}
+
+// Fault has the issuer do these things wrong from now on, and no others.
+func (i *Issuer) Fault(faults ...Fault) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	clear(i.logins.faults)
+	for _, f := range faults {
+		i.logins.faults[f] = true
+	}
+}
+
+func (i *Issuer) has(f Fault) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.logins.faults[f]
+}
+
+// Log returns the requests of clients so far, in the order in which they came.
+func (i *Issuer) Log() []IssuerRequest {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.logins.requests)
+}
+
+// Requests counts those with a path, such as "/token", and of token requests those with a grant
+// type, if there is one.
+func (i *Issuer) Requests(path string, grantType ...string) (n int) {
+	for _, r := range i.Log() {
+		if r.Path == path && (len(grantType) == 0 || slices.Contains(grantType, r.Form.Get("grant_type"))) {
+			n++
+		}
+	}
+	return n
+}
+
+// Browse returns a function for oauth.Browser: it opens a page, follows where that leads, and
+// returns when the last page is there. The user agrees to everything.
+func Browse(t testing.TB) func(ctx context.Context, address string) error {
+	t.Helper()
+	return func(ctx context.Context, address string) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := c.Do(r)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+}
+
+func (i *Issuer) handleLogins(mux *http.ServeMux) {
+	mux.HandleFunc("GET /authorize", i.logged(i.authorize))
+	mux.HandleFunc("POST /token", i.logged(i.token))
+	mux.HandleFunc("POST /revoke", i.logged(i.revoke))
+	mux.HandleFunc("POST /register", i.register)
+}
+
+// logged notes requests, and refuses them while the issuer is down.
+func (i *Issuer) logged(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // what cannot be parsed is missing
+		i.note(IssuerRequest{r.URL.Path, maps.Clone(r.Form), r.Header.Clone()})
+		if i.isDown() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (i *Issuer) note(r IssuerRequest) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins.requests = append(i.logins.requests, r)
+}
+
+// loginMetadata adds the endpoints for clients to a document.
+func (i *Issuer) loginMetadata(document map[string]any) {
+	maps.Copy(document, map[string]any{
+		"authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token", "revocation_endpoint": i.url + "/revoke",
+		"grant_types_supported":                 []string{"authorization_code", "refresh_token", "client_credentials"},
+		"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"},
+		"dpop_signing_alg_values_supported":     []string{"ES256"},
+		"scopes_supported":                      []string{"offline_access"},
+	})
+	if !i.has(NoRegistration) {
+		document["registration_endpoint"] = i.url + "/register"
+	}
+	if !i.has(NoPKCE) {
+		document["code_challenge_methods_supported"] = []string{"S256"}
+	}
+	if !i.has(NoIss) {
+		document["authorization_response_iss_parameter_supported"] = true
+	}
+	if i.has(ForeignMetadata) {
+		document["issuer"] = "https://foreign.example"
+	}
+}
+
+// register is RFC 7591.
+func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	var about struct {
+		Redirects []string `json:"redirect_uris"`
+		Method    string   `json:"token_endpoint_auth_method"`
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &about)
+	}
+	i.note(IssuerRequest{r.URL.Path, url.Values{"metadata": {string(body)}}, r.Header.Clone()})
+	switch {
+	case i.isDown():
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case err != nil || len(about.Redirects) == 0 || i.has(NoRegistration):
+		refuse(w, http.StatusBadRequest, "invalid_client_metadata", "")
+		return
+	}
+	id, secret := "client-"+rand.Text(), ""
+	answer := map[string]any{"client_id": id, "redirect_uris": about.Redirects, "token_endpoint_auth_method": about.Method}
+	if about.Method != "none" {
+		secret = rand.Text()
+		answer["client_secret"] = secret
+	}
+	i.Client(id, secret, about.Redirects...)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(answer) // a client that is gone does not matter
+}
+
+func refuse(w http.ResponseWriter, status int, code, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": text}) // as above
+}
+
+// authorize agrees at once.
+func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.Form
+	i.mu.Lock()
+	c, known := i.logins.clients[q.Get("client_id")]
+	user := i.logins.user
+	i.mu.Unlock()
+	redirect := q.Get("redirect_uri")
+	if !known || len(c.redirects) > 0 && !slices.Contains(c.redirects, redirect) || q.Get("code_challenge_method") != "S256" {
+		http.Error(w, "unknown client, redirect URI or method", http.StatusBadRequest)
+		return
+	}
+	answer := url.Values{"state": {q.Get("state")}}
+	if !i.has(OmitIss) && !i.has(NoIss) {
+		answer.Set("iss", i.url)
+	}
+	if i.has(WrongIss) {
+		answer.Set("iss", "https://foreign.example")
+	}
+	if i.has(SlashIss) {
+		answer.Set("iss", i.url+"/")
+	}
+	if i.has(ForeignState) {
+		answer.Set("state", rand.Text())
+	}
+	if i.has(Denies) {
+		answer.Set("error", "access_denied")
+		answer.Set("error_description", "The user said no.")
+	} else {
+		code := rand.Text()
+		i.mu.Lock()
+		i.logins.codes[code] = oauthGrant{
+			client: q.Get("client_id"), subject: user, resource: q.Get("resource"), redirect: redirect,
+			challenge: q.Get("code_challenge"), scope: q.Get("scope"), thumbprint: q.Get("dpop_jkt"),
+		}
+		i.mu.Unlock()
+		answer.Set("code", code)
+		if i.has(TwiceCode) {
+			answer.Add("code", rand.Text())
+		}
+	}
+	http.Redirect(w, r, redirect+"?"+answer.Encode(), http.StatusFound)
+}
+
+// token is the token endpoint: a code, a refresh token, or the client itself.
+func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
+	f := r.PostForm
+	if i.has(TokenDown) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	id, ok := i.authenticated(r)
+	if !ok {
+		refuse(w, http.StatusUnauthorized, "invalid_client", "")
+		return
+	}
+	proof, err := i.provenKey(r)
+	if err != nil {
+		w.Header().Set("DPoP-Nonce", i.currentNonce())
+		refuse(w, http.StatusBadRequest, "use_dpop_nonce", err.Error())
+		return
+	}
+	g, fault := i.redeem(id, f)
+	if fault != "" {
+		refuse(w, http.StatusBadRequest, "invalid_grant", fault)
+		return
+	}
+	g.thumbprint = proof
+	i.grant(w, f.Get("grant_type"), g)
+}
+
+// redeem takes a code or a refresh token, which are good once.
+func (i *Issuer) redeem(id string, f url.Values) (g oauthGrant, fault string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	l := &i.logins
+	switch kind := f.Get("grant_type"); kind {
+	case "authorization_code":
+		g, ok := l.codes[f.Get("code")]
+		delete(l.codes, f.Get("code"))
+		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
+		if !ok || g.client != id || g.redirect != f.Get("redirect_uri") || g.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) || g.resource != f.Get("resource") {
+			return g, "the code, its client, redirect URI, resource or verifier is wrong"
+		}
+		return g, ""
+	case "refresh_token":
+		g, ok := l.grants[f.Get("refresh_token")]
+		if !ok || g.client != id || l.faults[RefreshRevoked] || g.resource != f.Get("resource") {
+			return g, "the refresh token is not valid, or for another client or resource"
+		}
+		delete(l.grants, f.Get("refresh_token"))
+		return g, ""
+	case "client_credentials":
+		return oauthGrant{client: id, subject: id, resource: f.Get("resource"), scope: f.Get("scope")}, ""
+	default:
+		return g, "unknown grant type " + kind
+	}
+}
+
+// grant answers with tokens.
+func (i *Issuer) grant(w http.ResponseWriter, kind string, g oauthGrant) {
+	i.mu.Lock()
+	life := i.logins.life
+	i.mu.Unlock()
+	now := time.Now()
+	claims := map[string]any{
+		"iss": i.url, "sub": g.subject, "aud": g.resource, "client_id": g.client, "scope": g.scope,
+		"iat": now.Unix(), "exp": now.Add(life).Unix(), "jti": rand.Text(),
+	}
+	answer := map[string]any{"token_type": "Bearer", "expires_in": int(life.Seconds()), "scope": g.scope}
+	if g.thumbprint != "" {
+		claims["cnf"] = map[string]string{"jkt": g.thumbprint}
+		answer["token_type"] = "DPoP"
+	}
+	answer["access_token"] = i.Sign(claims)
+	if kind != "client_credentials" && !i.has(NoRefresh) {
+		refresh := rand.Text()
+		i.mu.Lock()
+		i.logins.grants[refresh] = g
+		i.mu.Unlock()
+		answer["refresh_token"] = refresh
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("DPoP-Nonce", i.currentNonce())
+	reply(w, answer)
+}
+
+// authenticated returns the client of a request, with its secret checked.
+func (i *Issuer) authenticated(r *http.Request) (id string, ok bool) {
+	id, secret, basic := r.BasicAuth()
+	if basic {
+		id, _ = url.QueryUnescape(id)
+		secret, _ = url.QueryUnescape(secret)
+	} else {
+		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	c, known := i.logins.clients[id]
+	return id, known && c.secret == secret
+}
+
+// provenKey is the thumbprint of the key of a DPoP proof; empty without one. Only the nonce is
+// looked at: that the proof is right is for the resource server to judge.
+func (i *Issuer) provenKey(r *http.Request) (string, error) {
+	proof := r.Header.Get("DPoP")
+	if proof == "" {
+		return "", nil
+	}
+	var header struct {
+		Key map[string]string `json:"jwk"`
+	}
+	var claims struct {
+		Nonce string `json:"nonce"`
+	}
+	parts := strings.Split(proof, ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("the proof has %d parts", len(parts))
+	}
+	for n, into := range []any{&header, &claims} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[n])
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			return "", fmt.Errorf("the proof cannot be read: %w", err)
+		}
+	}
+	if i.has(Nonces) && claims.Nonce != i.currentNonce() {
+		return "", fmt.Errorf("the nonce %q is not the current one", claims.Nonce)
+	}
+	text, err := json.Marshal(header.Key) // RFC 7638: the members are sorted
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}
+
+func (i *Issuer) currentNonce() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.logins.nonce
+}
+
+// revoke is RFC 7009.
+func (i *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
+	if _, ok := i.authenticated(r); !ok {
+		refuse(w, http.StatusUnauthorized, "invalid_client", "")
+		return
+	}
+	token := r.PostForm.Get("token")
+	i.mu.Lock()
+	delete(i.logins.grants, token)
+	i.mu.Unlock()
+	i.Revoke(token)
+}
