@@ -265,7 +265,7 @@ func TestHeaders(t *testing.T) {
 // The two ways to be refused that a first call meets.
 func TestRefusedHints(t *testing.T) {
 	t.Parallel()
-	const path, token = "did you mean ", "The server wants a valid token: give --bearer TOKEN or set KAGAMI_BEARER."
+	const path, token = "did you mean ", "The server wants a valid token: log in (kagami auth login), give --bearer TOKEN or set KAGAMI_BEARER."
 	for _, tt := range []struct {
 		status int
 		at     string

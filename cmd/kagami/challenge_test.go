@@ -17,7 +17,7 @@ func TestRefusedForScopes(t *testing.T) {
 		},
 		401: {
 			`Bearer error="invalid_token", error_description="the token has expired"`,
-			"\nThe server says: invalid_token: the token has expired.\nThe server wants a valid token: give --bearer TOKEN or set KAGAMI_BEARER.\n",
+			"\nThe server says: invalid_token: the token has expired.\nThe server wants a valid token: log in (kagami auth login), give --bearer TOKEN or set KAGAMI_BEARER.\n",
 		},
 		400: {`Bearer error="invalid_request"`, "\nThe server says: invalid_request.\n"},
 	} {

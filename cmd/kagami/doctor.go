@@ -129,7 +129,7 @@ const (
 func (p *diagnosis) examine(ctx context.Context) {
 	if len(p.server) == 1 && isURL(p.server[0]) {
 		if p.reach(ctx) {
-			p.speak(ctx, func() (client.Target, error) { return p.cli.endpoint(p.server[0]) })
+			p.speak(ctx, func() (client.Target, error) { return p.cli.endpoint(ctx, p.server[0]) })
 		}
 		return
 	}

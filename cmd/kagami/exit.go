@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
 // exit is how a command has ended.
@@ -72,6 +73,9 @@ func exitOf(ctx context.Context, err error) exit {
 	if status, ok := errors.AsType[*client.HTTPError](err); ok && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden) {
 		return exitLogin
 	}
+	if isLogin(err) {
+		return exitLogin
+	}
 	if _, ok := errors.AsType[*changedError](err); ok {
 		return exitContract
 	}
@@ -85,6 +89,13 @@ func exitOf(ctx context.Context, err error) exit {
 		return exitNoServer
 	}
 	return exitFailure
+}
+
+// isLogin reports whether a login failed, or is needed. An authorization server that cannot be reached
+// is another failure.
+func isLogin(err error) bool {
+	_, ok := errors.AsType[*oauth.Error](err)
+	return ok && !errors.Is(err, oauth.ErrUnavailable) && !errors.Is(err, oauth.ErrStore)
 }
 
 // absent reports whether the server has no such component or task. One that it does not list may

@@ -172,12 +172,12 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 	}
 	if len(server) == 1 && isURL(server[0]) {
 		r.URL = server[0]
-		if _, err := a.endpoint(r.URL); err != nil { // it checks the header fields
+		fields, err := a.fields()
+		if err != nil {
 			return nil, err
 		}
-		for _, field := range a.headers {
-			name, value, _ := strings.Cut(field, ":")
-			r.Header[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		for name := range fields {
+			r.Header[name] = fields.Get(name)
 		}
 		if a.bearer != "" {
 			r.Header["Authorization"] = "Bearer " + a.bearer

@@ -31,6 +31,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
 func main() {
@@ -116,7 +117,11 @@ func remedy(err error) string {
 	status, isHTTP := errors.AsType[*client.HTTPError](err)
 	switch {
 	case isHTTP && status.Status == http.StatusUnauthorized:
-		return told(status) + "\nThe server wants a valid token: give --bearer TOKEN or set " + bearerEnv + "."
+		return told(status) + "\nThe server wants a valid token: log in (kagami auth login), give --bearer TOKEN or set " + bearerEnv + "."
+	case errors.Is(err, oauth.ErrLogin):
+		return "\nLog in with: kagami auth login URL"
+	case isLogin(err):
+		return "\nEach step is shown by: kagami auth debug URL\nIf you have a token, give it by --bearer or " + bearerEnv + "."
 	case isHTTP && status.Challenge != "":
 		return told(status)
 	case errors.Is(err, client.ErrTaskGone):

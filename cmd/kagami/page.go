@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
 func (a *cli) pageCommand() *cobra.Command {
@@ -54,7 +55,7 @@ With --open the page shows a session that was saved from another page, without a
 
 // page serves the page until the command is stopped.
 func (a *cli) page(ctx context.Context, server []string, listen string, open bool) error {
-	o, cleanup, err := a.pageOptions(server)
+	o, cleanup, err := a.pageOptions(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -98,21 +99,18 @@ func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, op
 }
 
 // pageOptions say where the server is. cleanup removes what was built.
-func (a *cli) pageOptions(server []string) (o page.Options, cleanup func(), err error) {
+func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options, cleanup func(), err error) {
 	o = page.Options{Client: version(), Where: strings.Join(server, " ")}
 	if len(server) == 1 && isURL(server[0]) {
-		if _, err := a.endpoint(server[0]); err != nil { // it checks the header fields
+		fields, err := a.fields()
+		if err != nil {
 			return o, nil, err
 		}
-		o.URL, o.Where, o.Header, o.Bearer = server[0], "", http.Header{}, a.bearer
-		if o.Bearer == "" {
-			o.Bearer = os.Getenv(bearerEnv)
+		o.URL, o.Where, o.Header, o.Bearer = server[0], "", fields, a.token()
+		if o.Bearer == "" && fields.Get("Authorization") == "" {
+			o.Authorize, err = a.login(ctx, server[0], oauth.HTTPClient(http.DefaultClient)) // not the page's, which records
 		}
-		for _, field := range a.headers {
-			name, value, _ := strings.Cut(field, ":")
-			o.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-		}
-		return o, func() {}, nil
+		return o, func() {}, err
 	}
 	if len(a.headers) > 0 || a.bearer != "" {
 		return o, nil, usagef("--header and --bearer are for servers at a URL")

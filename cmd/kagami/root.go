@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -28,6 +29,10 @@ type cli struct {
 	json        bool          // --json
 	headers     []string      // --header
 	bearer      string        // --bearer
+	account     string        // --account of auth
+
+	browse func(ctx context.Context, url string) error // opens pages; nil: the browser of the system
+	limit  *limit                                      // of the session that is open
 
 	serverEnv []string // of a server that is started by its name
 
@@ -99,7 +104,7 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
 		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
 		a.readCommand(), a.promptCommand(), a.completeCommand(), a.benchCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(), a.devCommand(),
 		a.installCommand(), a.uninstallCommand(), a.clientsCommand(), a.discoverCommand(),
-		a.genCommand(), a.lockCommand(), a.diffCommand(), a.doctorCommand(), a.conformanceCommand(), a.versionCommand(),
+		a.genCommand(), a.authCommand(), a.lockCommand(), a.diffCommand(), a.doctorCommand(), a.conformanceCommand(), a.versionCommand(),
 	)
 	return root
 }

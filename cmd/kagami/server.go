@@ -123,6 +123,7 @@ func (a *cli) session(
 	defer func() { err = errors.Join(err, cleanup()) }()
 	ctx, limit := limited(ctx, a.timeout)
 	defer limit.end()
+	a.limit = limit
 	opts = append(opts, client.Name("kagami", version()))
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -37,7 +38,7 @@ func looksLikeURL(server string) error {
 // target is where the server is: a URL, or a program to start. cleanup removes what was built.
 func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func() error, err error) {
 	if len(server) == 1 && isURL(server[0]) {
-		to, err := a.endpoint(server[0])
+		to, err := a.endpoint(ctx, server[0])
 		return to, func() error { return nil }, err
 	}
 	if len(a.headers) > 0 || a.bearer != "" {
@@ -54,27 +55,49 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 
 // anonymous says that the requests have no credentials.
 func (a *cli) anonymous() bool {
-	return len(a.headers) == 0 && a.bearer == "" && os.Getenv(bearerEnv) == ""
+	return len(a.headers) == 0 && a.token() == ""
 }
 
-func (a *cli) endpoint(address string) (client.Target, error) {
+// endpoint is a server at a URL. The credentials are those of --bearer or --header, or else of a
+// login.
+func (a *cli) endpoint(ctx context.Context, address string) (client.Target, error) {
+	fields, err := a.fields()
+	if err != nil {
+		return nil, err
+	}
 	var opts []client.HTTPOption
+	for name, values := range fields {
+		for _, value := range values {
+			opts = append(opts, client.Header(name, value))
+		}
+	}
+	if token := a.token(); token != "" {
+		opts = append(opts, client.BearerToken(func(context.Context) (string, error) { return token, nil }))
+	} else if fields.Get("Authorization") == "" {
+		login, err := a.login(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, login)
+	}
+	return client.HTTP(address, opts...), nil
+}
+
+// fields are those of --header.
+func (a *cli) fields() (http.Header, error) {
+	fields := http.Header{}
 	for _, header := range a.headers {
 		name, value, ok := strings.Cut(header, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(header, "\r\n") {
 			return nil, usagef("--header: want 'Name: value', got %q", header)
 		}
-		opts = append(opts, client.Header(name, strings.TrimSpace(value)))
+		fields.Add(name, strings.TrimSpace(value))
 	}
-	token := a.bearer
-	if token == "" {
-		token = os.Getenv(bearerEnv)
-	}
-	if token != "" {
-		opts = append(opts, client.BearerToken(func(context.Context) (string, error) { return token, nil }))
-	}
-	return client.HTTP(address, opts...), nil
+	return fields, nil
 }
+
+// token is that of --bearer, or of the environment.
+func (a *cli) token() string { return cmp.Or(a.bearer, os.Getenv(bearerEnv)) }
 
 // otherPath suggests the usual path if the URL has none and nothing was found there.
 func otherPath(server []string, err error) string {

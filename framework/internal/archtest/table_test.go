@@ -124,10 +124,11 @@ var table = []rule{
 	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/client/oauth", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami/internal/conform", internal: []string{"protocol", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "cmd/kagami/internal/login", internal: []string{"protocol/client/oauth"}},
 	{prefix: "cmd/kagami/internal/bridge", internal: []string{"protocol", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
-		"protocol", "protocol/client", "protocol/jsontext", "transport", "transport/stdio",
+		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/login", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
+		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -26,6 +27,7 @@ type Options struct {
 
 	Header    http.Header       // sent with each request to URL; never shown
 	Bearer    string            // token for URL; never shown. The page can replace it
+	Authorize client.HTTPOption // how URL is authorized without a Bearer; nil: not at all. Not by the HTTP client of the connection, which records
 	Transport http.RoundTripper // sends the requests to URL; nil stands for http.DefaultTransport
 
 	Start  []string               // the program and its arguments, as a client's configuration starts the server; nil: the page does not know

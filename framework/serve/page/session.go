@@ -146,13 +146,14 @@ func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
 		next = http.DefaultTransport
 	}
 	seen := &recorder{next: next, session: s.number, wire: p.wire, own: p.options.Header}
-	options := []client.HTTPOption{
-		client.HTTPClient(&http.Client{Transport: seen}),
-		client.BearerToken(func(context.Context) (string, error) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return p.bearer, nil
-		}),
+	bearer := func(context.Context) (string, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.bearer, nil
+	}
+	options := []client.HTTPOption{client.HTTPClient(&http.Client{Transport: seen}), client.BearerToken(bearer)}
+	if given, _ := bearer(ctx); given == "" && p.options.Authorize != nil {
+		options = append(options, p.options.Authorize)
 	}
 	for name, values := range p.options.Header {
 		for _, value := range values {

@@ -37,7 +37,7 @@ func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http
 	}
 	s, w := k.flow.site(name), newWeb(k.flow, c, name)
 	g, err := s.ready(r.Context(), w)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrStore) { // of the store a challenge will tell; most servers have none
 		return nil, s.located(err)
 	}
 	for tried := (attempts{}); ; {

@@ -243,6 +243,9 @@ func isAbsent(a *answer, place string) (bool, error) {
 	case a.status/100 == 3:
 		return false, fmt.Errorf("%w: %s redirects, which is not followed", ErrUnsafeURL, place)
 	}
+	if a.status/100 == 4 && a.status != http.StatusTooManyRequests {
+		return false, fmt.Errorf("%w: %s answers %d, but metadata must be public", ErrResource, place, a.status)
+	}
 	return false, fmt.Errorf("%w: %s answers %d", ErrUnavailable, place, a.status)
 }
 
@@ -410,6 +413,6 @@ func (w *web) provesPKCE(f *found) error {
 	step.Verdict, step.Failed = ErrNoPKCE.Error(), true
 	return &Error{
 		Step: stepPKCE, Server: w.server, Issuer: m.Issuer, Err: ErrNoPKCE,
-		Hint: "Its metadata has no code_challenge_methods_supported with S256. If you know that it supports S256, say so: AssumePKCE(\"" + m.Issuer + "\"), or --assume-pkce.",
+		Hint: "Its metadata has no code_challenge_methods_supported with S256. If you know that it supports S256, say so: AssumePKCE, or --assume-pkce " + m.Issuer,
 	}
 }

@@ -1,0 +1,445 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/login"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+)
+
+func (a *cli) authCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "auth",
+		Short: "Log in at servers, and look at logins",
+		Long: `Log in at servers over HTTP that want OAuth tokens, and look at logins.
+
+Commands that speak to a URL use the tokens of a login, and renew them. In a terminal
+they log in by themselves when the server asks for it. --bearer and an Authorization
+header come before all of that.
+
+Tokens are kept in files that only you can read, in "kagami/auth" of the directory for
+your configuration, or in $KAGAMI_AUTH_DIR. If $KAGAMI_AUTH_HELPER names a program that
+speaks the protocol of docker-credential-helpers, it keeps them instead.
+
+Without a user, set $KAGAMI_CLIENT_ID and $KAGAMI_CLIENT_SECRET, or $KAGAMI_CLIENT_KEY (a
+PEM file), or $KAGAMI_ASSERTION_FILE (the token that a platform gives to a workload).`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("auth: unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&a.account, "account", "", "name of the account, if you have several at one server (default: $"+login.EnvAccount+")")
+	cmd.AddCommand(a.authLoginCommand(), a.authLogoutCommand(), a.authTokenCommand(), a.authStatusCommand(), a.authDebugCommand())
+	return cmd
+}
+
+// urlOf is the one argument of the commands that need one.
+func urlOf(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", usagef("want the URL of a server")
+	}
+	if !isURL(args[0]) {
+		return "", cmp.Or(looksLikeURL(args[0]), usagef("%q is not a URL: only servers over HTTP want logins", args[0]))
+	}
+	return args[0], nil
+}
+
+// forURL runs a command with the URL of its server.
+func forURL(run func(ctx context.Context, server string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		server, err := urlOf(args)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), server)
+	}
+}
+
+// loginFlags are what "auth login" keeps, and what it does not.
+type loginFlags struct {
+	login.Settings
+	secretEnv string
+	scopes    []string
+	noBrowser bool
+}
+
+func (a *cli) authLoginCommand() *cobra.Command {
+	f := &loginFlags{}
+	cmd := &cobra.Command{
+		Use:   "login URL",
+		Short: "Log in at a server",
+		Long: `Log in at a server, also if there is a login already.
+
+The page of the authorization server opens in your browser. Where there is no browser,
+open the page that is printed on another machine, and paste the address at which that
+browser ends.
+
+What the flags say about the client is kept for this server: later commands need none.`,
+		Example: `  kagami auth login https://mcp.example.com/mcp
+  kagami auth login https://mcp.example.com/mcp --scope orders:write
+  kagami auth login https://mcp.example.com/mcp --client-id my-app --callback-port 8085`,
+		RunE: forURL(func(ctx context.Context, server string) error { return a.authLogin(ctx, server, f) }),
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this scope besides what the server wants; repeatable")
+	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the page, and open no browser")
+	flags.StringVar(&f.ClientID, "client-id", "", "a client that was registered by hand")
+	flags.StringVar(&f.secretEnv, "client-secret-env", "", "environment variable with the secret of that client")
+	flags.StringVar(&f.Document, "client-document", "", "https URL of a client id metadata document")
+	flags.IntVar(&f.Port, "callback-port", 0, "port that the browser comes back to (default: a free one)")
+	flags.StringVar(&f.Host, "callback-host", "127.0.0.1", "name of this machine in the redirect URI: 127.0.0.1 or localhost")
+	flags.StringArrayVar(&f.AssumePKCE, "assume-pkce", nil, "`ISSUER` that supports S256 although its metadata does not say so; repeatable")
+	flags.BoolVar(&f.DPoP, "dpop", false, "bind tokens to a key of this machine, where the server can (RFC 9449)")
+	return cmd
+}
+
+func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error {
+	if f.Host != "127.0.0.1" && f.Host != "localhost" {
+		return usagef("--callback-host is 127.0.0.1 or localhost, not %q", f.Host)
+	}
+	if f.secretEnv != "" {
+		if f.ClientSecret = os.Getenv(f.secretEnv); f.ClientSecret == "" {
+			return usagef("--client-secret-env: %s is not set", f.secretEnv)
+		}
+	}
+	opts := append(f.Options(), oauth.Prompt(oauth.Terminal(a.typed(), a.errs)))
+	switch {
+	case f.noBrowser:
+		opts = append(opts, oauth.NoBrowser())
+	case a.browse != nil:
+		opts = append(opts, oauth.Browser(a.browse))
+	}
+	flow, err := a.flow(opts...)
+	if err != nil {
+		return &usageError{err}
+	}
+	store := login.Store()
+	if err := login.Save(ctx, store, server, a.accountName(), f.Settings); err != nil {
+		return err
+	}
+	g, err := flow.Login(ctx, server, f.scopes...)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.out, g)
+	}
+	_, err = fmt.Fprintf(a.out, "Logged in at %s: %s\n", onTerminal(g.Issuer), describe(g))
+	return err
+}
+
+// typed is where an address is pasted.
+func (a *cli) typed() io.Reader {
+	if a.in == nil {
+		return strings.NewReader("")
+	}
+	return a.in
+}
+
+// describe says in words what a login is good for.
+func describe(g *oauth.Grant) string {
+	text := "valid"
+	switch {
+	case g.Renewable:
+		text = "valid until you log out"
+	case !g.Expires.IsZero():
+		text = "valid until " + g.Expires.Local().Format(time.DateTime) //nolint:gosmopolitan // for the person who reads it
+	}
+	if len(g.Scopes) > 0 {
+		text += ", scopes " + onTerminal(strings.Join(g.Scopes, " "))
+	}
+	return text + "."
+}
+
+// flow obtains tokens for this account.
+func (a *cli) flow(opts ...oauth.Option) (*oauth.Flow, error) {
+	return oauth.New(append([]oauth.Option{oauth.Keep(login.Store()), oauth.Profile(a.accountName())}, opts...)...)
+}
+
+// quietFlow neither asks nor opens anything.
+func (a *cli) quietFlow(ctx context.Context, server string, more ...oauth.Option) (*oauth.Flow, error) {
+	machine, err := login.Machine(os.Getenv)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	opts := machine
+	if machine == nil {
+		settings, err := login.Load(ctx, login.Store(), server, a.accountName())
+		if err != nil {
+			return nil, err
+		}
+		opts = settings.Options()
+	}
+	return a.flow(append(append(opts, oauth.NoBrowser(), oauth.Prompt(nowhere{})), more...)...)
+}
+
+// login is how requests to a server get the tokens of a login. In a terminal, a server that wants a
+// login gets one. Elsewhere only tokens are used that are there.
+func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (client.HTTPOption, error) {
+	none := client.Authorize(nil)
+	machine, err := login.Machine(os.Getenv)
+	if err != nil {
+		return none, &usageError{err}
+	}
+	in, _ := a.in.(*os.File)
+	_, shown := a.errs.(*screen)
+	if machine != nil || !shown || in == nil || !isTerminal(in) {
+		flow, err := a.quietFlow(ctx, server, more...)
+		if err == nil && machine == nil {
+			_, err = flow.Token(ctx, server)
+		}
+		switch {
+		case errors.Is(err, oauth.ErrLogin), errors.Is(err, oauth.ErrStore):
+			return none, nil // most servers want no token
+		case err != nil:
+			return none, err
+		}
+		return flow.HTTP(), nil
+	}
+	settings, err := login.Load(ctx, login.Store(), server, a.accountName())
+	if err != nil && !errors.Is(err, oauth.ErrStore) {
+		return none, err
+	}
+	opts := append(append(settings.Options(), oauth.Prompt(&loginScreen{cli: a})), more...)
+	if a.browse != nil {
+		opts = append(opts, oauth.Browser(a.browse))
+	}
+	flow, err := a.flow(opts...)
+	if err != nil {
+		return none, err
+	}
+	return flow.HTTP(), nil
+}
+
+// loginScreen shows what a user has to do during another command. It reads nothing: what is typed may
+// be an answer to a question of the server.
+type loginScreen struct {
+	cli  *cli
+	held bool
+}
+
+// Show prints the page. The time of the server stands still.
+func (l *loginScreen) Show(_ context.Context, v *oauth.Visit) error {
+	if l.cli.limit != nil {
+		l.cli.limit.hold()
+		l.held = true
+	}
+	what := ""
+	if len(v.More) > 0 {
+		what = " and to agree to " + strings.Join(v.More, " ")
+	}
+	_, err := io.WriteString(l.cli.errs, onTerminal(fmt.Sprintf(`%s wants you to log in%s.
+Open this page if your browser does not show it:
+  %s
+If the browser is on another machine: Ctrl-C, and kagami auth login %s
+`, v.Server, what, v.URL, v.Server)))
+	return err
+}
+
+// Paste reads nothing.
+func (l *loginScreen) Paste(context.Context, *oauth.Visit) (string, error) { return "", io.EOF }
+
+// Done lets the time of the server go on.
+func (l *loginScreen) Done(context.Context, *oauth.Visit, error) {
+	if l.held {
+		l.cli.limit.release()
+		l.held = false
+	}
+}
+
+// nowhere is a UI that shows nothing.
+type nowhere struct{}
+
+func (nowhere) Show(context.Context, *oauth.Visit) error            { return errors.New("no terminal") }
+func (nowhere) Paste(context.Context, *oauth.Visit) (string, error) { return "", io.EOF }
+func (nowhere) Done(context.Context, *oauth.Visit, error)           {}
+
+func (a *cli) accountName() string { return cmp.Or(a.account, os.Getenv(login.EnvAccount)) }
+
+func (a *cli) authLogoutCommand() *cobra.Command {
+	var forget, all bool
+	cmd := &cobra.Command{
+		Use:   "logout URL",
+		Short: "Revoke and forget a login",
+		Long: `Revoke the tokens for a server, if its authorization server can do that, and forget them
+in any case.`,
+		Example: `  kagami auth logout https://mcp.example.com/mcp
+  kagami auth logout --all --forget`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !all {
+				server, err := urlOf(args)
+				if err != nil {
+					return err
+				}
+				return a.authLogout(cmd.Context(), server, forget)
+			}
+			if len(args) > 0 {
+				return usagef("--all is for all servers: leave URL out")
+			}
+			return a.authLogoutAll(cmd.Context(), forget)
+		},
+	}
+	cmd.Flags().BoolVar(&forget, "forget", false, "forget how the client is known there, too")
+	cmd.Flags().BoolVar(&all, "all", false, "log out everywhere")
+	return cmd
+}
+
+func (a *cli) authLogoutAll(ctx context.Context, forget bool) error {
+	flow, err := a.flow()
+	if err != nil {
+		return err
+	}
+	grants, err := flow.Grants(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for i, g := range grants {
+		if i == 0 || g.Server != grants[i-1].Server {
+			failed = errors.Join(failed, a.authLogout(ctx, g.Server, forget))
+		}
+	}
+	return failed
+}
+
+func (a *cli) authLogout(ctx context.Context, server string, forget bool) error {
+	flow, err := a.quietFlow(ctx, server)
+	if err != nil {
+		return err
+	}
+	var opts []oauth.LogoutOption
+	if forget {
+		opts = append(opts, oauth.Forget())
+	}
+	err = flow.Logout(ctx, server, opts...)
+	if forget {
+		err = errors.Join(err, login.Forget(ctx, login.Store(), server, a.accountName()))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "Logged out of %s.\n", onTerminal(server))
+	return err
+}
+
+func (a *cli) authTokenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "token URL",
+		Short: "Print the token for a server",
+		Long: `Print the token for a server, renewed if need be, and nothing else: for curl and scripts.
+It never logs in.`,
+		Example: `  curl -H "Authorization: Bearer $(kagami auth token https://mcp.example.com/mcp)" …`,
+		RunE: forURL(func(ctx context.Context, server string) error {
+			flow, err := a.quietFlow(ctx, server)
+			if err != nil {
+				return err
+			}
+			t, err := flow.Token(ctx, server)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return writeJSON(a.out, map[string]any{"token": t.Value, "scheme": t.Scheme, "expires": t.Expires, "scopes": t.Scopes})
+			}
+			_, err = fmt.Fprintln(a.out, t.Value)
+			return err
+		}),
+	}
+}
+
+func (a *cli) authStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "List the logins of this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flow, err := a.flow()
+			if err != nil {
+				return err
+			}
+			grants, err := flow.Grants(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return writeJSON(a.out, map[string]any{"logins": slices.Concat([]oauth.Grant{}, grants)})
+			}
+			if len(grants) == 0 {
+				_, err = fmt.Fprintln(a.out, "There is no login.")
+				return err
+			}
+			table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			for _, g := range grants {
+				if _, err := fmt.Fprintf(table, "%s\t%s\t%s\n", onTerminal(g.Server), onTerminal(g.Issuer), describe(&g)); err != nil {
+					return err
+				}
+			}
+			return table.Flush()
+		},
+	}
+}
+
+func (a *cli) authDebugCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "debug URL",
+		Short: "Show each step of a login",
+		Long: `Do all steps of a login that need neither you nor a change: what was asked, what came back,
+and which rule decided. Secrets are not shown. Exit code 3 says that a login would fail.`,
+		RunE: forURL(func(ctx context.Context, server string) error {
+			flow, err := a.quietFlow(ctx, server)
+			if err != nil {
+				return err
+			}
+			in, failed := flow.Inspect(ctx, server)
+			if a.json {
+				return errors.Join(writeJSON(a.out, in), failed)
+			}
+			return errors.Join(a.showSteps(in), failed)
+		}),
+	}
+}
+
+// showSteps prints one paragraph for each step.
+func (a *cli) showSteps(in *oauth.Inspection) error {
+	var text strings.Builder
+	for _, s := range in.Steps {
+		mark := "ok  "
+		switch {
+		case s.Failed:
+			mark = "FAIL"
+		case s.Warning:
+			mark = "note"
+		}
+		fmt.Fprintf(&text, "%s  %s: %s\n", mark, s.Name, s.Verdict)
+		if s.URL != "" {
+			fmt.Fprintf(&text, "      %s", s.URL)
+			if s.Status > 0 {
+				fmt.Fprintf(&text, " → %d in %s", s.Status, s.Took.Round(time.Millisecond))
+			}
+			text.WriteString("\n")
+		}
+		if s.Rule != "" {
+			fmt.Fprintf(&text, "      by %s\n", s.Rule)
+		}
+	}
+	if in.Issuer != "" {
+		fmt.Fprintf(&text, "\nThe authorization server is %s; tokens are for %s.\n", in.Issuer, in.Resource)
+	}
+	_, err := io.WriteString(a.out, onTerminal(text.String()))
+	return err
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// guarded is a server that wants a token of the issuer.
+func guarded(t *testing.T) (url string, issuer *testkit.Issuer) {
+	t.Helper()
+	issuer = testkit.IdP(t)
+	web := httptest.NewUnstartedServer(nil)
+	url = "http://" + web.Listener.Addr().String() + "/mcp"
+	server, err := framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
+		auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url)),
+	)).Add(
+		framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+			return transport.PrincipalFrom(ctx).Subject, nil
+		}),
+		framework.Tool("refund", func(context.Context, struct{}) (string, error) { return "paid", nil }, framework.Scopes("orders:write")),
+	).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", nethttp.Handler(server))
+	mux.Handle("/.well-known/oauth-protected-resource/", nethttp.Metadata(server))
+	web.Config.Handler = mux
+	web.Start()
+	t.Cleanup(web.Close)
+	return url, issuer
+}
+
+// withBrowser runs a command whose pages are opened by a user who agrees to everything.
+func withBrowser(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var stdout bytes.Buffer
+	var stderr shared
+	a := &cli{out: &stdout, errs: &stderr, browse: testkit.Browse(t)}
+	code = a.run(t.Context(), args)
+	return stdout.String(), stderr.String(), code
+}
+
+// ownTokens gives a test a directory for its tokens.
+func ownTokens(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "auth")
+	t.Setenv("KAGAMI_AUTH_DIR", dir)
+	return dir
+}
+
+// The life of a login: nothing, login, calls, token, status, more scopes, logout.
+func TestAuth(t *testing.T) {
+	dir := ownTokens(t)
+	url, issuer := guarded(t)
+
+	_, errs, code := kagami(t, "call", url, "who")
+	if code != 3 || !strings.Contains(errs, "kagami auth login") {
+		t.Errorf("before: exit code %d\n%s", code, errs)
+	}
+	if len(issuer.Log()) != 0 {
+		t.Errorf("a command without a terminal has asked the issuer: %v", issuer.Log())
+	}
+	if out, errs, code := kagami(t, "auth", "status"); code != 0 || out != "There is no login.\n" {
+		t.Errorf("status: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := kagami(t, "auth", "token", url); code != 3 || out != "" {
+		t.Errorf("token: exit code %d\n%s", code, out)
+	}
+	out, errs, code := kagami(t, "auth", "debug", url)
+	for _, want := range []string{"ok    challenge: a challenge of the scheme bearer", "resource metadata", "by RFC", "pkce: S256 is supported", "registration: dynamic registration"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("debug has not %q: exit code %d\n%s%s", want, code, out, errs)
+		}
+	}
+
+	out, errs, code = withBrowser(t, "auth", "login", url)
+	if code != 0 || !strings.Contains(out, "Logged in at "+issuer.URL()+": valid until you log out") || !strings.Contains(errs, "/authorize?") {
+		t.Fatalf("login: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := kagami(t, "call", url, "who"); code != 0 || out != "ann\n" {
+		t.Errorf("call: exit code %d\n%s%s", code, out, errs)
+	}
+	token, _, code := kagami(t, "auth", "token", url)
+	if code != 0 || strings.Count(token, ".") != 2 {
+		t.Errorf("token: exit code %d\n%s", code, token)
+	}
+	out, _, code = kagami(t, "auth", "status", "--json")
+	var status struct {
+		Logins []struct{ Server, Issuer string }
+	}
+	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || len(status.Logins) != 1 || status.Logins[0].Server != url || strings.Contains(out, strings.TrimSpace(token)) {
+		t.Errorf("status: exit code %d, %v\n%s", code, err, out)
+	}
+
+	if _, errs, code := kagami(t, "call", url, "refund"); code != 3 {
+		t.Errorf("without the scope: exit code %d\n%s", code, errs)
+	}
+	if out, errs, code := withBrowser(t, "auth", "login", url, "--scope", "orders:write"); code != 0 || !strings.Contains(out, "orders:write") {
+		t.Errorf("login with a scope: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := kagami(t, "call", url, "refund"); code != 0 || out != "paid\n" {
+		t.Errorf("with the scope: exit code %d\n%s%s", code, out, errs)
+	}
+
+	if out, errs, code := kagami(t, "auth", "logout", "--all", "--forget"); code != 0 || out != "Logged out of "+url+".\n" {
+		t.Errorf("logout: exit code %d\n%s%s", code, out, errs)
+	}
+	if n := issuer.Requests("/revoke"); n != 2 {
+		t.Errorf("%d revocations", n)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*.json")); err != nil || len(files) != 0 {
+		t.Errorf("files are left: %v, %v", files, err)
+	}
+	if _, _, code := kagami(t, "call", url, "who"); code != 3 {
+		t.Errorf("after: exit code %d", code)
+	}
+}
+
+// What login was told of the client holds for later commands.
+func TestAuthSettings(t *testing.T) {
+	ownTokens(t)
+	url, issuer := guarded(t)
+	issuer.Client("by-hand", "s3cret")
+	issuer.Fault(testkit.NoRegistration, testkit.NoPKCE)
+	_, errs, code := withBrowser(t, "auth", "login", url, "--client-id", "by-hand")
+	if code != 3 || !strings.Contains(errs, "--assume-pkce "+issuer.URL()) {
+		t.Errorf("without S256: exit code %d\n%s", code, errs)
+	}
+	t.Setenv("SECRET", "s3cret")
+	_, errs, code = withBrowser(t, "auth", "login", url, "--client-id", "by-hand", "--client-secret-env", "SECRET",
+		"--assume-pkce", issuer.URL(), "--callback-host", "localhost", "--account", "work")
+	if code != 0 {
+		t.Fatalf("login: exit code %d\n%s", code, errs)
+	}
+	t.Setenv("SECRET", "")
+	if _, _, code := kagami(t, "call", url, "who"); code != 3 {
+		t.Errorf("without the account: exit code %d", code)
+	}
+	t.Setenv("KAGAMI_ACCOUNT", "work")
+	issuer.Withdraw()
+	if out, errs, code := kagami(t, "call", url, "who"); code != 0 || out != "ann\n" {
+		t.Errorf("call: exit code %d\n%s%s", code, out, errs)
+	}
+	for args, want := range map[string]string{
+		"auth login":                  "want the URL",
+		"auth login ./x":              "not a URL",
+		"auth login localhost:80/mcp": "did you mean http://",
+		"auth login " + url + " --callback-host evil":    "127.0.0.1 or localhost",
+		"auth login " + url + " --client-secret-env NIL": "NIL is not set",
+		"auth logout " + url + " --all":                  "leave URL out",
+		"auth x":                                         "unknown command",
+	} {
+		if _, errs, code := kagami(t, strings.Fields(args)...); code != 2 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+// A machine logs in by what is in its environment.
+func TestAuthWithoutUser(t *testing.T) {
+	ownTokens(t)
+	url, issuer := guarded(t)
+	issuer.Client("robot", "s3cret")
+	t.Setenv("KAGAMI_CLIENT_SECRET", "s3cret")
+	if _, errs, code := kagami(t, "call", url, "who"); code != 2 || !strings.Contains(errs, "not KAGAMI_CLIENT_ID") {
+		t.Errorf("without an id: exit code %d\n%s", code, errs)
+	}
+	t.Setenv("KAGAMI_CLIENT_ID", "robot")
+	if out, errs, code := kagami(t, "call", url, "who"); code != 0 || out != "robot\n" {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	t.Setenv("KAGAMI_CLIENT_SECRET", "wrong")
+	if _, errs, code := kagami(t, "auth", "logout", url); code == 0 {
+		t.Errorf("logout with a wrong secret: %s", errs)
+	}
+	if _, errs, code := kagami(t, "call", url, "who"); code != 3 || !strings.Contains(errs, "invalid_client") || !strings.Contains(errs, "kagami auth debug") {
+		t.Errorf("a wrong secret: exit code %d\n%s", code, errs)
+	}
+}
+
+// Tokens that cannot be kept are no reason to refuse servers that want none.
+func TestAuthWithoutStore(t *testing.T) {
+	dir := ownTokens(t)
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app := framework.New("open", "1", framework.WithLogger(zap.NewNop())).Add(
+		framework.Tool("hi", func(context.Context, struct{}) (string, error) { return "hi", nil }))
+	server, err := app.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(nethttp.Handler(server))
+	defer web.Close()
+	if out, errs, code := kagami(t, "call", web.URL, "hi"); code != 0 || out != "hi\n" {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "auth", "status"); code != 1 || !strings.Contains(errs, "not a directory") {
+		t.Errorf("status: exit code %d\n%s", code, errs)
+	}
+}

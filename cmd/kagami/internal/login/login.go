@@ -1,0 +1,157 @@
+// Package login decides how the commands of kagami log in at a server: by what "auth login" was told
+// and has kept, or by the environment.
+package login
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+)
+
+// Variables of the environment.
+const (
+	EnvAccount   = "KAGAMI_ACCOUNT"        // the default of --account
+	EnvHelper    = "KAGAMI_AUTH_HELPER"    // a program that keeps the tokens
+	EnvID        = "KAGAMI_CLIENT_ID"      // with a secret or key: log in without a user
+	EnvSecret    = "KAGAMI_CLIENT_SECRET"  // of that client
+	EnvKey       = "KAGAMI_CLIENT_KEY"     // a PEM file with its private key
+	EnvAssertion = "KAGAMI_ASSERTION_FILE" // a file with the platform's token for this workload
+)
+
+// Settings are how to log in at one server. They are kept beside its tokens.
+type Settings struct {
+	ClientID     string   `json:"client_id,omitempty"`
+	ClientSecret string   `json:"client_secret,omitempty"`
+	Document     string   `json:"client_document,omitempty"` // URL
+	Host         string   `json:"callback_host,omitempty"`   // "localhost" or "127.0.0.1"
+	Port         int      `json:"callback_port,omitempty"`
+	AssumePKCE   []string `json:"assume_pkce,omitempty"` // issuers
+	DPoP         bool     `json:"dpop,omitempty"`
+}
+
+// kind is that of the records with Settings.
+const kind oauth.Kind = "kagami settings"
+
+// Store is where tokens are kept.
+func Store() oauth.Store {
+	if program := os.Getenv(EnvHelper); program != "" {
+		return oauth.Helper(program, "")
+	}
+	return oauth.File("")
+}
+
+func keyOf(server, account string) oauth.Key {
+	return oauth.Key{Kind: kind, Issuer: server, Profile: account}
+}
+
+// Load returns what was kept for a server, the zero value if nothing was.
+func Load(ctx context.Context, store oauth.Store, server, account string) (s Settings, err error) {
+	r, err := store.Get(ctx, keyOf(server, account))
+	if errors.Is(err, oauth.ErrNotFound) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(r.Data, &s)
+	}
+	return s, err
+}
+
+// Save keeps settings for a server in place of earlier ones.
+func Save(ctx context.Context, store oauth.Store, server, account string, s Settings) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	r, err := store.Get(ctx, keyOf(server, account))
+	if err != nil && !errors.Is(err, oauth.ErrNotFound) {
+		return err
+	}
+	_, err = store.Put(ctx, oauth.Record{Key: keyOf(server, account), Version: r.Version, Data: data})
+	return err
+}
+
+// Forget removes what was kept for a server.
+func Forget(ctx context.Context, store oauth.Store, server, account string) error {
+	r, err := store.Get(ctx, keyOf(server, account))
+	if errors.Is(err, oauth.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = store.Delete(ctx, r.Key, r.Version)
+	}
+	return err
+}
+
+// Options are those of a flow for a server.
+func (s Settings) Options() []oauth.Option {
+	opts := []oauth.Option{oauth.Register(oauth.Metadata{Name: "Kagami", SoftwareID: "kagami"})}
+	if s.ClientID != "" {
+		opts = append(opts, oauth.Registered(oauth.Credentials{ID: s.ClientID, Secret: s.ClientSecret}))
+	}
+	if s.Document != "" {
+		opts = append(opts, oauth.Document(s.Document, nil))
+	}
+	listen := []oauth.ListenerOption{oauth.Port(s.Port)}
+	if s.Host == "localhost" {
+		listen = append(listen, oauth.Localhost())
+	}
+	opts = append(opts, oauth.Receive(oauth.Listener(listen...)), oauth.AssumePKCE(s.AssumePKCE...))
+	if s.DPoP {
+		opts = append(opts, oauth.DPoP(nil, false))
+	}
+	return opts
+}
+
+// Machine are the options for a login without a user, as the environment has them; nil if it has
+// none.
+func Machine(getenv func(string) string) ([]oauth.Option, error) {
+	id, secret, keyFile := getenv(EnvID), getenv(EnvSecret), getenv(EnvKey)
+	if file := getenv(EnvAssertion); file != "" {
+		opts := []oauth.Option{oauth.Assertion(oauth.AssertionFile(file))}
+		if id != "" {
+			opts = append(opts, oauth.Registered(oauth.Credentials{ID: id, Secret: secret}))
+		}
+		return opts, nil
+	}
+	if secret == "" && keyFile == "" {
+		return nil, nil
+	}
+	if id == "" {
+		return nil, fmt.Errorf("%s or %s is set, but not %s", EnvSecret, EnvKey, EnvID)
+	}
+	creds := oauth.Credentials{ID: id, Secret: secret}
+	if keyFile != "" {
+		var err error
+		if creds.Key, err = readKey(keyFile); err != nil {
+			return nil, fmt.Errorf("%s: %w", EnvKey, err)
+		}
+	}
+	return []oauth.Option{oauth.ClientCredentials(), oauth.Registered(creds)}, nil
+}
+
+func readKey(file string) (crypto.Signer, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the user's own
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%s is not a PEM file", file)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a private key in PKCS #8: %w", file, err)
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%s: a key of type %T cannot sign", file, key)
+	}
+	return signer, nil
+}
