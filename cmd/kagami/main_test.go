@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
 )
 
 // everything is the server that the tests speak to, built by TestMain.
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "building the test server:", err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(transporttest.Settled(m), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		os.Exit(code)
 	}))
