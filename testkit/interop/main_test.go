@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 var install = map[string]func() error{
 	"node":      sync.OnceValue(func() error { return npmCI("node") }),
 	"inspector": sync.OnceValue(func() error { return npmCI("inspector") }),
+	"issuer":    sync.OnceValue(func() error { return npmCI("issuer") }),
 }
 
 // npmCI leaves the lock file that it installed in node_modules, for the next run.

@@ -121,6 +121,8 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	switch {
 	case err == nil:
 		return renewed, nil
+	case s.current.Load() == nil:
+		return nil, nil // logged out elsewhere
 	case !g.expired(0):
 		return g, nil // a token that is valid is not thrown away because a renewal failed
 	case isEnd(err):

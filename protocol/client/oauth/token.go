@@ -202,10 +202,14 @@ func (w *web) revoke(ctx context.Context, e *endpoint, kind, token string) error
 		return err
 	}
 	a, err := w.do(ctx, http.MethodPost, e.issuer.Revocation, header, []byte(form.Encode()))
-	if err == nil && a.status/100 != 2 {
-		err = fmt.Errorf("%w: the revocation endpoint answers %d", ErrUnavailable, a.status)
+	if err != nil || a.status/100 == 2 {
+		return err
 	}
-	return err
+	var t tokenAnswer
+	if a.object(&t) == nil && t.Code == "unsupported_token_type" {
+		return nil // signed access tokens usually cannot be revoked (RFC 7009 §2.2.1)
+	}
+	return fmt.Errorf("%w: the revocation endpoint answers %d", ErrUnavailable, a.status)
 }
 
 // scheme is how a token is shown, "Bearer" or "DPoP".
