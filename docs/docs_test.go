@@ -3,6 +3,7 @@ package docs_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,7 +18,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth",
 		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
-		"transports.md": "../transport/stdio", "client.md": "code/client", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
+		"transports.md": "../transport/stdio", "client.md": "code/client", "login.md": "../protocol/client/oauth", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")
 	if err != nil {
@@ -84,4 +85,23 @@ func normalise(code string) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestRulesNameTheirTests: each test that login.md names is there.
+func TestRulesNameTheirTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("login.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := goFiles(t, "../protocol/client/oauth")
+	names := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllSubmatch(page, -1)
+	if len(names) < 15 {
+		t.Errorf("%d tests are named", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(code, "func "+string(name[1])+"(") {
+			t.Errorf("login.md names %s, which is not there", name[1])
+		}
+	}
 }
