@@ -74,8 +74,11 @@ func TestDiscovery(t *testing.T) {
 		"C10 not after a bad document": {
 			map[string]string{prmPath: `{"resource":1}`}, "", oauth.ErrResource, "", nil,
 		},
-		"C10 another issuer":     {map[string]string{asPath: fmt.Sprintf(as, "https://evil.example")}, "", oauth.ErrIssuer, "", nil},
-		"C37 a redirect":         {map[string]string{prmPath + "/mcp": "302|to http://169.254.169.254/"}, "", oauth.ErrUnsafeURL, "", nil},
+		"C10 another issuer": {map[string]string{asPath: fmt.Sprintf(as, "https://evil.example")}, "", oauth.ErrIssuer, "", nil},
+		"C37 a redirect":     {map[string]string{prmPath + "/mcp": "302|to http://169.254.169.254/"}, "", oauth.ErrUnsafeURL, "", nil},
+		"C37 a redirect to what is right": {
+			map[string]string{prmPath + "/mcp": "302|to /prm", "/prm": prm, asPath: asAt("")}, "", oauth.ErrUnsafeURL, "", nil,
+		},
 		"C37 plain http":         {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["http://login.example.com"]}`}, "", oauth.ErrUnsafeURL, "", nil},
 		"C37 link-local":         {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["https://169.254.169.254"]}`}, "", oauth.ErrUnsafeURL, "", nil},
 		"C36 endpoints":          {map[string]string{prmPath: prm, asPath: strings.Replace(asAt(""), "URL/authorize", "javascript:alert(1)", 1)}, "", oauth.ErrUnsafeURL, "", nil},

@@ -150,6 +150,28 @@ func TestRenewalHappensOnce(t *testing.T) {
 	}
 }
 
+// Where nothing can be renewed, one of many calls leads to a page.
+func TestLoginHappensOnce(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	s.issuer.Fault(testkit.NoRefresh)
+	c := mustConnect(t, flow(t, u.browser(t)), s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			if got, err := client.Call[string](t.Context(), c, "hours", nil); err != nil || got != "ann" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	group.Wait()
+	if u.seen() != 2 {
+		t.Errorf("%d pages", u.seen())
+	}
+}
+
 // A token is renewed before it ends.
 func TestRenewalAhead(t *testing.T) {
 	t.Parallel()
@@ -293,6 +315,12 @@ func TestC31_TokensStayWithTheirServer(t *testing.T) {
 		if _, err := connect(t, f, other.URL+place); err == nil {
 			t.Errorf("%s was connected", place)
 		}
+	}
+	s.mu.Lock()
+	s.away = other.URL + "/mcp"
+	s.mu.Unlock()
+	if _, err := connect(t, f, s.url); err == nil {
+		t.Error("a server that redirects was connected")
 	}
 	mu.Lock()
 	defer mu.Unlock()

@@ -44,6 +44,7 @@ type shop struct {
 	revoked map[string]bool
 	last    string // the token that was used last
 	calls   int
+	away    string // where requests are redirected to; "": they are answered
 }
 
 // open starts a server with the tools hours, which any token may call, and refund, which needs
@@ -78,7 +79,17 @@ func open(t *testing.T, opts ...auth.Option) *shop {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(server))
+	mcp := nethttp.Handler(server)
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		away := s.away
+		s.mu.Unlock()
+		if away != "" {
+			http.Redirect(w, r, away, http.StatusTemporaryRedirect)
+			return
+		}
+		mcp.ServeHTTP(w, r)
+	})
 	metadata := nethttp.Metadata(server)
 	mux.Handle("/.well-known/oauth-protected-resource", metadata)
 	mux.Handle("/.well-known/oauth-protected-resource/", metadata)
