@@ -19,7 +19,17 @@ type registration struct {
 	Env     map[string]string
 	URL     string
 	Header  map[string]string
+	Login   clientLogin
 }
+
+// clientLogin is what a client must know to log in at a server: nothing, if it can register there.
+type clientLogin struct {
+	ClientID string
+	Scopes   []string
+	Port     int // that the browser comes back to; 0: the client chooses
+}
+
+func (l *clientLogin) given() bool { return l.ClientID != "" || len(l.Scopes) > 0 || l.Port != 0 }
 
 // clientProgram is a client whose configuration install edits.
 type clientProgram struct {
@@ -27,7 +37,9 @@ type clientProgram struct {
 	paths  map[string]string // of the file, by GOOS; "" stands for all others
 	member string            // of the object with the servers; "": the file is TOML
 	entry  func(r *registration) *clientEntry
-	remote bool // it reaches servers by a URL
+	remote bool   // it reaches servers by a URL
+	told   bool   // it can be told how to log in
+	logsIn string // how a user makes it log in; NAME stands for the server
 }
 
 // clientPrograms are the clients that install knows. $HOME, $CONFIG and $APPDATA are directories
@@ -40,19 +52,28 @@ func clientPrograms() []clientProgram {
 			"darwin":  "$HOME/Library/Application Support/Claude/claude_desktop_config.json",
 			"windows": "$APPDATA/Claude/claude_desktop_config.json",
 		}},
-		{name: "claude-code", member: "mcpServers", entry: typedEntry, remote: true, paths: everywhere("$HOME/.claude.json")},
-		{name: "cursor", member: "mcpServers", entry: plainEntry, remote: true, paths: everywhere("$HOME/.cursor/mcp.json")},
-		{name: "vscode", member: "servers", entry: typedEntry, remote: true, paths: map[string]string{
+		{
+			name: "claude-code", member: "mcpServers", entry: claudeEntry, remote: true, paths: everywhere("$HOME/.claude.json"),
+			told: true, logsIn: "run /mcp in Claude Code, and choose NAME",
+		},
+		{
+			name: "cursor", member: "mcpServers", entry: cursorEntry, remote: true, paths: everywhere("$HOME/.cursor/mcp.json"),
+			told: true, logsIn: "choose NAME in the settings of Cursor, under MCP",
+		},
+		{name: "vscode", member: "servers", entry: typedEntry, remote: true, logsIn: "run \"MCP: List Servers\" in VS Code, and start NAME", paths: map[string]string{
 			"":        "$CONFIG/Code/User/mcp.json",
 			"darwin":  "$HOME/Library/Application Support/Code/User/mcp.json",
 			"windows": "$APPDATA/Code/User/mcp.json",
 		}},
-		{name: "codex", remote: true, paths: everywhere("$HOME/.codex/config.toml")},
-		{name: "gemini", member: "mcpServers", entry: geminiEntry, remote: true, paths: everywhere("$HOME/.gemini/settings.json")},
-		{name: "zed", member: "context_servers", entry: plainEntry, remote: true, paths: map[string]string{
+		{name: "codex", remote: true, paths: everywhere("$HOME/.codex/config.toml"), told: true, logsIn: "run codex mcp login NAME"},
+		{
+			name: "gemini", member: "mcpServers", entry: geminiEntry, remote: true, paths: everywhere("$HOME/.gemini/settings.json"),
+			told: true, logsIn: "run /mcp auth NAME in Gemini CLI",
+		},
+		{name: "zed", member: "context_servers", entry: plainEntry, remote: true, logsIn: "look at NAME in the settings of Zed", paths: map[string]string{
 			"": "$HOME/.config/zed/settings.json", "windows": "$APPDATA/Zed/settings.json",
 		}},
-		{name: "windsurf", member: "mcpServers", entry: windsurfEntry, remote: true, paths: everywhere("$HOME/.codeium/windsurf/mcp_config.json")},
+		{name: "windsurf", member: "mcpServers", entry: windsurfEntry, remote: true, logsIn: "refresh NAME in the settings of Windsurf", paths: everywhere("$HOME/.codeium/windsurf/mcp_config.json")},
 	}
 }
 
@@ -67,6 +88,8 @@ type clientEntry struct {
 	HTTPURL   string            `json:"httpUrl,omitempty"`
 	ServerURL string            `json:"serverUrl,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"`
+	OAuth     any               `json:"oauth,omitempty"` // Claude Code, Gemini CLI
+	Auth      any               `json:"auth,omitempty"`  // Cursor
 }
 
 func plainEntry(r *registration) *clientEntry {
@@ -85,9 +108,40 @@ func typedEntry(r *registration) *clientEntry {
 	return e
 }
 
+// claudeEntry has scopes as one string.
+func claudeEntry(r *registration) *clientEntry {
+	e := typedEntry(r)
+	if l := &r.Login; l.given() {
+		e.OAuth = struct {
+			ClientID string `json:"clientId,omitempty"`
+			Port     int    `json:"callbackPort,omitempty"`
+			Scopes   string `json:"scopes,omitempty"`
+		}{l.ClientID, l.Port, strings.Join(l.Scopes, " ")}
+	}
+	return e
+}
+
+func cursorEntry(r *registration) *clientEntry {
+	e := plainEntry(r)
+	if l := &r.Login; l.given() {
+		e.Auth = struct {
+			ClientID string   `json:"CLIENT_ID,omitempty"`
+			Scopes   []string `json:"scopes,omitempty"`
+		}{l.ClientID, l.Scopes}
+	}
+	return e
+}
+
 func geminiEntry(r *registration) *clientEntry {
 	e := plainEntry(r)
 	e.URL, e.HTTPURL = "", e.URL
+	if l := &r.Login; l.given() {
+		e.OAuth = struct {
+			Enabled  bool     `json:"enabled"`
+			ClientID string   `json:"clientId,omitempty"`
+			Scopes   []string `json:"scopes,omitempty"`
+		}{true, l.ClientID, l.Scopes}
+	}
 	return e
 }
 
@@ -128,6 +182,12 @@ func (r *registration) toml() string {
 		_, _ = fmt.Fprintf(&out, "url = %s\n", quote(r.URL))
 		if len(r.Header) > 0 {
 			_, _ = fmt.Fprintf(&out, "http_headers = %s\n", table(r.Header))
+		}
+		if len(r.Login.Scopes) > 0 {
+			_, _ = fmt.Fprintf(&out, "scopes = %s\n", quote(r.Login.Scopes))
+		}
+		if r.Login.ClientID != "" {
+			_, _ = fmt.Fprintf(&out, "oauth = { client_id = %s }\n", quote(r.Login.ClientID))
 		}
 		return out.String()
 	}

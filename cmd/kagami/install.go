@@ -19,6 +19,7 @@ import (
 type installFlags struct {
 	client, name string
 	env          []string
+	login        clientLogin
 	print, yes   bool
 }
 
@@ -32,7 +33,10 @@ shown first, and confirmed in a terminal or by --yes. Comments and the order of 
 stay. An entry of that name which kagami did not write is never changed.
 
 CLIENT is claude-desktop, claude-code, cursor, vscode, codex, gemini, zed or windsurf. A Go
-package is built first, into the user's configuration directory.`,
+package is built first, into the user's configuration directory.
+
+A server at a URL that wants a login gets one from the client itself. --client-id, --scope
+and --callback-port are for authorization servers that register clients by hand.`,
 		Example: `  kagami install ./examples/weather --client cursor
   kagami install https://mcp.example.com/mcp --client vscode --name shop
   kagami install ./server --client claude-desktop --env API_KEY=secret --print`,
@@ -46,6 +50,9 @@ package is built first, into the user's configuration directory.`,
 	}
 	f.common(cmd)
 	cmd.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` for the server's environment; repeatable")
+	cmd.Flags().StringVar(&f.login.ClientID, "client-id", "", "`ID` by which the client logs in")
+	cmd.Flags().StringArrayVar(&f.login.Scopes, "scope", nil, "`SCOPE` that the client asks for; repeatable (default: what the server wants)")
+	cmd.Flags().IntVar(&f.login.Port, "callback-port", 0, "`PORT` that the browser comes back to (claude-code)")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the entry, and change nothing")
 	return cmd
 }
@@ -92,6 +99,9 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if r.URL != "" && !client.remote {
 		return usagef("%s does not read URLs from its file: add %s in its settings, under Connectors", client.name, r.URL)
 	}
+	if err := client.canLogIn(r); err != nil {
+		return err
+	}
 	file, err := dirs.open(client)
 	if err != nil {
 		return err
@@ -122,8 +132,26 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err := errors.Join(file.write(text), known.keep(dirs, client.name, r.Name, entry)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "%s knows %s now. Restart it.\n", client.name, r.Name)
+	if _, err = fmt.Fprintf(a.out, "%s knows %s now. Restart it.\n", client.name, r.Name); err != nil || r.URL == "" || r.Header["Authorization"] != "" {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "If the server wants a login: %s.\n", strings.ReplaceAll(client.logsIn, "NAME", r.Name))
 	return err
+}
+
+// canLogIn refuses what the client cannot be told about its login.
+func (c *clientProgram) canLogIn(r *registration) error {
+	switch l := &r.Login; {
+	case !l.given():
+		return nil
+	case r.URL == "":
+		return usagef("--client-id, --scope and --callback-port are for servers at a URL")
+	case !c.told:
+		return usagef("%s reads nothing about logins from its file: it registers by itself", c.name)
+	case l.Port != 0 && c.name != "claude-code":
+		return usagef("--callback-port: %s chooses the port itself", c.name)
+	}
+	return nil
 }
 
 func (a *cli) uninstall(f *installFlags) error {
@@ -162,7 +190,7 @@ func (a *cli) uninstall(f *installFlags) error {
 
 // registration describes the server to a client.
 func (a *cli) registration(ctx context.Context, f *installFlags, server []string, dirs directories) (*registration, error) {
-	r := &registration{Name: f.name, Env: map[string]string{}, Header: map[string]string{}}
+	r := &registration{Name: f.name, Env: map[string]string{}, Header: map[string]string{}, Login: f.login}
 	for _, pair := range slices.Concat(a.serverEnv, f.env) { // a name stands for its environment, too
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {

@@ -62,6 +62,24 @@ func TestEntries(t *testing.T) {
 			}
 		}
 	}
+	remote = &registration{Name: "n", URL: "https://example.com/mcp", Login: clientLogin{ClientID: "id", Scopes: []string{"a", "b"}, Port: 8085}}
+	for name, want := range map[string]string{
+		"claude-code": `{"type":"http","url":"https://example.com/mcp","oauth":{"clientId":"id","callbackPort":8085,"scopes":"a b"}}`,
+		"cursor":      `{"url":"https://example.com/mcp","auth":{"CLIENT_ID":"id","scopes":["a","b"]}}`,
+		"gemini":      `{"httpUrl":"https://example.com/mcp","oauth":{"enabled":true,"clientId":"id","scopes":["a","b"]}}`,
+	} {
+		c, err := clientNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(c.entry(remote)); string(got) != want || err != nil {
+			t.Errorf("a login of %s: %s, %v, want %s", name, got, err, want)
+		}
+	}
+	if got, want := remote.toml(), "\n[mcp_servers.n]\nurl = \"https://example.com/mcp\"\nscopes = [\"a\",\"b\"]\noauth = { client_id = \"id\" }\n"; got != want {
+		t.Errorf("%s", got)
+	}
+	remote = &registration{Name: "n", URL: "https://example.com/mcp", Header: map[string]string{"X": "y"}}
 	if got, want := program.toml(), "\n[mcp_servers.n]\ncommand = \"/bin/n\"\nargs = [\"-x\"]\nenv = { \"K\" = \"v\" }\n"; got != want {
 		t.Errorf("%s", got)
 	}
@@ -137,6 +155,7 @@ func TestInstall(t *testing.T) {
 		if _, _, code := kagami(t, "uninstall", "notes", "--client", c.name, "--yes"); code != 7 {
 			t.Errorf("%s, twice: exit code %d", c.name, code)
 		}
+		installLogin(t, &c, read)
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 			t.Errorf("%s: the file is %v, %v", c.name, info, err)
 		}
@@ -150,6 +169,33 @@ func TestInstall(t *testing.T) {
 		t.Errorf("clients --json: exit code %d\n%s", code, out)
 	}
 	installAnew(t, dirs, hello)
+}
+
+// installLogin: a server that wants a login, in and out again.
+func installLogin(t *testing.T, c *clientProgram, read func() string) {
+	t.Helper()
+	before := read()
+	url := []string{"install", "https://mcp.example.com/mcp", "--client", c.name, "--name", "shop", "--yes"}
+	if !c.remote {
+		if _, errs, code := kagami(t, url...); code != 2 || !strings.Contains(errs, "Connectors") {
+			t.Errorf("%s, a URL: exit code %d\n%s", c.name, code, errs)
+		}
+		return
+	}
+	out, errs, code := kagami(t, url...)
+	if code != 0 || !strings.Contains(out, "If the server wants a login: ") || !strings.Contains(out, "shop") || strings.Contains(out, "NAME") {
+		t.Errorf("%s, a URL: exit code %d\n%s%s", c.name, code, out, errs)
+	}
+	out, errs, code = kagami(t, append(url, "--client-id", "by-hand", "--scope", "orders:read")...)
+	if told := strings.Contains(read(), "by-hand") && strings.Contains(read(), "orders:read"); told != c.told || (code == 0) != c.told {
+		t.Errorf("%s, a login: exit code %d\n%s%s%s", c.name, code, out, errs, read())
+	}
+	if _, errs, code := kagami(t, "uninstall", "shop", "--client", c.name, "--yes"); code != 0 || read() != before {
+		t.Errorf("%s, out again: exit code %d\n%s%s", c.name, code, errs, read())
+	}
+	if _, _, code := kagami(t, "install", everything, "--client", c.name, "--scope", "x", "--yes"); code != 2 {
+		t.Errorf("%s, a login of a program: exit code %d", c.name, code)
+	}
 }
 
 // TestChangedMeanwhile: what a client has written since the file was read is not lost.
