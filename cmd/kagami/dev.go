@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,8 +128,8 @@ func (d *developer) front(address string) (serve func(context.Context) error, er
 	if err != nil {
 		return nil, err
 	}
-	proxy := bridge.NewProxy("file:" + filepath.Join(d.dir, "state.db"))
-	d.bridge = proxy
+	proxy := bridge.NewProxy()
+	d.bridge, d.store = proxy, "file:"+filepath.Join(d.dir, "state.db")
 	d.cli.say("clients connect to http://%s/mcp", listener.Addr())
 	return func(ctx context.Context) error {
 		server := &http.Server{Handler: proxy, ReadHeaderTimeout: patience, BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -143,6 +146,8 @@ type developer struct {
 	cli    *cli
 	pkg    string
 	dir    string // for binaries
+	store  string // URL of what processes leave to the next; "" on stdio
+	told   bool   // that processes leave nothing
 	built  int
 	bridge front
 	source *watcher
@@ -226,6 +231,9 @@ func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, e
 func (d *developer) start(ctx context.Context, binary string, lock *contract.Lock) bool {
 	program := exec.Command(binary) //nolint:noctx // the bridge ends it
 	program.Stderr = d.cli.newServerLog()
+	if d.keeps(binary) {
+		program.Args = append(program.Args, "--store", d.store)
+	}
 	var changes []contract.Change
 	if d.lock != nil {
 		changes = contract.Diff(d.lock, lock)
@@ -242,6 +250,23 @@ func (d *developer) start(ctx context.Context, binary string, lock *contract.Loc
 	}
 	d.last, d.lock, d.since = binary, lock, time.Now()
 	return true
+}
+
+// keeps reports whether a program can leave its sessions to the next process: over HTTP, if it has
+// the store in a file.
+func (d *developer) keeps(binary string) bool {
+	if d.store == "" {
+		return false
+	}
+	info, err := buildinfo.ReadFile(binary)
+	if err == nil && slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == "go.etcd.io/bbolt" }) {
+		return true
+	}
+	if !d.told {
+		d.told = true
+		d.cli.say("sessions end with each change; to keep them, add to the main package:\n  import _ \"github.com/kagami-mcp/kagami/framework/store/boltstore\"")
+	}
+	return false
 }
 
 // fail reports why there is no new server, in the terminal and to callers.

@@ -9,6 +9,8 @@ package main
 import (
 	"github.com/kagami-mcp/kagami/examples/everything/app"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	_ "github.com/kagami-mcp/kagami/framework/store/boltstore"  // --store file:PATH
+	_ "github.com/kagami-mcp/kagami/framework/store/redisstore" // --store redis://HOST:PORT/DB
 )
 
 func main() {

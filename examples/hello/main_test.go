@@ -3,11 +3,13 @@ package main
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -70,5 +72,19 @@ func TestProgram(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A program has no store but those that it imports, and says which import is missing.
+func TestStoresAreImported(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"redis://user:hidden@127.0.0.1:6379/0": `import _ "github.com/kagami-mcp/kagami/framework/store/redisstore"`,
+		"file:x.db":                            `import _ "github.com/kagami-mcp/kagami/framework/store/boltstore"`,
+	} {
+		err := serve.Run(t.Context(), newApp(), []string{"--store", url})
+		if err == nil || serve.ExitCode(err) != 2 || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", url, err)
+		}
 	}
 }

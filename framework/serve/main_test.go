@@ -15,6 +15,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	_ "github.com/kagami-mcp/kagami/framework/store/redisstore"
 )
 
 // asServer makes the test binary a server program: the app of that name, under Main.

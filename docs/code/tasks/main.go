@@ -8,6 +8,8 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	_ "github.com/kagami-mcp/kagami/framework/store/boltstore"  // --store file:PATH
+	_ "github.com/kagami-mcp/kagami/framework/store/redisstore" // --store redis://HOST:PORT/DB
 )
 
 // FilmIn is what the model fills in.

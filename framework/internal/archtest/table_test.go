@@ -68,9 +68,10 @@ var table = []rule{
 		"framework/internal/binding", "framework/internal/catalog", "framework/internal/effectlog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/rehearsal",
 	}, external: []string{"go.uber.org/zap"}},
+	{prefix: "framework/store", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
-	{prefix: "framework/store/boltstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store/memory", "framework/store/internal/record"}, external: []string{"go.etcd.io/bbolt"}},
-	{prefix: "framework/store/redisstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store/internal/record"}, external: []string{"github.com/redis/go-redis/v9"}},
+	{prefix: "framework/store/boltstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store", "framework/store/memory", "framework/store/internal/record"}, external: []string{"go.etcd.io/bbolt"}},
+	{prefix: "framework/store/redisstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store", "framework/store/internal/record"}, external: []string{"github.com/redis/go-redis/v9"}},
 	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},
 	{prefix: "framework/internal/redisserver"},
 	{prefix: "framework/internal/place"},
@@ -80,7 +81,7 @@ var table = []rule{
 		"protocol/change", "protocol/claim", "protocol/engine", "protocol/eventlog", "protocol/session", "protocol/task",
 	}},
 	{prefix: "framework/serve", internal: []string{
-		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store", "framework/store/memory", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/internal/effectlog"},
 	{prefix: "framework/serve/page", internal: []string{
@@ -100,6 +101,7 @@ var table = []rule{
 	{prefix: "framework/mcpfx/internal/unserved"},
 	{prefix: "framework/mcpfx/internal/events", internal: []string{"framework"}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
 	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/internal/place", "framework/mcpfx/internal/unserved"}, external: []string{"go.uber.org/fx"}},
+	{prefix: "docs/code/tasks", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore", "protocol"}},
 	{prefix: "docs/code/fx", internal: []string{"framework", "framework/mcpfx"}, external: []string{"go.uber.org/fx"}},
 	{prefix: "docs/code/middleware", internal: []string{"framework", "framework/serve", "middleware", "protocol"}},
 	{prefix: "docs/code/proxy", internal: []string{"framework", "framework/serve", "protocol", "protocol/client"}},
@@ -133,7 +135,7 @@ var table = []rule{
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},
-	{prefix: "examples/everything", internal: []string{"framework", "framework/serve", "protocol", "transport", "transport/nethttp"}, external: []string{"go.uber.org/zap"}},
+	{prefix: "examples/everything", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore", "protocol", "transport", "transport/nethttp"}, external: []string{"go.uber.org/zap"}},
 	{prefix: "examples/everything-client", internal: []string{"protocol", "protocol/client", "protocol/client/oauth"}},
 	{prefix: "examples", internal: []string{"framework", "framework/serve", "protocol", "transport"}, external: []string{"go.uber.org/zap"}},
 }

@@ -35,8 +35,7 @@ const (
 //
 // Methods are safe for concurrent use, except that Replace is called by one goroutine.
 type Proxy struct {
-	store string // URL for --store
-	gone  chan struct{}
+	gone chan struct{}
 
 	gate    sync.RWMutex // held for writing while a process is replaced, and before there is one
 	address string       // of the process; guarded by gate
@@ -55,9 +54,9 @@ type Proxy struct {
 	streams map[*stream]bool
 }
 
-// NewProxy returns a proxy without a process. Each process receives store as its flag --store.
-func NewProxy(store string) *Proxy {
-	d := &Proxy{store: store, gone: make(chan struct{}, 1), streams: map[*stream]bool{}}
+// NewProxy returns a proxy without a process.
+func NewProxy() *Proxy {
+	d := &Proxy{gone: make(chan struct{}, 1), streams: map[*stream]bool{}}
 	d.gate.Lock() // until the first Replace
 	return d
 }
@@ -72,7 +71,7 @@ func (d *Proxy) Break(text string) {
 	d.broken = text
 }
 
-// Replace ends the process and starts cmd, with the flags --http and --store added. changed names the
+// Replace ends the process and starts cmd, with the flag --http added. changed names the
 // notifications of lists that have changed. If the new process does not listen, Replace returns an error, and
 // there is no process.
 func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
@@ -85,7 +84,7 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 	if err != nil {
 		return err
 	}
-	cmd.Args = append(cmd.Args, "--http", address, "--store", d.store)
+	cmd.Args = append(cmd.Args, "--http", address)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}

@@ -1,0 +1,37 @@
+package redisstore
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/kagami-mcp/kagami/framework/store"
+)
+
+// The driver for redis://, rediss:// and unix://, as Open takes them, and with the parameter prefix:
+// different programs on one Redis need different prefixes for their keys.
+func init() { //nolint:gochecknoinits // as drivers of database/sql do
+	for _, scheme := range []string{"redis", "rediss", "unix"} {
+		store.Register(scheme, func(ctx context.Context, address string) (store.Store, error) {
+			address, prefix := withoutPrefix(address)
+			if prefix == "" {
+				return Open(ctx, address)
+			}
+			return Open(ctx, address, Prefix(prefix))
+		})
+	}
+}
+
+// withoutPrefix takes ?prefix= out of a URL.
+func withoutPrefix(address string) (rest, prefix string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address, "" // Open says what is wrong
+	}
+	q := u.Query()
+	if prefix = q.Get("prefix"); prefix == "" {
+		return address, ""
+	}
+	q.Del("prefix")
+	u.RawQuery = q.Encode()
+	return u.String(), prefix
+}
