@@ -74,6 +74,8 @@ func sizeOfBlock(block protocol.Block) int {
 		return sizeOfContents(&b.Contents)
 	case protocol.Link:
 		return len(b.URI) + len(b.Name) + len(b.Title) + len(b.Description)
+	case protocol.Unknown:
+		return len(b.Raw)
 	}
 	return 0
 }

@@ -50,7 +50,7 @@ type Root struct {
 	Meta Meta
 }
 
-// Block is one content block: Text, Image, Audio, Embedded or Link (and, in sampling, ToolUse and ToolResult). Sealed.
+// Block is one content block: Text, Image, Audio, Embedded or Link (and, in sampling, ToolUse and ToolResult), or Unknown. Sealed.
 type Block interface{ block() }
 
 // Text is a text block.
@@ -113,6 +113,14 @@ type ToolResult struct {
 	Meta       Meta
 }
 
+// Unknown is a block of a result whose type this package does not know, such as one of a newer
+// revision. Clients get it in place of an error; a server that sends one on sends a text that
+// names the type.
+type Unknown struct {
+	Type string
+	Raw  json.RawMessage // the whole block
+}
+
 func (Text) block()       {}
 func (Image) block()      {}
 func (Audio) block()      {}
@@ -120,6 +128,7 @@ func (Embedded) block()   {}
 func (Link) block()       {}
 func (ToolUse) block()    {}
 func (ToolResult) block() {}
+func (Unknown) block()    {}
 
 // Contents is one item of a resources/read result: Text or Data, never both.
 type Contents struct {

@@ -90,6 +90,8 @@ func printBlock(w io.Writer, block protocol.Block) {
 		for _, inner := range b.Content {
 			printBlock(w, inner)
 		}
+	case protocol.Unknown:
+		_, _ = fmt.Fprintf(w, "[%s: a block of a type that kagami does not know; --json shows it]\n", onTerminal(b.Type))
 	}
 }
 

@@ -52,6 +52,8 @@ func (w *writer) block(b protocol.Block, at place) {
 		w.toolUse(b, at)
 	case protocol.ToolResult:
 		w.toolResult(b, at)
+	case protocol.Unknown:
+		w.textBlock(fmt.Sprintf("[block of type %q, %d bytes: not known here]", b.Type, len(b.Raw)), nil, nil)
 	case nil:
 		w.fail("a content block is nil")
 	default:

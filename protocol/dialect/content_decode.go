@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -37,6 +38,9 @@ func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
 		return readToolResult(d, to, v)
 	case slices.Contains([]string{"resource", "resource_link", "tool_use", "tool_result"}, kind):
 		return refuse("cannot stand here").in("type")
+	case at == inResult: // the rest of the result is still of use
+		*to = protocol.Unknown{Type: kind, Raw: bytes.Clone(v)}
+		return nil
 	}
 	return refuse("is no block type that this protocol has").in("type")
 }

@@ -184,7 +184,11 @@ func TestDecodeResult(t *testing.T) {
 		{all, "tools/call", `{"content":[]}`, &protocol.CallToolResult{Content: []protocol.Block{}}, ""},
 		{all, "tools/call", `{}`, nil, "result.content is missing"},
 		{all, "tools/call", `[1]`, nil, "result must be an object"},
-		{all, "tools/call", `{"content":[{"type":"hologram"}]}`, nil, "result.content[0].type is no block type"},
+		{
+			all, "tools/call", `{"content":[{"type":"hologram","x":[1]}]}`,
+			&protocol.CallToolResult{Content: []protocol.Block{protocol.Unknown{Type: "hologram", Raw: []byte(`{"type":"hologram","x":[1]}`)}}}, "",
+		},
+		{all, "tools/call", `{"content":[7]}`, nil, "result.content[0] must be an object"},
 		{all, "tools/call", `{"content":[{"type":"text"}]}`, nil, "result.content[0].text is missing"},
 		{all, "tools/call", `{"content":[{"type":"tool_use","id":"1","name":"x","input":{}}]}`, nil, "result.content[0].type cannot stand here"},
 		{all, "tools/call", `{"content":[{"type":"resource","resource":{"uri":"a","text":"b","blob":""}}]}`, nil, "resource must have text or blob"},

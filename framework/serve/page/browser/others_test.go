@@ -68,7 +68,7 @@ func misbehave() {
 		"large":      `{"content":[{"type":"text","text":"it came"}]}`,
 		"odd":        `[1,2,3]`,
 		"strange":    `{"content":[],"structuredContent":{"b":1}}`,
-		"unknown":    `{"content":[{"type":"hologram"},7,null]}`,
+		"unknown":    `{"content":[{"type":"hologram","depth":7},{"type":"text","text":"beside it"}]}`,
 	}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -118,7 +118,8 @@ func TestMisbehavingServer(t *testing.T) {
 	b.click(".rail a", "unknown")
 	b.sees("h1", "unknown")
 	press(b)
-	b.sees(says, "no block type")
+	b.sees(says, "a kind that the page does not know")
+	b.sees(says, "beside it")
 	b.click(".rail a", "odd")
 	b.sees("h1", "odd")
 	press(b)
