@@ -19,7 +19,7 @@ import (
 
 // This file is the half of an Issuer that clients see: it lets users log in.
 
-// Fault is something that an Issuer does wrong, or in a way of its own.
+// Fault is something that an Issuer does wrong, or differently.
 type Fault string
 
 // The faults. Those of the first group are attacks, or look like one.

@@ -96,7 +96,7 @@ What the flags say about the client is kept for this server: later commands need
 		RunE: forURL(func(ctx context.Context, server string) error { return a.authLogin(ctx, server, f) }),
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this scope besides what the server wants; repeatable")
+	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this scope in addition to what the server wants; repeatable")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the page, and open no browser")
 	flags.StringVar(&f.ClientID, "client-id", "", "a client that was registered by hand")
 	flags.StringVar(&f.secretEnv, "client-secret-env", "", "environment variable with the secret of that client")
@@ -224,6 +224,22 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 		return none, err
 	}
 	return flow.HTTP(), nil
+}
+
+// loginToken is the token of a login, or "". It never logs in.
+func (a *cli) loginToken(ctx context.Context, server []string) string {
+	if len(server) != 1 || !isURL(server[0]) {
+		return ""
+	}
+	flow, err := a.quietFlow(ctx, server[0])
+	if err != nil {
+		return ""
+	}
+	t, err := flow.Token(ctx, server[0])
+	if err != nil || t.Scheme != "Bearer" {
+		return ""
+	}
+	return t.Value
 }
 
 // loginScreen shows what a user has to do during another command. It reads nothing: what is typed may

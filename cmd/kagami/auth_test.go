@@ -96,6 +96,9 @@ func TestAuth(t *testing.T) {
 	if out, errs, code := kagami(t, "call", url, "who"); code != 0 || out != "ann\n" {
 		t.Errorf("call: exit code %d\n%s%s", code, out, errs)
 	}
+	if out, errs, code := kagami(t, "doctor", url, "--idle", "10ms"); strings.Contains(out, "login:") || strings.Contains(out, "Give a token") {
+		t.Errorf("doctor: exit code %d\n%s%s", code, out, errs)
+	}
 	token, _, code := kagami(t, "auth", "token", url)
 	if code != 0 || strings.Count(token, ".") != 2 {
 		t.Errorf("token: exit code %d\n%s", code, token)

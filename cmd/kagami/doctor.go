@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +38,7 @@ var problems = []problem{
 	{"html", true, "The address is that of a web page. The endpoint is usually at /mcp."},
 	{"host", true, "Give the server its public name: `--allow-host NAME`. A proxy must pass the Host header on."},
 	{"origin", false, "Refuse requests of foreign pages with 403: otherwise any page can use a server on the visitor's own machine."},
-	{"login", true, "Give a token with --bearer."},
+	{"login", true, "Log in with `kagami auth login`, or give a token with --bearer."},
 	{"metadata", true, "Serve the metadata of RFC 9728 at /.well-known/oauth-protected-resource, with and without the path of the endpoint, and name it in WWW-Authenticate."},
 	{"audience", true, "The `resource` of the metadata must be the URL that clients use: set `auth.Resource`."},
 	{"issuer", true, "The authorization server must serve its own metadata (RFC 8414, or OpenID discovery) over HTTPS."},
@@ -107,7 +106,7 @@ No tool is called. The exit code is 1 if clients cannot work with the server.`,
 			if err != nil {
 				return err
 			}
-			p := &diagnosis{cli: a, server: server, bearer: cmp.Or(a.bearer, os.Getenv(bearerEnv)), idle: idle, http: &http.Client{Timeout: patience}}
+			p := &diagnosis{cli: a, server: server, bearer: cmp.Or(a.token(), a.loginToken(cmd.Context(), server)), idle: idle, http: &http.Client{Timeout: patience}}
 			p.examine(cmd.Context())
 			if err := cmd.Context().Err(); err != nil {
 				return err

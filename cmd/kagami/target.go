@@ -58,7 +58,7 @@ func (a *cli) anonymous() bool {
 	return len(a.headers) == 0 && a.token() == ""
 }
 
-// endpoint is a server at a URL. The credentials are those of --bearer or --header, or else of a
+// endpoint is a server at a URL. The credentials come from --bearer or --header, or else from a
 // login.
 func (a *cli) endpoint(ctx context.Context, address string) (client.Target, error) {
 	fields, err := a.fields()
@@ -83,7 +83,7 @@ func (a *cli) endpoint(ctx context.Context, address string) (client.Target, erro
 	return client.HTTP(address, opts...), nil
 }
 
-// fields are those of --header.
+// fields returns the header fields of --header.
 func (a *cli) fields() (http.Header, error) {
 	fields := http.Header{}
 	for _, header := range a.headers {
@@ -96,7 +96,7 @@ func (a *cli) fields() (http.Header, error) {
 	return fields, nil
 }
 
-// token is that of --bearer, or of the environment.
+// token returns the token of --bearer, or of the environment.
 func (a *cli) token() string { return cmp.Or(a.bearer, os.Getenv(bearerEnv)) }
 
 // otherPath suggests the usual path if the URL has none and nothing was found there.

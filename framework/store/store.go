@@ -69,7 +69,7 @@ func (e *UnknownError) Error() string {
 }
 
 // Open opens the store at a URL, by the driver of its scheme. The error is an [*UnknownError], or
-// that of the driver. The caller closes the store.
+// the driver's. The caller closes the store.
 func Open(ctx context.Context, url string) (Store, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	mu.RLock()

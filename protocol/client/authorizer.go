@@ -15,7 +15,7 @@ type Authorizer interface {
 	// Do sends r by c with credentials for the server, and returns the answer that counts. After
 	// a challenge (401 or 403) it may get other credentials and send r again: it closes the body
 	// of the first answer, and sends a clone of r, whose body is r.GetBody(). It does not change
-	// r itself, and takes its context as that of all its work. An error fails the call.
+	// r itself, and does all its work under the context of r. An error fails the call.
 	//
 	// server is the URL of the connection. That of r can be another on HTTP+SSE, of the same
 	// origin.

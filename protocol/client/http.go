@@ -71,7 +71,7 @@ func HTTPClient(c *http.Client) HTTPOption {
 }
 
 // Header adds a header to each request, Host included. Headers that the protocol sets
-// itself take precedence, and so do those of [BearerToken] and [Authorize]. With a name or value that
+// itself take precedence, and so do the headers of [BearerToken] and [Authorize]. With a name or value that
 // HTTP does not allow, each request fails.
 func Header(name, value string) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.header.Add(name, value) })

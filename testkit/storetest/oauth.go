@@ -14,8 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
-// RunOAuth tests an oauth.Store. open returns a store that shares its records with those of earlier
-// calls in the same test, as another process would have it.
+// RunOAuth tests an oauth.Store. open returns an empty store; it is called once for each part.
 func RunOAuth(t *testing.T, open func(t *testing.T) oauth.Store) {
 	t.Helper()
 	t.Run("Versions", func(t *testing.T) { oauthVersions(t, open(t)) })

@@ -109,7 +109,7 @@ func wanted(h http.Header) (challenge, bool) {
 	return challenge{}, false
 }
 
-// scopes are those of a challenge; nil if it names none.
+// scopes returns the scopes that a challenge names, or nil.
 func (c *challenge) scopes() []string {
 	if scopes := strings.Fields(c.params["scope"]); len(scopes) > 0 {
 		return scopes

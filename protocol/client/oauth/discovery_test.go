@@ -15,7 +15,7 @@ import (
 // as is the metadata of an authorization server; %s is its issuer.
 const as = `{"issuer":"%s","authorization_endpoint":"URL/authorize","token_endpoint":"URL/token","registration_endpoint":"URL/register","code_challenge_methods_supported":["S256"]}`
 
-// asAt is that of an issuer below the server.
+// asAt is the metadata of an issuer below the server.
 func asAt(path string) string { return fmt.Sprintf(as, "URL"+path) }
 
 const (

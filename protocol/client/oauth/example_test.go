@@ -39,7 +39,7 @@ func Hosted(ctx context.Context, url, account string, tokens oauth.Store, callba
 		oauth.Profile(account),  // whose tokens
 		oauth.Receive(callback), // your /callback
 		oauth.Prompt(pages),     // shows the address of the login to the user
-		oauth.NoBrowser(),       // there is none on a server
+		oauth.NoBrowser(),       // a server has no window
 		oauth.PublicOnly(),      // nothing inside your network
 		oauth.Document("https://app.example.com/client.json", nil),
 	)

@@ -25,9 +25,9 @@ import (
 func File(dir string) Store { return &files{dir: dir} }
 
 // files has a file for each record, named by a digest of its key. Beside each, once it was changed,
-// there is an empty file with the name ending in ".lock": whoever changes the record locks that,
+// there is an empty file with the name ending in ".lock": it is locked while the record changes,
 // since the record's own file is replaced. One more, ending in ".turn", is held during a renewal.
-// Locks are those of the operating system, so they end with the process.
+// The operating system keeps the locks, so they end with the process.
 type files struct{ dir string }
 
 // storedRecord is the content of a file.
@@ -180,8 +180,8 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 	})
 }
 
-// change calls fn with the path of a record and its version, 0 if there is none, while no other
-// process changes it.
+// change calls fn with the path of a record and its version, while no other process changes it.
+// The version of a record that does not exist is 0.
 func (f *files) change(ctx context.Context, k Key, fn func(path string, stored uint64) error) error {
 	place, err := f.place(k)
 	if err != nil {

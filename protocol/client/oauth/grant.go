@@ -93,7 +93,8 @@ func (s *site) leave() { <-s.turn }
 // idle says that the site can be made anew from the store.
 func (s *site) idle() bool { return len(s.turn) == 0 }
 
-// ready returns a grant whose token can be used, after renewal if need be; nil if there is none.
+// ready returns a grant whose token can be used, and renews it first if need be. Without a grant it
+// returns nil.
 func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	if g := s.current.Load(); g != nil && !g.expired(g.early) {
 		return g, nil
@@ -138,7 +139,7 @@ func (s *site) unlessExpired(g *live) *live {
 	return g
 }
 
-// fromStore finds the newest tokens for the server; nil if there are none.
+// fromStore returns the newest tokens for the server, or nil.
 func (s *site) fromStore(ctx context.Context) (*live, error) {
 	c := &s.flow.config
 	keys, err := c.store.List(ctx)
@@ -213,19 +214,18 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 		return nil, err
 	}
 	defer s.leave()
-	for _, find := range []func() (*live, error){
-		func() (*live, error) { return s.current.Load(), nil },
-		func() (*live, error) { return s.fromStore(ctx) },
-	} {
-		g, err := find()
-		if err != nil {
-			return nil, err
-		}
-		if g != nil && (old == nil || g.Access != old.Access) && !g.expired(0) {
-			s.loaded = true
-			s.current.Store(g)
-			return g, nil
-		}
+	another := func(g *live) bool { return g != nil && (old == nil || g.Access != old.Access) && !g.expired(0) }
+	if g := s.current.Load(); another(g) { // another request was faster
+		return g, nil
+	}
+	g, err := s.fromStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if another(g) { // another process was
+		s.loaded = true
+		s.current.Store(g)
+		return g, nil
 	}
 	if s.flow.config.machine != nil {
 		if d.renewed {

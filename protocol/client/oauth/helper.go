@@ -108,7 +108,7 @@ func (h *helper) Delete(ctx context.Context, k Key, version uint64) error {
 // List returns the keys of the files.
 func (h *helper) List(ctx context.Context) ([]Key, error) { return h.index.List(ctx) }
 
-// Lock is that of the files.
+// Lock locks a file.
 func (h *helper) Lock(ctx context.Context, k Key) (func(), error) { return h.index.Lock(ctx, k) }
 
 // run returns what the program prints. The program says in words that it has no such entry.

@@ -36,7 +36,7 @@ type Step struct {
 
 // Inspect does all that can be found out without the user, and says of each step what was asked,
 // what came and what rule decided. It changes nothing, registers nothing and shows no secret. The
-// error is that of the first step that would have ended a login; the steps are there all the same.
+// error comes from the first step that would have ended a login; the steps are there all the same.
 func (f *Flow) Inspect(ctx context.Context, server string) (*Inspection, error) {
 	s, w, err := f.open(server)
 	if err != nil {

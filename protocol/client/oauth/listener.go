@@ -227,8 +227,8 @@ func (l *listener) Close() error {
 	return err
 }
 
-// ServeHTTP takes the response of the authorization server. A page of anybody can send requests
-// here: one without the state that is awaited changes nothing.
+// ServeHTTP takes the response of the authorization server. Any page can send requests
+// here: a request without the state that is awaited changes nothing.
 func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

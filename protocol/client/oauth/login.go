@@ -19,7 +19,7 @@ const scopeOffline = "offline_access"
 type demand struct {
 	scopes   []string // nil: it does not say
 	metadata string   // where the server's metadata is; empty: it does not say
-	more     []string // scopes besides those
+	more     []string // scopes to ask for in addition
 	former   []string // scopes of all authorizations so far: a step-up adds to them
 	stepUp   bool
 	silent   bool // the user must not be asked
@@ -346,7 +346,7 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 }
 
 // notRenewed judges a failed renewal. The refresh token is dropped only if the authorization server
-// has refused it, and nobody has stored another one since.
+// has refused it, and no other process has stored another one since.
 func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
 	code := codeOf(err)
 	if code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client" {
@@ -384,7 +384,7 @@ func hasPath(address, prefix string) bool {
 	return address == prefix || strings.HasPrefix(address, prefix+"/")
 }
 
-// stepUp obtains a grant with the scopes of a challenge besides those asked for so far (2026-07-28
+// stepUp obtains a grant with the scopes of a challenge and all that were asked for so far (2026-07-28
 // basic/authorization "Step-Up Authorization Flow"). It does not renew, since that cannot widen what
 // was granted.
 func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, error) {

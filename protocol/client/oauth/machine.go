@@ -8,14 +8,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
 // machine obtains tokens without the user at the server's authorization server. needsClient says
 // that it does so as a client that was registered there.
 type machine interface {
 	needsClient() bool
-	// form is what a token request needs besides scope, resource and who the client is.
+	// form returns what a token request needs in addition to scope, resource and the client.
 	form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error)
 }
 
@@ -216,7 +215,7 @@ func (s *site) byMachine(ctx context.Context, w *web, f *found, m machine, scope
 	t, err := w.token(ctx, &endpoint{f.issuer, id.Credentials, key, &s.nonces}, form)
 	if err != nil {
 		err = s.refusal(stepToken, f.issuer.Issuer, err)
-		s.flow.tell(ctx, Event{Time: time.Now(), Kind: Denied, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: scopes, Err: err})
+		s.flow.tell(ctx, Event{Kind: Denied, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: scopes, Err: err})
 		return nil, err
 	}
 	t.Refresh = "" // the client can always ask again

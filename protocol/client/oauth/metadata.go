@@ -35,7 +35,7 @@ type issuerMetadata struct {
 	SaysIssuer    bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
 	DPoPKinds     []string `json:"dpop_signing_alg_values_supported,omitempty"`
 
-	guessed bool // there is no metadata: the endpoints are those of 2025-03-26
+	guessed bool // there is no metadata: the endpoints are the defaults of 2025-03-26
 }
 
 // found is what discovery leads to.
@@ -159,7 +159,7 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 }
 
 // resourceMetadata reads the metadata of the server: at the place that a challenge has named, or
-// at the well-known places. It is nil if there is none anywhere (auth.md of the guide says more).
+// at the well-known places. Without any metadata it returns nil.
 func (w *web) resourceMetadata(ctx context.Context, named string) (*resourceMetadata, error) {
 	origin, path := originAndPath(w.server)
 	if named != "" {
@@ -194,8 +194,9 @@ func (w *web) placed(place string) string {
 	return ""
 }
 
-// resourceMetadataAt reads one document; nil if there is none. It must be about the server: it names
-// the server, or the resource of its own place, if that is the server or a whole part of its path.
+// resourceMetadataAt reads one document, and returns nil if the place has none. The document must be
+// about the server: it names the server, or the resource that belongs to its place, if the server is
+// at or below that by whole segments of the path.
 func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resourceMetadata, error) {
 	a, err := w.get(ctx, place)
 	step := Step{Name: stepResource, URL: place, Rule: ruleDiscovery}
@@ -299,8 +300,8 @@ func cmpOr[T any](a, b *T) *T {
 	return b
 }
 
-// issuerMetadataAt reads one document; nil if there is none. Nothing of a document is used before
-// its issuer is known to be the right one.
+// issuerMetadataAt reads one document, and returns nil if the place has none. Nothing of a document
+// is used before its issuer is known to be the right one.
 func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issuerMetadata, error) {
 	step := Step{Name: stepIssuer, URL: place, Rule: ruleDiscovery}
 	meta, err := func() (*issuerMetadata, error) {

@@ -1,13 +1,12 @@
 // Package oauth obtains, keeps and renews the tokens of a client (basic/authorization of each
 // revision): it reads the challenge of a 401 or 403, finds the authorization server, makes the
-// client known there, sends the user to a browser or shows a key of its own, and keeps what it gets.
+// client known there, sends the user to a browser or proves itself by a key, and keeps what it gets.
 //
 //	c, err := client.Connect(ctx, client.HTTP("https://shop.example.com/mcp", oauth.Client()))
 //
 // # What is found out, in this order
 //
-// The metadata of the server that the challenge names, or that of the two well-known places
-// (RFC 9728); the authorization server's (RFC 8414, then OpenID Connect Discovery). A server
+// The metadata of the server, where the challenge says or at the two well-known places (RFC 9728); the authorization server's (RFC 8414, then OpenID Connect Discovery). A server
 // without metadata is its own authorization server (2025-03-26): the metadata of that is at the
 // origin, and without any there are /authorize, /token and /register. Metadata of another issuer,
 // a resource that is not this server, and an authorization server without S256 end the flow with
@@ -104,8 +103,8 @@ func (f *Flow) site(server string) *site {
 	return s
 }
 
-// Login obtains a token for a server even if there is one, with these scopes besides those that the
-// server asks for. It is what a challenge causes, without waiting for one: the server is asked once
+// Login obtains a token for a server even if there is one, with these scopes in addition to those that
+// the server asks for. It is what a challenge causes, without waiting for one: the server is asked once
 // without credentials, to see what it demands.
 func (f *Flow) Login(ctx context.Context, server string, scopes ...string) (*Grant, error) {
 	s, web, err := f.open(server)

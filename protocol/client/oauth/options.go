@@ -104,8 +104,8 @@ func (c *config) check() error {
 
 // ---- who the client is
 
-// Credentials are those of a client that was registered by hand with one authorization server.
-// They are used with no other (2026-07-28 client-registration "Authorization Server Binding").
+// Credentials belong to a client that was registered by hand with one authorization server. They are
+// used with no other (2026-07-28 client-registration "Authorization Server Binding").
 type Credentials struct {
 	Issuer    string // empty: the one that the server names first, and from then on only that
 	ID        string
@@ -156,8 +156,8 @@ func NoRegistration() Option {
 
 // ---- what is asked for
 
-// Scopes are asked for besides those that a challenge names or, if it names none, the server's
-// metadata lists.
+// Scopes are asked for in addition to those that a challenge names. For a challenge that names no
+// scopes, the server's metadata lists them.
 func Scopes(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.scopes = append(c.scopes, scopes...) })
 }
@@ -189,7 +189,7 @@ func Choose(fn func(ctx context.Context, server string, issuers []string) (strin
 
 // ---- trust
 
-// HTTPClient is used for metadata, registration and tokens; default: that of the connection, so
+// HTTPClient is used for metadata, registration and tokens; default: the client of the connection, so
 // that its proxy and its certificates count here, too. Redirects are not followed, answers are
 // bounded to 1 MiB and 15 seconds in any case.
 func HTTPClient(h *http.Client) Option {

@@ -35,7 +35,7 @@ func documentURL(address string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/" && u.User == nil && u.Fragment == ""
 }
 
-// identify finds out as whom the client comes to an issuer, and registers it if there is no other
+// identify returns the client id for an issuer. It registers the client if it has no other
 // way (2025-11-25 basic/authorization "Client Registration"). redirect is empty if the browser is
 // not needed.
 func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) (identity, error) {
@@ -249,7 +249,7 @@ func (w *web) forget(ctx context.Context, issuer, clientID string) error {
 	return store.Delete(ctx, key, version)
 }
 
-// load reads a record; version 0 says that there is none.
+// load reads a record. If the record does not exist, the version is 0.
 func load(ctx context.Context, s Store, k Key, into any) (version uint64, err error) {
 	r, err := s.Get(ctx, k)
 	if errors.Is(err, ErrNotFound) {

@@ -141,7 +141,7 @@ func publicKey(key crypto.Signer) (map[string]string, error) {
 	return nil, fmt.Errorf("a key of type %T", key.Public())
 }
 
-// thumbprint is that of RFC 7638: the members that a key must have, sorted.
+// thumbprint returns the thumbprint of a key (RFC 7638): a digest of the members that it must have.
 func thumbprint(key crypto.Signer) (string, error) {
 	members, err := publicKey(key)
 	if err != nil {

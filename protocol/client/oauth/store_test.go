@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/storetest"
 )
 
-// private makes a directory that only this user can use: those of tests are wider.
+// private makes a directory usable by this user only, which temporary directories are not.
 func private(t testing.TB, dir string) string {
 	t.Helper()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -95,7 +95,7 @@ func TestHelperFilesHaveNoSecret(t *testing.T) {
 func TestFile_WidePermissions(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("permissions are those of unix")
+		t.Skip("permissions are a matter of unix")
 	}
 	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
 	for name, tt := range map[string]struct {

@@ -17,13 +17,13 @@ type Visit struct {
 	Server   string
 	Issuer   string
 	Scopes   []string
-	More     []string // those of Scopes that a former grant did not have: a step-up
+	More     []string // the part of Scopes that a former grant did not have: a step-up
 	Callback string   // where the browser comes back to
 	Local    bool     // Callback is a listener of this process
 	Deadline time.Time
 }
 
-// UI is what a program without a window of its own shows. Its methods end with ctx: the flow cancels
+// UI shows the user what to do. Its methods end with ctx: the flow cancels
 // it as soon as the answer has come one way or the other.
 type UI interface {
 	// Show tells the user where to go. The flow goes on at once.

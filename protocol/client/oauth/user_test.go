@@ -185,7 +185,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A user who does not come, and a program that nobody sees.
+// A user who does not come, and a program without a window.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := open(t)

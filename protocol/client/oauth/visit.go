@@ -171,7 +171,7 @@ func (v *visit) code(query url.Values) (string, error) {
 		}
 	}
 	if !sameText(query.Get("state"), v.state) {
-		return "", rejected(ErrMixUp, "the state is not that of this visit")
+		return "", rejected(ErrMixUp, "the state belongs to another visit")
 	}
 	issuer := query.Get("iss")
 	switch {

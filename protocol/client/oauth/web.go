@@ -63,7 +63,7 @@ const (
 	atLarge                // the Internet
 )
 
-// special are networks that are not public, besides those that package netip knows (RFC 6890).
+// special are networks that are not public and that package netip does not know (RFC 6890).
 var special = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
@@ -85,7 +85,7 @@ func reachOf(a netip.Addr) reach {
 	return atLarge
 }
 
-// reachOfHost is that of its least public address. A name that cannot be resolved here, such as
+// reachOfHost returns the reach of the least public address of a host. A name that cannot be resolved here, such as
 // behind a proxy, counts as public, which allows least.
 func reachOfHost(ctx context.Context, host string) reach {
 	if a, err := netip.ParseAddr(host); err == nil {

@@ -36,7 +36,7 @@ type Settings struct {
 	DPoP         bool     `json:"dpop,omitempty"`
 }
 
-// kind is that of the records with Settings.
+// kind is the kind of the records with Settings.
 const kind oauth.Kind = "kagami settings"
 
 // Store is where tokens are kept.
@@ -89,7 +89,7 @@ func Forget(ctx context.Context, store oauth.Store, server, account string) erro
 	return err
 }
 
-// Options are those of a flow for a server.
+// Options returns the options of a flow for a server.
 func (s Settings) Options() []oauth.Option {
 	opts := []oauth.Option{oauth.Register(oauth.Metadata{Name: "Kagami", SoftwareID: "kagami"})}
 	if s.ClientID != "" {
