@@ -16,6 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
@@ -397,5 +398,32 @@ func TestToken(t *testing.T) {
 	}
 	if !strings.Contains(all.String(), "$KAGAMI_BEARER") || !strings.Contains(all.String(), `"status":200`) {
 		t.Errorf("the copies name no token, or the wire no status:\n%s", all.String())
+	}
+}
+
+// TestAuthorize: without a token of the user, the one that Authorize has is sent, and not shown; one
+// of the user comes before it.
+func TestAuthorize(t *testing.T) {
+	t.Parallel()
+	inner := nethttp.Handler(host(t))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer open-sesame" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	login := client.BearerToken(func(context.Context) (string, error) { return "open-sesame", nil })
+	b := opened(t, page.Options{URL: server.URL, Authorize: login})
+	var about struct{ State struct{ Name string } }
+	if b.ask(http.MethodPost, "/api/connect", `{}`, &about); about.State.Name != "connected" {
+		t.Fatalf("with a login: %+v", about)
+	}
+	if text := b.do(http.MethodGet, "/api/frames", "", nil).body + b.do(http.MethodGet, "/api/frames/1", "", nil).body; strings.Contains(text, "open-sesame") {
+		t.Error("the token of the login is shown")
+	}
+	if b.ask(http.MethodPost, "/api/connect", `{"bearer":"wrong"}`, &about); about.State.Name != "login" {
+		t.Errorf("with a wrong token of the user: %+v", about)
 	}
 }

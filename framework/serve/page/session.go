@@ -19,6 +19,7 @@ import (
 // Times of a connection.
 const (
 	connectPatience = 30 * time.Second
+	loginPatience   = 6 * time.Minute // where a person may have to log in meanwhile
 	listenPatience  = 2 * time.Second // how long the lists wait until their changes are told
 	unused          = 5 * time.Minute // after which a connection that nobody looks at ends
 	firstAgain      = 500 * time.Millisecond
@@ -91,7 +92,11 @@ func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 func (p *Page) connect(ctx context.Context) (*session, error) {
 	p.setState(state{Name: stateConnecting})
 	p.wire.renewed()
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	patience := connectPatience
+	if p.options.Authorize != nil {
+		patience = loginPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s := &session{number: int(p.opened.Add(1)), listens: make(chan struct{})}
 	ctx = p.calling(ctx)
