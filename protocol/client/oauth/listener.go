@@ -242,6 +242,8 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "This address is for 127.0.0.1 only.", http.StatusForbidden)
 	case req.URL.Path == "/done" && req.Method == http.MethodGet:
 		r.done(w)
+	case req.URL.Path == "/favicon.ico":
+		w.WriteHeader(http.StatusNoContent) // browsers ask by themselves
 	case req.URL.Path != r.path:
 		http.Error(w, "There is nothing here.", http.StatusNotFound)
 	case req.Method != http.MethodGet:

@@ -72,7 +72,7 @@ func TestVisit_ForeignStateDoesNotEndTheWait(t *testing.T) {
 		{http.MethodGet, "/callback?state=right&code=x", "evil.example:1", 403},
 		{http.MethodGet, "/callback/?state=right&code=x", "", 404},
 		{http.MethodGet, "/done", "", 404},
-		{http.MethodGet, "/favicon.ico", "", 404},
+		{http.MethodGet, "/favicon.ico", "", 204},
 	} {
 		if status, _ := fetch(t, tt.method, "http://"+u.Host+tt.path, tt.host); status != tt.status {
 			t.Errorf("%s %s of %q: %d; want %d", tt.method, tt.path, tt.host, status, tt.status)
