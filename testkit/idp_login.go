@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -39,6 +40,7 @@ const (
 	RefreshRevoked Fault = "refresh tokens are refused"
 	NoRefresh      Fault = "there are no refresh tokens"
 	Nonces         Fault = "DPoP proofs need a nonce"
+	ClockAhead     Fault = "its clock is an hour ahead"
 )
 
 // IssuerRequest is one that reached an Issuer.
@@ -295,10 +297,11 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "invalid_client", "")
 		return
 	}
-	proof, err := i.provenKey(r)
+	proof, code, err := i.provenKey(r)
 	if err != nil {
 		w.Header().Set("DPoP-Nonce", i.currentNonce())
-		refuse(w, http.StatusBadRequest, "use_dpop_nonce", err.Error())
+		w.Header().Set("Date", i.clock().UTC().Format(http.TimeFormat))
+		refuse(w, http.StatusBadRequest, code, err.Error())
 		return
 	}
 	g, fault := i.redeem(id, f)
@@ -381,22 +384,32 @@ func (i *Issuer) authenticated(r *http.Request) (id string, ok bool) {
 	return id, known && c.secret == secret
 }
 
-// provenKey is the thumbprint of the key of a DPoP proof; empty without one. Only the nonce is
-// looked at: that the proof is right is for the resource server to judge.
-func (i *Issuer) provenKey(r *http.Request) (string, error) {
+// clock is what the issuer takes for the time.
+func (i *Issuer) clock() time.Time {
+	if i.has(ClockAhead) {
+		return time.Now().Add(time.Hour)
+	}
+	return time.Now()
+}
+
+// provenKey is the thumbprint of the key of a DPoP proof; empty without one. Only the nonce and the
+// time are looked at: that the proof is right is for the resource server to judge. code is the OAuth
+// error of a proof that is refused.
+func (i *Issuer) provenKey(r *http.Request) (thumbprint, code string, err error) {
 	proof := r.Header.Get("DPoP")
 	if proof == "" {
-		return "", nil
+		return "", "", nil
 	}
 	var header struct {
 		Key map[string]string `json:"jwk"`
 	}
 	var claims struct {
 		Nonce string `json:"nonce"`
+		Made  int64  `json:"iat"`
 	}
 	parts := strings.Split(proof, ".")
 	if len(parts) != 3 {
-		return "", fmt.Errorf("the proof has %d parts", len(parts))
+		return "", "invalid_dpop_proof", fmt.Errorf("the proof has %d parts", len(parts))
 	}
 	for n, into := range []any{&header, &claims} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[n])
@@ -404,18 +417,21 @@ func (i *Issuer) provenKey(r *http.Request) (string, error) {
 			err = json.Unmarshal(text, into)
 		}
 		if err != nil {
-			return "", fmt.Errorf("the proof cannot be read: %w", err)
+			return "", "invalid_dpop_proof", fmt.Errorf("the proof cannot be read: %w", err)
 		}
 	}
+	if made := time.Unix(claims.Made, 0); i.clock().Sub(made).Abs() > time.Minute {
+		return "", "invalid_dpop_proof", errors.New("the proof is too old, or of the future")
+	}
 	if i.has(Nonces) && claims.Nonce != i.currentNonce() {
-		return "", fmt.Errorf("the nonce %q is not the current one", claims.Nonce)
+		return "", "use_dpop_nonce", fmt.Errorf("the nonce %q is not the current one", claims.Nonce)
 	}
 	text, err := json.Marshal(header.Key) // RFC 7638: the members are sorted
 	if err != nil {
-		return "", err
+		return "", "invalid_dpop_proof", err
 	}
 	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+	return base64.RawURLEncoding.EncodeToString(sum[:]), "", nil
 }
 
 func (i *Issuer) currentNonce() string {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -26,6 +25,7 @@ type attempts struct {
 	refused int  // 401 answers that led to another token
 	stepUps int  // 403 answers
 	nonce   bool // sent again with a nonce
+	clock   bool // sent again, dated by the server's clock
 }
 
 // Do sends a request with the token for the server, after a challenge with another one. Without a
@@ -79,7 +79,7 @@ func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, e
 	if g != nil {
 		sent.Header.Set("Authorization", g.Scheme+" "+g.Access)
 		if g.Scheme == "DPoP" && g.bound != nil {
-			text, err := proof(g.bound, r.Method, r.URL, g.Access, s.nonces.of(r.URL.String()), time.Now())
+			text, err := proof(g.bound, r.Method, r.URL, g.Access, s.nonces.of(r.URL.String()), s.nonces.now())
 			if err != nil {
 				return nil, err
 			}
@@ -106,6 +106,9 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized && fresh && !tried.nonce && c.params["error"] == "use_dpop_nonce":
 		tried.nonce = true
+		return g, true, nil
+	case resp.StatusCode == http.StatusUnauthorized && g != nil && g.bound != nil && !tried.clock && c.params["error"] == "invalid_dpop_proof" && s.nonces.learnClock(resp.Header):
+		tried.clock = true
 		return g, true, nil
 	case resp.StatusCode == http.StatusUnauthorized:
 		if tried.refused > 0 && (g == nil || g.login) {

@@ -403,6 +403,20 @@ func TestDPoP(t *testing.T) {
 	call(t, again, "hours", "ann")
 }
 
+// An authorization server whose clock differs is asked once more, by its own clock.
+func TestDPoPByTheServersClock(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Fault(testkit.ClockAhead)
+	f := flow(t, (&user{}).browser(t), oauth.DPoP(nil, true))
+	if g, err := f.Login(t.Context(), s.url); err != nil || !g.Bound {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if n := s.issuer.Requests("/token"); n != 2 {
+		t.Errorf("%d token requests", n)
+	}
+}
+
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}

@@ -4,13 +4,43 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 )
 
-// nonces are the last that each origin has sent for DPoP proofs (RFC 9449 §8, §9).
+// nonces are the last that each origin has sent for DPoP proofs (RFC 9449 §8, §9), and the clock by
+// which proofs are dated.
 type nonces struct {
-	mu sync.Mutex // guards by
-	by map[string]string
+	mu    sync.Mutex // guards the fields below
+	by    map[string]string
+	ahead time.Duration // of the servers' clock before ours
 }
+
+// now is the time for a proof.
+func (n *nonces) now() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Now().Add(n.ahead)
+}
+
+// learnClock takes the time from the header of an answer that refuses a proof. It reports whether that
+// differs by more than proofs may.
+func (n *nonces) learnClock(h http.Header) bool {
+	theirs, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ahead := time.Until(theirs)
+	if (ahead - n.ahead).Abs() < clockSlack {
+		return false
+	}
+	n.ahead = ahead
+	return true
+}
+
+// clockSlack is what servers accept between their clock and ours at least.
+const clockSlack = 3 * time.Second
 
 func originOf(address string) string {
 	u, err := url.Parse(address)

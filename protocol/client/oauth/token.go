@@ -164,6 +164,8 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 			return &t, nil
 		case !again && fresh && t.Code == "use_dpop_nonce":
 			continue // with the nonce that has just come (RFC 9449 §8)
+		case !again && t.Code == "invalid_dpop_proof" && e.nonces.learnClock(a.header):
+			continue // dated by the server's clock
 		case a.status/100 == 2 && t.Code == "":
 			return nil, fmt.Errorf("%w: the token endpoint's answer has no access_token", ErrDenied)
 		}
@@ -183,7 +185,7 @@ func (w *web) tokenOnce(ctx context.Context, e *endpoint, form url.Values) (*ans
 		if err != nil {
 			return nil, err
 		}
-		text, err := proof(e.dpop, http.MethodPost, u, "", e.nonces.of(e.issuer.Token), time.Now())
+		text, err := proof(e.dpop, http.MethodPost, u, "", e.nonces.of(e.issuer.Token), e.nonces.now())
 		if err != nil {
 			return nil, err
 		}
