@@ -172,6 +172,28 @@ func TestLoginHappensOnce(t *testing.T) {
 	}
 }
 
+// Two processes without a token send the user to one page.
+func TestLoginOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	s, u, dir := open(t), &user{delay: 100 * time.Millisecond}, private(t, t.TempDir())
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if g, err := flow(t, u.browser(t), oauth.Keep(oauth.File(dir))).Login(t.Context(), s.url); err != nil || g.Server != s.url {
+				t.Errorf("%+v, %v", g, err)
+			}
+		})
+	}
+	group.Wait()
+	if u.seen() != 1 {
+		t.Errorf("%d pages", u.seen())
+	}
+	more := flow(t, u.browser(t), oauth.Keep(oauth.File(dir)))
+	if g, err := more.Login(t.Context(), s.url, "orders:write"); err != nil || !slices.Contains(g.Scopes, "orders:write") || u.seen() != 2 {
+		t.Errorf("with more scopes: %+v, %v, %d pages", g, err, u.seen())
+	}
+}
+
 // A token is renewed before it ends.
 func TestRenewalAhead(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,35 @@ func (s *site) login(ctx context.Context, w *web, d demand) (*live, error) {
 	if m := s.flow.config.machine; m != nil {
 		return s.byMachine(ctx, w, f, m, scopes)
 	}
-	return s.byUser(ctx, w, f, d, scopes)
+	return s.inTurn(ctx, f, scopes, func() (*live, error) { return s.byUser(ctx, w, f, d, scopes) })
+}
+
+// visits is the kind of key that a login locks. Renewals lock another, so that they do not wait for a
+// user.
+const visits Kind = "login"
+
+// inTurn has one process at a time send the user to a page. What the user has agreed to meanwhile for
+// another process counts here, too, if it has all scopes.
+func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func() (*live, error)) (*live, error) {
+	began := time.Now()
+	key := Key{Kind: visits, Issuer: f.issuer.Issuer, Resource: f.resource, Profile: s.flow.config.profile}
+	unlock, err := s.flow.config.store.Lock(ctx, key)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	defer unlock()
+	key.Kind = Tokens
+	g, err := s.flow.read(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	missing := func(scope string) bool { return !slices.Contains(g.Asked, scope) }
+	if g != nil && g.Server == s.server && g.Obtained.After(began) && !slices.ContainsFunc(scopes, missing) {
+		s.loaded = true
+		s.current.Store(g)
+		return g, nil
+	}
+	return visit()
 }
 
 // scopesFor are the scopes to ask for: the challenge's, or all that the server lists (2025-11-25
@@ -74,7 +102,7 @@ func union(lists ...[]string) []string {
 	return all
 }
 
-// dpopKey is the key that tokens will be bound to; nil if they will not be.
+// newBinding returns the key that tokens will be bound to, or nil.
 func (f *Flow) newBinding(m *issuerMetadata) (crypto.Signer, error) {
 	c := &f.config
 	if !c.dpop {
