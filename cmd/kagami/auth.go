@@ -117,7 +117,7 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 			return usagef("--client-secret-env: %s is not set", f.secretEnv)
 		}
 	}
-	opts := append(f.Options(), oauth.Prompt(oauth.Terminal(a.typed(), a.errs)))
+	opts := append(f.Options(), oauth.Prompt(loginTerminal{oauth.Terminal(a.typed(), a.errs)}))
 	switch {
 	case f.noBrowser:
 		opts = append(opts, oauth.NoBrowser())
@@ -142,6 +142,12 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 	_, err = fmt.Fprintf(a.out, "Logged in at %s: %s\n", onTerminal(g.Issuer), describe(g))
 	return err
 }
+
+// loginTerminal leaves the last word to the command.
+type loginTerminal struct{ oauth.UI }
+
+// Done prints nothing.
+func (loginTerminal) Done(context.Context, *oauth.Visit, error) {}
 
 // typed is where an address is pasted.
 func (a *cli) typed() io.Reader {

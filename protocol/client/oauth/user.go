@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -95,10 +96,21 @@ func Terminal(in io.Reader, out io.Writer) UI { return &terminal{in: in, out: ou
 type terminal struct {
 	in  io.Reader
 	out io.Writer
+
+	mu    sync.Mutex // guards shown
+	shown *Visit     // the last one
 }
 
-// Show prints the URL.
+// Show prints the URL. The same visit again means that something else was pasted.
 func (t *terminal) Show(_ context.Context, v *Visit) error {
+	t.mu.Lock()
+	again := t.shown == v
+	t.shown = v
+	t.mu.Unlock()
+	if again {
+		_, err := fmt.Fprintf(t.out, "That is not where this login ends. Paste the whole address, which begins with %s:\n", v.Callback)
+		return err
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s wants you to log in at %s", cleaned(v.Server), cleaned(hostOf(v.Issuer)))
 	switch {

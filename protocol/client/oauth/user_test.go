@@ -158,7 +158,7 @@ func TestPaste(t *testing.T) {
 	call(t, mustConnect(t, f, s.url), "hours", "ann")
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"wants you to log in at", "agree to: orders:read", "paste the address", "Logged in at"} {
+	for _, want := range []string{"wants you to log in at", "agree to: orders:read", "paste the address", "not where this login ends", "Logged in at"} {
 		if !strings.Contains(screen.String(), want) {
 			t.Errorf("the terminal does not show %q:\n%s", want, &screen)
 		}
@@ -178,7 +178,7 @@ func elsewhere(t testing.TB, page string, typed io.Writer) {
 		return
 	}
 	_ = resp.Body.Close()
-	_, _ = fmt.Fprintf(typed, "%s\n", resp.Header.Get("Location"))
+	_, _ = fmt.Fprintf(typed, "what?\n%s\n", resp.Header.Get("Location"))
 }
 
 type writerFunc func([]byte) (int, error)
