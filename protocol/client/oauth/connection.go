@@ -6,12 +6,36 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
 // connection is the Authorizer of a Flow.
-type connection struct{ flow *Flow }
+type connection struct {
+	flow *Flow
+	last atomic.Pointer[reached]
+}
+
+// reached is a server by the URL of its connection, which is the same for all requests.
+type reached struct {
+	url  *url.URL
+	site *site
+}
+
+// site is the state for the server of a connection.
+func (k *connection) site(server *url.URL) (*site, error) {
+	if r := k.last.Load(); r != nil && r.url == server {
+		return r.site, nil
+	}
+	name, err := canonical(server.String())
+	if err != nil {
+		return nil, err
+	}
+	r := &reached{server, k.flow.site(name)}
+	k.last.Store(r)
+	return r.site, nil
+}
 
 var _ client.Authorizer = (*connection)(nil)
 
@@ -31,11 +55,11 @@ type attempts struct {
 // Do sends a request with the token for the server, after a challenge with another one. Without a
 // token it is sent as it is: the answer says whether one is needed.
 func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error) {
-	name, err := canonical(server.String())
+	s, err := k.site(server)
 	if err != nil {
 		return nil, err
 	}
-	s, w := k.flow.site(name), newWeb(k.flow, c, name)
+	w := newWeb(k.flow, c, s.server)
 	g, err := s.ready(r.Context(), w)
 	if err != nil && !errors.Is(err, ErrStore) { // of the store a challenge will tell; most servers have none
 		return nil, s.located(err)

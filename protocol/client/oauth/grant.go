@@ -73,9 +73,8 @@ type site struct {
 	turn    chan struct{}
 	current atomic.Pointer[live] // changed with the turn
 	nonces  nonces
-	met     atomic.Bool // the server has answered with success
-
-	loaded  bool                 // with the turn: the store was looked at
+	met     atomic.Bool          // the server has answered with success
+	loaded  atomic.Bool          // the store was looked at
 	refused map[string]time.Time // with the turn: scopes that were refused, and until when that counts
 }
 
@@ -88,6 +87,16 @@ func (s *site) take(ctx context.Context) error {
 	}
 }
 
+// tryTake takes the turn if it is free.
+func (s *site) tryTake() bool {
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *site) leave() { <-s.turn }
 
 // idle says that the site can be made anew from the store.
@@ -96,21 +105,27 @@ func (s *site) idle() bool { return len(s.turn) == 0 }
 // ready returns a grant whose token can be used, and renews it first if need be. Without a grant it
 // returns nil.
 func (s *site) ready(ctx context.Context, w *web) (*live, error) {
-	if g := s.current.Load(); g != nil && !g.expired(g.early) {
+	g := s.current.Load()
+	switch {
+	case g == nil && s.loaded.Load(), g != nil && !g.expired(g.early):
 		return g, nil
-	}
-	if err := s.take(ctx); err != nil {
-		return nil, err
+	case g != nil && !g.expired(0): // another request may be renewing; the token is good meanwhile
+		if !s.tryTake() {
+			return g, nil
+		}
+	default:
+		if err := s.take(ctx); err != nil {
+			return nil, err
+		}
 	}
 	defer s.leave()
-	g := s.current.Load()
-	if g == nil && !s.loaded {
+	if g = s.current.Load(); g == nil && !s.loaded.Load() {
 		var err error
 		if g, err = s.fromStore(ctx); err != nil {
 			return nil, err
 		}
-		s.loaded = true
 		s.current.Store(g)
+		s.loaded.Store(true)
 	}
 	if g == nil || !g.expired(g.early) {
 		return g, nil
@@ -201,8 +216,9 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 			return nil, err
 		}
 		l := g.life(key, version, bound)
-		l.login, s.loaded = true, true
+		l.login = true
 		s.current.Store(l)
+		s.loaded.Store(true)
 		return l, nil
 	}
 }
@@ -223,8 +239,8 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 		return nil, err
 	}
 	if another(g) { // another process was
-		s.loaded = true
 		s.current.Store(g)
+		s.loaded.Store(true)
 		return g, nil
 	}
 	if s.flow.config.machine != nil {

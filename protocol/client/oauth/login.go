@@ -65,8 +65,8 @@ func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func
 	}
 	missing := func(scope string) bool { return !slices.Contains(g.Asked, scope) }
 	if g != nil && g.Server == s.server && g.Obtained.After(began) && !slices.ContainsFunc(scopes, missing) {
-		s.loaded = true
 		s.current.Store(g)
+		s.loaded.Store(true)
 		return g, nil
 	}
 	return visit()
