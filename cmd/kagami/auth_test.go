@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -24,25 +23,16 @@ import (
 func guarded(t *testing.T) (url string, issuer *testkit.Issuer) {
 	t.Helper()
 	issuer = testkit.IdP(t)
-	web := httptest.NewUnstartedServer(nil)
-	url = "http://" + web.Listener.Addr().String() + "/mcp"
-	server, err := framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
-		auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url)),
-	)).Add(
-		framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
-			return transport.PrincipalFrom(ctx).Subject, nil
-		}),
-		framework.Tool("refund", func(context.Context, struct{}) (string, error) { return "paid", nil }, framework.Scopes("orders:write")),
-	).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(server))
-	mux.Handle("/.well-known/oauth-protected-resource/", nethttp.Metadata(server))
-	web.Config.Handler = mux
-	web.Start()
-	t.Cleanup(web.Close)
+	url = testkit.Serve(t, func(url string) *framework.App {
+		return framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
+			auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url)),
+		)).Add(
+			framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+				return transport.PrincipalFrom(ctx).Subject, nil
+			}),
+			framework.Tool("refund", func(context.Context, struct{}) (string, error) { return "paid", nil }, framework.Scopes("orders:write")),
+		)
+	})
 	return url, issuer
 }
 
@@ -69,27 +59,8 @@ func TestAuth(t *testing.T) {
 	dir := ownTokens(t)
 	url, issuer := guarded(t)
 
-	_, errs, code := kagami(t, "call", url, "who")
-	if code != 3 || !strings.Contains(errs, "kagami auth login") {
-		t.Errorf("before: exit code %d\n%s", code, errs)
-	}
-	if len(issuer.Log()) != 0 {
-		t.Errorf("a command without a terminal has asked the issuer: %v", issuer.Log())
-	}
-	if out, errs, code := kagami(t, "auth", "status"); code != 0 || out != "There is no login.\n" {
-		t.Errorf("status: exit code %d\n%s%s", code, out, errs)
-	}
-	if out, _, code := kagami(t, "auth", "token", url); code != 3 || out != "" {
-		t.Errorf("token: exit code %d\n%s", code, out)
-	}
-	out, errs, code := kagami(t, "auth", "debug", url)
-	for _, want := range []string{"ok    challenge: a challenge of the scheme bearer", "resource metadata", "by RFC", "pkce: S256 is supported", "registration: dynamic registration"} {
-		if code != 0 || !strings.Contains(out, want) {
-			t.Errorf("debug has not %q: exit code %d\n%s%s", want, code, out, errs)
-		}
-	}
-
-	out, errs, code = withBrowser(t, "auth", "login", url)
+	beforeLogin(t, url, issuer)
+	out, errs, code := withBrowser(t, "auth", "login", url)
 	if code != 0 || !strings.Contains(out, "Logged in at "+issuer.URL()+": valid until you log out") || !strings.Contains(errs, "/authorize?") {
 		t.Fatalf("login: exit code %d\n%s%s", code, out, errs)
 	}
@@ -132,6 +103,30 @@ func TestAuth(t *testing.T) {
 	}
 	if _, _, code := kagami(t, "call", url, "who"); code != 3 {
 		t.Errorf("after: exit code %d", code)
+	}
+}
+
+// beforeLogin: commands say that a login is needed, and ask the issuer for nothing.
+func beforeLogin(t *testing.T, url string, issuer *testkit.Issuer) {
+	t.Helper()
+	_, errs, code := kagami(t, "call", url, "who")
+	if code != 3 || !strings.Contains(errs, "kagami auth login") {
+		t.Errorf("before: exit code %d\n%s", code, errs)
+	}
+	if len(issuer.Log()) != 0 {
+		t.Errorf("a command without a terminal has asked the issuer: %v", issuer.Log())
+	}
+	if out, errs, code := kagami(t, "auth", "status"); code != 0 || out != "There is no login.\n" {
+		t.Errorf("status: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := kagami(t, "auth", "token", url); code != 3 || out != "" {
+		t.Errorf("token: exit code %d\n%s", code, out)
+	}
+	out, errs, code := kagami(t, "auth", "debug", url)
+	for _, want := range []string{"ok    challenge: a challenge of the scheme bearer", "resource metadata", "by RFC", "pkce: S256 is supported", "registration: dynamic registration"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("debug has not %q: exit code %d\n%s%s", want, code, out, errs)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"regexp"
@@ -26,8 +25,8 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 // issuer is a process of oidc-provider, and a server of ours that wants its tokens.
@@ -41,9 +40,22 @@ type issuer struct {
 
 func startIssuer(t *testing.T, seconds int, opts ...auth.Option) *issuer {
 	t.Helper()
-	web := httptest.NewUnstartedServer(nil)
-	i := &issuer{server: "http://" + web.Listener.Addr().String() + "/mcp"}
-	node := exec.CommandContext(t.Context(), "node", "issuer.mjs", i.server, strconv.Itoa(seconds))
+	i := &issuer{}
+	i.server = testkit.Serve(t, func(url string) *framework.App {
+		i.start(t, url, seconds)
+		return framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
+			auth.Bearer(&auth.JWT{Issuer: i.url}, append(opts, auth.Resource(url), auth.Require("shop"))...),
+		)).Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+			return transport.PrincipalFrom(ctx).Subject, nil
+		}))
+	})
+	return i
+}
+
+// start starts the process for a resource.
+func (i *issuer) start(t *testing.T, resource string, seconds int) {
+	t.Helper()
+	node := exec.CommandContext(t.Context(), "node", "issuer.mjs", resource, strconv.Itoa(seconds))
 	node.Dir = "issuer"
 	stdin, err := node.StdinPipe()
 	if err != nil {
@@ -65,21 +77,6 @@ func startIssuer(t *testing.T, seconds int, opts ...auth.Option) *issuer {
 		t.Fatal("the issuer does not start")
 	}
 	i.url = i.lines.Text()
-	server, err := framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
-		auth.Bearer(&auth.JWT{Issuer: i.url}, append(opts, auth.Resource(i.server), auth.Require("shop"))...),
-	)).Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
-		return transport.PrincipalFrom(ctx).Subject, nil
-	})).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(server))
-	mux.Handle("/.well-known/oauth-protected-resource/", nethttp.Metadata(server))
-	web.Config.Handler = mux
-	web.Start()
-	t.Cleanup(web.Close)
-	return i
 }
 
 // tell sends a command to the process.
@@ -198,6 +195,12 @@ func TestLoginAtOIDCProvider(t *testing.T) {
 			t.Errorf("the other process after the logout: %v", err)
 		}
 	})
+}
+
+// TestLoginKindsAtOIDCProvider: keys, machines, and an issuer that refuses or is away.
+func TestLoginKindsAtOIDCProvider(t *testing.T) {
+	t.Parallel()
+	installNode(t, "issuer")
 	t.Run("DPoP", func(t *testing.T) {
 		t.Parallel()
 		i := startIssuer(t, 600, auth.DPoP())

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"testing"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 // Shop connects to a server that may want a login.
@@ -89,23 +86,13 @@ func TestAgent(t *testing.T) {
 // guardedBy is a server that wants tokens of the issuer.
 func guardedBy(t *testing.T, issuer *testkit.Issuer) string {
 	t.Helper()
-	web := httptest.NewUnstartedServer(nil)
-	url := "http://" + web.Listener.Addr().String() + "/mcp"
-	guard := auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url))
-	server, err := framework.New("shop", "1", framework.WithAuth(guard)).Add(
-		framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
-			return transport.PrincipalFrom(ctx).Subject, nil
-		})).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(server))
-	mux.Handle("/.well-known/oauth-protected-resource/", nethttp.Metadata(server))
-	web.Config.Handler = mux
-	web.Start()
-	t.Cleanup(web.Close)
-	return url
+	return testkit.Serve(t, func(url string) *framework.App {
+		guard := auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url))
+		return framework.New("shop", "1", framework.WithAuth(guard)).Add(
+			framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+				return transport.PrincipalFrom(ctx).Subject, nil
+			}))
+	})
 }
 
 // What a login would do at a server, step by step.

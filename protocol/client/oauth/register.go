@@ -62,7 +62,7 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 			return identity{}, err
 		}
 		if _, err := save(ctx, c.store, key, version, kept); err != nil && !errors.Is(err, ErrConflict) {
-			return identity{}, err // a conflict: another process has registered, which harms nobody
+			return identity{}, err // in a conflict another process has registered, too, and both can go on
 		}
 		w.flow.tell(ctx, Event{Kind: RegisteredNew, Server: w.server, Issuer: m.Issuer, ClientID: kept.ClientID})
 	}

@@ -177,7 +177,7 @@ func call(t testing.TB, c *client.Client, tool, want string) {
 	}
 }
 
-// scripted is a server of documents; a function answers what is no document.
+// scripted is a server of documents. All other paths are 404.
 type scripted struct {
 	*httptest.Server
 

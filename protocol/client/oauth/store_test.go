@@ -153,7 +153,7 @@ func hold(dir string) {
 	time.Sleep(time.Minute)
 }
 
-// A process that is killed during a renewal leaves nobody locked out.
+// A process that is killed during a renewal locks no other process out.
 func TestFileLockEndsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	dir := private(t, t.TempDir())

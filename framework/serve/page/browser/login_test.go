@@ -3,7 +3,6 @@ package browser_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,30 +15,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 // TestLogin: the page shows a server that wants a login, and the user logs in in a browser. The
 // address at which that ends has nothing of the response.
 func TestLogin(t *testing.T) {
 	issuer := testkit.IdP(t)
-	web := httptest.NewUnstartedServer(nil)
-	url := "http://" + web.Listener.Addr().String() + "/mcp"
-	server, err := framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
-		auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url)),
-	)).Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
-		return transport.PrincipalFrom(ctx).Subject, nil
-	})).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(server))
-	mux.Handle("/.well-known/oauth-protected-resource/", nethttp.Metadata(server))
-	web.Config.Handler = mux
-	web.Start()
-	t.Cleanup(web.Close)
-
+	url := testkit.Serve(t, func(url string) *framework.App {
+		return framework.New("shop", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(
+			auth.Bearer(&auth.JWT{Issuer: issuer.URL()}, auth.Resource(url)),
+		)).Add(framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+			return transport.PrincipalFrom(ctx).Subject, nil
+		}))
+	})
 	user := newTab(t)
 	flow, err := oauth.New(oauth.Keep(oauth.Memory()), oauth.HTTPClient(http.DefaultClient), oauth.Browser(func(_ context.Context, address string) error {
 		return chromedp.Run(user.ctx, chromedp.Navigate(address))

@@ -1,0 +1,42 @@
+package testkit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// Serve serves an app over HTTP on a port of its own, as clients outside the test see it, and returns
+// the URL of its endpoint. source gets that URL first, because an authenticator has to know it
+// (auth.Resource). The metadata of the authenticator is served beside the endpoint. It ends with the
+// test.
+func Serve(t testing.TB, source func(url string) *framework.App) (url string) {
+	t.Helper()
+	l, err := loopback(t.Context())
+	if err != nil {
+		t.Fatalf("testkit: %v", err)
+		return ""
+	}
+	url = "http://" + l.Addr().String() + "/mcp"
+	server, err := source(url).Build()
+	if err != nil {
+		_ = l.Close()
+		t.Fatalf("testkit: the app does not build: %v", err)
+		return ""
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(ctx, nethttp.New("", nethttp.Listener(l), nethttp.Grace(time.Millisecond)))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("testkit: serving the app: %v", err)
+		}
+	})
+	return url
+}
