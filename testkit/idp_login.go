@@ -116,7 +116,7 @@ func (i *Issuer) has(f Fault) bool {
 	return i.logins.faults[f]
 }
 
-// Log returns the requests of clients so far, in the order in which they came.
+// Log returns the requests of clients so far, in order of arrival.
 func (i *Issuer) Log() []IssuerRequest {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -32,7 +32,7 @@ func (a *cli) listFile(server []string, parts surface.Part) string {
 	if err != nil {
 		return ""
 	}
-	key, err := json.Marshal([]any{version(), here, server, parts, a.revision, a.headers, a.bearer, os.Getenv(bearerEnv)})
+	key, err := json.Marshal([]any{version(), here, server, parts, a.revision, a.headers, a.token(), a.accountName()})
 	if err != nil {
 		return ""
 	}

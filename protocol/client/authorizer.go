@@ -39,8 +39,7 @@ func (b bearer) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Response,
 		return nil, err
 	}
 	if token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Authorization", "Bearer "+token) // it is our own request
 	}
 	return c.Do(r)
 }
@@ -49,6 +48,12 @@ func (b bearer) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Response,
 func (c *httpConn) send(r *http.Request) (*http.Response, error) {
 	if c.options.authorizer == nil {
 		return c.client.Do(r)
+	}
+	c.mu.Lock()
+	connected := c.agreed != nil
+	c.mu.Unlock()
+	if connected { // then no time is measured
+		return c.options.authorizer.Do(&c.client, c.url, r)
 	}
 	var heard atomic.Bool
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotFirstResponseByte: func() {
@@ -71,8 +76,8 @@ func (c *httpConn) patient(ctx context.Context, d time.Duration) (context.Contex
 		return context.WithTimeout(ctx, d)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	tick := time.NewTicker(d)
-	go func() {
+	if !c.spawn(func() {
+		tick := time.NewTicker(d)
 		defer tick.Stop()
 		for {
 			select {
@@ -85,6 +90,8 @@ func (c *httpConn) patient(ctx context.Context, d time.Duration) (context.Contex
 				}
 			}
 		}
-	}()
+	}) {
+		cancel() // the connection is closed
+	}
 	return ctx, cancel
 }

@@ -10,7 +10,7 @@ import (
 
 // asOne writes the alternatives under a keyword as one schema, which accepts all of them. A schema of objects
 // gets the members of all alternatives. A schema that has a type keeps it. Otherwise the schema gets the type
-// of the alternatives, or, if they differ, that of a text, which is converted.
+// of the alternatives. If their types differ, it becomes a text, which is converted.
 func asOne(k keywords, name string) keywords {
 	raw, has := k.get(name)
 	if !has {

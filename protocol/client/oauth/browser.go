@@ -10,8 +10,9 @@ import (
 	"runtime"
 )
 
-// Browser opens URLs; default: the system's, without a shell, and not where there is none (no
-// display, ssh, CI, or $BROWSER=none). If it fails, the flow goes on with what the UI shows.
+// Browser has open show a page. open ends with its context, which may be after the page is shown. If
+// it fails, the flow goes on with what the UI shows. The default starts the browser of the system
+// without a shell. It fails over ssh, in CI, without a display, and with $BROWSER=none.
 func Browser(open func(ctx context.Context, url string) error) Option {
 	return optionFunc(func(c *config) { c.browser = open })
 }
@@ -32,12 +33,19 @@ func systemBrowser(ctx context.Context, address string) error {
 	if program == "" {
 		return errNoBrowser
 	}
-	// The browser outlives the login.
+	// The browser outlives the login, and so does the wait for it, which most systems end at once.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append(args, address)...) //nolint:gosec // a program of the system, no shell
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	return cmd.Process.Release()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // openable refuses what a browser, or the program that opens it, could take for something else than

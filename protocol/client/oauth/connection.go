@@ -21,20 +21,21 @@ type connection struct {
 type reached struct {
 	url  *url.URL
 	site *site
+	met  atomic.Bool // the server has answered with success
 }
 
-// site is the state for the server of a connection.
-func (k *connection) site(server *url.URL) (*site, error) {
+// reach returns what is known of the server of a connection.
+func (k *connection) reach(server *url.URL) (*reached, error) {
 	if r := k.last.Load(); r != nil && r.url == server {
-		return r.site, nil
+		return r, nil
 	}
 	name, err := canonical(server.String())
 	if err != nil {
 		return nil, err
 	}
-	r := &reached{server, k.flow.site(name)}
+	r := &reached{url: server, site: k.flow.site(name)}
 	k.last.Store(r)
-	return r.site, nil
+	return r, nil
 }
 
 var _ client.Authorizer = (*connection)(nil)
@@ -45,6 +46,7 @@ const maxAttempts = 5
 
 // attempts is what was done for one request so far.
 type attempts struct {
+	met     *atomic.Bool // of the connection
 	sent    int
 	refused int  // 401 answers that led to another token
 	stepUps int  // 403 answers
@@ -55,16 +57,17 @@ type attempts struct {
 // Do sends a request with the token for the server, after a challenge with another one. Without a
 // token it is sent as it is: the answer says whether one is needed.
 func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error) {
-	s, err := k.site(server)
+	at, err := k.reach(server)
 	if err != nil {
 		return nil, err
 	}
+	s := at.site
 	w := newWeb(k.flow, c, s.server)
 	g, err := s.ready(r.Context(), w)
 	if err != nil && !errors.Is(err, ErrStore) { // of the store a challenge will tell; most servers have none
 		return nil, s.located(err)
 	}
-	for tried := (attempts{}); ; {
+	for tried := (attempts{met: &at.met}); ; {
 		resp, err := s.send(c, r, g)
 		if err != nil {
 			return nil, err
@@ -118,7 +121,7 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 	ctx := r.Context()
 	fresh := g != nil && g.bound != nil && s.nonces.learn(r.URL.String(), resp.Header)
 	if resp.StatusCode/100 == 2 {
-		s.met.Store(true)
+		tried.met.Store(true)
 		return nil, false, nil
 	}
 	c, challenged := wanted(resp.Header)
@@ -126,7 +129,7 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 		return nil, false, nil // the end of a session is not worth a login
 	}
 	d := demandOf(c)
-	d.silent = r.Method == http.MethodGet && s.met.Load() // a stream that ends while the user does something else
+	d.silent = r.Method == http.MethodGet && tried.met.Load() // a stream that ends while the user does something else
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized && fresh && !tried.nonce && c.params["error"] == "use_dpop_nonce":
 		tried.nonce = true

@@ -121,6 +121,7 @@ func TestDiscoveryStrict(t *testing.T) {
 		"another dialer":   {Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true}},
 		"no transport":     {},
 		"its own resolver": {Transport: &http.Transport{DisableKeepAlives: true}},
+		"its own carrier":  {Transport: carrier{http.DefaultTransport}},
 	} {
 		opts := []oauth.Option{oauth.PublicOnly()}
 		if c != nil {
@@ -136,6 +137,9 @@ func TestDiscoveryStrict(t *testing.T) {
 		t.Errorf("%d requests got through", n-before)
 	}
 }
+
+// carrier is a RoundTripper that is not known.
+type carrier struct{ http.RoundTripper }
 
 // What Inspect shows of a server where a login would work.
 func TestInspect(t *testing.T) {

@@ -7,6 +7,7 @@ var (
 	Canonical      = canonical
 	Openable       = openable
 	BrowserProgram = browserProgram
+	SystemBrowser  = systemBrowser
 	Cleaned        = cleaned
 )
 

@@ -173,6 +173,7 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 		if stored != version {
 			return ErrConflict
 		}
+		_ = os.Remove(path + ".new") // of a process that was killed
 		if err := os.Remove(path); err != nil {
 			return because(ErrStore, err)
 		}
@@ -200,22 +201,18 @@ func (f *files) change(ctx context.Context, k Key, fn func(path string, stored u
 }
 
 // replace writes a file so that there is always a whole one, even if the machine stops.
-func replace(path string, text []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
+func replace(path string, text []byte) error {
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // the lock is ours
 	if err != nil {
 		return because(ErrStore, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
+		_ = os.Remove(file.Name())
 		return because(ErrStore, err)
 	}
 	return nil

@@ -365,6 +365,11 @@ func TestC18_CredentialsBelongToAnIssuer(t *testing.T) {
 	if !errors.Is(err, oauth.ErrForeign) || len(two.issuer.Log()) != 0 {
 		t.Errorf("%v; requests %v", err, two.issuer.Log())
 	}
+	if err := flow(t, opts...).Logout(t.Context(), one.url, oauth.Forget()); err != nil {
+		t.Error(err)
+	}
+	call(t, mustConnect(t, flow(t, opts...), two.url), "hours", "ann")
+
 	named := flow(t, (&user{}).browser(t), oauth.Registered(oauth.Credentials{Issuer: one.issuer.URL(), ID: "me", Secret: "s3cret"}))
 	if _, err := connect(t, named, two.url); !errors.Is(err, oauth.ErrForeign) {
 		t.Errorf("named: %v", err)
@@ -390,6 +395,12 @@ func TestRegistrationIsKept(t *testing.T) {
 	login(oauth.Receive(oauth.Listener(oauth.Localhost())))
 	if n := s.issuer.Requests("/register"); n != 2 {
 		t.Errorf("%d registrations after the redirect URI has changed", n)
+	}
+	s.issuer.Client("me", "")
+	login(oauth.Registered(oauth.Credentials{ID: "me"}))
+	login(oauth.Receive(oauth.Listener(oauth.Localhost())))
+	if n := s.issuer.Requests("/register"); n != 2 {
+		t.Errorf("%d registrations after a client by hand", n)
 	}
 }
 

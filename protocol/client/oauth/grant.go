@@ -73,7 +73,6 @@ type site struct {
 	turn    chan struct{}
 	current atomic.Pointer[live] // changed with the turn
 	nonces  nonces
-	met     atomic.Bool          // the server has answered with success
 	loaded  atomic.Bool          // the store was looked at
 	refused map[string]time.Time // with the turn: scopes that were refused, and until when that counts
 }
@@ -99,7 +98,7 @@ func (s *site) tryTake() bool {
 
 func (s *site) leave() { <-s.turn }
 
-// idle says that the site can be made anew from the store.
+// idle reports whether no request has the turn. The store has all that an idle site knows.
 func (s *site) idle() bool { return len(s.turn) == 0 }
 
 // ready returns a grant whose token can be used, and renews it first if need be. Without a grant it
@@ -131,7 +130,10 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 		return g, nil
 	}
 	if s.flow.config.machine != nil || g.Refresh == "" {
-		return s.unlessExpired(g), nil // a challenge leads to another
+		if g.expired(0) {
+			return nil, nil // a challenge leads to another
+		}
+		return g, nil
 	}
 	renewed, err := s.renew(ctx, w, g)
 	switch {
@@ -145,13 +147,6 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 		return nil, nil
 	}
 	return nil, err
-}
-
-func (s *site) unlessExpired(g *live) *live {
-	if g.expired(0) {
-		return nil
-	}
-	return g
 }
 
 // fromStore returns the newest tokens for the server, or nil.
@@ -199,17 +194,20 @@ func (f *Flow) read(ctx context.Context, k Key) (*live, error) {
 	return g.life(k, version, bound), nil
 }
 
+// maxConflicts bounds how often others may be faster with the same record.
+const maxConflicts = 10
+
 // keep stores a new grant in place of what is there: the user, or the client itself, has just
 // agreed to it.
 func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, error) {
 	key := Key{Kind: Tokens, Issuer: g.Issuer.Issuer, Resource: g.Resource, Profile: s.flow.config.profile}
-	for {
+	for again := 0; ; again++ {
 		version, err := load(ctx, s.flow.config.store, key, &grant{})
 		if err != nil {
 			return nil, err
 		}
 		version, err = save(ctx, s.flow.config.store, key, version, g)
-		if isConflict(err) {
+		if isConflict(err) && again < maxConflicts {
 			continue
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -89,20 +90,27 @@ func (h *helper) Put(ctx context.Context, r Record) (version uint64, err error) 
 
 // Delete removes the secret before the key.
 func (h *helper) Delete(ctx context.Context, k Key, version uint64) error {
-	stored, err := h.Get(ctx, k)
-	if errors.Is(err, ErrNotFound) {
+	return h.index.change(ctx, k, func(path string, listed uint64) error {
+		stored, err := h.Get(ctx, k)
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return err
+		case stored.Version != version:
+			return ErrConflict
+		default:
+			if _, err := h.run(ctx, "erase", account(k)); err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+		}
+		if listed == 0 {
+			return nil
+		}
+		if err := os.Remove(path); err != nil {
+			return because(ErrStore, err)
+		}
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if stored.Version != version {
-		return ErrConflict
-	}
-	if _, err := h.run(ctx, "erase", account(k)); err != nil && !errors.Is(err, ErrNotFound) {
-		return err
-	}
-	return h.index.Delete(ctx, k, 1)
+	})
 }
 
 // List returns the keys of the files.

@@ -195,7 +195,7 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 			return errors.Join(failed, storeError(err))
 		}
 		if o.forget {
-			if err := w.forget(ctx, g.Issuer.Issuer, ""); err != nil {
+			if err := w.forget(ctx, g.Issuer.Issuer, g.ClientID); err != nil {
 				return errors.Join(failed, err)
 			}
 		}

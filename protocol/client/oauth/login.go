@@ -152,7 +152,7 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	if err != nil {
 		s.failed(ctx, v, err)
 		if codeOf(err) == "invalid_client" && id.known == ByRegistration {
-			err = errors.Join(err, w.forget(ctx, f.issuer.Issuer, id.ID)) // the next login registers anew
+			err = errors.Join(err, w.forget(ctx, f.issuer.Issuer, id.ID)) // then the next login registers
 		}
 		return nil, s.refusal(stepToken, f.issuer.Issuer, err)
 	}

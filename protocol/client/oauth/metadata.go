@@ -12,11 +12,9 @@ import (
 
 // resourceMetadata is what RFC 9728 has of a server.
 type resourceMetadata struct {
-	Resource  string   `json:"resource"`
-	Issuers   []string `json:"authorization_servers"`
-	Scopes    []string `json:"scopes_supported"`
-	DPoP      bool     `json:"dpop_bound_access_tokens_required"`
-	DPoPKinds []string `json:"dpop_signing_alg_values_supported"`
+	Resource string   `json:"resource"`
+	Issuers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
 }
 
 // issuerMetadata is what RFC 8414 and OpenID Connect Discovery have of an authorization server,
@@ -30,7 +28,6 @@ type issuerMetadata struct {
 	Scopes        []string `json:"scopes_supported,omitempty"`
 	Challenges    []string `json:"code_challenge_methods_supported,omitempty"`
 	Methods       []string `json:"token_endpoint_auth_methods_supported,omitempty"`
-	MethodKinds   []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
 	Documents     bool     `json:"client_id_metadata_document_supported,omitempty"`
 	SaysIssuer    bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
 	DPoPKinds     []string `json:"dpop_signing_alg_values_supported,omitempty"`
@@ -44,8 +41,7 @@ type found struct {
 	issuers  []string
 	issuer   issuerMetadata
 	scopes   []string // all that the server has
-	server   *resourceMetadata
-	revision string // whose rules applied
+	revision string   // whose rules applied
 }
 
 // Names of steps.
@@ -71,9 +67,9 @@ const (
 	ruleFallback  = "2025-03-26 basic/authorization \"Fallbacks for Servers without Metadata Discovery\""
 )
 
-// canonical is the URL of a server by which tokens are kept: scheme and host in lower case, without
-// the port that the scheme has anyway, fragment, query, user information and the slash of an empty
-// path (RFC 8707 §2; 2026-07-28 basic/authorization "Resource Parameter Implementation").
+// canonical returns the URL under which the tokens of a server are kept. Scheme and host are in lower
+// case. The default port, fragment, query, user information and the slash of an empty path are left
+// out (RFC 8707 §2; 2026-07-28 basic/authorization "Resource Parameter Implementation").
 func canonical(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -108,7 +104,7 @@ func (w *web) discover(ctx context.Context, d demand) (*found, error) {
 	if meta == nil {
 		return w.discoverAtOrigin(ctx)
 	}
-	f := &found{resource: meta.Resource, issuers: meta.Issuers, scopes: meta.Scopes, server: meta, revision: "2026-07-28"}
+	f := &found{resource: meta.Resource, issuers: meta.Issuers, scopes: meta.Scopes, revision: "2026-07-28"}
 	issuer, err := w.choose(ctx, meta.Issuers)
 	if err != nil {
 		return f, &Error{Step: stepIssuer, Server: w.server, Err: err}
@@ -281,8 +277,11 @@ func (w *web) issuerMetadata(ctx context.Context, issuer string) (issuerMetadata
 	}
 	for _, place := range places {
 		meta, err := w.issuerMetadataAt(ctx, place, issuer)
-		if err != nil || meta != nil {
-			return *cmpOr(meta, &issuerMetadata{}), err
+		if err != nil {
+			return issuerMetadata{}, err
+		}
+		if meta != nil {
+			return *meta, nil
 		}
 	}
 	return issuerMetadata{}, fmt.Errorf("%w: there is no metadata at %s", ErrIssuer, strings.Join(places, ", "))
@@ -292,13 +291,6 @@ const (
 	wellKnownOAuth  = "/.well-known/oauth-authorization-server"
 	wellKnownOpenID = "/.well-known/openid-configuration"
 )
-
-func cmpOr[T any](a, b *T) *T {
-	if a != nil {
-		return a
-	}
-	return b
-}
 
 // issuerMetadataAt reads one document, and returns nil if the place has none. Nothing of a document
 // is used before its issuer is known to be the right one.

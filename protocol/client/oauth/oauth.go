@@ -19,7 +19,8 @@
 // to the server it was made for and to no other; credentials of one issuer are never shown to
 // another. Nothing is asked of the user without [Browser] or [Prompt] (or their defaults). Secrets
 // are in no error text, event or log. A Flow starts no goroutine that outlives the call that needs
-// it, except for a read from a terminal, which cannot be interrupted.
+// it, except for a read from a terminal, which cannot be interrupted, and the wait for a browser that
+// it has started.
 //
 // The package does not register anything with the operating system (no custom URL schemes), does
 // not speak the device flow (RFC 8628), and reads no configuration file.

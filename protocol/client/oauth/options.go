@@ -199,7 +199,8 @@ func HTTPClient(h *http.Client) Option {
 // PublicOnly refuses addresses that are not public, loopback included, at the time of dialing, so
 // that a name cannot change in between. It is for clients that run on a server and connect where
 // strangers tell them to. Default: a server that is public itself cannot send the client to an
-// address that is not. Through a proxy only the name in the URL is looked at.
+// address that is not. Through a proxy only the name in the URL is looked at, and for an HTTP client
+// whose Transport is not an *http.Transport the name is resolved before the request.
 func PublicOnly() Option {
 	return optionFunc(func(c *config) { c.publicOnly = true })
 }

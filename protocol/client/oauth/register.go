@@ -19,10 +19,8 @@ type identity struct {
 	known Known
 }
 
-// registration is the content of a record of that kind. One of a client that was registered by hand
-// has no secret: it says which issuer the client belongs to.
+// registration is the content of a record of that kind: a client that has registered itself.
 type registration struct {
-	Known    Known     `json:"known"`
 	ClientID string    `json:"client_id"`
 	Secret   string    `json:"client_secret,omitempty"`
 	Method   string    `json:"token_endpoint_auth_method,omitempty"`
@@ -57,7 +55,7 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 	if err != nil {
 		return identity{}, err
 	}
-	if kept.Known != ByRegistration || kept.Redirect != redirect || !kept.Expires.IsZero() && time.Now().After(kept.Expires) {
+	if kept.Redirect != redirect || !kept.Expires.IsZero() && time.Now().After(kept.Expires) {
 		if kept, err = w.register(ctx, m, redirect); err != nil {
 			return identity{}, err
 		}
@@ -95,20 +93,9 @@ func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, err
 		return Credentials{}, false, nil
 	}
 	creds := f.config.credentials[i]
-	owner, err := w.owner(ctx, creds.ID)
+	owner, err := w.bind(ctx, creds.ID, issuer)
 	if err != nil {
 		return Credentials{}, false, err
-	}
-	if owner == "" {
-		key := Key{Kind: Registration, Issuer: issuer, Profile: f.config.profile}
-		version, err := load(ctx, f.config.store, key, &registration{})
-		if err != nil {
-			return Credentials{}, false, err
-		}
-		if _, err := save(ctx, f.config.store, key, version, registration{Known: ByHand, ClientID: creds.ID}); err != nil {
-			return Credentials{}, false, err
-		}
-		owner = issuer
 	}
 	if owner != issuer {
 		return Credentials{}, false, &Error{
@@ -121,26 +108,26 @@ func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, err
 	return creds, true, nil
 }
 
-// owner is the issuer that a client was used with; empty: none.
-func (w *web) owner(ctx context.Context, clientID string) (string, error) {
-	store := w.flow.config.store
-	keys, err := store.List(ctx)
-	if err != nil {
-		return "", err
+// bindings is the kind of record that says which issuer a client belongs to.
+const bindings Kind = "client registered by hand"
+
+func (w *web) binding(clientID string) Key {
+	return Key{Kind: bindings, Resource: clientID, Profile: w.flow.config.profile}
+}
+
+// bind returns the issuer that a client belongs to: this one, if it has none yet.
+func (w *web) bind(ctx context.Context, clientID, issuer string) (owner string, err error) {
+	key, store := w.binding(clientID), w.flow.config.store
+	version, err := load(ctx, store, key, &owner)
+	if err != nil || version > 0 {
+		return owner, err
 	}
-	for _, k := range keys {
-		if k.Kind != Registration || k.Profile != w.flow.config.profile {
-			continue
-		}
-		var r registration
-		if _, err := load(ctx, store, k, &r); err != nil {
-			return "", err
-		}
-		if r.Known == ByHand && r.ClientID == clientID {
-			return k.Issuer, nil
-		}
+	_, err = save(ctx, store, key, 0, issuer)
+	if isConflict(err) { // another process was faster
+		_, err = load(ctx, store, key, &owner)
+		return owner, err
 	}
-	return "", nil
+	return issuer, err
 }
 
 // register makes a client by RFC 7591.
@@ -169,7 +156,7 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) 
 	if a.status/100 != 2 || failed != nil || r.ClientID == "" {
 		return registration{}, w.notRegistered(m, a, cleaned(r.Code), cleaned(r.Text), redirect)
 	}
-	kept := registration{Known: ByRegistration, ClientID: r.ClientID, Secret: r.Secret, Method: r.Method, Redirect: redirect}
+	kept := registration{ClientID: r.ClientID, Secret: r.Secret, Method: r.Method, Redirect: redirect}
 	if r.Expires > 0 {
 		kept.Expires = time.Unix(r.Expires, 0)
 	}
@@ -238,15 +225,24 @@ func (w *web) notRegistered(m *issuerMetadata, a *answer, code, text, redirect s
 	return e
 }
 
-// forget removes a registration that the authorization server no longer knows.
+// forget removes what is kept of a client at an issuer.
 func (w *web) forget(ctx context.Context, issuer, clientID string) error {
-	store, key := w.flow.config.store, Key{Kind: Registration, Issuer: issuer, Profile: w.flow.config.profile}
+	store := w.flow.config.store
 	var kept registration
+	key := Key{Kind: Registration, Issuer: issuer, Profile: w.flow.config.profile}
 	version, err := load(ctx, store, key, &kept)
-	if err != nil || version == 0 || clientID != "" && kept.ClientID != clientID {
+	if err == nil && version > 0 && kept.ClientID == clientID {
+		err = store.Delete(ctx, key, version)
+	}
+	if err != nil {
 		return err
 	}
-	return store.Delete(ctx, key, version)
+	var owner string
+	version, err = load(ctx, store, w.binding(clientID), &owner)
+	if err == nil && version > 0 && owner == issuer {
+		err = store.Delete(ctx, w.binding(clientID), version)
+	}
+	return err
 }
 
 // load reads a record. If the record does not exist, the version is 0.

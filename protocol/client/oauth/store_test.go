@@ -144,6 +144,37 @@ func rewrite(file, from, to string) error {
 	return os.WriteFile(file, bytes.Replace(text, []byte(from), []byte(to), 1), 0o600)
 }
 
+// What a process that was killed has left is written over, and removed with the record.
+func TestFileHalfWritten(t *testing.T) {
+	t.Parallel()
+	dir := private(t, t.TempDir())
+	s, k := oauth.File(dir), oauth.Key{Kind: oauth.Tokens}
+	put := func(version uint64) {
+		t.Helper()
+		if _, err := s.Put(t.Context(), oauth.Record{Key: k, Version: version, Data: []byte(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(0)
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for _, step := range []func(){func() { put(1) }, func() {
+		if err := s.Delete(t.Context(), k, 2); err != nil {
+			t.Error(err)
+		}
+	}} {
+		if err := os.WriteFile(files[0]+".new", []byte(`{"v":1,"half":`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		step()
+		if _, err := os.Stat(files[0] + ".new"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a half-written file is left: %v", err)
+		}
+	}
+}
+
 // hold is another process: it takes the lock of a renewal, says so and waits.
 func hold(dir string) {
 	if _, err := oauth.File(dir).Lock(context.Background(), oauth.Key{Kind: oauth.Tokens}); err != nil {

@@ -29,7 +29,7 @@ const (
 	typeIDToken   = "urn:ietf:params:oauth:token-type:id_token"
 )
 
-// Methods by which a client authenticates at a token endpoint.
+// How a client authenticates at a token endpoint.
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"

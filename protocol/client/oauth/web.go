@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -26,16 +25,16 @@ const (
 )
 
 // web makes the requests of one flow to addresses that strangers have named: bounded in time and
-// size, without redirects, and to no address that is less public than the server.
+// size, without redirects, and to no address that is less public than the server. One goroutine uses
+// it.
 type web struct {
 	flow   *Flow
 	base   *http.Client
 	server string
 	steps  *[]Step // what was done; nil: it is not noted
 
-	once   sync.Once
-	lowest reach // the least public class of addresses that may be dialed
-	client *http.Client
+	lowest reach        // the least public class of addresses that may be dialed
+	client *http.Client // nil before the first request
 }
 
 // newWeb takes the client of the connection, unless an option gives another.
@@ -85,8 +84,8 @@ func reachOf(a netip.Addr) reach {
 	return atLarge
 }
 
-// reachOfHost returns the reach of the least public address of a host. A name that cannot be resolved here, such as
-// behind a proxy, counts as public, which allows least.
+// reachOfHost returns the reach of the least public address of a host. A name that cannot be resolved
+// here, such as behind a proxy, counts as public.
 func reachOfHost(ctx context.Context, host string) reach {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return reachOf(a)
@@ -233,7 +232,9 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 	}
 	ctx, cancel := context.WithTimeout(ctx, webTime)
 	defer cancel()
-	w.once.Do(func() { w.open(ctx) })
+	if w.client == nil {
+		w.open(ctx)
+	}
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsafeURL, err)
@@ -248,8 +249,8 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 		if err != nil {
 			return nil, err
 		}
-	} else if a, err := netip.ParseAddr(u.Hostname()); err == nil && reachOf(a) < w.lowest {
-		return nil, fmt.Errorf("%w: the address %s is not as public as the server", ErrUnsafeURL, a)
+	} else if reachOfHost(ctx, u.Hostname()) < w.lowest { // a RoundTripper of the program's own dials by itself
+		return nil, fmt.Errorf("%w: the address of %s is not as public as the server", ErrUnsafeURL, u.Hostname())
 	}
 	start := time.Now()
 	resp, err := w.client.Do(r)
