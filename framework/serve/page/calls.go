@@ -388,12 +388,13 @@ func explained(err error) *callError {
 
 func (p *Page) tellCall(seen call) { p.events.add("call", map[string]any{"call": seen}) }
 
-// stop cancels a call; false if it is not running.
+// stop cancels a call and withdraws its questions; false if it is not running.
 func (p *Page) stop(id string) bool {
 	one := p.calls.get(id)
 	if one == nil || one.Phase != phaseSent {
 		return false
 	}
 	one.cancel()
+	p.asked.withdraw(id)
 	return true
 }

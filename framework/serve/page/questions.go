@@ -14,6 +14,9 @@ import (
 // maxQuestions bounds the questions that wait for a user.
 const maxQuestions = 256
 
+// actionWithdrawn is the reply to a question that the user can no longer answer.
+const actionWithdrawn = "withdrawn"
+
 // question is what the server asks during a call.
 type question struct {
 	ID      string          `json:"id"`
@@ -29,7 +32,7 @@ type question struct {
 
 // reply is what the user says.
 type reply struct {
-	Action  string                     `json:"action"` // accept, decline or cancel
+	Action  string                     `json:"action"` // accept, decline or cancel; withdrawn if the call is stopped
 	Content map[string]json.RawMessage `json:"content"`
 	Text    string                     `json:"text"`  // of sampling
 	Model   string                     `json:"model"` // of sampling
@@ -64,9 +67,22 @@ func (q *questions) take(id string) *question {
 	return one
 }
 
+// withdraw ends the open questions of a call.
+func (q *questions) withdraw(call string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for id, one := range q.open {
+		if one.Call == call {
+			delete(q.open, id)
+			one.answer <- reply{Action: actionWithdrawn}
+		}
+	}
+}
+
 var errTooManyQuestions = errors.New("too many questions wait for an answer")
 
-// ask shows a question and waits for the answer, or for the end of ctx, which withdraws it.
+// ask shows a question and waits for the answer. It is withdrawn when ctx ends, and when the user
+// stops its call: the server may take its time to withdraw it.
 func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
 	one.ID, one.answer = random(), make(chan reply, 1)
 	one.Call, _ = ctx.Value(callKey{}).(string)
@@ -83,15 +99,17 @@ func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
 		return reply{}, errTooManyQuestions
 	}
 	p.events.add("question", map[string]any{"question": one})
+	said := reply{Action: actionWithdrawn}
 	select {
-	case said := <-one.answer:
-		p.events.add("answered", map[string]any{"id": one.ID, "call": one.Call, "action": said.Action})
-		return said, nil
+	case said = <-one.answer:
 	case <-ctx.Done():
 		p.asked.take(one.ID)
-		p.events.add("answered", map[string]any{"id": one.ID, "call": one.Call, "action": "withdrawn"})
-		return reply{}, ctx.Err()
 	}
+	p.events.add("answered", map[string]any{"id": one.ID, "call": one.Call, "action": said.Action})
+	if said.Action == actionWithdrawn {
+		return reply{}, context.Canceled
+	}
+	return said, nil
 }
 
 // handlers are the options by which the client shows what the server asks.
