@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -39,7 +40,7 @@ func (b *bearer) challenge(scopes []string, code, description string) string {
 	var c challenge
 	c.text.WriteString(b.scheme())
 	if b.proofs != nil {
-		c.param("algs", strings.Join(proofAlgorithms(), " "))
+		c.param("algs", strings.Join(proof.Algorithms(), " "))
 	}
 	if b.metadata != nil {
 		c.param("resource_metadata", b.metadata.url)
@@ -80,8 +81,8 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 			Status: http.StatusBadRequest, Challenge: b.challenge(nil, "invalid_request", m.reason), Err: err,
 		}
 	}
-	if unproven, ok := errors.AsType[*proofError](err); ok {
-		return unauthorized("invalid_dpop_proof", unproven.reason)
+	if unproven, ok := errors.AsType[*proof.Error](err); ok {
+		return unauthorized("invalid_dpop_proof", unproven.Reason)
 	}
 	// A client that has left must not be told what it could take for a verdict.
 	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

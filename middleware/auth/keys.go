@@ -11,6 +11,8 @@ import (
 
 	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
 const (
@@ -169,7 +171,7 @@ func newKeySet(document []byte) (*keySet, error) {
 	}
 	var all []jwkset.JWK
 	for _, each := range raw.Keys {
-		if key, err := publicKey(each); err == nil {
+		if key, err := proof.PublicKey(each); err == nil {
 			all = append(all, key)
 		}
 	}
@@ -195,19 +197,4 @@ func (s *keySet) candidates(token *jwt.Token) (any, error) {
 		return nil, errUnknownKey
 	}
 	return fit, nil
-}
-
-var errNotPublic = errors.New("not a public key for signatures")
-
-// publicKey reads one member of a set.
-func publicKey(raw json.RawMessage) (jwkset.JWK, error) {
-	var m jwkset.JWKMarshal
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return jwkset.JWK{}, err
-	}
-	if m.KTY == jwkset.KtyOct || m.USE != "" && m.USE != jwkset.UseSig {
-		return jwkset.JWK{}, errNotPublic
-	}
-	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", ""
-	return jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{SkipAll: true})
 }

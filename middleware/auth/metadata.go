@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
 // wellKnown is where metadata of protected resources is (RFC 9728 §3).
@@ -60,7 +62,7 @@ func (c *config) algorithms() []string {
 	if c.proofs == nil {
 		return nil
 	}
-	return proofAlgorithms()
+	return proof.Algorithms()
 }
 
 // ServeMetadata answers a request for a path below the root of the host: the metadata at

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -23,7 +24,7 @@ type config struct {
 	required  []string
 	supported []string
 	implied   map[string][]string
-	proofs    *proofs // nil: no proofs are demanded
+	proofs    *proof.Checker // nil: no proofs are demanded
 	refused   func(ctx context.Context, err error)
 	wrong     error // the first option that is wrong
 }

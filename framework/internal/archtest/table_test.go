@@ -92,7 +92,8 @@ var table = []rule{
 	{prefix: "middleware", internal: []string{"framework", "protocol", "protocol/claim", "protocol/jsontext", "transport"}, external: []string{
 		"go.uber.org/zap", "golang.org/x/time", "go.opentelemetry.io/otel",
 	}},
-	{prefix: "middleware/auth", internal: []string{"transport"}, external: []string{
+	{prefix: "middleware/internal/proof", external: []string{"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset"}},
+	{prefix: "middleware/auth", internal: []string{"middleware/internal/proof", "transport"}, external: []string{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset",
 	}},
 	{prefix: "framework/mcpfx", internal: []string{

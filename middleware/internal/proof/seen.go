@@ -1,4 +1,4 @@
-package auth
+package proof
 
 import (
 	"sync"
@@ -22,7 +22,7 @@ func newSeen(window time.Duration) *seen { return &seen{window: window} }
 
 // add says whether d is new, and whether there was room for it. If there is no room, nothing is
 // forgotten: a used proof must not become new because there are many.
-func (s *seen) add(d digest, at time.Time) (fresh, room bool) {
+func (s *seen) add(d [32]byte, at time.Time) (fresh, room bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if age := at.Sub(s.began); age >= s.window {

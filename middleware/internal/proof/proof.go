@@ -1,0 +1,238 @@
+// Package proof checks proofs of possession (RFC 9449 §4.3) for authorization servers and
+// resource servers.
+package proof
+
+import (
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	maxAge   = time.Minute     // how old a proof may be, and
+	maxAhead = 5 * time.Second // how far in the future
+	maxProof = 8 << 10
+	maxID    = 256
+	maxKey   = 8192 // bits of RSA
+	minKey   = 2048
+)
+
+// Algorithms are asymmetric, as RFC 9449 §4.3 demands.
+func Algorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
+
+// Error is why a proof is refused. The reason contains nothing that the client sent.
+type Error struct {
+	Reason string
+	Err    error // of the parser; may be nil
+}
+
+// Error says why, and what the parser said.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return "DPoP: " + e.Reason
+	}
+	return "DPoP: " + e.Reason + ": " + e.Err.Error()
+}
+
+// Unwrap returns what the parser said.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrFull means that there were too many proofs to remember another one.
+var ErrFull = errors.New("DPoP: too many proofs at once")
+
+// Wanted is what a proof must be made for.
+type Wanted struct {
+	Method string
+	URLs   []*url.URL // it must be for one of these
+	Token  string     // that comes with it; empty: the request has no token
+	Key    string     // thumbprint of the key that it must be signed with; empty: any
+}
+
+// Checker checks proofs, and accepts each once. Safe for concurrent use.
+type Checker struct {
+	parser *jwt.Parser
+	seen   *seen
+}
+
+// New returns a Checker that has seen nothing.
+func New() *Checker {
+	return &Checker{
+		parser: jwt.NewParser(jwt.WithValidMethods(Algorithms()), jwt.WithoutClaimsValidation(), jwt.WithJSONNumber(), jwt.WithStrictDecoding()),
+		seen:   newSeen(maxAge + maxAhead),
+	}
+}
+
+// Check judges the values of the header DPoP, in the order of RFC 9449 §4.3, and returns the
+// thumbprint of the key (RFC 7638). The error is an *Error or ErrFull.
+func (p *Checker) Check(headers []string, w Wanted) (thumbprint string, err error) {
+	switch {
+	case len(headers) == 0:
+		return "", &Error{Reason: "there is no proof"}
+	case len(headers) > 1:
+		return "", &Error{Reason: "there is more than one proof"}
+	case len(headers[0]) > maxProof:
+		return "", &Error{Reason: "the proof is too long"}
+	}
+	c := claims{}
+	_, err = p.parser.ParseWithClaims(headers[0], jwt.MapClaims(c), func(t *jwt.Token) (any, error) {
+		key, public, err := keyOf(t.Header)
+		thumbprint = thumbprintOf(&key)
+		return public, err
+	})
+	if err != nil {
+		return "", &Error{Reason: "the proof is not signed as it must be", Err: err}
+	}
+	if reason := c.wrong(w, time.Now()); reason != "" {
+		return "", &Error{Reason: reason}
+	}
+	if w.Key != "" && subtle.ConstantTimeCompare([]byte(thumbprint), []byte(w.Key)) != 1 {
+		return "", &Error{Reason: "the proof is of another key"}
+	}
+	fresh, room := p.seen.add(sha256.Sum256([]byte(thumbprint+"\x00"+c.text("jti"))), time.Now())
+	switch {
+	case !room:
+		return "", ErrFull
+	case !fresh:
+		return "", &Error{Reason: "the proof was used before"}
+	}
+	return thumbprint, nil
+}
+
+// claims are those of a proof, with numbers as they were written.
+type claims map[string]any
+
+func (c claims) text(name string) string {
+	s, _ := c[name].(string)
+	return s
+}
+
+// made is when the proof was signed; false if it does not say.
+func (c claims) made() (time.Time, bool) {
+	n, _ := c["iat"].(json.Number)
+	seconds, err := n.Float64()
+	if err != nil || math.IsNaN(seconds) || math.Abs(seconds) > 1<<40 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(seconds), 0), true
+}
+
+// wrong says what is wrong with the claims of a proof, or "".
+func (c claims) wrong(w Wanted, now time.Time) string {
+	made, dated := c.made()
+	id := c.text("jti")
+	switch {
+	case id == "" || len(id) > maxID:
+		return "the proof has no jti"
+	case c.text("htm") != w.Method:
+		return "the proof is for another method"
+	case !slices.ContainsFunc(w.URLs, func(u *url.URL) bool { return sameTarget(c.text("htu"), u) }):
+		return "the proof is for another URL"
+	case !dated || now.Sub(made) > maxAge || made.Sub(now) > maxAhead:
+		return "the proof is too old, or ahead of time"
+	case w.Token != "" && subtle.ConstantTimeCompare([]byte(c.text("ath")), []byte(digest(w.Token))) != 1:
+		return "the proof is for another token"
+	}
+	return ""
+}
+
+func digest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// sameTarget compares without query and fragment (RFC 9449 §4.3), and with the default
+// ports and an empty path as RFC 3986 §6.2 has them.
+func sameTarget(htu string, u *url.URL) bool {
+	given, err := url.Parse(htu)
+	return err == nil && given.Host != "" && given.User == nil && strings.EqualFold(given.Scheme, u.Scheme) &&
+		authority(given) == authority(u) && pathFrom(given) == pathFrom(u)
+}
+
+func authority(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if strings.EqualFold(u.Scheme, "https") {
+		return strings.TrimSuffix(host, ":443")
+	}
+	return strings.TrimSuffix(host, ":80")
+}
+
+func pathFrom(u *url.URL) string {
+	if path := u.EscapedPath(); path != "" {
+		return path
+	}
+	return "/"
+}
+
+// keyOf is the public key in the header of a proof.
+func keyOf(header map[string]any) (m jwkset.JWKMarshal, public any, err error) {
+	if typ, _ := header["typ"].(string); !strings.EqualFold(typ, "dpop+jwt") {
+		return m, nil, errors.New("the typ is not dpop+jwt")
+	}
+	if _, critical := header["crit"]; critical {
+		return m, nil, errors.New("extensions of the header are not understood")
+	}
+	raw, err := json.Marshal(header["jwk"])
+	if err != nil {
+		return m, nil, err
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, nil, err
+	}
+	if m.D != "" || m.K != "" || m.P != "" {
+		return m, nil, errors.New("the jwk is private")
+	}
+	jwk, err := PublicKey(raw)
+	if err != nil {
+		return m, nil, err
+	}
+	// Anybody can send a key: one that makes verifying slow, or is too weak, is refused.
+	if k, ok := jwk.Key().(*rsa.PublicKey); ok && (k.N.BitLen() < minKey || k.N.BitLen() > maxKey) {
+		return m, nil, errors.New("the size of the key is not taken")
+	}
+	return m, jwk.Key(), nil
+}
+
+// thumbprintOf is that of RFC 7638: the required members, in order. Their values need no
+// escapes, since the key was read from them.
+func thumbprintOf(m *jwkset.JWKMarshal) string {
+	var text string
+	switch m.KTY {
+	case jwkset.KtyRSA:
+		text = `{"e":"` + m.E + `","kty":"RSA","n":"` + m.N + `"}`
+	case jwkset.KtyEC:
+		text = `{"crv":"` + m.CRV.String() + `","kty":"EC","x":"` + m.X + `","y":"` + m.Y + `"}`
+	case jwkset.KtyOKP:
+		text = `{"crv":"` + m.CRV.String() + `","kty":"OKP","x":"` + m.X + `"}`
+	default:
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+var errNotPublic = errors.New("not a public key for signatures")
+
+// PublicKey reads one member of a JWK Set. It takes public keys for signatures only, and looks at
+// no certificate.
+func PublicKey(raw json.RawMessage) (jwkset.JWK, error) {
+	var m jwkset.JWKMarshal
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return jwkset.JWK{}, err
+	}
+	if m.KTY == jwkset.KtyOct || m.USE != "" && m.USE != jwkset.UseSig {
+		return jwkset.JWK{}, errNotPublic
+	}
+	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", ""
+	return jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{SkipAll: true})
+}
