@@ -176,16 +176,22 @@ func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...st
 // Sign signs exactly these claims, for tokens that lack one, or have wrong ones.
 func (i *Issuer) Sign(claims map[string]any) string {
 	i.t.Helper()
-	i.mu.Lock()
-	k := i.keys[len(i.keys)-1]
-	i.mu.Unlock()
-	token, err := signed(k.key, map[string]any{"alg": "ES256", "typ": "at+jwt", "kid": k.id}, claims)
-	if err != nil {
-		i.t.Fatalf("testkit: signing a token: %v", err)
-	}
+	token := i.sign("at+jwt", claims)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.issued[token] = maps.Clone(claims)
+	return token
+}
+
+func (i *Issuer) sign(typ string, claims map[string]any) string {
+	i.t.Helper()
+	i.mu.Lock()
+	k := i.keys[len(i.keys)-1]
+	i.mu.Unlock()
+	token, err := signed(k.key, map[string]any{"alg": "ES256", "typ": typ, "kid": k.id}, claims)
+	if err != nil {
+		i.t.Fatalf("testkit: signing a token: %v", err)
+	}
 	return token
 }
 

@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,7 +13,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -30,6 +28,7 @@ const (
 	SlashIss        Fault = "responses name the issuer with a slash at the end"
 	TwiceCode       Fault = "responses have two codes"
 	ForeignState    Fault = "responses have another state"
+	WrongNonce      Fault = "ID tokens have another nonce"
 	ForeignMetadata Fault = "the metadata is of another issuer"
 
 	NoPKCE         Fault = "the metadata does not have S256"
@@ -68,7 +67,7 @@ type oauthClient struct {
 }
 
 type oauthGrant struct {
-	client, subject, resource, redirect, challenge, scope, thumbprint string
+	client, subject, resource, redirect, challenge, scope, thumbprint, nonce string
 }
 
 func newLogins() logins {
@@ -132,26 +131,6 @@ func (i *Issuer) Requests(path string, grantType ...string) (n int) {
 		}
 	}
 	return n
-}
-
-// Browse returns a function for oauth.Browser: it opens a page, follows where that leads, and
-// returns when the last page is there. The user agrees to everything.
-func Browse(t testing.TB) func(ctx context.Context, address string) error {
-	t.Helper()
-	return func(ctx context.Context, address string) error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return err
-		}
-		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := c.Do(r)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	}
 }
 
 func (i *Issuer) handleLogins(mux *http.ServeMux) {
@@ -274,7 +253,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 		i.mu.Lock()
 		i.logins.codes[code] = oauthGrant{
 			client: q.Get("client_id"), subject: user, resource: q.Get("resource"), redirect: redirect,
-			challenge: q.Get("code_challenge"), scope: q.Get("scope"), thumbprint: q.Get("dpop_jkt"),
+			challenge: q.Get("code_challenge"), scope: q.Get("scope"), thumbprint: q.Get("dpop_jkt"), nonce: q.Get("nonce"),
 		}
 		i.mu.Unlock()
 		answer.Set("code", code)
@@ -364,9 +343,22 @@ func (i *Issuer) grant(w http.ResponseWriter, kind string, g oauthGrant) {
 		i.mu.Unlock()
 		answer["refresh_token"] = refresh
 	}
+	if slices.Contains(strings.Fields(g.scope), "openid") {
+		answer["id_token"] = i.identify(g, now)
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("DPoP-Nonce", i.currentNonce())
 	reply(w, answer)
+}
+
+// identify returns an ID token (OpenID Connect Core §2).
+func (i *Issuer) identify(g oauthGrant, now time.Time) string {
+	if i.has(WrongNonce) {
+		g.nonce = rand.Text()
+	}
+	return i.sign("JWT", map[string]any{
+		"iss": i.url, "sub": g.subject, "aud": g.client, "nonce": g.nonce, "name": g.subject, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+	})
 }
 
 // authenticated returns the client of a request, with its secret checked.
