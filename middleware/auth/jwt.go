@@ -28,6 +28,7 @@ type JWT struct {
 	Audience   string        // this server, as tokens name it; empty: Resource of Bearer
 	JWKS       string        // URL of the keys; empty: discovered from Issuer
 	Algorithms []string      // that are taken; empty: RS256, PS256, ES256 and EdDSA. Symmetric and unknown ones are a fault
+	Type       string        // typ of their header; empty: "at+jwt", "jwt" or none
 	Leeway     time.Duration // for clocks that differ; 0 is 30 seconds, below is none
 	Client     *http.Client  // fetches the keys; nil: one that follows no redirects
 
@@ -137,7 +138,7 @@ func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, err
 	c := claims{}
 	parsed, err := j.parser.ParseWithClaims(token, jwt.MapClaims(c), set.candidates)
 	if err == nil {
-		err = accessToken(parsed.Header)
+		err = j.typed(parsed.Header)
 	}
 	if errors.Is(err, jwt.ErrTokenSignatureInvalid) {
 		err = errors.Join(err, errUnknownKey) // a new key may have the name of an old one, or no name
@@ -158,22 +159,20 @@ func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, err
 	return p, nil
 }
 
-// accessToken refuses tokens that the issuer signs for other purposes (RFC 8725 §3.11), and
+// typed refuses tokens that the issuer signs for other purposes (RFC 8725 §3.11), and
 // those with critical headers, which this package does not understand (RFC 7515 §4.1.11).
-func accessToken(header map[string]any) error {
+func (j *JWT) typed(header map[string]any) error {
 	if _, critical := header["crit"]; critical {
 		return errors.New("extensions of the header are not understood")
 	}
 	typ, present := header["typ"]
-	if !present {
-		return nil
-	}
 	name, _ := typ.(string)
-	switch strings.TrimPrefix(strings.ToLower(name), "application/") {
-	case "jwt", "at+jwt":
+	name = strings.TrimPrefix(strings.ToLower(name), "application/")
+	switch {
+	case j.Type != "" && name == strings.ToLower(j.Type), j.Type == "" && (!present || name == "jwt" || name == "at+jwt"):
 		return nil
 	}
-	return errors.New("the token is not an access token")
+	return errors.New("the token is of another type")
 }
 
 // notValid gives the reason if the token is the issuer's: its sender may read it then.
